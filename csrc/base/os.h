@@ -1,0 +1,28 @@
+/* Files and paths, status-coded: nothing here needs a context, nothing fails by jumping. */
+#ifndef CI_BASE_OS_H
+#define CI_BASE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct CiFileInfo {
+    int64_t size;
+    int64_t mtime_ns;
+    uint32_t mode;
+    uint32_t uid;
+    bool is_regular, is_directory, is_link;
+} CiFileInfo;
+
+/* All return 0 or an errno. */
+int ci_os_stat(const char *path, CiFileInfo *info);         /* does not follow a last link */
+int ci_os_read(const char *path, void **data, size_t *size); /* malloc'ed, caller frees */
+/* Temp file beside it + rename, mode 0600: readers see the old file or the new one. */
+int ci_os_write_atomic(const char *path, const void *data, size_t size);
+int ci_os_make_directories(const char *path); /* each new one 0700 */
+int ci_os_resolve(const char *path, char *out, size_t capacity);
+/* Looks a program up in PATH; 0 and its absolute path, or ENOENT. */
+int ci_os_find_program(const char *name, char *out, size_t capacity);
+int64_t ci_os_time_ns(void); /* monotonic */
+
+#endif

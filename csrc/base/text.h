@@ -1,0 +1,29 @@
+/* Text that grows: what every printer and emitter writes into. */
+#ifndef CI_BASE_TEXT_H
+#define CI_BASE_TEXT_H
+
+#include "base/context.h"
+
+typedef struct CiText {
+    CiContext *ctx;
+    char *data; /* always NUL-terminated */
+    size_t length;
+    size_t capacity;
+    int indent; /* columns put before the first character of each line by ci_text_line */
+} CiText;
+
+CiText ci_text_new(CiContext *ctx);
+void ci_text_add(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+void ci_text_add_chars(CiText *text, const char *chars, size_t length);
+/* Indentation, the formatted text, a newline. */
+void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+/* A name or a path made safe inside a comment of C, CUDA or Python: letters, digits, _ . - / only;
+ * anything else becomes '?'. */
+void ci_text_add_safe(CiText *text, const char *name);
+/* Shortest decimal that reads back to the same double; "inf", "-inf", "nan". */
+void ci_text_add_double(CiText *text, double value);
+/* C hexadecimal float constant; infinities and NaN as __builtin_ calls. suffix "" or "f". */
+void ci_text_add_hex_double(CiText *text, double value, const char *suffix);
+bool ci_name_is_safe(const char *name); /* [A-Za-z_][A-Za-z0-9_]* */
+
+#endif
