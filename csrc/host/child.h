@@ -1,0 +1,20 @@
+/* Child processes: posix_spawn without a shell, output collected, a poll hook so that Ctrl-C ends the
+ * wait and the child. */
+#ifndef CI_HOST_CHILD_H
+#define CI_HOST_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct CiChildResult {
+    int exit_code; /* 128 + signal when killed */
+    char *output;  /* stdout and stderr together, malloc'ed, NUL-terminated, at most 64 KiB */
+    bool interrupted, timed_out;
+} CiChildResult;
+
+/* argv is NULL-terminated, argv[0] an absolute path. Input text (may be NULL) goes to stdin.
+ * should_stop is asked every 50 ms (may be NULL). Returns 0 or an errno when it could not start. */
+int ci_child_run(const char *const *argv, const char *input, size_t input_size, double timeout_s,
+                 bool (*should_stop)(void *arg), void *arg, CiChildResult *result);
+
+#endif

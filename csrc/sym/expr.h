@@ -1,0 +1,113 @@
+/* Symbolic integers: every size, stride, offset, index and trip count at every level.
+ *
+ * Expressions are interned in a CiSym (one per compilation): equal means the same pointer. They are
+ * kept in one canonical form, so building is simplifying:
+ *   const      value
+ *   symbol     name, range, optional symbolic upper bound
+ *   linear     value + coef[0]*arg[0] + ...     args are atoms in order of id, coefs non-zero
+ *   product    arg[0]*arg[1]*...                args are non-const, in order of id, may repeat
+ *   floordiv   arg[0] // arg[1]                 Python's: rounds to minus infinity
+ *   mod        arg[0] % arg[1]                  Python's: sign of the divisor
+ *   min, max   of two or more args in order of id, at most one of them a const
+ * A linear with one term, coefficient 1 and value 0 is that term itself. ceildiv(a, b) is
+ * -((-a) // b). Range analysis is part of building: each expression carries an interval of int64,
+ * where INT64_MIN and INT64_MAX mean unbounded, and floordiv/mod/min/max fold by it.
+ * Division by an expression that may be 0 keeps its form; by const 0 fails with CI_ERR_VALUE. */
+#ifndef CI_SYM_EXPR_H
+#define CI_SYM_EXPR_H
+
+#include "base/context.h"
+#include "base/lexer.h"
+#include "base/text.h"
+
+typedef enum CiExprKind {
+    CI_EXPR_const,
+    CI_EXPR_symbol,
+    CI_EXPR_linear,
+    CI_EXPR_product,
+    CI_EXPR_floordiv,
+    CI_EXPR_mod,
+    CI_EXPR_min,
+    CI_EXPR_max
+} CiExprKind;
+
+typedef enum CiSymbolKind {
+    CI_SYMBOL_size,     /* an extent of an argument, known at the call: s0, s1 */
+    CI_SYMBOL_index,    /* a loop variable: i0, r0 */
+    CI_SYMBOL_unbacked, /* defined while the program runs: u0 */
+    CI_SYMBOL_argument  /* an integer argument of the user */
+} CiSymbolKind;
+
+#define CI_MINUS_INFINITY INT64_MIN
+#define CI_INFINITY INT64_MAX
+
+typedef struct CiExpr CiExpr;
+struct CiExpr {
+    CiExprKind kind;
+    uint32_t id;  /* creation order: the canonical order */
+    int nargs;
+    int64_t value; /* const; constant part of a linear */
+    const CiExpr *const *args;
+    const int64_t *coefs; /* linear */
+    int64_t low, high;    /* inclusive range */
+    const char *name;     /* symbol */
+    CiSymbolKind symbol_kind;
+    const CiExpr *limit;  /* symbol: exclusive upper bound, or NULL */
+};
+
+typedef struct CiSym CiSym;
+CiSym *ci_sym_new(CiContext *ctx);
+
+const CiExpr *ci_expr_const(CiSym *sym, int64_t value);
+/* The same name gives the same symbol; asking again with another kind or range is an error. */
+const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int64_t high);
+/* A loop variable in [0, extent): its range follows from the extent's, its limit is the extent.
+ * Each call makes a new symbol unless name and extent are the same. */
+const CiExpr *ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent);
+
+const CiExpr *ci_expr_add(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_sub(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_mul(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_neg(CiSym *sym, const CiExpr *a);
+const CiExpr *ci_expr_floordiv(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_mod(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_ceildiv(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_min(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_max(CiSym *sym, const CiExpr *a, const CiExpr *b);
+const CiExpr *ci_expr_pow(CiSym *sym, const CiExpr *a, int exponent); /* exponent >= 0 */
+const CiExpr *ci_expr_product_of(CiSym *sym, const CiExpr *const *exprs, int count);
+
+bool ci_expr_is_const(const CiExpr *e, int64_t *value); /* value may be NULL */
+bool ci_expr_equals_const(const CiExpr *e, int64_t value);
+bool ci_expr_depends_on(const CiExpr *e, const CiExpr *symbol);
+/* e = coef * symbol + rest with neither coef nor rest containing symbol; false when it has no such
+ * form. coef is an expression (it may contain size symbols). */
+bool ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef, const CiExpr **rest);
+/* Replaces from[k] by to[k] everywhere at once, rebuilding canonically. */
+const CiExpr *ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from, const CiExpr *const *to);
+/* Re-interns e into another CiSym (another arena). */
+const CiExpr *ci_expr_copy(CiSym *into, const CiExpr *e);
+/* Calls visit for each distinct symbol, in order of id. */
+void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExpr *symbol), void *arg);
+/* Exact value under values of its symbols; fails with CI_ERR_ZERO_DIVISION or CI_ERR_VALUE (overflow). */
+int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e, int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
+
+/* What can be said without a guard: true means proved, false means not proved. */
+bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
+bool ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b);
+bool ci_sym_known_le(CiSym *sym, const CiExpr *a, const CiExpr *b);
+bool ci_sym_known_lt(CiSym *sym, const CiExpr *a, const CiExpr *b);
+bool ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b);
+
+/* Printers. Text parses back: `64*i0 + r0`, `(s0 + 3)//4`, `s0 % 8`, `min(s0, 4)`. C uses helper
+ * functions ci_floordiv and ci_mod only where the operands may be negative. */
+typedef enum CiExprStyle { CI_STYLE_text, CI_STYLE_c, CI_STYLE_cuda, CI_STYLE_python } CiExprStyle;
+void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);
+/* As ci_expr_print, with each symbol printed by the callback (kernel size arguments). */
+void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
+                        void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg), void *arg);
+/* Symbols must have been declared in sym. */
+const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
+const CiExpr *ci_sym_find_symbol(CiSym *sym, const char *name); /* NULL when not declared */
+
+#endif
