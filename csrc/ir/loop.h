@@ -1,0 +1,169 @@
+/* The loop level: one loop nest per value that got memory, a body over scalars.
+ *
+ *   loops f(in0: f32[128,256], in1: python f64) {
+ *     buf0: f32[128] = for i0<128 sum.lanes r0<256 {
+ *       %0: f32 = load in0[256*i0 + r0]
+ *       %1: f32 = exp %0
+ *       yield %1
+ *     }  # net.py:7
+ *     buf1: f32[128,256] strides [256,1]
+ *     buf1[256*i0 + i1] = for i0<128, i1<256 { … yield %3 }
+ *     buf2: f32[64,64] = extern matmul(buf1, in0)
+ *     in0[i0] = for i0<128 { … }                 # writes in place
+ *     return buf0, buf1[+0; sizes; strides]
+ *   }
+ *
+ * A buffer is one allocation and one pointer. A nest runs its body at every point of its axes and stores the yielded
+ * value at `store` of `target`: point axes i0, i1… first, then reduce axes r0, r1… over which the value is folded
+ * (stored once per point), or one scan axis r0 (stored at every step). Items run in order; an
+ * item may read what an earlier one stored.
+ *
+ * The order of a float fold is part of the nest's meaning (`order`), the same in every backend that
+ * shares bits. Over the elements v[0..n) of the reduce domain, taken in C order of the reduce axes:
+ *   serial   ((v0 + v1) + v2) + …, starting from v0
+ *   lanes    blocks of CI_BLOCK_CHAIN*L elements, L = ci_lane_count(dtype). In a block lane l folds elements l, l+L, l+2L… in order, starting
+ *            from the identity; then lanes fold pairwise: for (h = L/2; h; h /= 2) lane[l] op= lane[l+h] for l < h.
+ *            Blocks fold as a binary counter: block k, then merge equal-sized neighbours (earlier op later) as carries;
+ *            what remains at the end is folded from the latest to the earliest: x = earlier op x.
+ *   rows     as lanes with L = 1: chains of CI_BLOCK_CHAIN, then the binary counter. For folds whose point axis is the contiguous one.
+ * Order-free folds (integers, min, max, any, all) ignore it. A serial fold is used for static lengths up to
+ * CI_SERIAL_LIMIT. An empty float sum is +0.0 (the identity -0.0 plus 0.0). */
+#ifndef CI_IR_LOOP_H
+#define CI_IR_LOOP_H
+
+#include "ir/graph.h"
+
+#define CI_BLOCK_CHAIN 32
+#define CI_SERIAL_LIMIT 8
+static inline int
+ci_lane_count(CiDtype dtype) /* 256 bytes of accumulators, but at least 16 lanes */
+{
+    return ci_dtype_size(dtype) >= 16 ? 16 : 256 / (ci_dtype_size(ci_dtype_compute(dtype)) < 4 ? 4 : ci_dtype_size(ci_dtype_compute(dtype)));
+}
+
+typedef enum CiBufferKind { CI_BUFFER_input, CI_BUFFER_scalar, CI_BUFFER_temp } CiBufferKind;
+
+typedef struct CiBuffer {
+    const char *name;             /* in0, buf3 */
+    CiBufferKind kind;            /* scalar: a run-time Python scalar, one element */
+    int id;                       /* index in CiLoops.buffers */
+    int input;                    /* input, scalar: parameter number in the graph; else -1 */
+    CiDtype dtype;
+    int rank;
+    const CiExpr *const *sizes;
+    const CiExpr *const *strides; /* in elements; temps are dense, in some order */
+    bool is_written;              /* input: written in place */
+    bool is_result;               /* leaves the program: the caller's allocation */
+} CiBuffer;
+
+/* One scalar operation of a body. Operands are positions of earlier ones. */
+typedef struct CiScalar {
+    CiOp op;                      /* load, index, const, cast, where, pointwise, math */
+    CiDtype dtype;                /* of the value made */
+    int args[3];
+    int nargs;
+    CiBuffer *buffer;             /* load */
+    const CiExpr *index;          /* load: element number in the buffer; index: the expression */
+    CiConst value;                /* const */
+} CiScalar;
+
+typedef struct CiBody {
+    CiScalar *ops;
+    int nops, capops;
+    int result;                   /* position of the value yielded */
+} CiBody;
+
+typedef enum CiAxisKind { CI_AXIS_point, CI_AXIS_reduce, CI_AXIS_scan } CiAxisKind;
+typedef enum CiFoldOrder { CI_FOLD_serial, CI_FOLD_lanes, CI_FOLD_rows } CiFoldOrder;
+
+typedef struct CiAxis {
+    CiAxisKind kind;
+    const CiExpr *var;            /* index symbol */
+    const CiExpr *extent;
+} CiAxis;
+
+typedef struct CiNest {
+    CiAxis *axes;                 /* point axes, then reduce or scan axes */
+    int naxes, npoint;
+    CiOp fold;                    /* CI_OP_none, a reduction, argmax/argmin, or a scan */
+    CiFoldOrder order;
+    CiBody body;
+    CiBuffer *target;
+    const CiExpr *store;          /* element number in target; reduce axes do not occur in it */
+    CiLoc *locs;                  /* source lines it came from, distinct */
+    int nlocs, caplocs;
+} CiNest;
+
+typedef struct CiExternItem {
+    const CiExtern *ext;
+    CiOp op;
+    CiBuffer **operands;          /* dense views of buffers: see offsets, sizes, strides */
+    const CiExpr **offsets;
+    int *ranks;
+    const CiExpr *const **sizes;
+    const CiExpr *const **strides;
+    int noperands;
+    CiBuffer *result;
+    CiLoc loc;
+} CiExternItem;
+
+typedef enum CiItemKind { CI_ITEM_nest, CI_ITEM_extern, CI_ITEM_for, CI_ITEM_while, CI_ITEM_if } CiItemKind;
+
+typedef struct CiItem CiItem;
+typedef struct CiItems {
+    CiItem *items;
+    int count, capacity;
+} CiItems;
+
+/* Regions hold items. for: var in [0, extent). while, if: the condition is the one element of `condition`. */
+typedef struct CiRegion {
+    const CiExpr *var, *extent;
+    CiBuffer *condition;
+    CiItems condition_items;      /* while: run before each test */
+    CiItems body, other;
+} CiRegion;
+
+struct CiItem {
+    CiItemKind kind;
+    CiNest *nest;
+    CiExternItem *ext;
+    CiRegion *region;
+};
+
+/* What is returned: a view of a buffer. */
+typedef struct CiResult {
+    CiBuffer *buffer;
+    CiDtype dtype;
+    CiKind kind;
+    int rank;
+    const CiExpr *offset;         /* elements */
+    const CiExpr *const *sizes;
+    const CiExpr *const *strides; /* elements */
+    bool is_whole;                /* the buffer itself, no view */
+} CiResult;
+
+typedef struct CiLoops {
+    CiContext *ctx;
+    CiSym *sym;
+    const char *name;
+    CiBuffer **buffers;
+    int nbuffers, capbuffers;
+    int ninputs;                  /* buffers[0..ninputs) are the graph's inputs in order */
+    CiItems items;
+    CiResult *results;
+    int nresults, capresults;
+} CiLoops;
+
+CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
+CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank, const CiExpr *const *sizes, const CiExpr *const *strides);
+CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
+/* Appends an op to a body; the same op with the same operands is returned once (value numbering by the caller's memo). */
+int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
+/* A body with index symbols replaced. */
+CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count, const CiExpr *const *from, const CiExpr *const *to);
+void ci_loops_print(CiText *out, const CiLoops *loops);
+void ci_nest_print(CiText *out, const CiNest *nest); /* one nest, used by the kernel dump */
+CiLoops *ci_loops_parse(CiContext *ctx, const char *text);
+void ci_loops_verify(const CiLoops *loops); /* bounds by ranges, dtypes, order of definition */
+
+#endif

@@ -1,0 +1,13 @@
+/* Graph -> loops, define-by-run: each op is an inner function that emits the scalar value at an index. */
+#ifndef CI_LOWER_LOWER_H
+#define CI_LOWER_LOWER_H
+
+#include "ir/loop.h"
+
+typedef struct CiLowerOptions {
+    int inline_limit; /* ops a body may reach before a value gets a buffer */
+} CiLowerOptions;
+
+CiLoops *ci_lower(CiGraph *graph, const CiLowerOptions *options);
+
+#endif
