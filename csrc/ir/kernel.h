@@ -50,7 +50,8 @@ typedef struct CiPlacement {
     CiBuffer *buffer;
     CiPlace place;                 /* register: read only in the stage that makes it */
     const CiExpr *row_base;        /* row: element number of the outer point's first element */
-    const CiExpr *row_size;        /* row: elements */
+    const CiExpr *row_size;        /* row: elements (times the tile when lanes are on an outer axis) */
+    const CiExpr *scratch_offset;  /* row: bytes from the start of the unit's scratch */
 } CiPlacement;
 
 typedef struct CiKernel {
@@ -73,7 +74,13 @@ typedef struct CiKernel {
     const CiExpr **size_args;      /* symbols and precomputed sizes it takes */
     int nsize_args, capsize_args;
     const CiExpr *split_extent;    /* NULL: not split */
-    const CiExpr *work;            /* elements touched: parallelism and chunking */
+    /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis on
+     * the outside counts tiles of `factor`; of a split kernel, one chunk of one such point (chunk fastest). */
+    const CiExpr *units;
+    const CiExpr *finish_units;    /* split: points the finishing function runs over; else NULL */
+    const CiExpr *scratch_bytes;   /* row placements of one unit, each rounded up to 64 bytes; const 0 when none */
+    const CiExpr *partial_bytes;   /* split: partial accumulators of one unit; else NULL */
+    const CiExpr *unit_work;       /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
     int nlocs, caplocs;
 } CiKernel;
