@@ -1,0 +1,469 @@
+/* Element types and the exact meaning of their casts.
+ *
+ * Invariant: a CiConst of a dtype is always in that dtype's range: integers are wrapped, f16 and f32
+ * values are rounded. Everything that makes one goes through `from_bits` or `round_to`, so no caller
+ * sees a value the dtype cannot hold. Nothing here has undefined behaviour: a float that does not fit
+ * an integer gives what x86's conversion followed by truncation gives. */
+#include "ir/dtype.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct DtypeRow {
+    const char *name;
+    int size;
+    CiClass class;
+    char character;
+} DtypeRow;
+
+static const DtypeRow rows[CI_DTYPE_COUNT + 1] = {
+#define DTYPE(name, ctype, size, class, character) {#name, size, CI_CLASS_##class, character},
+#include "ir/dtypes.def"
+#undef DTYPE
+    {"none", 0, CI_CLASS_bool, 0},
+};
+
+const char *
+ci_dtype_name(CiDtype dtype)
+{
+    return rows[dtype].name;
+}
+
+CiDtype
+ci_dtype_find(const char *name)
+{
+    int k = 0;
+    while (k < CI_DTYPE_COUNT && strcmp(rows[k].name, name))
+        k++;
+    return (CiDtype)k;
+}
+
+int
+ci_dtype_size(CiDtype dtype)
+{
+    return rows[dtype].size;
+}
+
+CiClass
+ci_dtype_class(CiDtype dtype)
+{
+    return rows[dtype].class;
+}
+
+char
+ci_dtype_char(CiDtype dtype)
+{
+    return rows[dtype].character;
+}
+
+/* 'q' and 'Q' (long long) are the same 64-bit integers as 'l' and 'L'. */
+CiDtype
+ci_dtype_from_char(char character)
+{
+    if (character == 'q')
+        return CI_DTYPE_i64;
+    if (character == 'Q')
+        return CI_DTYPE_u64;
+    int k = 0;
+    while (k < CI_DTYPE_COUNT && rows[k].character != character)
+        k++;
+    return (CiDtype)k;
+}
+
+CiDtype
+ci_dtype_real(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_c64 ? CI_DTYPE_f32 : dtype == CI_DTYPE_c128 ? CI_DTYPE_f64 : dtype;
+}
+
+CiDtype
+ci_dtype_compute(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f16 ? CI_DTYPE_f32 : dtype;
+}
+
+bool
+ci_dtype_is_float(CiDtype dtype)
+{
+    return rows[dtype].class == CI_CLASS_float;
+}
+
+bool
+ci_dtype_is_integral(CiDtype dtype)
+{
+    return dtype != CI_DTYPE_none && rows[dtype].class <= CI_CLASS_uint;
+}
+
+/* ---- half ---- */
+
+/* Drops `shift` low bits, rounding to nearest even. */
+static uint64_t
+shift_rounded(uint64_t bits, int shift)
+{
+    uint64_t kept = bits >> shift, lost = bits & (((uint64_t)1 << shift) - 1);
+    uint64_t half = (uint64_t)1 << (shift - 1);
+    return kept + (lost > half || (lost == half && (kept & 1)));
+}
+
+static uint16_t
+half_from_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)((bits >> 48) & 0x8000);
+    int exponent = (int)((bits >> 52) & 0x7ff) - 1023;
+    uint64_t mantissa = bits & (((uint64_t)1 << 52) - 1);
+    if (exponent == 1024) {
+        uint16_t payload = (uint16_t)(mantissa >> 42);
+        return (uint16_t)(sign | 0x7c00 | (mantissa && !payload ? 1 : payload));
+    }
+    if (exponent > 15)
+        return sign | 0x7c00;
+    if (exponent >= -14) /* a carry out of the mantissa raises the exponent, up to infinity */
+        return (uint16_t)(sign | (((uint64_t)(exponent + 15) << 10) + shift_rounded(mantissa, 42)));
+    if (exponent < -25)
+        return sign;
+    return (uint16_t)(sign | shift_rounded(mantissa | ((uint64_t)1 << 52), 42 - 14 - exponent));
+}
+
+uint16_t
+ci_half_from_float(float value)
+{
+    return half_from_double(value);
+}
+
+float
+ci_half_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t exponent = (half >> 10) & 0x1f, mantissa = half & 0x3ff;
+    uint32_t bits;
+    if (exponent == 31) {
+        bits = sign | 0x7f800000 | mantissa << 13;
+    } else if (exponent) {
+        bits = sign | (exponent + 112) << 23 | mantissa << 13;
+    } else { /* zero or subnormal: mantissa * 2^-24, exact in float */
+        float magnitude = (float)mantissa * 0x1p-24f;
+        return sign ? -magnitude : magnitude;
+    }
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- casts ---- */
+
+/* Two's complement wrap of 64 bits to the width and signedness of an integer dtype. */
+static int64_t
+wrap(CiDtype dtype, uint64_t bits)
+{
+    int width = 8 * rows[dtype].size;
+    if (width == 64)
+        return (int64_t)bits;
+    uint64_t low = bits & (((uint64_t)1 << width) - 1);
+    bool is_negative = rows[dtype].class == CI_CLASS_int && low >> (width - 1);
+    return (int64_t)(is_negative ? low | ~(uint64_t)0 << width : low);
+}
+
+static double
+round_to(CiDtype real, double value)
+{
+    if (real == CI_DTYPE_f16)
+        return ci_half_to_float(half_from_double(value));
+    return real == CI_DTYPE_f32 ? (double)(float)value : value;
+}
+
+static uint64_t
+truncate64(double value)
+{
+    if (value >= -0x1p63 && value < 0x1p63)
+        return (uint64_t)(int64_t)value;
+    return (uint64_t)1 << 63;
+}
+
+static int64_t
+int_from_double(CiDtype to, double value)
+{
+    if (to == CI_DTYPE_u64 && value >= 0x1p63)
+        return (int64_t)(value < 0x1p64 ? (uint64_t)value : (uint64_t)0);
+    bool through_32 = to != CI_DTYPE_i64 && to != CI_DTYPE_u64 && to != CI_DTYPE_u32;
+    if (through_32 && !(value > -2147483649.0 && value < 2147483648.0))
+        return wrap(to, (uint64_t)1 << 31);
+    return wrap(to, truncate64(value));
+}
+
+/* f16 is reached through float, as NumPy does; f32 directly, for two roundings would differ. */
+static double
+double_from_int(CiDtype from, CiDtype to, int64_t i)
+{
+    bool is_unsigned = from == CI_DTYPE_u64;
+    if (to == CI_DTYPE_f64)
+        return is_unsigned ? (double)(uint64_t)i : (double)i;
+    float value = is_unsigned ? (float)(uint64_t)i : (float)i;
+    return to == CI_DTYPE_f16 ? (double)ci_half_to_float(ci_half_from_float(value)) : (double)value;
+}
+
+CiConst
+ci_const_cast(CiConst v, CiDtype from, CiDtype to)
+{
+    CiConst result = {0, 0.0, 0.0};
+    bool from_integral = ci_dtype_is_integral(from);
+    CiDtype real = ci_dtype_real(to);
+    if (to == CI_DTYPE_bool)
+        result.i = from_integral ? v.i != 0 : v.re != 0 || (rows[from].class == CI_CLASS_complex && v.im != 0);
+    else if (ci_dtype_is_integral(to))
+        result.i = from_integral ? wrap(to, (uint64_t)v.i) : int_from_double(to, v.re);
+    else
+        result.re = from_integral ? double_from_int(from, real, v.i) : round_to(real, v.re);
+    if (rows[to].class == CI_CLASS_complex && rows[from].class == CI_CLASS_complex)
+        result.im = round_to(real, v.im);
+    return result;
+}
+
+CiConst
+ci_const_int(CiDtype dtype, int64_t value)
+{
+    return ci_const_cast((CiConst){value, 0.0, 0.0}, CI_DTYPE_i64, dtype);
+}
+
+CiConst
+ci_const_double(CiDtype dtype, double value)
+{
+    return ci_const_cast((CiConst){0, value, 0.0}, CI_DTYPE_f64, dtype);
+}
+
+static bool
+same_double(double a, double b)
+{
+    return (a != a && b != b) || (a == b && signbit(a) == signbit(b));
+}
+
+bool
+ci_const_equal(CiDtype dtype, CiConst a, CiConst b)
+{
+    if (ci_dtype_is_integral(dtype))
+        return a.i == b.i;
+    return same_double(a.re, b.re) && (rows[dtype].class == CI_CLASS_float || same_double(a.im, b.im));
+}
+
+/* ---- memory ---- */
+
+static void
+store_real(CiDtype dtype, double value, void *element)
+{
+    if (dtype == CI_DTYPE_f64) {
+        memcpy(element, &value, sizeof value);
+    } else if (dtype == CI_DTYPE_f32) {
+        float narrow = (float)value;
+        memcpy(element, &narrow, sizeof narrow);
+    } else {
+        uint16_t half = half_from_double(value);
+        memcpy(element, &half, sizeof half);
+    }
+}
+
+static double
+load_real(CiDtype dtype, const void *element)
+{
+    if (dtype == CI_DTYPE_f64) {
+        double value;
+        memcpy(&value, element, sizeof value);
+        return value;
+    }
+    if (dtype == CI_DTYPE_f32) {
+        float value;
+        memcpy(&value, element, sizeof value);
+        return value;
+    }
+    uint16_t half;
+    memcpy(&half, element, sizeof half);
+    return ci_half_to_float(half);
+}
+
+void
+ci_const_store(CiDtype dtype, CiConst v, void *element)
+{
+    CiDtype real = ci_dtype_real(dtype);
+    if (ci_dtype_is_integral(dtype)) {
+        uint8_t b = (uint8_t)v.i;
+        uint16_t h = (uint16_t)v.i;
+        uint32_t w = (uint32_t)v.i;
+        int size = rows[dtype].size;
+        const void *source = size == 1 ? (void *)&b : size == 2 ? (void *)&h : size == 4 ? (void *)&w : (void *)&v.i;
+        memcpy(element, source, (size_t)size);
+        return;
+    }
+    store_real(real, v.re, element);
+    if (real != dtype)
+        store_real(real, v.im, (char *)element + rows[real].size);
+}
+
+static uint64_t
+load_bits(int size, const void *element)
+{
+    uint8_t b;
+    uint16_t h;
+    uint32_t w;
+    uint64_t d;
+    switch (size) {
+    case 1:
+        memcpy(&b, element, sizeof b);
+        return b;
+    case 2:
+        memcpy(&h, element, sizeof h);
+        return h;
+    case 4:
+        memcpy(&w, element, sizeof w);
+        return w;
+    default:
+        memcpy(&d, element, sizeof d);
+        return d;
+    }
+}
+
+CiConst
+ci_const_load(CiDtype dtype, const void *element)
+{
+    CiConst v = {0, 0.0, 0.0};
+    CiDtype real = ci_dtype_real(dtype);
+    if (ci_dtype_is_integral(dtype)) {
+        uint64_t bits = load_bits(rows[dtype].size, element);
+        v.i = dtype == CI_DTYPE_bool ? bits != 0 : wrap(dtype, bits);
+        return v;
+    }
+    v.re = load_real(real, element);
+    if (real != dtype)
+        v.im = load_real(real, (const char *)element + rows[real].size);
+    return v;
+}
+
+/* ---- text ---- */
+
+/* Shortest decimal that rounds back to the value in its own dtype, so that 0.1 of f32 prints as 0.1. */
+static void
+print_real(CiText *out, CiDtype dtype, double value)
+{
+    if (dtype != CI_DTYPE_f64 && isfinite(value)) {
+        char digits[40];
+        for (int precision = 1; precision <= 9; precision++) {
+            snprintf(digits, sizeof digits, "%.*e", precision - 1, value);
+            double candidate = strtod(digits, NULL);
+            if (round_to(dtype, candidate) == value) {
+                value = value == 0 ? value : candidate;
+                break;
+            }
+        }
+    }
+    if (value != value)
+        ci_text_add(out, "nan");
+    else
+        ci_text_add_double(out, value);
+}
+
+void
+ci_const_print(CiText *out, CiDtype dtype, CiConst v)
+{
+    CiDtype real = ci_dtype_real(dtype);
+    if (dtype == CI_DTYPE_bool) {
+        ci_text_add(out, v.i ? "true" : "false");
+    } else if (rows[dtype].class == CI_CLASS_uint) {
+        ci_text_add(out, "%" PRIu64, (uint64_t)v.i);
+    } else if (rows[dtype].class == CI_CLASS_int) {
+        ci_text_add(out, "%" PRId64, v.i);
+    } else if (real == dtype) {
+        print_real(out, dtype, v.re);
+    } else {
+        ci_text_add(out, "(");
+        print_real(out, real, v.re);
+        ci_text_add(out, signbit(v.im) && v.im == v.im ? "-" : "+");
+        print_real(out, real, v.im == v.im ? fabs(v.im) : v.im);
+        ci_text_add(out, "j)");
+    }
+}
+
+/* The lexer's integers are 63 bits wide; the digits of the token give all 64. */
+static uint64_t
+parse_digits(CiLexer *lex)
+{
+    uint64_t value = 0;
+    for (size_t k = 0; k < lex->length; k++) {
+        uint64_t digit = (uint64_t)(lex->start[k] - '0');
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            ci_lexer_fail(lex, "expected a 64-bit decimal integer");
+        value = 10 * value + digit;
+    }
+    ci_lexer_next(lex);
+    return value;
+}
+
+static double
+parse_magnitude(CiLexer *lex, bool is_imaginary)
+{
+    double value = 0.0;
+    if (lex->kind == CI_TOKEN_float)
+        value = lex->float_value;
+    else if (lex->kind == CI_TOKEN_int)
+        value = (double)lex->int_value;
+    else if (is_imaginary && ci_lexer_is(lex, "infj"))
+        value = HUGE_VAL;
+    else if (is_imaginary && ci_lexer_is(lex, "nanj"))
+        value = (double)NAN;
+    else
+        ci_lexer_fail(lex, "expected a number");
+    bool has_suffix = lex->kind == CI_TOKEN_name;
+    ci_lexer_next(lex);
+    if (is_imaginary && !has_suffix)
+        ci_lexer_expect(lex, "j");
+    return value;
+}
+
+static double
+parse_signed(CiLexer *lex, CiDtype real, bool is_imaginary)
+{
+    bool is_negative = ci_lexer_accept(lex, "-");
+    if (!is_negative)
+        ci_lexer_accept(lex, "+");
+    double value = round_to(real, parse_magnitude(lex, is_imaginary));
+    return is_negative ? -value : value;
+}
+
+static int64_t
+parse_integer(CiLexer *lex, CiDtype dtype)
+{
+    bool is_negative = ci_lexer_accept(lex, "-");
+    if (lex->kind != CI_TOKEN_int)
+        ci_lexer_fail(lex, "expected an integer");
+    uint64_t magnitude = parse_digits(lex);
+    int64_t value = wrap(dtype, is_negative ? 0 - magnitude : magnitude);
+    bool fits = dtype == CI_DTYPE_u64 ? !is_negative || !magnitude
+                                      : (value < 0) == is_negative || !magnitude;
+    uint64_t back = value < 0 && dtype != CI_DTYPE_u64 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (!fits || back != magnitude)
+        ci_lexer_fail(lex, "integer does not fit %s", ci_dtype_name(dtype));
+    return value;
+}
+
+CiConst
+ci_const_parse(CiLexer *lex, CiDtype dtype)
+{
+    CiConst v = {0, 0.0, 0.0};
+    CiDtype real = ci_dtype_real(dtype);
+    if (dtype == CI_DTYPE_bool) {
+        v.i = ci_lexer_accept(lex, "true");
+        if (!v.i)
+            ci_lexer_expect(lex, "false");
+    } else if (ci_dtype_is_integral(dtype)) {
+        v.i = parse_integer(lex, dtype);
+    } else if (real == dtype) {
+        v.re = parse_signed(lex, real, false);
+    } else {
+        ci_lexer_expect(lex, "(");
+        v.re = parse_signed(lex, real, false);
+        v.im = parse_signed(lex, real, true);
+        ci_lexer_expect(lex, ")");
+    }
+    return v;
+}
