@@ -1,0 +1,147 @@
+"""Types of the C module: what capture (Python) and the compiler (C) say to each other.
+
+Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call are `Traced` values; operations on them append nodes to the
+tracer's graph. `flush` compiles and runs what is pending and makes every live value concrete; tracing then goes on in a new graph. A function that never had to
+flush before it returned, and had no outside effect, becomes a `Specialization`: guards, one program, and the shape of its result, replayed without Python.
+"""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+class CinductorError(Exception): ...            # base; the classes of errors.def that builtins lack derive from it
+class InternalError(CinductorError): ...
+class Unsupported(CinductorError): ...
+class LoweringError(CinductorError): ...
+class CompilerNotFound(CinductorError): ...
+class CompileError(CinductorError): ...
+class DeviceError(CinductorError): ...
+
+class Traced:
+    """A value being traced. Never created directly.
+
+    kind: "array" (an ndarray), "scalar" (a NumPy scalar: 0-d, strong) or "python" (float, complex or int argument: 0-d, weak).
+    An array is a storage and a chain of views; reads are of the storage's current version; writes (`x[...] = v`, `x += v`, `out=`) make a new version.
+    Operators, comparisons, indexing by basic indices, in-place operators, `__array_ufunc__`, `__array_function__` (looked up in the table given to
+    `set_surface`), ndarray attributes (shape, dtype, ndim, size, strides, itemsize, nbytes, T, flags, real, imag, flat is a break) and methods (through the table)
+    work as the real value's. `__class__` is the real one's, so isinstance answers as for the real value.
+    Where a concrete value is demanded (bool, int, float, complex, index, iteration of array data in Python, hash, str, repr, format, `__array__`, `item`,
+    `tolist`, buffer, pickling) the tracer breaks: flushes, records the reason and the user's line, and answers from the concrete value. Python scalars instead
+    specialise: the tracer notes that the value itself is guarded.
+    """
+    kind: str
+    tracer: "Tracer"
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    ndim: int
+    def is_concrete(self) -> bool: ...
+    def concrete(self) -> Any:
+        """The real value: an ndarray (the very argument object where it is one), NumPy scalar or Python scalar. Flushes without recording a break."""
+    def shares_storage(self, other: "Traced") -> bool: ...
+
+class Break:
+    """One reason why Python had to run: read-only attributes."""
+    reason: str
+    file: str
+    line: int
+
+class Tracer:
+    """One call's tracing. options: names of options.def. device and backend as in `compile`.
+    fullgraph: a break raises Unsupported naming line and reason instead of flushing."""
+    def __init__(self, name: str, *, options: dict[str, Any], device: str = "cpu", backend: str = "", fullgraph: bool = False) -> None: ...
+    breaks: list[Break]
+    needs_python: bool                 # an outside effect or a break: no Specialization may be made
+    flushes: int                       # graphs run so far
+    user_frames_skip: str              # directory whose frames are not the user's (set once by the package)
+    last_program: "Program | None"     # of the latest flush
+    info: dict[str, Any]               # timings and counts of the latest compile
+    def array(self, value: np.ndarray, source: int = -1) -> Traced:
+        """The traced value of a real array; the same array object gives the same Traced. source >= 0 says how a later call finds it (see Specialization);
+        -1 means made in this call by Python, which sets needs_python when it enters a graph."""
+    def scalar(self, value: float | complex | int, source: int) -> Traced:
+        """A Python scalar argument or guarded read that is a run-time value. Of kind python."""
+    def specialized(self) -> list[tuple[int, Any]]:
+        """(source, value) of Python scalars whose value was demanded."""
+    def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
+        """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values pass through)."""
+    def note_break(self, reason: str) -> None:
+        """Records a break at the user's current line (raises under fullgraph) and flushes."""
+    def note_effect(self, reason: str) -> None:
+        """Records that Python must run on every call (raises under fullgraph); does not flush."""
+    def flush(self) -> None: ...
+    # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted). No promotion: casts are explicit. ---
+    def apply(self, op: str, *args: Any) -> Traced: ...                       # pointwise, math, composite, where; operands of one dtype
+    def cast(self, x: Any, dtype: Any) -> Traced: ...
+    def ufunc(self, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...  # exactly `ufunc(*args, **kwargs)`, promotion included
+    def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...     # folded axes go; result kind array
+    def scan(self, op: str, x: Any, axis: int) -> Traced: ...
+    def permute(self, x: Any, axes: Sequence[int]) -> Traced: ...             # views share the storage
+    def reshape(self, x: Any, shape: Sequence[int]) -> Traced: ...            # a view where NumPy makes one, else a copy
+    def slice(self, x: Any, starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]) -> Traced: ...
+    def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...             # read-only view, as broadcast_to
+    def diagonal(self, x: Any, axis1: int, axis2: int, offset: int) -> Traced: ...
+    def copy(self, x: Any, order: str = "C") -> Traced: ...                   # C, F, K
+    def assign(self, target: Traced, value: Any) -> None: ...                 # target[...] = value, value cast unsafely, broadcast
+    def concat(self, xs: Sequence[Any], axis: int) -> Traced: ...
+    def full(self, shape: Sequence[int], value: Any, dtype: Any, order: str = "C") -> Traced: ...
+    def empty(self, shape: Sequence[int], dtype: Any, order: str = "C") -> Traced: ...
+    def iota(self, shape: Sequence[int], axis: int) -> Traced: ...            # int64
+    def extern(self, name: str, key: str, call: Callable[..., None], args: Sequence[Any], shape: Sequence[int], dtype: Any) -> Traced:
+        """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything else it depends on. The same (name, key) must mean the same call."""
+    def as_scalar(self, x: Traced) -> Traced: ...                             # a 0-d result NumPy returns as a scalar
+    def finish(self, sources: list[tuple[Any, ...]], checks: list[tuple[Any, ...]], result: Any) -> tuple[Any, "Specialization | None"]:
+        """Ends the call: compiles and runs what is pending and returns (the real result, specialization or None when Python is needed).
+        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as below; objects reached by a source are returned as themselves."""
+
+def set_surface(functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]) -> None:
+    """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__ (NotImplemented or missing: a break, then NumPy's own function runs on
+    concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
+
+class Program:
+    """A compiled graph. Read-only."""
+    kernels: int
+    externs: int
+    def text(self, level: str) -> str:
+        """"graph", "loops", "kernels", "wrapper", "python", "json" or "source"."""
+
+class Specialization:
+    """Guards, a program and the result's structure.
+
+    A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
+      ("arg", i)  ("global", dict, name)  ("cell", cell)  ("attr", source, name)  ("item", source, key)  ("const", object)
+    Checks are tuples (source, kind, …), evaluated in the order given:
+      (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN equal to itself, 0.0 and -0.0 differ
+      (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of size <= 1 and of empty arrays not looked at
+      (s, "float") (s, "complex") (s, "int")  exactly that Python type
+      (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact dict type and keys in order
+      ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other array of either group
+    """
+    program: Program
+    guards: list[str]                                                         # in the user's words
+    hits: int
+    def why_not(self, args: tuple[Any, ...]) -> str | None:
+        """None when every guard holds for these bound arguments, else the failing guard in the user's words."""
+
+class CompiledFunction:
+    """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries specializations (most recent first) by guards in C, runs the program;
+    when none fits calls miss(self, bound_args, args, kwargs). A descriptor: binds like a function.
+    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING. Has a __dict__ and weakrefs."""
+    def __init__(self, fn: Callable[..., Any], parameters: tuple[str, ...], kinds: tuple[int, ...], defaults: tuple[Any, ...], miss: Callable[..., Any]) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    specializations: tuple[Specialization, ...]
+    stance: int                                                               # 0 default, 1 run fn itself, 2 no new specialization: run fn, 3: raise
+    calls: int
+    def add(self, specialization: Specialization) -> None: ...
+    def clear(self) -> None: ...
+
+MISSING: Any
+def set_stance(stance: int) -> int: ...          # process-wide part; returns the old one
+def is_compiling() -> bool: ...
+def options() -> list[tuple[str, str, Any, str, str]]: ...     # (name, type, default, environment variable, doc) of options.def
+def ops() -> list[tuple[str, str, int, dict[str, bool]]]: ...  # (name, kind, arity, {dtype: supported}) of ops.def
+def backends() -> list[tuple[str, str, str, str | None]]: ...  # (device, name, doc, why not available or None)
+def cache_info() -> dict[str, Any]: ...
+def cache_clear() -> int: ...
+def set_cache_directory(path: str | None) -> None: ...
+def compile_text(text: str, inputs: Sequence[Any], *, options: dict[str, Any], device: str = "cpu", backend: str = "") -> tuple[list[Any], Program]:
+    """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
