@@ -1,0 +1,92 @@
+/* What the files of lower/ share: the state of one lowering, and the recorder of one body.
+ *
+ * A node is *lazy* (nobody stored it: a consumer inlines it by calling its inner function) or *realized* (it has a
+ * buffer). Views are always lazy: they only change the index. Nodes are visited in program order, and a write realizes the lazy
+ * readers of what it overwrites first, so one buffer can hold all versions of an array. */
+#ifndef CI_LOWER_LOWERING_H
+#define CI_LOWER_LOWERING_H
+
+#include "base/map.h"
+#include "ir/layout.h"
+#include "lower/lower.h"
+
+/* Where the elements of a realized node are. */
+typedef struct CiHome {
+    CiBuffer *buffer;
+    const CiExpr *const *strides;  /* rank of the node */
+} CiHome;
+
+typedef struct CiNodeState {
+    CiNode *node;
+    CiHome home;                   /* buffer NULL: lazy */
+    CiNode **users;
+    int nusers;
+    int last_use;                  /* position of the last direct user; results count as the end */
+    CiNode *reader;                /* the one realized node that reads it, or NULL: several or none */
+    bool has_several_readers;
+    bool is_result_base;           /* leaves the program as memory */
+    uint32_t visit;                /* stamp of the walk that saw it */
+} CiNodeState;
+
+typedef struct CiLowering {
+    CiContext *ctx;
+    CiSym *sym;
+    CiGraph *graph;
+    CiLoops *loops;
+    const CiLowerOptions *options;
+    CiNodeState *states;           /* by node->id */
+    int nstates;
+    int position;                  /* of the node being visited */
+    uint32_t visit;
+} CiLowering;
+
+/* Records one body: scalar ops numbered by value, nodes memoised by (node, index). */
+typedef struct CiRecorder {
+    CiLowering *low;
+    CiBody body;
+    CiMap *values;                 /* hash of an op -> chain of positions */
+    CiMap *memo;                   /* hash of (node, index) -> chain of entries */
+    CiLoc locs[16];
+    int nlocs;
+} CiRecorder;
+
+static inline CiNodeState *
+ci_lowering_state(const CiLowering *low, const CiNode *node)
+{
+    return &low->states[node->id];
+}
+
+/* lower_value.c */
+CiRecorder ci_recorder_new(CiLowering *low);
+int ci_recorder_add(CiRecorder *rec, CiScalar op);
+/* Emits the value of node at index (node->rank expressions); returns its position in the body. */
+int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
+const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank, const CiExpr *const *index);
+
+/* lower_view.c: the index into a view's source that an index into the view means. */
+const CiExpr *const *ci_view_source_index(CiLowering *low, const CiNode *view, const CiExpr *const *index);
+/* The index into `base` that an index into the chain of views `view` means. */
+const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiNode *base, const CiExpr *const *index);
+
+/* lower_realize.c: giving nodes memory */
+CiBuffer *ci_lowering_new_buffer(CiLowering *low, const CiNode *node);
+/* Makes sure node has a home; fills one nest (or what its kind needs). */
+void ci_lowering_realize(CiLowering *low, CiNode *node);
+/* Index variables i0, i1, … for the axes of node; axes of extent 1 get the constant 0 and no axis. */
+const CiExpr *const *ci_lowering_point_axes(CiLowering *low, CiNest *nest, int rank, const CiExpr *const *sizes);
+void ci_lowering_finish_nest(CiLowering *low, CiNest *nest, CiRecorder *rec, int result);
+/* One nest that stores value (broadcast to `sizes`) at the element `store(index)` of target. */
+void ci_lowering_store(CiLowering *low, CiNode *value, CiBuffer *target, const CiNode *domain, CiNode *base, CiHome base_home);
+
+/* lower_reduce.c */
+void ci_lowering_reduce(CiLowering *low, CiNode *node);
+void ci_lowering_scan(CiLowering *low, CiNode *node);
+
+/* lower_write.c */
+void ci_lowering_assign(CiLowering *low, CiNode *node);
+void ci_lowering_concat(CiLowering *low, CiNode *node);
+void ci_lowering_extern(CiLowering *low, CiNode *node);
+void ci_lowering_final_writes(CiLowering *low);
+void ci_lowering_results(CiLowering *low);
+
+#endif
