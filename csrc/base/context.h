@@ -38,6 +38,9 @@ const char *ci_context_message(const CiContext *ctx);
 /* For tests: the n-th allocation from now fails once (0 = never). */
 void ci_context_fail_allocation(CiContext *ctx, long n);
 
+/* The context's table of interned strings; map.c keeps it. */
+struct CiMap **ci_context_strings(CiContext *ctx);
+
 /* Zeroed, aligned to 16; fails with CI_ERR_MEMORY instead of returning NULL. */
 void *ci_new(CiContext *ctx, size_t size);
 /* As realloc inside the arena: the old block stays until the context closes. */

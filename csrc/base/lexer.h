@@ -7,11 +7,11 @@
 
 typedef enum CiTokenKind {
     CI_TOKEN_end,
-    CI_TOKEN_name,   /* letters, digits, _, starting with a letter or _; also %12 and @ prefixes are punct */
-    CI_TOKEN_int,    /* 64-bit, no sign */
+    CI_TOKEN_name,   /* letters, digits, _, starting with a letter or _; % and @ before one are punct */
+    CI_TOKEN_int,    /* 64 bits, no sign: above INT64_MAX int_value holds the bits; 0x.. too */
     CI_TOKEN_float,  /* 1.5 1e-3 inf nan are floats; hex floats too */
     CI_TOKEN_string, /* "..." with \" \\ \n \xHH */
-    CI_TOKEN_punct   /* one character, or -> .. <= >= == */
+    CI_TOKEN_punct   /* one character, or -> .. <= >= == != // */
 } CiTokenKind;
 
 typedef struct CiLexer {
@@ -28,6 +28,7 @@ typedef struct CiLexer {
     const char *string; /* interned text of a name or string */
 } CiLexer;
 
+/* Reads the first token too: after it, and after each next, the current token is there. */
 void ci_lexer_init(CiLexer *lex, CiContext *ctx, const char *text);
 void ci_lexer_next(CiLexer *lex);
 bool ci_lexer_is(const CiLexer *lex, const char *token);

@@ -1,0 +1,196 @@
+/* Files through POSIX calls. Every descriptor is close-on-exec, every interrupted call is repeated,
+ * and a file that is written is complete before its name points to it. */
+#define _GNU_SOURCE
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int
+ci_os_stat(const char *path, CiFileInfo *info)
+{
+    struct stat st;
+    memset(info, 0, sizeof *info);
+    if (lstat(path, &st) != 0)
+        return errno;
+    info->size = st.st_size;
+    info->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    info->mode = st.st_mode & 07777;
+    info->uid = st.st_uid;
+    info->is_regular = S_ISREG(st.st_mode);
+    info->is_directory = S_ISDIR(st.st_mode);
+    info->is_link = S_ISLNK(st.st_mode);
+    return 0;
+}
+
+/* Reads to the end, whatever size the file said it had: /proc files say 0. */
+static int
+read_all(int fd, size_t guess, void **data, size_t *size)
+{
+    size_t capacity = guess + 64, used = 0;
+    char *bytes = malloc(capacity);
+    for (;;) {
+        if (!bytes)
+            return ENOMEM;
+        ssize_t got = read(fd, bytes + used, capacity - used - 1);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int error = errno;
+            free(bytes);
+            return error;
+        }
+        used += (size_t)got;
+        if (got == 0)
+            break;
+        if (capacity - used == 1) {
+            capacity *= 2;
+            char *more = realloc(bytes, capacity);
+            if (!more)
+                free(bytes);
+            bytes = more;
+        }
+    }
+    bytes[used] = 0;
+    *data = bytes;
+    *size = used;
+    return 0;
+}
+
+int
+ci_os_read(const char *path, void **data, size_t *size)
+{
+    *data = NULL;
+    *size = 0;
+    /* Without NONBLOCK a named pipe would hang the open. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno;
+    struct stat st;
+    int error = 0;
+    if (fstat(fd, &st) != 0)
+        error = errno;
+    else if (!S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    else
+        error = read_all(fd, (size_t)st.st_size, data, size);
+    close(fd);
+    return error;
+}
+
+static int
+write_all(int fd, const void *data, size_t size)
+{
+    const char *bytes = data;
+    while (size > 0) {
+        ssize_t put = write(fd, bytes, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return errno;
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return 0;
+}
+
+int
+ci_os_write_atomic(const char *path, const void *data, size_t size)
+{
+    char temporary[PATH_MAX];
+    int length = snprintf(temporary, sizeof temporary, "%s.tmp-XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return ENAMETOOLONG;
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int error = write_all(fd, data, size);
+    if (close(fd) != 0 && !error)
+        error = errno;
+    if (!error && rename(temporary, path) != 0)
+        error = errno;
+    if (error)
+        unlink(temporary);
+    return error;
+}
+
+int
+ci_os_make_directories(const char *path)
+{
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (length == 0)
+        return ENOENT;
+    if (length >= sizeof part)
+        return ENAMETOOLONG;
+    memcpy(part, path, length + 1);
+    for (size_t i = 1; i <= length; i++) {
+        if (part[i] != '/' && part[i] != 0)
+            continue;
+        char kept = part[i];
+        part[i] = 0;
+        int error = mkdir(part, 0700) == 0 ? 0 : errno;
+        part[i] = kept;
+        /* Parents that cannot be written are fine as long as they are there. */
+        if (error && error != EEXIST && !(kept && (error == EROFS || error == EACCES)))
+            return error;
+    }
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno;
+    return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+int
+ci_os_resolve(const char *path, char *out, size_t capacity)
+{
+    char *real = realpath(path, NULL);
+    if (!real)
+        return errno;
+    int error = strlen(real) < capacity ? 0 : ENAMETOOLONG;
+    if (!error)
+        strcpy(out, real);
+    free(real);
+    return error;
+}
+
+static bool
+is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+int
+ci_os_find_program(const char *name, char *out, size_t capacity)
+{
+    if (strchr(name, '/'))
+        return is_program(name) ? ci_os_resolve(name, out, capacity) : ENOENT;
+    const char *path = getenv("PATH");
+    if (!path || !*name)
+        return ENOENT;
+    for (; *path; path += strspn(path, ":")) {
+        size_t width = strcspn(path, ":");
+        /* Relative entries would make the answer depend on the working directory. */
+        int length = *path == '/' ? snprintf(out, capacity, "%.*s/%s", (int)width, path, name) : -1;
+        if (length >= 0 && (size_t)length < capacity && is_program(out))
+            return 0;
+        path += width;
+    }
+    return ENOENT;
+}
+
+int64_t
+ci_os_time_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
