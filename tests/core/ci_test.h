@@ -61,6 +61,7 @@ ci_test_failing_allocations(CiTestBody *body, void *arg)
         ci_context_fail_allocation(ctx, n);
         CiStatus status = ci_protect(ctx, body, arg);
         CHECK(status == CI_OK || status == CI_ERR_MEMORY);
+        ci_context_fail_allocation(ctx, 0);
         CHECK(ci_protect(ctx, body, arg) == CI_OK);
         ci_context_close(ctx);
         if (status == CI_OK)
