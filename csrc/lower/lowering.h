@@ -23,7 +23,8 @@ typedef struct CiNodeState {
     int nusers;
     int last_use;                  /* position of the last direct user; results count as the end */
     CiNode *reader;                /* the one realized node that reads it, or NULL: several or none */
-    bool has_several_readers;
+    bool has_several_readers;      /* or one that reads each element many times */
+    bool is_wanted;                /* will be realized when visited */
     bool is_result_base;           /* leaves the program as memory */
     uint32_t visit;                /* stamp of the walk that saw it */
 } CiNodeState;
@@ -69,14 +70,15 @@ const CiExpr *const *ci_view_source_index(CiLowering *low, const CiNode *view, c
 const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiNode *base, const CiExpr *const *index);
 
 /* lower_realize.c: giving nodes memory */
-CiBuffer *ci_lowering_new_buffer(CiLowering *low, const CiNode *node);
-/* Makes sure node has a home; fills one nest (or what its kind needs). */
+CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
+/* Makes sure node has a home. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
-/* Index variables i0, i1, … for the axes of node; axes of extent 1 get the constant 0 and no axis. */
+/* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and no loop. */
 const CiExpr *const *ci_lowering_point_axes(CiLowering *low, CiNest *nest, int rank, const CiExpr *const *sizes);
-void ci_lowering_finish_nest(CiLowering *low, CiNest *nest, CiRecorder *rec, int result);
-/* One nest that stores value (broadcast to `sizes`) at the element `store(index)` of target. */
-void ci_lowering_store(CiLowering *low, CiNode *value, CiBuffer *target, const CiNode *domain, CiNode *base, CiHome base_home);
+void ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix, const CiExpr *extent, const CiExpr **var);
+void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ctx);
+/* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base, whose memory is home. */
+void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home);
 
 /* lower_reduce.c */
 void ci_lowering_reduce(CiLowering *low, CiNode *node);

@@ -1,0 +1,197 @@
+/* The driver: which values get a buffer, visiting nodes in program order.
+ *
+ * A value is realized when its kind demands memory (reductions, scans, library calls, writes, results), when it is expensive and
+ * several realized values read it (or one reads each element many times), or when inlining it would make a body longer than
+ * the limit. Everything else is inlined by its readers.
+ *
+ * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and marks. */
+#include "lower/lowering.h"
+
+static bool
+is_lazy(const CiNode *node)
+{
+    switch (ci_op_kind(node->op)) {
+    case CI_OPKIND_pointwise:
+    case CI_OPKIND_math:
+    case CI_OPKIND_view: return true;
+    case CI_OPKIND_structure: return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
+    case CI_OPKIND_create: return node->op == CI_OP_const || node->op == CI_OP_iota;
+    default: return false;
+    }
+}
+
+static void
+add_user(CiLowering *low, CiNode *node, CiNode *user, int *capacities)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (state->nusers && state->users[state->nusers - 1] == user)
+        return;
+    CI_PUSH(low->ctx, state->users, state->nusers, capacities[node->id], user);
+    state->last_use = user->id;
+}
+
+static void
+find_users(CiLowering *low)
+{
+    CiBlock *body = low->graph->body;
+    int *capacities = CI_NEW_ARRAY(low->ctx, int, low->nstates + 1);
+    for (int k = 0; k < body->nnodes; k++) {
+        CiNode *node = body->nodes[k];
+        ci_lowering_state(low, node)->node = node;
+        for (int a = 0; a < node->nargs; a++)
+            add_user(low, node->args[a], node, capacities);
+    }
+    for (int k = 0; k < body->nresults; k++) {
+        CiNode *base = ci_node_base(body->results[k]);
+        ci_lowering_state(low, base)->is_result_base = true;
+        ci_lowering_state(low, base)->last_use = low->nstates;
+        ci_lowering_state(low, body->results[k])->last_use = low->nstates;
+    }
+    for (int k = 0; k < low->graph->nwrites; k++)
+        ci_lowering_state(low, low->graph->writes[k].value)->last_use = low->nstates;
+    /* A view keeps what it looks at alive. */
+    for (int k = body->nnodes - 1; k >= 0; k--) {
+        CiNode *node = body->nodes[k];
+        if (!ci_node_is_view(node))
+            continue;
+        CiNodeState *source = ci_lowering_state(low, node->args[0]);
+        if (ci_lowering_state(low, node)->last_use > source->last_use)
+            source->last_use = ci_lowering_state(low, node)->last_use;
+    }
+}
+
+static bool
+repeats_elements(const CiNode *user, const CiNode *operand)
+{
+    if (user->op == CI_OP_assign || ci_op_kind(user->op) == CI_OPKIND_extern)
+        return false;
+    if (ci_node_is_view(user) && user->op != CI_OP_expand)
+        return false;
+    if (ci_op_kind(user->op) == CI_OPKIND_reduce || ci_op_kind(user->op) == CI_OPKIND_argreduce)
+        return false;
+    for (int k = 1; k <= user->rank; k++) {
+        if (ci_expr_equals_const(user->sizes[user->rank - k], 1))
+            continue;
+        if (k > operand->rank || ci_expr_equals_const(operand->sizes[operand->rank - k], 1))
+            return true;
+    }
+    return false;
+}
+
+/* Who reads node, through lazy users: decided from the last node to the first. */
+static void
+find_reader(CiLowering *low, CiNode *node)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    for (int k = 0; k < state->nusers; k++) {
+        CiNode *user = state->users[k];
+        CiNodeState *through = ci_lowering_state(low, user);
+        bool is_inlined = is_lazy(user) && !through->is_wanted;
+        CiNode *reader = is_inlined ? through->reader : user;
+        if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) || (state->reader && reader && state->reader != reader))
+            state->has_several_readers = true;
+        if (reader)
+            state->reader = reader;
+    }
+    if (!is_lazy(node) || ci_node_is_view(node))
+        return;
+    bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
+    if (state->is_result_base || (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar))
+        state->is_wanted = true;
+}
+
+/* Distinct lazy nodes that inlining node would emit, counted up to limit. */
+static int
+count_inlined(CiLowering *low, CiNode *node, int limit)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (state->visit == low->visit || state->home.buffer || limit <= 0)
+        return 0;
+    state->visit = low->visit;
+    int count = 1;
+    for (int k = 0; k < node->nargs; k++)
+        count += count_inlined(low, node->args[k], limit - count);
+    return count;
+}
+
+static void
+visit_lazy(CiLowering *low, CiNode *node)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (ci_node_is_view(node) || ci_op_kind(node->op) == CI_OPKIND_create)
+        return;
+    low->visit++;
+    int limit = low->options->inline_limit;
+    int count = count_inlined(low, node, limit + 1);
+    bool is_worth_keeping = state->has_several_readers && count > limit / 8 && node->rank > 0;
+    if (state->is_wanted || count > limit || is_worth_keeping)
+        ci_lowering_realize(low, node);
+}
+
+static void
+visit_node(CiLowering *low, CiNode *node)
+{
+    if (is_lazy(node)) {
+        visit_lazy(low, node);
+        return;
+    }
+    switch (ci_op_kind(node->op)) {
+    case CI_OPKIND_create:
+        if (node->op == CI_OP_empty)
+            ci_lowering_realize(low, node);
+        return;
+    case CI_OPKIND_reduce:
+    case CI_OPKIND_argreduce: ci_lowering_reduce(low, node); return;
+    case CI_OPKIND_scan: ci_lowering_scan(low, node); return;
+    case CI_OPKIND_extern: ci_lowering_extern(low, node); return;
+    case CI_OPKIND_structure:
+        if (node->op == CI_OP_assign)
+            ci_lowering_assign(low, node);
+        else
+            ci_lowering_concat(low, node);
+        return;
+    default: ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s (%s:%d)", ci_op_name(node->op), node->loc.file ? node->loc.file : "", node->loc.line);
+    }
+}
+
+static void
+add_inputs(CiLowering *low)
+{
+    CiGraph *graph = low->graph;
+    for (int k = 0; k < graph->ninputs; k++) {
+        CiNode *node = graph->inputs[k];
+        CiBufferKind kind = node->kind == CI_KIND_array ? CI_BUFFER_input : CI_BUFFER_scalar;
+        CiHome home = {.strides = graph->strides[k]};
+        home.buffer = ci_loops_add_buffer(low->loops, kind, node->dtype, node->rank, node->sizes, home.strides);
+        home.buffer->input = k;
+        home.buffer->name = node->name;
+        ci_lowering_state(low, node)->home = home;
+    }
+    low->loops->ninputs = graph->ninputs;
+}
+
+CiLoops *
+ci_lower(CiGraph *graph, const CiLowerOptions *options)
+{
+    CiLowering low = {.ctx = graph->ctx, .sym = graph->sym, .graph = graph, .options = options};
+    CiBlock *body = graph->body;
+    ci_graph_number(graph);
+    low.nstates = graph->ninputs + ci_graph_node_count(graph);
+    for (int k = 0; k < graph->ninputs; k++)
+        low.nstates = graph->inputs[k]->id >= low.nstates ? graph->inputs[k]->id + 1 : low.nstates;
+    for (int k = 0; k < body->nnodes; k++)
+        low.nstates = body->nodes[k]->id >= low.nstates ? body->nodes[k]->id + 1 : low.nstates;
+    low.states = CI_NEW_ARRAY(low.ctx, CiNodeState, low.nstates + 1);
+    low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
+    find_users(&low);
+    add_inputs(&low);
+    for (int k = body->nnodes - 1; k >= 0; k--)
+        find_reader(&low, body->nodes[k]);
+    for (int k = 0; k < body->nnodes; k++) {
+        low.position = body->nodes[k]->id;
+        visit_node(&low, body->nodes[k]);
+    }
+    ci_lowering_final_writes(&low);
+    ci_lowering_results(&low);
+    return low.loops;
+}

@@ -1,0 +1,109 @@
+/* Giving values memory: buffers, point axes, and the nest that fills a buffer from an inner function. */
+#include "lower/lowering.h"
+
+CiHome
+ci_lowering_new_home(CiLowering *low, const CiNode *node)
+{
+    CiHome home;
+    home.strides = ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes, node->order);
+    home.buffer = ci_loops_add_buffer(low->loops, CI_BUFFER_temp, node->dtype, node->rank, node->sizes, home.strides);
+    return home;
+}
+
+void
+ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix, const CiExpr *extent, const CiExpr **var)
+{
+    if (ci_expr_equals_const(extent, 1)) {
+        *var = ci_expr_const(low->sym, 0);
+        return;
+    }
+    int number = kind == CI_AXIS_point ? nest->npoint : nest->naxes - nest->npoint;
+    CiAxis *axes = ci_grow(low->ctx, nest->axes, sizeof *axes * (size_t)nest->naxes, sizeof *axes * (size_t)(nest->naxes + 1));
+    *var = ci_expr_index(low->sym, ci_format(low->ctx, "%s%d", prefix, number), extent);
+    axes[nest->naxes] = (CiAxis){.kind = kind, .var = *var, .extent = extent};
+    nest->axes = axes;
+    nest->naxes++;
+    if (kind == CI_AXIS_point)
+        nest->npoint++;
+}
+
+const CiExpr *const *
+ci_lowering_point_axes(CiLowering *low, CiNest *nest, int rank, const CiExpr *const *sizes)
+{
+    const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, rank + 1);
+    for (int k = 0; k < rank; k++)
+        ci_lowering_add_axis(low, nest, CI_AXIS_point, "i", sizes[k], &index[k]);
+    return index;
+}
+
+void
+ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ctx)
+{
+    nest->body = rec->body;
+    nest->body.result = result;
+    nest->locs = CI_NEW_ARRAY(ctx, CiLoc, rec->nlocs + 1);
+    nest->nlocs = rec->nlocs;
+    for (int k = 0; k < rec->nlocs; k++)
+        nest->locs[k] = rec->locs[k];
+}
+
+/* True when a body reads, at another element than the one it stores, memory that its own nest writes. */
+static bool
+has_hazard(const CiBody *body, const CiBuffer *target, const CiExpr *store)
+{
+    for (int k = 0; k < body->nops; k++) {
+        const CiScalar *op = &body->ops[k];
+        if (op->op != CI_OP_load || op->buffer != target || op->index == store)
+            continue;
+        if (op->index->high < store->low || op->index->low > store->high)
+            continue;
+        return true;
+    }
+    return false;
+}
+
+static const CiExpr *const *
+value_index(CiLowering *low, const CiNode *value, int rank, const CiExpr *const *index)
+{
+    const CiExpr **inner = CI_NEW_ARRAY(low->ctx, const CiExpr *, value->rank + 1);
+    CI_REQUIRE(low->ctx, value->rank <= rank);
+    for (int k = 0; k < value->rank; k++) {
+        bool is_one = ci_expr_equals_const(value->sizes[k], 1);
+        inner[k] = is_one ? ci_expr_const(low->sym, 0) : index[k + rank - value->rank];
+    }
+    return inner;
+}
+
+void
+ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
+{
+    CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
+    const CiExpr *const *index = ci_lowering_point_axes(low, &draft, view->rank, view->sizes);
+    draft.store = ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
+    const CiExpr *const *inner = value_index(low, value, view->rank, index);
+    CiRecorder rec = ci_recorder_new(low);
+    int result = ci_recorder_value(&rec, value, inner);
+    if (has_hazard(&rec.body, home.buffer, draft.store)) {
+        /* What is read before it is overwritten needs memory of its own. */
+        CiHome temporary = ci_lowering_new_home(low, value);
+        ci_lowering_store(low, value, value, value, temporary);
+        CiScalar load = {.op = CI_OP_load, .dtype = value->dtype, .buffer = temporary.buffer};
+        load.index = ci_lowering_element(low, temporary, value->rank, inner);
+        rec = ci_recorder_new(low);
+        result = ci_recorder_add(&rec, load);
+    }
+    ci_lowering_finish_nest(&draft, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, &low->loops->items) = draft;
+}
+
+void
+ci_lowering_realize(CiLowering *low, CiNode *node)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (state->home.buffer)
+        return;
+    CiHome home = ci_lowering_new_home(low, node);
+    if (node->op != CI_OP_empty)
+        ci_lowering_store(low, node, node, node, home);
+    state->home = home;
+}

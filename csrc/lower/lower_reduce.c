@@ -1,0 +1,112 @@
+/* Reductions and scans: the nest that folds, and the order in which a float fold is defined.
+ *
+ * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold walks it forwards), except
+ * for argmax and argmin, whose answer counts in C order. */
+#include "lower/lowering.h"
+
+static bool
+is_folded(const CiNode *node, int axis)
+{
+    for (int k = 0; k < node->naxes; k++) {
+        if (node->axes[k] == axis)
+            return true;
+    }
+    return false;
+}
+
+/* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is. */
+static CiFoldOrder
+fold_order(const CiNode *node, const CiExpr *length)
+{
+    const CiNode *operand = node->args[0];
+    int64_t count;
+    if (ci_expr_is_const(length, &count) && count <= CI_SERIAL_LIMIT)
+        return CI_FOLD_serial;
+    for (int k = operand->rank - 1; k >= 0; k--) {
+        int axis = operand->order[k];
+        if (!ci_expr_equals_const(operand->sizes[axis], 1))
+            return is_folded(node, axis) ? CI_FOLD_lanes : CI_FOLD_rows;
+    }
+    return CI_FOLD_lanes;
+}
+
+static void
+finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index, const CiExpr *const *target_index)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    CiHome home = ci_lowering_new_home(low, node);
+    CiRecorder rec = ci_recorder_new(low);
+    nest->target = home.buffer;
+    nest->store = ci_lowering_element(low, home, node->rank, target_index);
+    int result = ci_recorder_value(&rec, node->args[0], index);
+    if (rec.nlocs < 16 && node->loc.line)
+        rec.locs[rec.nlocs++] = node->loc;
+    ci_lowering_finish_nest(nest, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, &low->loops->items) = *nest;
+    state->home = home;
+}
+
+static void
+store_zero(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index)
+{
+    CiRecorder rec = ci_recorder_new(low);
+    CiHome home = ci_lowering_new_home(low, node);
+    CiScalar zero = {.op = CI_OP_const, .dtype = CI_DTYPE_i64};
+    int result = ci_recorder_add(&rec, zero);
+    nest->target = home.buffer;
+    nest->store = ci_lowering_element(low, home, node->rank, index);
+    ci_lowering_finish_nest(nest, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, &low->loops->items) = *nest;
+    ci_lowering_state(low, node)->home = home;
+}
+
+void
+ci_lowering_reduce(CiLowering *low, CiNode *node)
+{
+    CiNode *operand = node->args[0];
+    CiNest nest = {.fold = node->op};
+    const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
+    const CiExpr **kept = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
+    const CiExpr *length = ci_expr_const(low->sym, 1);
+    bool in_c_order = ci_op_kind(node->op) == CI_OPKIND_argreduce;
+    int nkept = 0;
+    for (int k = 0; k < operand->rank; k++) {
+        if (is_folded(node, k))
+            continue;
+        ci_lowering_add_axis(low, &nest, CI_AXIS_point, "i", operand->sizes[k], &index[k]);
+        kept[nkept++] = index[k];
+    }
+    for (int k = 0; k < operand->rank; k++) {
+        int axis = in_c_order ? k : operand->order[k];
+        if (!is_folded(node, axis))
+            continue;
+        ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", operand->sizes[axis], &index[axis]);
+        length = ci_expr_mul(low->sym, length, operand->sizes[axis]);
+    }
+    nest.order = fold_order(node, length);
+    if (nest.naxes == nest.npoint) { /* one element: its own fold, and its own first index */
+        nest.fold = CI_OP_none;
+        if (in_c_order) {
+            store_zero(low, node, &nest, kept);
+            return;
+        }
+    }
+    finish_fold(low, node, &nest, index, kept);
+}
+
+void
+ci_lowering_scan(CiLowering *low, CiNode *node)
+{
+    CiNode *operand = node->args[0];
+    CiNest nest = {.fold = node->op, .order = CI_FOLD_serial};
+    const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
+    int along = node->axes[0];
+    for (int k = 0; k < operand->rank; k++) {
+        if (k != along)
+            ci_lowering_add_axis(low, &nest, CI_AXIS_point, "i", operand->sizes[k], &index[k]);
+    }
+    ci_lowering_add_axis(low, &nest, CI_AXIS_scan, "r", operand->sizes[along], &index[along]);
+    if (nest.naxes == nest.npoint)
+        nest.fold = CI_OP_none;
+    finish_fold(low, node, &nest, index, index);
+}

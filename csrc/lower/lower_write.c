@@ -1,0 +1,202 @@
+/* Writes, library calls and what leaves the graph.
+ *
+ * All versions of an array live in one buffer. That is right because before a write every lazy value that still has to
+ * read the old version is realized, and a write whose own value reads other elements of the buffer goes through a temporary. Where the
+ * old version itself is still needed as memory afterwards, the new one gets a copy. */
+#include "lower/lowering.h"
+
+static bool
+is_lazy_kind(const CiNode *node)
+{
+    CiOpKind kind = ci_op_kind(node->op);
+    return kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || node->op == CI_OP_cast || node->op == CI_OP_where ||
+        node->op == CI_OP_copy;
+}
+
+/* Realizes the lazy readers of node that are used after the write at low->position; true when node itself
+ * is read after it, so that its old contents must survive. */
+static bool
+settle_readers(CiLowering *low, CiNode *node)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    bool survives = false;
+    for (int k = 0; k < state->nusers; k++) {
+        CiNode *user = state->users[k];
+        CiNodeState *reader = ci_lowering_state(low, user);
+        if (user->id == low->position)
+            continue;
+        if (user->id > low->position)
+            survives = true;
+        else if (reader->home.buffer || reader->visit == low->visit)
+            continue;
+        else if (ci_node_is_view(user)) {
+            reader->visit = low->visit;
+            survives |= settle_readers(low, user);
+        }
+        else if (is_lazy_kind(user) && reader->last_use > low->position)
+            ci_lowering_realize(low, user);
+        else if (is_lazy_kind(user)) {
+            reader->visit = low->visit;
+            (void)settle_readers(low, user);
+        }
+    }
+    return survives;
+}
+
+static bool
+is_written_input(const CiLowering *low, const CiNode *node)
+{
+    for (int k = 0; k < low->graph->nwrites; k++) {
+        if (low->graph->writes[k].input == node)
+            return true;
+    }
+    return false;
+}
+
+static bool
+may_overwrite(CiLowering *low, CiNode *base)
+{
+    CiHome home = ci_lowering_state(low, base)->home;
+    if (home.buffer->kind == CI_BUFFER_temp)
+        return true;
+    return home.buffer->kind == CI_BUFFER_input && is_written_input(low, low->graph->inputs[home.buffer->input]);
+}
+
+void
+ci_lowering_assign(CiLowering *low, CiNode *node)
+{
+    CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
+    CiNodeState *state = ci_lowering_state(low, node);
+    ci_lowering_realize(low, base);
+    CiHome home = ci_lowering_state(low, base)->home;
+    low->visit++;
+    bool survives = settle_readers(low, base) || ci_lowering_state(low, base)->last_use > low->position;
+    if (survives || !may_overwrite(low, base)) {
+        CiHome copy = ci_lowering_new_home(low, node);
+        if (view != base)
+            ci_lowering_store(low, base, base, base, copy);
+        home = copy;
+    }
+    if (home.buffer->kind == CI_BUFFER_input)
+        home.buffer->is_written = true;
+    ci_lowering_store(low, value, view, base, home);
+    state->home = home;
+}
+
+void
+ci_lowering_concat(CiLowering *low, CiNode *node)
+{
+    CiHome home = ci_lowering_new_home(low, node);
+    int axis = node->axes[0];
+    const CiExpr *start = ci_expr_const(low->sym, 0), *one = ci_expr_const(low->sym, 1);
+    for (int k = 0; k < node->nargs; k++) {
+        CiNode *part = node->args[k];
+        CiNode *window = CI_NEW(low->ctx, CiNode); /* where the part goes, as a slice of the result */
+        const CiExpr **starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+        const CiExpr **steps = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+        for (int d = 0; d < node->rank; d++) {
+            starts[d] = d == axis ? start : ci_expr_const(low->sym, 0);
+            steps[d] = one;
+        }
+        *window = (CiNode){.op = CI_OP_slice, .dtype = node->dtype, .rank = node->rank, .sizes = part->sizes, .order = node->order, .nargs = 1,
+                           .args = CI_NEW_ARRAY(low->ctx, CiNode *, 1), .starts = starts, .steps = steps, .loc = node->loc};
+        window->args[0] = node;
+        ci_lowering_store(low, part, window, node, home);
+        start = ci_expr_add(low->sym, start, part->sizes[axis]);
+    }
+    ci_lowering_state(low, node)->home = home;
+}
+
+/* An operand as memory: a strided view of a buffer, or a copy where memory order forbids that. */
+static void
+add_operand(CiLowering *low, CiExternItem *item, CiNode *node)
+{
+    CiNode *base = ci_node_base(node);
+    const CiExpr *offset = ci_expr_const(low->sym, 0);
+    const CiExpr **strides = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+    ci_lowering_realize(low, base);
+    CiHome home = ci_lowering_state(low, base)->home;
+    if (!ci_layout_view_strides(low->graph, node, base, home.strides, &offset, strides)) {
+        ci_lowering_realize(low, node);
+        home = ci_lowering_state(low, node)->home;
+        offset = ci_expr_const(low->sym, 0);
+        for (int k = 0; k < node->rank; k++)
+            strides[k] = home.strides[k];
+    }
+    int n = item->noperands++;
+    item->operands[n] = home.buffer;
+    item->offsets[n] = offset;
+    item->ranks[n] = node->rank;
+    item->sizes[n] = node->sizes;
+    item->strides[n] = strides;
+}
+
+void
+ci_lowering_extern(CiLowering *low, CiNode *node)
+{
+    CiContext *ctx = low->ctx;
+    CiExternItem *item = CI_NEW(ctx, CiExternItem);
+    item->ext = node->ext;
+    item->op = node->op;
+    item->loc = node->loc;
+    item->operands = CI_NEW_ARRAY(ctx, CiBuffer *, node->nargs + 1);
+    item->offsets = CI_NEW_ARRAY(ctx, const CiExpr *, node->nargs + 1);
+    item->ranks = CI_NEW_ARRAY(ctx, int, node->nargs + 1);
+    item->sizes = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
+    item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
+    for (int k = 0; k < node->nargs; k++)
+        add_operand(low, item, node->args[k]);
+    CiHome home = ci_lowering_new_home(low, node);
+    item->result = home.buffer;
+    CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
+    CI_PUSH(ctx, low->loops->items.items, low->loops->items.count, low->loops->items.capacity, entry);
+    ci_lowering_state(low, node)->home = home;
+}
+
+/* Inputs whose last version is not in their own memory are copied back. */
+void
+ci_lowering_final_writes(CiLowering *low)
+{
+    low->position = low->nstates;
+    for (int k = 0; k < low->graph->nwrites; k++) {
+        CiNode *input = low->graph->writes[k].input, *value = low->graph->writes[k].value;
+        CiHome home = ci_lowering_state(low, input)->home;
+        CiHome last = ci_lowering_state(low, ci_node_base(value))->home;
+        if (value == input || (!ci_node_is_view(value) && last.buffer == home.buffer))
+            continue;
+        home.buffer->is_written = true;
+        ci_lowering_store(low, value, input, input, home);
+    }
+}
+
+static void
+add_result(CiLowering *low, CiNode *node)
+{
+    CiNode *base = ci_node_base(node);
+    CiResult result = {.dtype = node->dtype, .kind = node->kind, .rank = node->rank, .sizes = node->sizes};
+    const CiExpr **strides = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+    ci_lowering_realize(low, base);
+    CiHome home = ci_lowering_state(low, base)->home;
+    result.offset = ci_expr_const(low->sym, 0);
+    result.is_whole = node == base;
+    if (!ci_layout_view_strides(low->graph, node, base, home.strides, &result.offset, strides)) {
+        ci_lowering_realize(low, node);
+        home = ci_lowering_state(low, node)->home;
+        result.is_whole = true;
+        for (int k = 0; k < node->rank; k++)
+            strides[k] = home.strides[k];
+    }
+    result.buffer = home.buffer;
+    result.strides = strides;
+    if (home.buffer->kind == CI_BUFFER_temp)
+        home.buffer->is_result = true;
+    CI_PUSH(low->ctx, low->loops->results, low->loops->nresults, low->loops->capresults, result);
+}
+
+void
+ci_lowering_results(CiLowering *low)
+{
+    CiBlock *body = low->graph->body;
+    for (int k = 0; k < body->nresults; k++)
+        add_result(low, body->results[k]);
+}
