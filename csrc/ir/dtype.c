@@ -1,9 +1,9 @@
 /* Element types and the exact meaning of their casts.
  *
- * Invariant: a CiConst of a dtype is always in that dtype's range: integers are wrapped, f16 and f32
- * values are rounded. Everything that makes one goes through `from_bits` or `round_to`, so no caller
- * sees a value the dtype cannot hold. Nothing here has undefined behaviour: a float that does not fit
- * an integer gives what x86's conversion followed by truncation gives. */
+ * Invariant: a CiConst of a dtype is always in that dtype's range: integers are wrapped, f16 and
+ * f32 values are rounded. Everything that makes one goes through `wrap` or `round_to`, so no caller
+ * sees a value the dtype cannot hold. Nothing here has undefined behaviour: a float that does not
+ * fit an integer gives what x86's conversion followed by truncation gives. */
 #include "ir/dtype.h"
 
 #include <inttypes.h>
@@ -213,7 +213,8 @@ ci_const_cast(CiConst v, CiDtype from, CiDtype to)
     bool from_integral = ci_dtype_is_integral(from);
     CiDtype real = ci_dtype_real(to);
     if (to == CI_DTYPE_bool)
-        result.i = from_integral ? v.i != 0 : v.re != 0 || (rows[from].class == CI_CLASS_complex && v.im != 0);
+        result.i = from_integral ? v.i != 0
+                                 : v.re != 0 || (rows[from].class == CI_CLASS_complex && v.im != 0);
     else if (ci_dtype_is_integral(to))
         result.i = from_integral ? wrap(to, (uint64_t)v.i) : int_from_double(to, v.re);
     else
@@ -246,7 +247,8 @@ ci_const_equal(CiDtype dtype, CiConst a, CiConst b)
 {
     if (ci_dtype_is_integral(dtype))
         return a.i == b.i;
-    return same_double(a.re, b.re) && (rows[dtype].class == CI_CLASS_float || same_double(a.im, b.im));
+    return same_double(a.re, b.re) &&
+           (rows[dtype].class == CI_CLASS_float || same_double(a.im, b.im));
 }
 
 /* ---- memory ---- */
@@ -292,7 +294,10 @@ ci_const_store(CiDtype dtype, CiConst v, void *element)
         uint16_t h = (uint16_t)v.i;
         uint32_t w = (uint32_t)v.i;
         int size = rows[dtype].size;
-        const void *source = size == 1 ? (void *)&b : size == 2 ? (void *)&h : size == 4 ? (void *)&w : (void *)&v.i;
+        const void *source = size == 1   ? (void *)&b
+                             : size == 2 ? (void *)&h
+                             : size == 4 ? (void *)&w
+                                         : (void *)&v.i;
         memcpy(element, source, (size_t)size);
         return;
     }
@@ -342,7 +347,8 @@ ci_const_load(CiDtype dtype, const void *element)
 
 /* ---- text ---- */
 
-/* Shortest decimal that rounds back to the value in its own dtype, so that 0.1 of f32 prints as 0.1. */
+/* Shortest decimal that rounds back to the value in its own dtype, so that 0.1 of f32 prints as
+ * 0.1. */
 static void
 print_real(CiText *out, CiDtype dtype, double value)
 {

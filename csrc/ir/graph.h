@@ -22,6 +22,14 @@
  * the *same version* of base, or base itself) addresses have the value's (broadcast, already cast). `write in0 = %k` says which
  * version an argument must hold in the end. Which versions share memory is decided in lowering.
  *
+ * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node for each value it makes
+ * follows it, with args = [region] and index = its number. A block's parameters are `param` nodes.
+ *   for    args = initial carried values; starts = [trip count, induction symbol]; blocks[0] has params
+ *          [induction (python i64), carried…], results = next values
+ *   while  args = initial carried values; blocks[0] has params = carried, results = [condition];
+ *          blocks[1] has no params of its own: it sees those of blocks[0]; results = next values
+ *   if     args = [condition]; blocks[0] and blocks[1] without params, results of equal types
+ *
  * Order. Nodes of a block are in program order; an argument precedes its users. */
 #ifndef CI_IR_GRAPH_H
 #define CI_IR_GRAPH_H
@@ -66,6 +74,7 @@ struct CiNode {
     int rank;
     const CiExpr *const *sizes;        /* rank of them */
     const int8_t *order;               /* rank of them */
+    const CiExpr *const *strides;      /* inputs and views: in elements, as NumPy's array has them; NULL: dense in `order` */
     int nargs;
     CiNode **args;
     CiLoc loc;
@@ -73,10 +82,10 @@ struct CiNode {
     int naxes;
     const int *axes;                   /* permute: source axis of each axis; reduce, argreduce: axes folded
                                           (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis]; diagonal: [axis1, axis2] */
-    const CiExpr *const *starts;       /* slice: per axis, index of the first element */
+    const CiExpr *const *starts;       /* slice: per axis, index of the first element; for: [trip count, induction symbol] */
     const CiExpr *const *steps;        /* slice: per axis, may be negative; diagonal: [offset] in starts */
     CiConst value;                     /* const */
-    int index;                         /* input: parameter number; result of a region: result number */
+    int index;                         /* input, param: parameter number; result: result number */
     const char *name;                  /* input: in0, in1…; else NULL */
     const CiExtern *ext;               /* extern kinds */
     int nblocks;                       /* regions */
@@ -112,12 +121,13 @@ struct CiGraph {
     CiBlock *body;                     /* body->results are what the graph returns */
     CiWrite *writes;
     int nwrites, capwrites;
+    CiBlock *at;                       /* where builders append: the body, until a region's block is built */
     int next_id;
 };
 
 CiGraph *ci_graph_new(CiContext *ctx, const char *name);
 
-/* Building. Each appends to `block` (NULL: the graph's body), infers sizes and order, verifies its operands, and fails with
+/* Building. Each appends to g->at (the body unless changed), infers sizes and order, verifies its operands, and fails with
  * CI_ERR_SHAPE, CI_ERR_DTYPE or CI_ERR_VALUE. Arrays passed in are copied. */
 CiNode *ci_graph_input(CiGraph *g, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes, const CiExpr *const *strides);
 CiNode *ci_graph_const(CiGraph *g, CiDtype dtype, CiKind kind, CiConst value, CiLoc loc);
@@ -139,6 +149,15 @@ CiNode *ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, Ci
 CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs, CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc);
 void ci_graph_return(CiGraph *g, CiNode *value);
 void ci_graph_write(CiGraph *g, CiNode *input, CiNode *value); /* replaces an earlier write of that input */
+/* Regions: make a block, give it params, build into it (ci_graph_enter returns the block built into before; go back
+ * to it at the end), push its results, then make the region in the outer block. */
+CiBlock *ci_graph_block(CiGraph *g);
+CiBlock *ci_graph_enter(CiGraph *g, CiBlock *block);
+CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes, const int8_t *order);
+void ci_graph_block_result(CiGraph *g, CiBlock *block, CiNode *value);
+/* trip and induction: for only, else NULL. Appends the region and its result nodes; returns the region. */
+CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip, const CiExpr *induction,
+                        int nblocks, CiBlock *const *blocks, CiLoc loc);
 CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need rank 0 */
 
 /* The node a chain of views starts from (the node itself when it is no view). */

@@ -18,6 +18,8 @@ const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *a
 /* Strides of a view chain relative to base strides: true and offset/strides when the view is affine in memory
  * (always, but for a reshape that memory order forbids). */
 bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base, const CiExpr *const *base_strides, const CiExpr **offset, const CiExpr **strides);
+/* Strides of a node's value in elements: its own when it is an input or a view, else dense in its order. */
+const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);
 const CiExpr *ci_layout_count(CiSym *sym, int rank, const CiExpr *const *sizes); /* number of elements */
 
 #endif

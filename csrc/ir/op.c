@@ -19,16 +19,20 @@ typedef struct OpRow {
 
 #define REFUSALS(name)                                                                             \
     {                                                                                              \
-        #name " of bool", #name " of integers", #name " of unsigned integers", #name " of floats", \
+#name " of bool", #name " of integers", #name " of unsigned integers", #name " of floats", \
             #name " of complex numbers"                                                            \
     }
-#define REFUSE {"NONE", "NONE", "NONE", "NONE", "NONE"}
+#define REFUSE                                                                                     \
+    {                                                                                              \
+        "NONE", "NONE", "NONE", "NONE", "NONE"                                                     \
+    }
 #define PLAIN(name, kind, arity, result, combine)                                                  \
     {#name, CI_OPKIND_##kind, arity, CI_RESULT_##result, CI_OP_##combine, REFUSE, REFUSALS(name)},
 
 static const OpRow rows[CI_OP_COUNT + 1] = {
 #define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
-    {#name, CI_OPKIND_pointwise, arity, CI_RESULT_##result, CI_OP_none, {#b, #i, #u, #f, #c}, REFUSALS(name)},
+    {#name,      CI_OPKIND_pointwise,  arity,         CI_RESULT_##result,                          \
+     CI_OP_none, {#b, #i, #u, #f, #c}, REFUSALS(name)},
 #define MATH(name, arity) PLAIN(name, math, arity, same, none)
 #define REDUCE(name, combine) PLAIN(name, reduce, 1, same, combine)
 #define ARGREDUCE(name) PLAIN(name, argreduce, 1, same, none)
@@ -90,7 +94,9 @@ ci_op_result(CiOp op, CiDtype operand)
         return ci_op_result(rows[op].combine, operand);
     if (rows[op].result == CI_RESULT_boolean)
         return CI_DTYPE_bool;
-    return rows[op].result == CI_RESULT_real || op == CI_OP_complex_absolute ? ci_dtype_real(operand) : operand;
+    return rows[op].result == CI_RESULT_real || op == CI_OP_complex_absolute
+               ? ci_dtype_real(operand)
+               : operand;
 }
 
 const char *

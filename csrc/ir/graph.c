@@ -1,0 +1,258 @@
+/* The graph as a structure: blocks, walks, numbering, copies. Builders are in graph_build.c.
+ *
+ * Invariant: nodes of a block stand in program order and an argument precedes its users, so one
+ * forward walk sees definitions first and one backward walk sees uses first. */
+#include "ir/graph.h"
+
+#include "base/map.h"
+
+#include <string.h>
+
+CiGraph *
+ci_graph_new(CiContext *ctx, const char *name)
+{
+    CiGraph *g = CI_NEW(ctx, CiGraph);
+    g->ctx = ctx;
+    g->sym = ci_sym_new(ctx);
+    g->env = ci_shape_env_new(ctx, g->sym);
+    g->name = ci_intern(ctx, name);
+    g->body = CI_NEW(ctx, CiBlock);
+    g->at = g->body;
+    return g;
+}
+
+bool
+ci_node_is_view(const CiNode *node)
+{
+    return ci_op_kind(node->op) == CI_OPKIND_view;
+}
+
+CiNode *
+ci_node_base(CiNode *node)
+{
+    while (ci_node_is_view(node))
+        node = node->args[0];
+    return node;
+}
+
+CiNode *
+ci_node_set_kind(CiNode *node, CiKind kind)
+{
+    if (node->rank == 0)
+        node->kind = kind;
+    return node;
+}
+
+/* ---- walks ---- */
+
+/* Every node of the block and of the blocks inside, params first, in order. */
+static void
+visit_block(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg)
+{
+    for (int k = 0; k < block->nparams; k++)
+        visit(arg, block->params[k]);
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        visit(arg, node);
+        for (int b = 0; b < node->nblocks; b++)
+            visit_block(node->blocks[b], visit, arg);
+    }
+}
+
+static void
+clear_uses(void *arg, CiNode *node)
+{
+    (void)arg;
+    node->nuses = 0;
+}
+
+static void
+count_args(void *arg, CiNode *node)
+{
+    (void)arg;
+    for (int k = 0; k < node->nargs; k++)
+        node->args[k]->nuses++;
+    for (int b = 0; b < node->nblocks; b++)
+        for (int k = 0; k < node->blocks[b]->nresults; k++)
+            node->blocks[b]->results[k]->nuses++;
+}
+
+void
+ci_graph_count_uses(CiGraph *g)
+{
+    for (int k = 0; k < g->ninputs; k++)
+        g->inputs[k]->nuses = 0;
+    visit_block(g->body, clear_uses, NULL);
+    visit_block(g->body, count_args, NULL);
+    for (int k = 0; k < g->body->nresults; k++)
+        g->body->results[k]->nuses++;
+    for (int k = 0; k < g->nwrites; k++) {
+        g->writes[k].value->nuses++;
+        g->writes[k].input->nuses++;
+    }
+}
+
+static void
+number_node(void *arg, CiNode *node)
+{
+    int *next = arg;
+    node->id = ci_op_kind(node->op) == CI_OPKIND_region && node->nblocks ? -1 : (*next)++;
+}
+
+void
+ci_graph_number(CiGraph *g)
+{
+    g->next_id = 0;
+    visit_block(g->body, number_node, &g->next_id);
+}
+
+static void
+count_node(void *arg, CiNode *node)
+{
+    (void)node;
+    ++*(int *)arg;
+}
+
+int
+ci_graph_node_count(const CiGraph *g)
+{
+    int count = 0;
+    visit_block(g->body, count_node, &count);
+    return count;
+}
+
+/* ---- copies ---- */
+
+typedef struct Copier {
+    CiGraph *to;
+    CiMap *nodes; /* old node -> new node */
+} Copier;
+
+static const CiExpr *const *
+copy_exprs(Copier *c, int count, const CiExpr *const *exprs)
+{
+    if (!exprs)
+        return NULL;
+    const CiExpr **copy = CI_NEW_ARRAY(c->to->ctx, const CiExpr *, count + 1);
+    for (int k = 0; k < count; k++)
+        copy[k] = ci_expr_copy(c->to->sym, exprs[k]);
+    return copy;
+}
+
+static const int8_t *
+copy_order(Copier *c, int rank, const int8_t *order)
+{
+    if (!order)
+        return NULL;
+    int8_t *copy = CI_NEW_ARRAY(c->to->ctx, int8_t, rank + 1);
+    memcpy(copy, order, (size_t)rank);
+    return copy;
+}
+
+static CiNode **
+copy_refs(Copier *c, int count, CiNode *const *nodes)
+{
+    CiNode **copy = CI_NEW_ARRAY(c->to->ctx, CiNode *, count + 1);
+    for (int k = 0; k < count; k++)
+        copy[k] = ci_map_find(c->nodes, CI_KEY(nodes[k]));
+    return copy;
+}
+
+static const CiExtern *
+copy_extern(CiContext *ctx, const CiExtern *ext)
+{
+    if (!ext)
+        return NULL;
+    CiExtern *copy = CI_NEW(ctx, CiExtern);
+    *copy = *ext;
+    copy->name = ci_intern(ctx, ext->name);
+    copy->key = ext->key ? ci_intern(ctx, ext->key) : NULL;
+    return copy;
+}
+
+static CiNode *
+copy_plain(Copier *c, const CiNode *node)
+{
+    CiContext *ctx = c->to->ctx;
+    CiNode *copy = CI_NEW(ctx, CiNode);
+    *copy = *node;
+    int *axes = CI_NEW_ARRAY(ctx, int, node->naxes + 1);
+    if (node->naxes)
+        memcpy(axes, node->axes, sizeof(int) * (size_t)node->naxes);
+    int nstarts = node->op == CI_OP_slice ? node->rank : node->op == CI_OP_for ? 2 : 1;
+    copy->sizes = copy_exprs(c, node->rank, node->sizes);
+    copy->order = copy_order(c, node->rank, node->order);
+    copy->strides = copy_exprs(c, node->rank, node->strides);
+    copy->args = copy_refs(c, node->nargs, node->args);
+    copy->axes = axes;
+    copy->starts = copy_exprs(c, nstarts, node->starts);
+    copy->steps = copy_exprs(c, node->rank, node->steps);
+    copy->name = node->name ? ci_intern(ctx, node->name) : NULL;
+    copy->loc.file = ci_intern(ctx, node->loc.file ? node->loc.file : "");
+    copy->ext = copy_extern(ctx, node->ext);
+    copy->blocks = NULL;
+    copy->mark = NULL;
+    ci_map_put(c->nodes, CI_KEY(node), copy);
+    return copy;
+}
+
+static CiBlock *
+copy_block(Copier *c, const CiBlock *block)
+{
+    CiContext *ctx = c->to->ctx;
+    CiBlock *copy = CI_NEW(ctx, CiBlock);
+    for (int k = 0; k < block->nparams; k++)
+        CI_PUSH(ctx, copy->params, copy->nparams, copy->capparams, copy_plain(c, block->params[k]));
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        CiNode *twin = copy_plain(c, node);
+        twin->blocks = CI_NEW_ARRAY(ctx, CiBlock *, node->nblocks + 1);
+        for (int b = 0; b < node->nblocks; b++)
+            twin->blocks[b] = copy_block(c, node->blocks[b]);
+        CI_PUSH(ctx, copy->nodes, copy->nnodes, copy->capnodes, twin);
+    }
+    copy->results = copy_refs(c, block->nresults, block->results);
+    copy->nresults = copy->capresults = block->nresults;
+    return copy;
+}
+
+static void
+copy_env(Copier *c, const CiShapeEnv *from, CiShapeEnv *to)
+{
+    CiContext *ctx = c->to->ctx;
+    for (int k = 0; k < from->nsources; k++) {
+        CiSymbolSource source = from->sources[k];
+        source.symbol = ci_expr_copy(c->to->sym, source.symbol);
+        CI_PUSH(ctx, to->sources, to->nsources, to->capsources, source);
+    }
+    for (int k = 0; k < from->nguards; k++) {
+        CiShapeGuard guard = from->guards[k];
+        guard.left = ci_expr_copy(c->to->sym, guard.left);
+        guard.right = ci_expr_copy(c->to->sym, guard.right);
+        guard.loc.file = ci_intern(ctx, guard.loc.file ? guard.loc.file : "");
+        CI_PUSH(ctx, to->guards, to->nguards, to->capguards, guard);
+    }
+}
+
+CiGraph *
+ci_graph_copy_to(CiContext *ctx, const CiGraph *g)
+{
+    CiGraph *copy = ci_graph_new(ctx, g->name);
+    Copier c = {copy, ci_map_new(ctx)};
+    copy_env(&c, g->env, copy->env);
+    for (int k = 0; k < g->ninputs; k++) {
+        CI_PUSH(ctx, copy->inputs, copy->ninputs, copy->capinputs, copy_plain(&c, g->inputs[k]));
+        int nstrides = k;
+        CI_PUSH(ctx, copy->strides, nstrides, copy->capstrides,
+                copy_exprs(&c, g->inputs[k]->rank, g->strides[k]));
+    }
+    copy->body = copy_block(&c, g->body);
+    copy->at = copy->body;
+    copy->next_id = g->next_id;
+    for (int k = 0; k < g->nwrites; k++) {
+        CiWrite write = {ci_map_find(c.nodes, CI_KEY(g->writes[k].input)),
+                         ci_map_find(c.nodes, CI_KEY(g->writes[k].value))};
+        CI_PUSH(ctx, copy->writes, copy->nwrites, copy->capwrites, write);
+    }
+    return copy;
+}

@@ -1,0 +1,17 @@
+/* What a node's op, operands and attributes say about its value. */
+#ifndef CI_IR_INFER_H
+#define CI_IR_INFER_H
+
+#include "ir/graph.h"
+
+/* Fills dtype, rank, sizes, order, strides and the default kind; fails with CI_ERR_SHAPE,
+ * CI_ERR_DTYPE or CI_ERR_VALUE and NumPy's message. What is an attribute of the op (sizes of
+ * reshape, expand, slice, diagonal, iota, empty, input, extern; order of copy, empty, extern) must
+ * be there, and is checked. */
+void ci_infer_node(CiGraph *g, CiNode *node);
+/* An integer axis made non-negative; fails when out of bounds. */
+int ci_infer_axis(CiGraph *g, int axis, int rank);
+/* "(3,4)" as NumPy's messages write shapes. */
+const char *ci_infer_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);
+
+#endif
