@@ -1,0 +1,71 @@
+# `make test` and `make demo` set up what they need on a fresh machine: a compiler, Python and pip.
+PYTHON ?= python3
+VENV ?= .venv
+PY = $(VENV)/bin/python
+comma := ,
+SOURCES := setup.py pyproject.toml $(shell find csrc pyext kernels -name '*.[ch]' -o -name '*.def')
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
+C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
+TESTING = $(VENV)/.with-test-cuda
+
+.PHONY: venv test lint lint-python lint-c demo bench fuzz soak test-cuda sanitize clean
+
+venv: $(VENV)/.with-test-demo-cuda
+
+$(PY):
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet 'setuptools>=64' wheel 'numpy>=2.0'
+
+# .with-a-b: the package with its extras a and b, built again when a source has changed.
+$(VENV)/.with-%: $(SOURCES) | $(PY)
+	$(PY) -m pip install --quiet --no-build-isolation -e '.[$(subst -,$(comma),$*)]'
+	touch $@
+
+test: $(TESTING)
+	$(PY) -m pytest -q
+
+test-cuda: $(TESTING)
+	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
+
+lint: lint-python lint-c
+
+lint-python: $(TESTING)
+	$(PY) -m ruff check .
+
+lint-c: $(TESTING)
+	for cc in gcc clang; do \
+	  if command -v $$cc >/dev/null; then \
+	    find csrc -name '*.c' -print0 | xargs -0 -n 8 -P 2 $$cc $(C_FLAGS) && \
+	    find pyext -name '*.c' -print0 | xargs -0 -n 4 -P 2 $$cc $(C_FLAGS) -Ipyext \
+	      $$($(PY) -c 'import numpy, sysconfig as s; print("-isystem", s.get_path("include"), "-isystem", numpy.get_include())') \
+	    || exit 1; \
+	  fi; \
+	done
+
+demo: $(VENV)/.with-demo
+	$(PY) examples/quantize_photo.py
+
+bench: $(VENV)/.with-bench
+	$(PY) benchmarks/run.py
+
+fuzz: $(TESTING)
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py
+
+soak: $(TESTING)
+	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py
+
+# The whole suite in a build with AddressSanitizer and UBSan. Not an editable install: that would put
+# its extension in the tree. Python leaks by design, so leaks are looked for by the tests' leak loops.
+sanitize:
+	rm -rf build
+	$(PYTHON) -m venv .venv-sanitize
+	CINDUCTOR_BUILD_SANITIZE=address,undefined .venv-sanitize/bin/python -m pip install --quiet \
+	  --force-reinstall '.[test,cuda]'
+	rm -rf build
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1 \
+	  .venv-sanitize/bin/python -m pytest -q
+
+clean:
+	rm -rf .venv .venv-sanitize build dist python/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	find python -name '*.so' -delete

@@ -1,0 +1,79 @@
+"""The build: the core as a plain C library that never sees Python's headers, then the extension
+that links it. What a build may be asked for stands in the environment:
+
+CINDUCTOR_BUILD_SANITIZE=address,undefined or thread, CINDUCTOR_BUILD_COVERAGE=1,
+CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from glob import glob
+
+import numpy
+from setuptools import Extension, setup
+from setuptools.command.build_clib import build_clib
+from setuptools.command.build_ext import build_ext
+
+
+def flags():
+    """Flags of the compiler and of the linker."""
+    compile_flags = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-fPIC"]
+    link_flags = []
+    if os.environ.get("CINDUCTOR_BUILD_DEBUG") == "1":
+        compile_flags += ["-O0", "-g", "-UNDEBUG"]
+    if os.environ.get("CINDUCTOR_BUILD_COVERAGE") == "1":
+        compile_flags += ["--coverage", "-O0"]
+        link_flags += ["--coverage"]
+    if sanitizers := os.environ.get("CINDUCTOR_BUILD_SANITIZE"):
+        compile_flags += [f"-fsanitize={sanitizers}", "-fno-omit-frame-pointer", "-g", "-O1"]
+        link_flags += [f"-fsanitize={sanitizers}"]
+    if os.environ.get("CINDUCTOR_BUILD_WERROR") == "1":
+        compile_flags += "-Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror".split()
+    return compile_flags, link_flags
+
+
+def in_parallel(compile_objects):
+    """compile_objects, one source at a time on each processor."""
+
+    def compile_each(sources, **options):
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as workers:
+            done = workers.map(lambda source: compile_objects([source], **options), sources)
+            return [name for objects in done for name in objects]
+
+    return compile_each
+
+
+class BuildCore(build_clib):
+    def build_libraries(self, libraries):
+        self.compiler.compile = in_parallel(self.compiler.compile)
+        super().build_libraries(libraries)
+
+
+class BuildExtension(build_ext):
+    def run(self):
+        self.run_command("build_clib")
+        super().run()
+
+
+COMPILE, LINK = flags()
+HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
+CORE = {
+    "sources": sorted(glob("csrc/**/*.c", recursive=True)),
+    "obj_deps": {"": HEADERS},
+    "include_dirs": ["csrc"],
+    "cflags": COMPILE,
+}
+EXTENSION = Extension(
+    "cinductor._core",
+    sorted(glob("pyext/*.c")),
+    include_dirs=["csrc", "pyext", numpy.get_include()],
+    depends=HEADERS + sorted(glob("pyext/*.h") + glob("pyext/*.def")) + CORE["sources"],
+    libraries=["dl", "m", "pthread"],
+    extra_compile_args=COMPILE,
+    extra_link_args=LINK,
+)
+setup(
+    libraries=[("cinductor_core", CORE)],
+    ext_modules=[EXTENSION],
+    cmdclass={"build_clib": BuildCore, "build_ext": BuildExtension},
+)
