@@ -1,0 +1,469 @@
+/* Expressions of C-like targets: the texts of ops.def and support.def with their tokens replaced.
+ *
+ * Invariant: an operand is always a plain name, never an expression, so a text may use it as often as it likes; and a
+ * half is always a float that a half can hold, for whatever makes one rounds it. */
+#include "device/emit.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef enum SupportClass { SUPPORT_real, SUPPORT_half, SUPPORT_int, SUPPORT_uint, SUPPORT_complex } SupportClass;
+
+typedef struct SupportRow {
+    const char *name;
+    SupportClass class;
+    const char *result, *params, *body;
+} SupportRow;
+
+static const SupportRow support_rows[] = {
+#define SUPPORT(name, class, result, params, ...) {#name, SUPPORT_##class, #result, #params, #__VA_ARGS__},
+#include "device/support.def"
+#undef SUPPORT
+};
+enum { SUPPORT_COUNT = (int)(sizeof support_rows / sizeof *support_rows) };
+
+typedef struct DtypeSpelling {
+    const char *storage, *type, *bits_type, *suffix;
+} DtypeSpelling;
+
+static const DtypeSpelling dtype_spellings[CI_DTYPE_COUNT] = {
+    [CI_DTYPE_bool] = {"uint8_t", "uint8_t", "uint8_t", ""},
+    [CI_DTYPE_i8] = {"int8_t", "int8_t", "uint8_t", ""},
+    [CI_DTYPE_i16] = {"int16_t", "int16_t", "uint16_t", ""},
+    [CI_DTYPE_i32] = {"int32_t", "int32_t", "uint32_t", ""},
+    [CI_DTYPE_i64] = {"int64_t", "int64_t", "uint64_t", ""},
+    [CI_DTYPE_u8] = {"uint8_t", "uint8_t", "uint8_t", ""},
+    [CI_DTYPE_u16] = {"uint16_t", "uint16_t", "uint16_t", ""},
+    [CI_DTYPE_u32] = {"uint32_t", "uint32_t", "uint32_t", ""},
+    [CI_DTYPE_u64] = {"uint64_t", "uint64_t", "uint64_t", ""},
+    [CI_DTYPE_f16] = {"uint16_t", "float", "uint32_t", "f"},
+    [CI_DTYPE_f32] = {"float", "float", "uint32_t", "f"},
+    [CI_DTYPE_f64] = {"double", "double", "uint64_t", ""},
+    [CI_DTYPE_c64] = {"ci_c64", "ci_c64", "uint64_t", "f"},
+    [CI_DTYPE_c128] = {"ci_c128", "ci_c128", "uint64_t", ""},
+};
+
+CiEmitter *
+ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    CiEmitter *e = CI_NEW(ctx, CiEmitter);
+    e->ctx = ctx;
+    e->kernels = kernels;
+    e->spelling = spelling;
+    e->is_used = CI_NEW_ARRAY(ctx, bool, SUPPORT_COUNT * CI_DTYPE_COUNT);
+    return e;
+}
+
+const char *
+ci_emit_storage(CiDtype dtype)
+{
+    return dtype_spellings[dtype].storage;
+}
+
+const char *
+ci_emit_type(CiDtype dtype)
+{
+    return dtype_spellings[dtype].type;
+}
+
+void
+ci_emit_types(CiText *out)
+{
+    static const char *const types[] = {"int8_t",  "signed char",        "uint8_t",  "unsigned char",
+                                        "int16_t", "short",              "uint16_t", "unsigned short",
+                                        "int32_t", "int",                "uint32_t", "unsigned",
+                                        "int64_t", "__INT64_TYPE__",     "uint64_t", "__UINT64_TYPE__"};
+    for (size_t k = 0; k < sizeof types / sizeof *types; k += 2)
+        ci_text_line(out, "typedef %s %s;", types[k + 1], types[k]);
+    ci_text_line(out, "typedef struct ci_c64 { float re, im; } ci_c64;");
+    ci_text_line(out, "typedef struct ci_c128 { double re, im; } ci_c128;");
+}
+
+/* ---- tokens ---- */
+
+static bool
+is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+bool
+ci_emit_mentions(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+        if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+            return true;
+    return false;
+}
+
+static SupportClass
+support_class(CiDtype dtype)
+{
+    switch (ci_dtype_class(dtype)) {
+    case CI_CLASS_int:
+        return SUPPORT_int;
+    case CI_CLASS_uint:
+    case CI_CLASS_bool:
+        return SUPPORT_uint;
+    case CI_CLASS_float:
+        return dtype == CI_DTYPE_f16 ? SUPPORT_half : SUPPORT_real;
+    default:
+        return SUPPORT_complex;
+    }
+}
+
+/* -1 when there is none. Slow on purpose: the table is short. */
+static int
+find_support(const char *name, size_t length, SupportClass class)
+{
+    for (int k = 0; k < SUPPORT_COUNT; k++)
+        if (support_rows[k].class == class && strlen(support_rows[k].name) == length &&
+            !memcmp(support_rows[k].name, name, length))
+            return k;
+    return -1;
+}
+
+/* The row that answers for a dtype: a half takes the f32 row where it has none of its own. */
+static int
+resolve_support(const char *name, size_t length, CiDtype *dtype)
+{
+    int row = find_support(name, length, support_class(*dtype));
+    if (row < 0 && *dtype == CI_DTYPE_f16) {
+        *dtype = CI_DTYPE_f32;
+        row = find_support(name, length, SUPPORT_real);
+    }
+    return row;
+}
+
+static void add_tokens(CiEmitter *e, CiText *out, const char *text, CiDtype dtype, const char *const *names);
+
+static void
+mark_used(CiEmitter *e, int row, CiDtype dtype)
+{
+    bool *is_used = &e->is_used[row * CI_DTYPE_COUNT + (int)dtype];
+    if (*is_used)
+        return;
+    *is_used = true;
+    CiText calls = ci_text_new(e->ctx); /* printed only so that what the body calls is marked */
+    add_tokens(e, &calls, support_rows[row].body, dtype, NULL);
+}
+
+const char *
+ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype)
+{
+    int row = resolve_support(name, strlen(name), &dtype);
+    if (row < 0)
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "no support function %s of %s", name, ci_dtype_name(dtype));
+    mark_used(e, row, dtype);
+    return ci_format(e->ctx, "ci_%s_%s", name, ci_dtype_name(dtype));
+}
+
+/* M(f) and S(f): the function's name. Returns the position after the closing parenthesis. */
+static const char *
+add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
+{
+    bool is_support = *at == 'S';
+    const char *name = at + 2, *end = strchr(name, ')');
+    size_t length = (size_t)(end - name);
+    const char *copy = ci_copy_text(e->ctx, name, length);
+    bool is_half_own = dtype == CI_DTYPE_f16 && find_support(name, length, SUPPORT_half) >= 0;
+    if (is_support || is_half_own)
+        ci_text_add(out, "%s", ci_emit_use(e, copy, dtype));
+    else
+        ci_text_add(out, "%s%s%s", e->spelling->builtin, copy, dtype_spellings[dtype].suffix);
+    return end + 1;
+}
+
+static void
+add_word(CiText *out, const char *word, size_t length, CiDtype dtype, const char *const *names)
+{
+    const DtypeSpelling *spelling = &dtype_spellings[dtype];
+    if (length == 1 && *word == 'T')
+        ci_text_add(out, "%s", spelling->type);
+    else if (length == 1 && *word == 'R')
+        ci_text_add(out, "%s", dtype_spellings[ci_dtype_real(dtype)].type);
+    else if (length == 1 && *word == 'U')
+        ci_text_add(out, "%s", spelling->bits_type);
+    else if (length == 4 && !memcmp(word, "BITS", 4))
+        ci_text_add(out, "%d", 8 * ci_dtype_size(ci_dtype_compute(dtype)));
+    else if (length == 1 && names && *word >= 'a' && *word <= 'c')
+        ci_text_add(out, "%s", names[*word - 'a']);
+    else
+        ci_text_add_chars(out, word, length);
+}
+
+/* Replaces the tokens of a text; with names, also the operands a, b and c. */
+static void
+add_tokens(CiEmitter *e, CiText *out, const char *text, CiDtype dtype, const char *const *names)
+{
+    for (const char *at = text; *at;) {
+        if ((*at == 'M' || *at == 'S') && at[1] == '(' && (at == text || !is_word(at[-1]))) {
+            at = add_function(e, out, at, dtype);
+        } else if (is_word(*at)) {
+            const char *start = at;
+            while (is_word(*at) || (*at == '.' && at[1] && is_word(at[1]) && isdigit((unsigned char)*start)))
+                at++;
+            add_word(out, start, (size_t)(at - start), dtype, names);
+        } else if (*at == '.') { /* a member: never an operand */
+            ci_text_add_chars(out, at++, 1);
+            while (is_word(*at))
+                ci_text_add_chars(out, at++, 1);
+        } else {
+            ci_text_add_chars(out, at++, 1);
+        }
+    }
+}
+
+/* ---- support functions ---- */
+
+/* A stringified body is one long line; this gives it its lines back. */
+static void
+print_body(CiText *out, const char *body)
+{
+    int depth = 0, parens = 0;
+    bool at_start = true;
+    for (const char *at = body; *at; at++) {
+        bool opens_block = *at == '{' && parens == 0 && (at == body || at[-1] != '=') && !(at - body > 1 && at[-2] == '=');
+        if (at_start && *at == ' ')
+            continue;
+        if (*at == '}' && at_start)
+            depth--;
+        if (at_start)
+            ci_text_add(out, "%*s", 4 * depth, "");
+        at_start = false;
+        parens += (*at == '(') - (*at == ')');
+        ci_text_add_chars(out, at, 1);
+        bool is_tail = *at == '}' && at[1] == ' ' && at[2] == 'e' && at[3] == 'l';
+        if (opens_block)
+            depth++;
+        if ((opens_block || (*at == ';' && parens == 0) || (*at == '}' && at[1] != ';')) && !is_tail) {
+            ci_text_add(out, "\n");
+            at_start = true;
+        }
+    }
+}
+
+static void
+print_support(CiEmitter *e, CiText *out, int row, CiDtype dtype)
+{
+    const SupportRow *support = &support_rows[row];
+    const char *own = e->spelling->override ? e->spelling->override(support->name, dtype) : NULL;
+    CiText body = ci_text_new(e->ctx);
+    add_tokens(e, &body, own ? own : support->body, dtype, NULL);
+    ci_text_add(out, "\n%s ", e->spelling->function);
+    add_tokens(e, out, support->result, dtype, NULL);
+    ci_text_add(out, "\nci_%s_%s", support->name, ci_dtype_name(dtype));
+    add_tokens(e, out, support->params, dtype, NULL);
+    ci_text_add(out, "\n");
+    print_body(out, body.data);
+}
+
+void
+ci_emit_support(CiEmitter *e, CiText *out)
+{
+    for (int row = 0; row < SUPPORT_COUNT; row++)
+        for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++)
+            if (e->is_used[row * CI_DTYPE_COUNT + dtype])
+                print_support(e, out, row, (CiDtype)dtype);
+}
+
+/* ---- constants ---- */
+
+static void
+add_real_const(CiText *out, CiDtype real, double value)
+{
+    ci_text_add_hex_double(out, value, dtype_spellings[real].suffix);
+}
+
+void
+ci_emit_const(CiText *out, CiDtype dtype, CiConst value)
+{
+    switch (ci_dtype_class(dtype)) {
+    case CI_CLASS_float:
+        add_real_const(out, dtype, value.re);
+        break;
+    case CI_CLASS_complex:
+        ci_text_add(out, "{");
+        add_real_const(out, ci_dtype_real(dtype), value.re);
+        ci_text_add(out, ", ");
+        add_real_const(out, ci_dtype_real(dtype), value.im);
+        ci_text_add(out, "}");
+        break;
+    case CI_CLASS_uint:
+    case CI_CLASS_bool:
+        ci_text_add(out, "%llu%s", (unsigned long long)value.i & (~0ULL >> (64 - 8 * ci_dtype_size(dtype))),
+                    ci_dtype_size(dtype) == 8 ? "ULL" : "");
+        break;
+    default:
+        if (value.i == INT64_MIN) /* has no literal of its own */
+            ci_text_add(out, "-9223372036854775807LL - 1");
+        else
+            ci_text_add(out, "%lld%s", (long long)value.i, ci_dtype_size(dtype) == 8 ? "LL" : "");
+    }
+}
+
+/* ---- casts ---- */
+
+static void
+cast_to_int(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
+{
+    const char *part = ci_dtype_class(from) == CI_CLASS_complex ? ".re" : "";
+    bool from_float = !ci_dtype_is_integral(from);
+    (void)e;
+    if (from_float && to == CI_DTYPE_u32)
+        ci_text_add(out, "(uint32_t)(int64_t)%s%s", x, part);
+    else if (from_float && ci_dtype_size(to) < 4) /* through int32, as x86 converts */
+        ci_text_add(out, "(%s)(int32_t)%s%s", ci_emit_type(to), x, part);
+    else
+        ci_text_add(out, "(%s)%s%s", ci_emit_type(to), x, part);
+}
+
+static void
+cast_to_real(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
+{
+    CiDtype part = ci_dtype_real(from);
+    const char *member = part == from ? "" : ".re";
+    if (to != CI_DTYPE_f16)
+        ci_text_add(out, "(%s)%s%s", ci_emit_type(to), x, member);
+    else if (part == CI_DTYPE_f16)
+        ci_text_add(out, "%s", x);
+    else if (part == CI_DTYPE_f64)
+        ci_text_add(out, "%s(%s%s)", ci_emit_use(e, "round_half", CI_DTYPE_f64), x, member);
+    else
+        ci_text_add(out, "%s((float)%s%s)", ci_emit_use(e, "round_half", CI_DTYPE_f32), x, member);
+}
+
+void
+ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
+{
+    bool from_complex = ci_dtype_class(from) == CI_CLASS_complex;
+    if (from == to) {
+        ci_text_add(out, "%s", x);
+    } else if (to == CI_DTYPE_bool) {
+        ci_text_add(out, from_complex ? "(%s.re != 0 || %s.im != 0)" : "(%s != 0)", x, x);
+    } else if (ci_dtype_is_integral(to)) {
+        cast_to_int(e, out, from, to, x);
+    } else if (ci_dtype_class(to) == CI_CLASS_float) {
+        cast_to_real(e, out, from, to, x);
+    } else {
+        const char *part = ci_emit_type(ci_dtype_real(to));
+        ci_text_add(out, "(%s){(%s)%s%s, ", ci_emit_type(to), part, x, from_complex ? ".re" : "");
+        ci_text_add(out, from_complex ? "(%s)%s.im}" : "0}", part, x);
+    }
+}
+
+/* ---- ops ---- */
+
+/* Ops whose result on halves is a half without rounding: they choose, compare, or change the sign. */
+static bool
+is_exact_on_halves(CiOp op)
+{
+    switch (op) {
+    case CI_OP_negative:
+    case CI_OP_positive:
+    case CI_OP_absolute:
+    case CI_OP_fabs:
+    case CI_OP_sign:
+    case CI_OP_maximum:
+    case CI_OP_minimum:
+    case CI_OP_fmax:
+    case CI_OP_fmin:
+    case CI_OP_floor:
+    case CI_OP_ceil:
+    case CI_OP_trunc:
+    case CI_OP_rint:
+    case CI_OP_copysign:
+    case CI_OP_nextafter:
+    case CI_OP_spacing:
+    case CI_OP_heaviside:
+    case CI_OP_frexp_mantissa:
+    case CI_OP_frexp_exponent:
+    case CI_OP_conjugate:
+        return true;
+    default:
+        return ci_op_result(op, CI_DTYPE_f16) != CI_DTYPE_f16;
+    }
+}
+
+void
+ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const char *const *names)
+{
+    const char *text = ci_op_expression(op, ci_dtype_class(operand));
+    if (!text)
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
+    bool rounds = operand == CI_DTYPE_f16 && !is_exact_on_halves(op);
+    if (rounds)
+        ci_text_add(out, "%s", ci_emit_use(e, "round_half", CI_DTYPE_f32));
+    add_tokens(e, out, text, operand, names);
+}
+
+bool
+ci_emit_reads_operand(CiOp op, CiDtype operand, int position)
+{
+    if (ci_op_kind(op) != CI_OPKIND_pointwise)
+        return true;
+    const char *text = ci_op_expression(op, ci_dtype_class(operand));
+    const char name[2] = {(char)('a' + position), 0};
+    return text && ci_emit_mentions(text, name);
+}
+
+void
+ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand, const char *const *names)
+{
+    switch (op->op) {
+    case CI_OP_const:
+        ci_emit_const(out, op->dtype, op->value);
+        break;
+    case CI_OP_index:
+        ci_emit_index(e, out, op->index);
+        break;
+    case CI_OP_cast:
+        ci_emit_cast(e, out, operand, op->dtype, names[0]);
+        break;
+    case CI_OP_where:
+        ci_text_add(out, "%s ? %s : %s", names[0], names[1], names[2]);
+        break;
+    case CI_OP_copy:
+        ci_text_add(out, "%s", names[0]);
+        break;
+    default:
+        ci_emit_pointwise(e, out, op->op, operand, names);
+    }
+}
+
+void
+ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier, const char *later)
+{
+    const char *names[2] = {earlier, later};
+    bool keeps_float = dtype == CI_DTYPE_f16 && ci_op_kind(fold) == CI_OPKIND_reduce;
+    ci_emit_pointwise(e, out, ci_op_combine(fold), keeps_float ? CI_DTYPE_f32 : dtype, names);
+}
+
+CiDtype
+ci_fold_dtype(const CiNest *nest, CiDtype value)
+{
+    CiOp combine = ci_op_combine(nest->fold);
+    if (combine == CI_OP_logical_or || combine == CI_OP_logical_and)
+        return CI_DTYPE_bool;
+    return value;
+}
+
+void
+ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element)
+{
+    if (dtype == CI_DTYPE_f16)
+        ci_text_add(out, "%s(%s)", ci_emit_use(e, "widen", dtype), element);
+    else
+        ci_text_add(out, "%s", element);
+}
+
+void
+ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
+{
+    if (dtype == CI_DTYPE_f16)
+        ci_text_add(out, "%s(%s)", ci_emit_use(e, "narrow", dtype), value);
+    else
+        ci_text_add(out, "%s", value);
+}
