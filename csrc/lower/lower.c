@@ -175,12 +175,12 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
 {
     CiLowering low = {.ctx = graph->ctx, .sym = graph->sym, .graph = graph, .options = options};
     CiBlock *body = graph->body;
-    ci_graph_number(graph);
-    low.nstates = graph->ninputs + ci_graph_node_count(graph);
-    for (int k = 0; k < graph->ninputs; k++)
-        low.nstates = graph->inputs[k]->id >= low.nstates ? graph->inputs[k]->id + 1 : low.nstates;
+    /* Positions in the block are what `before` and `after` mean here; inputs come behind them. */
     for (int k = 0; k < body->nnodes; k++)
-        low.nstates = body->nodes[k]->id >= low.nstates ? body->nodes[k]->id + 1 : low.nstates;
+        body->nodes[k]->id = k;
+    for (int k = 0; k < graph->ninputs; k++)
+        graph->inputs[k]->id = body->nnodes + k;
+    low.nstates = body->nnodes + graph->ninputs;
     low.states = CI_NEW_ARRAY(low.ctx, CiNodeState, low.nstates + 1);
     low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
     find_users(&low);

@@ -1,0 +1,284 @@
+/* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside, long folds
+ * split, and the units a thread is given. None of it changes a bit of the results. */
+#include "schedule/plan.h"
+
+/* Outer points below which a long fold is split into chunks. */
+#define CI_FEW_POINTS 16
+/* Lanes in a tile of an outer axis: alone, and with stages inside, where a tile's rows should stay in near cache. */
+#define CI_FLAT_TILE 1024
+#define CI_STAGE_TILE 64
+/* Elements of one chunk of a split fold, times its lanes. */
+#define CI_SPLIT_ELEMENTS 65536
+/* Inner extents up to here are walked serially with lanes outside when order allows. */
+#define CI_SMALL_INNER 64
+#define CI_PARTIAL_BYTES 64
+
+static bool
+can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner, const CiExpr *extent)
+{
+    const CiExpr *c1, *c2, *rest;
+    if (!ci_expr_split_linear(s->sym, index, outer, &c1, &rest) || !ci_expr_split_linear(s->sym, rest, inner, &c2, &rest))
+        return false;
+    return c1 == ci_expr_mul(s->sym, c2, extent);
+}
+
+static bool
+can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const CiExpr *inner, const CiExpr *extent)
+{
+    if (!can_merge_index(s, nest->store, outer, inner, extent))
+        return false;
+    for (int k = 0; k < nest->body.nops; k++) {
+        const CiScalar *op = &nest->body.ops[k];
+        if (op->index && !can_merge_index(s, op->index, outer, inner, extent))
+            return false;
+    }
+    return true;
+}
+
+/* Axes at positions k and k + 1 of the nest become one with variable var. */
+static void
+merge_nest(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent)
+{
+    const CiExpr *from[2] = {nest->axes[k].var, nest->axes[k + 1].var};
+    const CiExpr *to[2] = {ci_expr_const(s->sym, 0), var};
+    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 2, from, to);
+    nest->store = ci_expr_substitute(s->sym, nest->store, 2, from, to);
+    nest->axes[k] = (CiAxis){.kind = nest->axes[k].kind, .var = var, .extent = extent};
+    for (int a = k + 1; a + 1 < nest->naxes; a++)
+        nest->axes[a] = nest->axes[a + 1];
+    nest->naxes--;
+    if (k < nest->npoint)
+        nest->npoint--;
+}
+
+static void
+drop_axis(CiKernelAxis *axes, int *count, int k, const CiExpr *var, const CiExpr *extent)
+{
+    axes[k].var = var;
+    axes[k].extent = extent;
+    for (int a = k + 1; a + 1 < *count; a++)
+        axes[a] = axes[a + 1];
+    (*count)--;
+}
+
+static bool
+try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
+{
+    CiKernelAxis a = kernel->outer[k], b = kernel->outer[k + 1];
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            if (!can_merge_nest(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
+                return false;
+        }
+    }
+    const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
+    const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            merge_nest(s, kernel->stages[t].nests[n], k, var, extent);
+    }
+    drop_axis(kernel->outer, &kernel->nouter, k, var, extent);
+    return true;
+}
+
+static bool
+try_merge_inner(CiScheduler *s, CiKernel *kernel, CiStage *stage, int k)
+{
+    CiKernelAxis a = stage->axes[k], b = stage->axes[k + 1];
+    int position = kernel->nouter + k;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        bool is_mixed = position < nest->npoint && position + 1 >= nest->npoint;
+        bool is_scan = nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
+        if (is_mixed || is_scan || !can_merge_nest(s, nest, a.var, b.var, b.extent))
+            return false;
+    }
+    const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
+    const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "j%d", k), extent);
+    for (int n = 0; n < stage->nnests; n++)
+        merge_nest(s, stage->nests[n], position, var, extent);
+    drop_axis(stage->axes, &stage->naxes, k, var, extent);
+    return true;
+}
+
+static void
+merge_axes(CiScheduler *s, CiKernel *kernel)
+{
+    for (int k = kernel->nouter - 2; k >= 0; k--)
+        (void)try_merge_outer(s, kernel, k);
+    for (int t = 0; t < kernel->nstages; t++) {
+        CiStage *stage = &kernel->stages[t];
+        for (int k = stage->naxes - 2; k >= 0; k--)
+            (void)try_merge_inner(s, kernel, stage, k);
+    }
+}
+
+/* Accesses with stride 1 along var, less those with another stride but 0. */
+static int
+unit_strides(CiScheduler *s, const CiNest *nest, const CiExpr *var)
+{
+    const CiExpr *coef, *rest;
+    int votes = 0;
+    for (int k = -1; k < nest->body.nops; k++) {
+        const CiExpr *index = k < 0 ? nest->store : nest->body.ops[k].index;
+        if (k >= 0 && nest->body.ops[k].op != CI_OP_load)
+            continue;
+        if (!ci_expr_split_linear(s->sym, index, var, &coef, &rest))
+            votes--;
+        else if (ci_expr_equals_const(coef, 1))
+            votes++;
+        else if (!ci_expr_equals_const(coef, 0))
+            votes--;
+    }
+    return votes;
+}
+
+typedef struct CiLaneVotes {
+    int outer, inner;
+    bool has_inner, is_small, needs_inner, needs_outer;
+} CiLaneVotes;
+
+static void
+count_lane_votes(CiScheduler *s, const CiKernel *kernel, const CiStage *stage, CiLaneVotes *votes)
+{
+    const CiExpr *length = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < stage->naxes; k++)
+        length = ci_expr_mul(s->sym, length, stage->axes[k].extent);
+    if (length->high > CI_SMALL_INNER)
+        votes->is_small = false;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        votes->outer += unit_strides(s, nest, kernel->outer[kernel->nouter - 1].var);
+        votes->inner += unit_strides(s, nest, stage->axes[stage->naxes - 1].var);
+        if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
+            continue;
+        votes->needs_inner |= nest->order == CI_FOLD_lanes;
+        votes->needs_outer |= nest->order == CI_FOLD_rows;
+    }
+}
+
+bool
+ci_wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
+{
+    CiLaneVotes votes = {.is_small = true};
+    if (kernel->nouter == 0)
+        return false;
+    for (int t = 0; t < kernel->nstages; t++) {
+        if (kernel->stages[t].naxes == 0)
+            continue;
+        votes.has_inner = true;
+        count_lane_votes(s, kernel, &kernel->stages[t], &votes);
+    }
+    if (!votes.has_inner || votes.needs_outer)
+        return true;
+    if (votes.needs_inner)
+        return false;
+    bool has_wide_outer = kernel->outer[kernel->nouter - 1].extent->high >= CI_SMALL_INNER;
+    return has_wide_outer && (votes.is_small || votes.outer > votes.inner);
+}
+
+bool
+ci_can_split(CiScheduler *s, const CiKernel *kernel)
+{
+    bool has_fold = false;
+    (void)s;
+    if (kernel->nstages == 0 || kernel->stages[0].naxes == 0)
+        return false;
+    for (int t = 1; t < kernel->nstages; t++) {
+        if (kernel->stages[t].naxes)
+            return false;
+    }
+    for (int n = 0; n < kernel->stages[0].nnests; n++) {
+        const CiNest *nest = kernel->stages[0].nests[n];
+        if (nest->fold == CI_OP_none)
+            continue;
+        if (ci_op_kind(nest->fold) == CI_OPKIND_scan || nest->naxes - nest->npoint != kernel->stages[0].naxes)
+            return false;
+        has_fold = true;
+    }
+    return has_fold;
+}
+
+static const CiExpr *
+extent_product(CiScheduler *s, const CiKernelAxis *axes, int count)
+{
+    const CiExpr *product = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < count; k++)
+        product = ci_expr_mul(s->sym, product, axes[k].extent);
+    return product;
+}
+
+static void
+label_stages(CiKernel *kernel)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        CiStage *stage = &kernel->stages[t];
+        for (int k = 0; k < stage->naxes; k++) {
+            bool has_lanes = !kernel->lanes_on_outer && k == stage->naxes - 1;
+            stage->axes[k].label = has_lanes ? CI_LABEL_vector : CI_LABEL_serial;
+        }
+    }
+}
+
+/* Elements of the fold's domain per chunk: a power of two times the largest block of its folds. */
+static int64_t
+split_length(const CiKernel *kernel, int64_t tile)
+{
+    int64_t block = CI_BLOCK_CHAIN;
+    for (int n = 0; n < kernel->stages[0].nnests; n++) {
+        const CiNest *nest = kernel->stages[0].nests[n];
+        int64_t own = CI_BLOCK_CHAIN * (nest->order == CI_FOLD_lanes ? ci_lane_count(nest->target->dtype) : 1);
+        if (nest->fold != CI_OP_none && own > block)
+            block = own;
+    }
+    while (block * tile < CI_SPLIT_ELEMENTS)
+        block *= 2;
+    return block;
+}
+
+static void
+split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
+{
+    int folds = 0;
+    int64_t chunk = split_length(kernel, tile);
+    for (int n = 0; n < kernel->stages[0].nnests; n++)
+        folds += kernel->stages[0].nests[n]->fold != CI_OP_none;
+    kernel->split_extent = ci_expr_const(s->sym, chunk);
+    kernel->finish_units = kernel->units;
+    kernel->units = ci_expr_mul(s->sym, kernel->units, ci_expr_ceildiv(s->sym, length, kernel->split_extent));
+    kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
+    kernel->unit_work = ci_expr_const(s->sym, chunk * tile);
+}
+
+void
+ci_label_axes(CiScheduler *s, CiKernel *kernel)
+{
+    merge_axes(s, kernel);
+    kernel->lanes_on_outer = ci_wants_outer_lanes(s, kernel);
+    kernel->nparallel = kernel->nouter;
+    int64_t tile = 1;
+    const CiExpr *work = ci_expr_const(s->sym, 0), *points = extent_product(s, kernel->outer, kernel->nouter);
+    bool has_inner = false;
+    for (int t = 0; t < kernel->nstages; t++) {
+        work = ci_expr_add(s->sym, work, extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
+        has_inner |= kernel->stages[t].naxes > 0;
+    }
+    for (int k = 0; k < kernel->nouter; k++)
+        kernel->outer[k].label = CI_LABEL_parallel;
+    kernel->units = points;
+    if (kernel->lanes_on_outer) {
+        CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+        tile = has_inner ? CI_STAGE_TILE : CI_FLAT_TILE;
+        last->label = CI_LABEL_vector;
+        last->factor = (int)tile;
+        kernel->units = ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
+                                    ci_expr_ceildiv(s->sym, last->extent, ci_expr_const(s->sym, tile)));
+    }
+    label_stages(kernel);
+    kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
+    if (!ci_can_split(s, kernel) || points->low >= CI_FEW_POINTS * tile)
+        return;
+    const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
+    if (length->high > 2 * split_length(kernel, tile))
+        split_fold(s, kernel, length, tile);
+}

@@ -1,0 +1,199 @@
+/* Where each buffer lives: a value made and read inside one kernel need not be memory. And what a kernel takes: the
+ * pointers and sizes its code mentions. */
+#include "schedule/plan.h"
+
+
+static void
+add_reader(CiScheduler *s, const CiBuffer *buffer, int draft)
+{
+    int *reader = &s->readers[buffer->id];
+    *reader = *reader == CI_NO_READER || *reader == draft ? draft : CI_SEVERAL_READERS;
+}
+
+void
+ci_find_readers(CiScheduler *s)
+{
+    CiLoops *loops = s->loops;
+    s->readers = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    s->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    for (int k = 0; k < loops->nbuffers; k++)
+        s->readers[k] = CI_NO_READER;
+    for (int d = 0; d < s->ndrafts; d++) {
+        CiDraft *draft = &s->drafts[d];
+        for (int n = 0; n < draft->nnests; n++) {
+            s->nwriters[draft->nests[n].nest->target->id]++;
+            for (int r = 0; r < draft->nests[n].nreads; r++)
+                add_reader(s, draft->nests[n].reads[r], d);
+        }
+        if (!draft->ext)
+            continue;
+        s->nwriters[draft->ext->result->id]++;
+        for (int k = 0; k < draft->ext->noperands; k++)
+            s->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
+    }
+    for (int k = 0; k < loops->nresults; k++)
+        s->readers[loops->results[k].buffer->id] = CI_SEVERAL_READERS;
+}
+
+/* The part of an index that depends on nothing outside, and in *outer the rest. */
+static bool
+split_outer(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, const CiExpr **outer, const CiExpr **inner)
+{
+    const CiExpr *coef;
+    *outer = ci_expr_const(s->sym, 0);
+    *inner = index;
+    for (int k = 0; k < kernel->nouter; k++) {
+        if (!ci_expr_split_linear(s->sym, *inner, kernel->outer[k].var, &coef, inner))
+            return false;
+        *outer = ci_expr_add(s->sym, *outer, ci_expr_mul(s->sym, coef, kernel->outer[k].var));
+    }
+    return true;
+}
+
+typedef struct CiAccess {
+    const CiExpr *outer;        /* common to all accesses */
+    int64_t low, high;          /* elements within the outer point */
+    bool is_one_element;        /* always the same one */
+    bool is_same_loop;          /* read only in the making stage, at the index of the store */
+} CiAccess;
+
+static bool
+add_access(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, CiAccess *access)
+{
+    const CiExpr *outer, *inner;
+    if (!split_outer(s, kernel, index, &outer, &inner) || (access->outer && access->outer != outer))
+        return false;
+    access->low = !access->outer || inner->low < access->low ? inner->low : access->low;
+    access->high = !access->outer || inner->high > access->high ? inner->high : access->high;
+    access->outer = outer;
+    access->is_one_element = access->low == access->high;
+    return true;
+}
+
+static bool
+find_accesses(CiScheduler *s, const CiKernel *kernel, int maker_stage, const CiNest *maker, CiAccess *access)
+{
+    *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none || ci_op_kind(maker->fold) == CI_OPKIND_scan};
+    if (!add_access(s, kernel, maker->store, access))
+        return false;
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            const CiBody *body = &kernel->stages[t].nests[n]->body;
+            for (int k = 0; k < body->nops; k++) {
+                if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != maker->target)
+                    continue;
+                if (!add_access(s, kernel, body->ops[k].index, access))
+                    return false;
+                access->is_same_loop &= t == maker_stage && body->ops[k].index == maker->store;
+            }
+        }
+    }
+    return true;
+}
+
+static int64_t
+lanes_of(const CiKernel *kernel)
+{
+    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
+}
+
+static bool
+place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAccess *access, CiPlacement *placement)
+{
+    if (access->low == CI_MINUS_INFINITY || access->high == CI_INFINITY)
+        return false;
+    int64_t count = (access->high - access->low + 1) * lanes_of(kernel);
+    int64_t bytes = (count * ci_dtype_size(buffer->dtype) + 63) / 64 * 64;
+    if (kernel->scratch_bytes->value + bytes > s->target->row_bytes)
+        return false;
+    placement->place = CI_PLACE_row;
+    placement->row_base = ci_expr_add(s->sym, access->outer, ci_expr_const(s->sym, access->low));
+    placement->row_size = ci_expr_const(s->sym, count);
+    placement->scratch_offset = kernel->scratch_bytes;
+    kernel->scratch_bytes = ci_expr_add(s->sym, kernel->scratch_bytes, ci_expr_const(s->sym, bytes));
+    return true;
+}
+
+static void
+place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNest *nest)
+{
+    CiBuffer *buffer = nest->target;
+    CiPlacement placement = {.buffer = buffer};
+    CiAccess access;
+    bool is_private = buffer->kind == CI_BUFFER_temp && s->readers[buffer->id] == draft && s->nwriters[buffer->id] == 1;
+    if (!is_private || !find_accesses(s, kernel, stage, nest, &access))
+        return;
+    if (access.is_same_loop)
+        placement.place = CI_PLACE_register;
+    else if (access.is_one_element)
+        placement.place = CI_PLACE_local;
+    else if (kernel->split_extent || !place_row(s, kernel, buffer, &access, &placement))
+        return;
+    CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
+}
+
+static void
+take_buffer(CiScheduler *s, CiKernel *kernel, CiBuffer *buffer, bool is_stored)
+{
+    int stored_count = kernel->nbuffers, stored_capacity = kernel->capbuffers;
+    if (buffer->kind == CI_BUFFER_scalar || ci_kernel_find_placement(kernel, buffer))
+        return;
+    int position = ci_kernel_buffer_position(kernel, buffer);
+    if (position < 0) {
+        position = kernel->nbuffers;
+        CI_PUSH(s->ctx, kernel->buffers, kernel->nbuffers, kernel->capbuffers, buffer);
+        CI_PUSH(s->ctx, kernel->is_stored, stored_count, stored_capacity, false);
+    }
+    kernel->is_stored[position] |= is_stored;
+}
+
+typedef struct CiSizeCollector {
+    CiScheduler *scheduler;
+    CiKernel *kernel;
+} CiSizeCollector;
+
+static void
+take_symbol(void *arg, const CiExpr *symbol)
+{
+    CiSizeCollector *collector = arg;
+    CiKernel *kernel = collector->kernel;
+    if (symbol->symbol_kind == CI_SYMBOL_index)
+        return;
+    for (int k = 0; k < kernel->nsize_args; k++) {
+        if (kernel->size_args[k] == symbol)
+            return;
+    }
+    CI_PUSH(collector->scheduler->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args, symbol);
+}
+
+static void
+take_operands(CiScheduler *s, CiKernel *kernel, CiNest *nest)
+{
+    CiSizeCollector collector = {s, kernel};
+    for (int k = 0; k < nest->body.nops; k++) {
+        const CiScalar *op = &nest->body.ops[k];
+        if (op->op == CI_OP_load)
+            take_buffer(s, kernel, op->buffer, false);
+        if (op->index)
+            ci_expr_visit_symbols(op->index, take_symbol, &collector);
+    }
+    take_buffer(s, kernel, nest->target, true);
+    ci_expr_visit_symbols(nest->store, take_symbol, &collector);
+    for (int k = 0; k < nest->naxes; k++)
+        ci_expr_visit_symbols(nest->axes[k].extent, take_symbol, &collector);
+}
+
+void
+ci_place_buffers(CiScheduler *s, int draft)
+{
+    CiKernel *kernel = s->drafts[draft].kernel;
+    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            place_target(s, kernel, draft, t, kernel->stages[t].nests[n]);
+    }
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            take_operands(s, kernel, kernel->stages[t].nests[n]);
+    }
+}

@@ -1,0 +1,33 @@
+/* The order of a nest's point axes: the axis with the largest stride in the target first, so that the last one is
+ * contiguous. Any order is right: points are independent. */
+#include "schedule/plan.h"
+
+static bool
+is_farther(CiScheduler *s, const CiExpr *a, const CiExpr *b)
+{
+    if (a->high < 0)
+        a = ci_expr_neg(s->sym, a);
+    if (b->high < 0)
+        b = ci_expr_neg(s->sym, b);
+    return ci_sym_known_lt(s->sym, b, a);
+}
+
+void
+ci_order_axes(CiScheduler *s, CiNest *nest)
+{
+    const CiExpr *coefs[CI_MAX_RANK], *rest;
+    for (int k = 0; k < nest->npoint; k++) {
+        if (!ci_expr_split_linear(s->sym, nest->store, nest->axes[k].var, &coefs[k], &rest))
+            return;
+    }
+    for (int k = 1; k < nest->npoint; k++) {
+        for (int j = k; j > 0 && is_farther(s, coefs[j], coefs[j - 1]); j--) {
+            CiAxis axis = nest->axes[j];
+            const CiExpr *coef = coefs[j];
+            nest->axes[j] = nest->axes[j - 1];
+            coefs[j] = coefs[j - 1];
+            nest->axes[j - 1] = axis;
+            coefs[j - 1] = coef;
+        }
+    }
+}

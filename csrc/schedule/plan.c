@@ -1,0 +1,317 @@
+/* Planning one kernel: common outer axes for several nests, and stages that run in order inside each outer point.
+ *
+ * The nest with the fewest point axes proposes its point axes as the outer ones, then ever fewer of them. Every other nest
+ * must have the same extents as its first or as its last point axes. Dependences inside the kernel must stay within one outer
+ * point; within one stage they must be on the very same element. */
+#include "schedule/plan.h"
+
+/* Outer points below which a big kernel has too little to share out among threads. */
+#define CI_FEW_POINTS 16
+
+typedef struct CiPlanned {
+    CiNest *nest;   /* over kernel symbols */
+    CiAxis inner[2 * CI_MAX_RANK];
+    int ninner;
+    int stage;
+} CiPlanned;
+
+/* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer ones. */
+static void
+rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int first, CiPlanned *out)
+{
+    const CiExpr *from[2 * CI_MAX_RANK], *to[2 * CI_MAX_RANK];
+    CiNest *copy = CI_NEW(s->ctx, CiNest);
+    *copy = *nest;
+    out->ninner = 0;
+    for (int k = 0; k < nest->naxes; k++) {
+        CiAxis axis = nest->axes[k];
+        from[k] = axis.var;
+        if (k >= first && k < first + kernel->nouter)
+            to[k] = kernel->outer[k - first].var;
+        else {
+            axis.var = to[k] = ci_expr_index(s->sym, ci_format(s->ctx, "j%d", out->ninner), axis.extent);
+            out->inner[out->ninner++] = axis;
+        }
+    }
+    copy->body = ci_body_substitute(s->ctx, s->sym, &nest->body, nest->naxes, from, to);
+    copy->store = ci_expr_substitute(s->sym, nest->store, nest->naxes, from, to);
+    copy->axes = CI_NEW_ARRAY(s->ctx, CiAxis, nest->naxes + 1);
+    for (int k = 0; k < kernel->nouter; k++)
+        copy->axes[k] = (CiAxis){.kind = CI_AXIS_point, .var = kernel->outer[k].var, .extent = kernel->outer[k].extent};
+    for (int k = 0; k < out->ninner; k++)
+        copy->axes[kernel->nouter + k] = out->inner[k];
+    out->nest = copy;
+}
+
+/* Every pair of accesses of which one is a write: calls check, stops at the first reason. */
+typedef const char *(*CiPairCheck)(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b);
+
+static const char *
+check_loads(CiScheduler *s, const CiKernel *kernel, const CiNest *reader, const CiNest *writer, CiPairCheck check)
+{
+    for (int k = 0; k < reader->body.nops; k++) {
+        const CiScalar *op = &reader->body.ops[k];
+        if (op->op != CI_OP_load || op->buffer != writer->target)
+            continue;
+        const char *why = check(s, kernel, writer->store, op->index);
+        if (why)
+            return why;
+    }
+    return NULL;
+}
+
+static const char *
+check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late, CiPairCheck check)
+{
+    const char *why = check_loads(s, kernel, late, early, check);
+    if (!why)
+        why = check_loads(s, kernel, early, late, check);
+    if (!why && early->target == late->target)
+        why = check(s, kernel, early->store, late->store);
+    return why;
+}
+
+static bool
+depends(const CiNest *early, const CiNest *late)
+{
+    if (early->target == late->target)
+        return true;
+    for (int k = 0; k < late->body.nops; k++) {
+        if (late->body.ops[k].op == CI_OP_load && late->body.ops[k].buffer == early->target)
+            return true;
+    }
+    for (int k = 0; k < early->body.nops; k++) {
+        if (early->body.ops[k].op == CI_OP_load && early->body.ops[k].buffer == late->target)
+            return true;
+    }
+    return false;
+}
+
+static const char *
+check_same_element(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b)
+{
+    (void)s;
+    (void)kernel;
+    return a == b ? NULL : "it is read at another index of the same loop";
+}
+
+static bool
+is_reduction(const CiNest *nest)
+{
+    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) != CI_OPKIND_scan;
+}
+
+/* late may run in the same loop as early: every dependence is on the element of the same iteration. */
+static bool
+can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late)
+{
+    if (!depends(early, late))
+        return true;
+    if (is_reduction(early) || early->target == late->target)
+        return false;
+    return check_pair(s, kernel, early, late, check_same_element) == NULL;
+}
+
+static bool
+has_same_axes(const CiStage *stage, const CiPlanned *planned)
+{
+    int folds = planned->nest->naxes - planned->nest->npoint;
+    if (stage->naxes != planned->ninner)
+        return false;
+    for (int k = 0; k < stage->naxes; k++) {
+        if (stage->axes[k].extent != planned->inner[k].extent)
+            return false;
+    }
+    for (int k = 0; k < stage->nnests; k++) {
+        int others = stage->nests[k]->naxes - stage->nests[k]->npoint;
+        if (folds && others && (folds != others || stage->nests[k]->order != planned->nest->order))
+            return false;
+    }
+    return true;
+}
+
+static int
+find_stage(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count, const CiPlanned *planned)
+{
+    for (int stage = 0; stage < kernel->nstages; stage++) {
+        if (!has_same_axes(&kernel->stages[stage], planned))
+            continue;
+        bool fits = true;
+        for (int k = 0; k < count && fits; k++) {
+            if (all[k].stage > stage)
+                fits = !depends(all[k].nest, planned->nest);
+            else if (all[k].stage == stage)
+                fits = can_share_loop(s, kernel, all[k].nest, planned->nest);
+        }
+        if (fits)
+            return stage;
+    }
+    return kernel->nstages;
+}
+
+static void
+add_to_stage(CiScheduler *s, CiKernel *kernel, CiPlanned *planned)
+{
+    if (planned->stage == kernel->nstages) {
+        CiStage stage = {.naxes = planned->ninner, .axes = CI_NEW_ARRAY(s->ctx, CiKernelAxis, planned->ninner + 1)};
+        for (int k = 0; k < planned->ninner; k++)
+            stage.axes[k] = (CiKernelAxis){.var = planned->inner[k].var, .extent = planned->inner[k].extent};
+        CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
+    }
+    CiStage *stage = &kernel->stages[planned->stage];
+    CI_PUSH(s->ctx, stage->nests, stage->nnests, stage->capnests, planned->nest);
+}
+
+static bool
+extents_match(const CiKernel *kernel, const CiNest *nest, int first)
+{
+    if (first < 0)
+        return false;
+    for (int k = 0; k < kernel->nouter; k++) {
+        if (nest->axes[first + k].extent != kernel->outer[k].extent)
+            return false;
+    }
+    return true;
+}
+
+/* Both read the same buffer at the same outer index: running them together saves a read. */
+static bool
+shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNest *b)
+{
+    for (int k = 0; k < a->body.nops; k++) {
+        const CiScalar *x = &a->body.ops[k];
+        if (x->op != CI_OP_load || x->buffer->kind == CI_BUFFER_scalar)
+            continue;
+        for (int m = 0; m < b->body.nops; m++) {
+            const CiScalar *y = &b->body.ops[m];
+            if (y->op == CI_OP_load && y->buffer == x->buffer && !ci_why_not_local(s, kernel, x->index, y->index))
+                return true;
+        }
+    }
+    return false;
+}
+
+static const char *
+check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count, const CiNest *nest)
+{
+    bool is_related = count == 0;
+    for (int k = 0; k < count; k++) {
+        const char *why = check_pair(s, kernel, all[k].nest, nest, ci_why_not_local);
+        if (why)
+            return why;
+        is_related = is_related || depends(all[k].nest, nest) || shares_reads(s, kernel, all[k].nest, nest);
+    }
+    return is_related ? NULL : "what both read lies at other outer indices";
+}
+
+static const char *
+place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all, int count)
+{
+    const char *why = "their outer axes have other extents";
+    int firsts[2] = {0, nest->npoint - kernel->nouter};
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (!extents_match(kernel, nest, firsts[attempt]) || (attempt && firsts[1] == firsts[0]))
+            continue;
+        CiPlanned *planned = &all[count];
+        rewrite_nest(s, kernel, nest, firsts[attempt], planned);
+        why = check_placed(s, kernel, all, count, planned->nest);
+        if (why)
+            continue;
+        planned->stage = find_stage(s, kernel, all, count, planned);
+        add_to_stage(s, kernel, planned);
+        return NULL;
+    }
+    return why;
+}
+
+/* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a kernel has one kind. */
+static const char *
+check_orders(const CiKernel *kernel)
+{
+    bool has_lanes = false, has_rows = false;
+    for (int k = 0; k < kernel->nstages; k++) {
+        for (int n = 0; n < kernel->stages[k].nnests; n++) {
+            const CiNest *nest = kernel->stages[k].nests[n];
+            if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
+                continue;
+            has_lanes |= nest->order == CI_FOLD_lanes;
+            has_rows |= nest->order == CI_FOLD_rows;
+            if (nest->order == CI_FOLD_rows && nest->npoint > kernel->nouter)
+                return "a fold over rows needs all its points outside";
+        }
+    }
+    return has_lanes && has_rows ? "one folds along memory, the other across it" : NULL;
+}
+
+static bool
+has_few_points(CiScheduler *s, const CiKernel *kernel)
+{
+    const CiExpr *points = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < kernel->nouter; k++)
+        points = ci_expr_mul(s->sym, points, kernel->outer[k].extent);
+    return points->low < CI_FEW_POINTS;
+}
+
+/* Work inside one outer point. */
+static const CiExpr *
+inner_work(CiScheduler *s, const CiKernel *kernel)
+{
+    const CiExpr *work = ci_expr_const(s->sym, 0);
+    for (int k = 0; k < kernel->nstages; k++) {
+        const CiExpr *stage = ci_expr_const(s->sym, 1);
+        for (int a = 0; a < kernel->stages[k].naxes; a++)
+            stage = ci_expr_mul(s->sym, stage, kernel->stages[k].axes[a].extent);
+        work = ci_expr_add(s->sym, work, stage);
+    }
+    return work;
+}
+
+static const char *
+check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
+{
+    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
+        return NULL;
+    if (inner_work(s, kernel)->high <= 2 * s->target->chunk_elements)
+        return NULL;
+    return "too little would be left to share out among threads";
+}
+
+static const char *
+plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
+{
+    CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, count);
+    for (int k = 0; k < count; k++) {
+        const char *why = place_nest(s, kernel, nests[k].nest, all, k);
+        if (why)
+            return why;
+    }
+    const char *why = check_orders(kernel);
+    return why ? why : check_parallelism(s, kernel, count);
+}
+
+CiKernel *
+ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char **why)
+{
+    const CiNest *least = nests[0].nest;
+    for (int k = 1; k < count; k++) {
+        if (nests[k].nest->npoint < least->npoint)
+            least = nests[k].nest;
+    }
+    *why = NULL;
+    for (int nouter = least->npoint; nouter >= 0; nouter--) {
+        CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
+        kernel->nouter = nouter;
+        kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, nouter + 1);
+        for (int k = 0; k < nouter; k++) {
+            const CiExpr *extent = least->axes[k].extent;
+            kernel->outer[k].extent = extent;
+            kernel->outer[k].var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
+        }
+        const char *reason = plan_with(s, kernel, count, nests);
+        if (!reason)
+            return kernel;
+        if (!*why)
+            *why = reason;
+    }
+    return NULL;
+}

@@ -1,0 +1,76 @@
+/* The scheduler on one screen. */
+#include "schedule/plan.h"
+
+static void
+add_items(CiScheduler *s)
+{
+    CiItems *items = &s->loops->items;
+    for (int k = 0; k < items->count; k++) {
+        CiDraft draft = {0};
+        if (items->items[k].kind == CI_ITEM_extern)
+            draft.ext = items->items[k].ext;
+        else if (items->items[k].kind == CI_ITEM_nest) {
+            ci_order_axes(s, items->items[k].nest);
+            CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests, ci_draft_nest(s, items->items[k].nest));
+        }
+        else
+            ci_fail(s->ctx, CI_ERR_LOWERING, "regions have no schedule");
+        CI_PUSH(s->ctx, s->drafts, s->ndrafts, s->capdrafts, draft);
+    }
+}
+
+static void
+add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
+{
+    for (int n = 0; n < draft->nnests; n++) {
+        const CiNest *nest = draft->nests[n].nest;
+        for (int k = 0; k < nest->nlocs && kernel->nlocs < 16; k++) {
+            bool is_known = false;
+            for (int m = 0; m < kernel->nlocs; m++)
+                is_known |= kernel->locs[m].line == nest->locs[k].line && kernel->locs[m].file == nest->locs[k].file;
+            if (!is_known)
+                CI_PUSH(s->ctx, kernel->locs, kernel->nlocs, kernel->caplocs, nest->locs[k]);
+        }
+    }
+}
+
+static void
+finish_kernel(CiScheduler *s, int number)
+{
+    CiDraft *draft = &s->drafts[number];
+    const char *why = NULL;
+    if (draft->ext) {
+        draft->kernel = CI_NEW(s->ctx, CiKernel);
+        draft->kernel->ext = draft->ext;
+        CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs, draft->ext->loc);
+    }
+    else if (!draft->kernel)
+        draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
+    if (!draft->kernel)
+        ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
+    CiKernel *kernel = draft->kernel;
+    kernel->id = s->kernels->nkernels;
+    kernel->name = ci_format(s->ctx, "k%d", kernel->id);
+    CI_PUSH(s->ctx, s->kernels->kernels, s->kernels->nkernels, s->kernels->capkernels, kernel);
+    if (draft->ext)
+        return;
+    add_locs(s, kernel, draft);
+    ci_label_axes(s, kernel);
+    ci_place_buffers(s, number);
+}
+
+CiKernels *
+ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
+{
+    CiScheduler s = {.ctx = loops->ctx, .sym = loops->sym, .loops = loops, .target = target, .options = options};
+    s.kernels = CI_NEW(s.ctx, CiKernels);
+    s.kernels->loops = loops;
+    s.kernels->target = target;
+    add_items(&s);
+    if (options->fusion)
+        ci_fuse(&s);
+    ci_find_readers(&s);
+    for (int k = 0; k < s.ndrafts; k++)
+        finish_kernel(&s, k);
+    return s.kernels;
+}
