@@ -1,0 +1,260 @@
+"""`make bench`: NumPy, cinductor and whichever of Numba, JAX and torch.compile are installed, side by side.
+
+Every figure is a median of several and a ratio to NumPy in the same run on the same machine. Writes
+results.md, results.json and results.png beside this file (or into --out).
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import programs
+
+HERE = Path(__file__).resolve().parent
+PEERS = ("cinductor", "numba", "jax", "torch")
+
+
+def measure(call, *, seconds=1.0, least=3, most=50):
+    """Median seconds of one call."""
+    times = []
+    until = time.perf_counter() + seconds
+    while len(times) < least or (time.perf_counter() < until and len(times) < most):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def compiled(peer, name):
+    """The program as this peer runs it: (callable, function that makes an input of an array, waiter for a result)."""
+    if peer == "numpy":
+        return programs.function(name), np.asarray, lambda result: None
+    if peer == "cinductor":
+        import cinductor
+
+        return cinductor.compile(programs.function(name)), np.asarray, lambda result: None
+    if peer == "numba":
+        import numba
+
+        return numba.njit(parallel=True)(programs.function(name)), np.asarray, lambda result: None
+    if peer == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        import jax.numpy as jnp
+
+        return jax.jit(programs.function(name, jnp)), jnp.asarray, lambda result: jax.block_until_ready(result)
+    import torch
+
+    return torch.compile(programs.function(name)), np.asarray, lambda result: None
+
+
+def is_close(got, want):
+    """Whether a peer's answer is the same to float32 accuracy."""
+    got = np.asarray(got)
+    return got.shape == np.shape(want) and bool(np.allclose(got, want, rtol=2e-3, atol=1e-4))
+
+
+def run_one(peer, name, scale):
+    """Figures of one program under one peer, in this process."""
+    arrays = programs.inputs(name, scale)
+    want = programs.function(name)(*arrays)
+    fn, convert, wait = compiled(peer, name)
+    operands = [convert(a) for a in arrays]
+    start = time.perf_counter()
+    result = fn(*operands)
+    wait(result)
+    first = time.perf_counter() - start
+    right = is_close(result, want)
+    if name == "tiny":
+        steady = per_call(fn, operands)
+    else:
+        steady = measure(lambda: wait(fn(*operands)))
+    return {"first": first, "steady": steady, "right": right}
+
+
+def per_call(fn, operands, loops=20000):
+    """Median seconds of a call too short to time alone, loop cost taken off."""
+    a, b = operands
+
+    def empty(x, y):
+        return None
+
+    def loop(f):
+        start = time.perf_counter()
+        for _ in range(loops):
+            f(a, b)
+        return (time.perf_counter() - start) / loops
+
+    loop(fn)
+    return statistics.median(loop(fn) for _ in range(5)) - statistics.median(loop(empty) for _ in range(5))
+
+
+def child(arguments, cache, timeout=300):
+    """Runs this file in a process of its own; returns its JSON, or the reason it gave none."""
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": cache + "-torch", "NUMBA_CACHE_DIR": cache + "-numba"}
+    try:
+        done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, env=env, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return {"error": f"no answer within {timeout} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        return {"error": (done.stderr.strip().splitlines() or ["no output"])[-1][:200]}
+    return json.loads(lines[-1])
+
+
+def figures():
+    """The figures that are not programs: import, dispatch, first calls, capture, chains."""
+    import cinductor
+
+    found = {}
+    small = [np.arange(8.0), np.arange(8.0)]
+    tiny = cinductor.compile(programs.tiny)
+    tiny(*small)
+    found["dispatch of a*b+1 on 8 elements, µs over an empty call"] = 1e6 * per_call(tiny, small)
+    found["the same in NumPy, µs"] = 1e6 * per_call(programs.tiny, small)
+    found.update(chain_figures(cinductor))
+    return found
+
+
+def make_chain(length):
+    """A function of `length` element-wise operations, and its source line count kept small by a loop."""
+
+    def chain(x):
+        for _ in range(length // 2):
+            x = x * 0.999 + 0.001
+        return x
+
+    return chain
+
+
+def chain_figures(cinductor):
+    """Compile time of long chains, and capture time an operation."""
+    x = np.linspace(0, 1, 1000)
+    times = {}
+    for length in (1000, 10000):
+        fn = make_chain(length)
+        start = time.perf_counter()
+        cinductor.compile(fn)(x)
+        times[length] = time.perf_counter() - start
+    report = cinductor.explain(make_chain(10000), x)
+    return {
+        "chain of 1,000 operations, first call ms": 1e3 * times[1000],
+        "chain of 10,000 operations, first call ms": 1e3 * times[10000],
+        "ratio of the two": times[10000] / times[1000],
+        "capture, µs an operation": 1e3 * report.timings["capture_ms"] / 10000,
+    }
+
+
+def import_ms(module):
+    """Milliseconds that importing module takes in a fresh process beyond NumPy's own import."""
+    code = f"import time; import numpy; t=time.perf_counter(); import {module}; print(1e3*(time.perf_counter()-t))"
+    return statistics.median(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(7))
+
+
+def table(results, names, peers):
+    """A Markdown table: NumPy's milliseconds, then each peer's ratio to it."""
+    lines = ["| program | NumPy ms | " + " | ".join(f"{p} (× NumPy)" for p in peers) + " |", "|---" * (len(peers) + 2) + "|"]
+    for name in names:
+        base = results[name]["numpy"]["steady"]
+        cells = []
+        for peer in peers:
+            figure = results[name].get(peer, {"error": "not installed"})
+            if "error" in figure:
+                cells.append("fails")
+            else:
+                cells.append(f"{1e3 * figure['steady']:.4g} ms ({base / figure['steady']:.2f}×)" + ("" if figure["right"] else " **wrong**"))
+        lines.append(f"| {name} | {1e3 * base:.4g} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def first_call_table(results, names, peers):
+    """First calls in milliseconds: cold, and in a second process with a warm cache."""
+    lines = ["| program | " + " | ".join(f"{p} cold / warm ms" for p in peers) + " |", "|---" * (len(peers) + 1) + "|"]
+    for name in names:
+        cells = []
+        for peer in peers:
+            cold, warm = (results[name].get(key, {"error": ""}) for key in (peer, peer + " warm"))
+            cells.append("fails" if "error" in cold else f"{1e3 * cold['first']:.4g} / " + ("fails" if "error" in warm else f"{1e3 * warm['first']:.4g}"))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(results, names, peers, path):
+    """Bars of speed relative to NumPy, one group a program."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(11, 4.5))
+    width = 0.8 / max(1, len(peers))
+    for k, peer in enumerate(peers):
+        ratios = [results[n]["numpy"]["steady"] / results[n][peer]["steady"] if "steady" in results[n].get(peer, {}) else 0 for n in names]
+        axes.bar([i + k * width for i in range(len(names))], ratios, width, label=peer)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xticks([i + 0.4 - width / 2 for i in range(len(names))], names, rotation=30, ha="right")
+    axes.set_ylabel("times as fast as NumPy")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def run_all(names, peers, scale):
+    """Every program under every peer, each in its own process: cold, then again with the cache it left."""
+    results = {name: {} for name in names}
+    with tempfile.TemporaryDirectory() as cache:
+        for name in names:
+            for peer in ("numpy", *peers):
+                results[name][peer] = child(["--one", peer, name, "--scale", str(scale)], cache)
+                if peer != "numpy":
+                    results[name][peer + " warm"] = child(["--one", peer, name, "--scale", str(scale)], cache)
+                print(f"{name:16} {peer:10} {results[name][peer]}", file=sys.stderr, flush=True)
+        found = {"import beyond NumPy's, ms": import_ms("cinductor"), **child(["--figures"], cache)}
+    return results, found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"), help="run one program and print its figures")
+    parser.add_argument("--figures", action="store_true", help="print the figures that are not programs")
+    parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
+    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--programs", default=",".join(programs.SHAPES))
+    parser.add_argument("--out", type=Path, default=HERE)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(run_one(*options.one, options.scale)))
+        return
+    if options.figures:
+        print(json.dumps(figures()))
+        return
+    peers = [p for p in options.peers.split(",") if importlib.util.find_spec(p)]
+    names = options.programs.split(",")
+    results, found = run_all(names, peers, options.scale)
+    text = "\n\n".join([
+        f"{os.cpu_count()} processors; NumPy {np.__version__}. Medians; × is speed relative to NumPy in the same run.",
+        table(results, names, peers),
+        "First call (trace, compile, run), each in a process of its own: nothing cached, then with the cache the first left.",
+        first_call_table(results, names, peers),
+        "\n".join(f"- {key}: {value:.4g}" if isinstance(value, float) else f"- {key}: {value}" for key, value in found.items()),
+    ])
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "results.md").write_text(text + "\n")
+    (options.out / "results.json").write_text(json.dumps({"programs": results, "figures": found}, indent=1))
+    if importlib.util.find_spec("matplotlib"):
+        plot(results, names, peers, options.out / "results.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
