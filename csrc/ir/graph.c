@@ -93,17 +93,26 @@ ci_graph_count_uses(CiGraph *g)
 }
 
 static void
-number_node(void *arg, CiNode *node)
+number_value(void *arg, CiNode *node)
 {
-    int *next = arg;
-    node->id = ci_op_kind(node->op) == CI_OPKIND_region && node->nblocks ? -1 : (*next)++;
+    if (node->dtype != CI_DTYPE_none)
+        node->id = (*(int *)arg)++;
+}
+
+/* Regions have no value and are not printed by number; they come after all that are. */
+static void
+number_region(void *arg, CiNode *node)
+{
+    if (node->dtype == CI_DTYPE_none)
+        node->id = (*(int *)arg)++;
 }
 
 void
 ci_graph_number(CiGraph *g)
 {
     g->next_id = 0;
-    visit_block(g->body, number_node, &g->next_id);
+    visit_block(g->body, number_value, &g->next_id);
+    visit_block(g->body, number_region, &g->next_id);
 }
 
 static void

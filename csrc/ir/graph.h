@@ -147,6 +147,8 @@ CiNode *ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc); /*
 CiNode *ci_graph_assign(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, CiLoc loc);
 CiNode *ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc);
 CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs, CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc);
+/* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser and for rewriting. */
+CiNode *ci_graph_add(CiGraph *g, const CiNode *like);
 void ci_graph_return(CiGraph *g, CiNode *value);
 void ci_graph_write(CiGraph *g, CiNode *input, CiNode *value); /* replaces an earlier write of that input */
 /* Regions: make a block, give it params, build into it (ci_graph_enter returns the block built into before; go back

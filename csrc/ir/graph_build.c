@@ -80,6 +80,18 @@ append(CiGraph *g, CiNode *node)
     return node;
 }
 
+CiNode *
+ci_graph_add(CiGraph *g, const CiNode *like)
+{
+    CiNode *node = new_node(g, like->op, like->nargs, like->args, like->loc);
+    CiNode **args = node->args;
+    *node = *like;
+    node->args = args;
+    node->nuses = 0;
+    node->mark = NULL;
+    return append(g, node);
+}
+
 /* ---- values from nothing ---- */
 
 static const CiLoc nowhere = {"", 0};

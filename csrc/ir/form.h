@@ -1,0 +1,38 @@
+/* Pieces of text that graphs and loops share: types, size lists, locations, strings, symbols. */
+#ifndef CI_IR_FORM_H
+#define CI_IR_FORM_H
+
+#include "base/map.h"
+#include "ir/graph.h"
+
+void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs); /* 3,s0 + 1 */
+void ci_form_print_ints(CiText *out, int count, const int *values);           /* [1, 0] */
+void ci_form_print_order(CiText *out, int rank, const int8_t *order);         /* [1,0] */
+/* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
+void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank, const CiExpr *const *sizes,
+                        const int8_t *order);
+void ci_form_print_string(CiText *out, const char *text); /* quoted and escaped */
+void ci_form_print_name(CiText *out, const char *name);   /* as it is when safe, else quoted */
+void ci_form_print_loc(CiText *out, CiLoc loc);           /* @net.py:7; nothing when there is none */
+/* Collects the symbols of an expression, loop variables left out, in order of first sight. */
+void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
+void ci_form_print_symbol(CiText *out, const CiExpr *symbol); /* s0 in [0, inf) */
+
+typedef struct CiFormType {
+    CiKind kind;
+    CiDtype dtype;
+    int rank;
+    const CiExpr *const *sizes;
+    const int8_t *order;           /* C order when none was written */
+    bool has_order;
+    const CiExpr *const *strides;  /* NULL when none were written */
+} CiFormType;
+
+CiFormType ci_form_parse_type(CiSym *sym, CiLexer *lex);
+/* Expressions up to (not including) the closing token; arena-owned. */
+const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
+const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
+CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
+const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
+
+#endif

@@ -1,0 +1,335 @@
+/* Printing a graph. Invariant: parse(print(g)) prints the same text, so every fact that is not
+ * inferred is written: see docs/ir.md for the form, graph_parse.c for the reader. */
+#include "ir/form.h"
+#include "ir/layout.h"
+
+#include <inttypes.h>
+
+static void
+print_ref(CiText *out, const CiNode *node)
+{
+    if (node->op == CI_OP_input)
+        ci_text_add(out, "%s", node->name);
+    else
+        ci_text_add(out, "%%%d", node->id);
+}
+
+static void
+print_refs(CiText *out, int count, CiNode *const *nodes)
+{
+    for (int k = 0; k < count; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_ref(out, nodes[k]);
+    }
+}
+
+static void
+print_value_type(CiText *out, const CiNode *node)
+{
+    ci_form_print_type(out, node->kind, node->dtype, node->rank, node->sizes, node->order);
+}
+
+static void
+print_definition(CiText *out, const CiNode *node)
+{
+    print_ref(out, node);
+    ci_text_add(out, ": ");
+    print_value_type(out, node);
+}
+
+static void
+print_indent(CiText *out)
+{
+    ci_text_add(out, "%*s", out->indent, "");
+}
+
+/* ---- head: symbols, guards, inputs ---- */
+
+static void
+collect_block(CiMap *symbols, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        int nstarts = node->op == CI_OP_slice ? node->rank : node->starts ? 1 : 0;
+        for (int d = 0; d < node->rank; d++)
+            ci_form_collect_symbols(symbols, node->sizes[d]);
+        for (int d = 0; d < nstarts; d++)
+            ci_form_collect_symbols(symbols, node->starts[d]);
+        for (int d = 0; node->steps && d < node->rank; d++)
+            ci_form_collect_symbols(symbols, node->steps[d]);
+        for (int b = 0; b < node->nblocks; b++)
+            collect_block(symbols, node->blocks[b]);
+    }
+}
+
+static CiMap *
+collect_symbols(const CiGraph *g)
+{
+    CiMap *symbols = ci_map_new(g->ctx);
+    for (int k = 0; k < g->ninputs; k++)
+        for (int d = 0; d < g->inputs[k]->rank; d++) {
+            ci_form_collect_symbols(symbols, g->inputs[k]->sizes[d]);
+            ci_form_collect_symbols(symbols, g->strides[k][d]);
+        }
+    collect_block(symbols, g->body);
+    for (int k = 0; k < g->env->nguards; k++) {
+        ci_form_collect_symbols(symbols, g->env->guards[k].left);
+        ci_form_collect_symbols(symbols, g->env->guards[k].right);
+    }
+    return symbols;
+}
+
+static void
+print_source(CiText *out, const CiShapeEnv *env, const CiExpr *symbol)
+{
+    for (int k = 0; k < env->nsources; k++) {
+        const CiSymbolSource *source = &env->sources[k];
+        if (source->symbol != symbol)
+            continue;
+        ci_text_add(out, " from in%d", source->input);
+        if (source->axis >= 0)
+            ci_text_add(out, ".sizes %d", source->axis);
+        ci_text_add(out, " hint %" PRId64, source->hint);
+        return;
+    }
+}
+
+static void
+print_symbols(CiText *out, const CiGraph *g)
+{
+    CiMap *symbols = collect_symbols(g);
+    if (!ci_map_count(symbols))
+        return;
+    ci_text_add(out, "symbols {");
+    for (int k = 0; k < ci_map_count(symbols); k++) {
+        const CiExpr *symbol = ci_map_value_at(symbols, k);
+        ci_text_add(out, k ? ", " : "");
+        ci_form_print_symbol(out, symbol);
+        print_source(out, g->env, symbol);
+    }
+    ci_text_add(out, "}\n");
+}
+
+static void
+print_guards(CiText *out, const CiGraph *g)
+{
+    static const char *const relations[] = {"==", "!=", "<=", "<"};
+    for (int k = 0; k < g->env->nguards; k++) {
+        const CiShapeGuard *guard = &g->env->guards[k];
+        ci_text_add(out, "guard ");
+        ci_expr_print(out, guard->left, CI_STYLE_text);
+        ci_text_add(out, " %s ", relations[guard->relation]);
+        ci_expr_print(out, guard->right, CI_STYLE_text);
+        ci_text_add(out, guard->loc.line > 0 ? "  " : "");
+        ci_form_print_loc(out, guard->loc);
+        ci_text_add(out, "\n");
+    }
+}
+
+static void
+print_input(CiText *out, const CiGraph *g, int k)
+{
+    const CiNode *node = g->inputs[k];
+    const CiExpr *const *dense = ci_layout_dense_strides(g->ctx, g->sym, node->rank, node->sizes,
+                                                         ci_layout_c_order(g->ctx, node->rank));
+    bool is_dense = true;
+    for (int d = 0; d < node->rank; d++)
+        is_dense = is_dense && g->strides[k][d] == dense[d];
+    ci_text_add(out, "%s: ", node->name);
+    ci_form_print_type(out, node->kind, node->dtype, node->rank, node->sizes, NULL);
+    if (!is_dense) {
+        ci_text_add(out, " strides [");
+        ci_form_print_exprs(out, node->rank, g->strides[k]);
+        ci_text_add(out, "]");
+    }
+}
+
+/* ---- nodes ---- */
+
+static void
+print_list(CiText *out, const char *name, int count, const CiExpr *const *exprs)
+{
+    ci_text_add(out, ", %s=[", name);
+    for (int k = 0; k < count; k++) {
+        ci_text_add(out, k ? ", " : "");
+        ci_expr_print(out, exprs[k], CI_STYLE_text);
+    }
+    ci_text_add(out, "]");
+}
+
+static void
+print_attributes(CiText *out, const CiNode *node)
+{
+    bool is_one_axis = node->op == CI_OP_iota || node->op == CI_OP_concat ||
+                       ci_op_kind(node->op) == CI_OPKIND_scan;
+    if (is_one_axis) {
+        ci_text_add(out, "%saxis=%d", node->nargs ? ", " : "", node->axes[0]);
+    } else if (node->naxes || ci_op_kind(node->op) == CI_OPKIND_reduce ||
+               ci_op_kind(node->op) == CI_OPKIND_argreduce || node->op == CI_OP_permute) {
+        ci_text_add(out, ", axes=");
+        ci_form_print_ints(out, node->naxes, node->axes);
+    }
+    if (node->op == CI_OP_slice) {
+        print_list(out, "starts", node->rank, node->starts);
+        print_list(out, "steps", node->rank, node->steps);
+    }
+    if (node->op == CI_OP_diagonal) {
+        ci_text_add(out, ", offset=");
+        ci_expr_print(out, node->starts[0], CI_STYLE_text);
+    }
+}
+
+static void
+print_call(CiText *out, const CiNode *node)
+{
+    if (node->op == CI_OP_const) {
+        ci_text_add(out, "const ");
+        ci_const_print(out, node->dtype, node->value);
+        return;
+    }
+    ci_text_add(out, "%s", ci_op_name(node->op));
+    if (node->op == CI_OP_extern) {
+        ci_text_add(out, " ");
+        ci_form_print_name(out, node->ext ? node->ext->name : "");
+    }
+    ci_text_add(out, "(");
+    print_refs(out, node->nargs, node->args);
+    print_attributes(out, node);
+    ci_text_add(out, ")");
+    if (ci_op_kind(node->op) == CI_OPKIND_extern) {
+        ci_text_add(out, " key ");
+        ci_form_print_string(out, node->ext && node->ext->key ? node->ext->key : "");
+    }
+}
+
+/* ---- blocks ---- */
+
+static void print_block(CiText *out, const CiBlock *block, const char *last);
+
+static void
+print_carried(CiText *out, const CiNode *region)
+{
+    const CiBlock *block = region->blocks[0];
+    int skip = block->nparams - region->nargs; /* the induction has no initial value */
+    ci_text_add(out, " carry (");
+    for (int k = 0; k < block->nparams; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_definition(out, block->params[k]);
+        if (k >= skip) {
+            ci_text_add(out, " = ");
+            print_ref(out, region->args[k - skip]);
+        }
+    }
+    ci_text_add(out, ")");
+}
+
+static void
+print_open(CiText *out, const CiNode *region)
+{
+    ci_text_add(out, region->loc.line > 0 ? " " : "");
+    ci_form_print_loc(out, region->loc);
+    ci_text_add(out, " {\n");
+}
+
+static void
+print_region(CiText *out, const CiNode *region)
+{
+    ci_text_add(out, "%s ", ci_op_name(region->op));
+    if (region->op == CI_OP_if) {
+        print_ref(out, region->args[0]);
+        print_open(out, region);
+        print_block(out, region->blocks[0], "yield");
+        print_indent(out);
+        ci_text_add(out, "} else {\n");
+        print_block(out, region->blocks[1], "yield");
+    } else if (region->op == CI_OP_while) {
+        print_carried(out, region);
+        print_open(out, region);
+        print_block(out, region->blocks[0], "test");
+        print_indent(out);
+        ci_text_add(out, "} do {\n");
+        print_block(out, region->blocks[1], "next");
+    } else {
+        ci_text_add(out, "%s<", region->starts[1]->name);
+        ci_expr_print(out, region->starts[0], CI_STYLE_text);
+        print_carried(out, region);
+        print_open(out, region);
+        print_block(out, region->blocks[0], "next");
+    }
+    print_indent(out);
+    ci_text_add(out, "}\n");
+}
+
+/* The results of a region stand behind it; they are printed in its line. Returns how many. */
+static int
+print_region_results(CiText *out, CiNode *const *nodes, int count)
+{
+    int nresults = 0;
+    while (nresults < count && nodes[nresults]->op == CI_OP_result) {
+        ci_text_add(out, nresults ? ", " : "");
+        print_definition(out, nodes[nresults++]);
+    }
+    ci_text_add(out, nresults ? " = " : "");
+    return nresults;
+}
+
+static void
+print_nodes(CiText *out, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        print_indent(out);
+        if (node->nblocks) {
+            int nresults = print_region_results(out, block->nodes + k + 1, block->nnodes - k - 1);
+            print_region(out, node);
+            k += nresults;
+            continue;
+        }
+        print_definition(out, node);
+        ci_text_add(out, " = ");
+        print_call(out, node);
+        ci_text_add(out, node->loc.line > 0 ? "  " : "");
+        ci_form_print_loc(out, node->loc);
+        ci_text_add(out, "\n");
+    }
+}
+
+static void
+print_block(CiText *out, const CiBlock *block, const char *last)
+{
+    out->indent += 2;
+    print_nodes(out, block);
+    print_indent(out);
+    ci_text_add(out, "%s%s", last, block->nresults ? " " : "");
+    print_refs(out, block->nresults, block->results);
+    ci_text_add(out, "\n");
+    out->indent -= 2;
+}
+
+void
+ci_graph_print(CiText *out, CiGraph *g)
+{
+    ci_graph_number(g);
+    print_symbols(out, g);
+    print_guards(out, g);
+    ci_text_add(out, "graph ");
+    ci_form_print_name(out, g->name);
+    ci_text_add(out, "(");
+    for (int k = 0; k < g->ninputs; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_input(out, g, k);
+    }
+    ci_text_add(out, ") {\n");
+    out->indent += 2;
+    print_nodes(out, g->body);
+    for (int k = 0; k < g->nwrites; k++)
+        ci_text_line(out, "write %s = %s%d", g->writes[k].input->name,
+                     g->writes[k].value->op == CI_OP_input ? "in" : "%",
+                     g->writes[k].value->op == CI_OP_input ? g->writes[k].value->index
+                                                           : g->writes[k].value->id);
+    print_indent(out);
+    ci_text_add(out, "return%s", g->body->nresults ? " " : "");
+    print_refs(out, g->body->nresults, g->body->results);
+    out->indent -= 2;
+    ci_text_add(out, "\n}\n");
+}

@@ -1,0 +1,98 @@
+/* Loops as a structure: buffers, nests, bodies. Invariant: an operand of a body's op stands before
+ * it, so every consumer is one forward walk. */
+#include "ir/loop.h"
+
+#include "base/map.h"
+#include "ir/layout.h"
+
+#include <string.h>
+
+CiLoops *
+ci_loops_new(CiContext *ctx, CiSym *sym, const char *name)
+{
+    CiLoops *loops = CI_NEW(ctx, CiLoops);
+    loops->ctx = ctx;
+    loops->sym = sym;
+    loops->name = ci_intern(ctx, name);
+    return loops;
+}
+
+static const CiExpr *const *
+copy_exprs(CiContext *ctx, int count, const CiExpr *const *exprs)
+{
+    const CiExpr **copy = CI_NEW_ARRAY(ctx, const CiExpr *, count + 1);
+    if (count)
+        memcpy(copy, exprs, sizeof(const CiExpr *) * (size_t)count);
+    return copy;
+}
+
+CiBuffer *
+ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
+                    const CiExpr *const *sizes, const CiExpr *const *strides)
+{
+    CiContext *ctx = loops->ctx;
+    CiBuffer *buffer = CI_NEW(ctx, CiBuffer);
+    bool is_input = kind != CI_BUFFER_temp;
+    buffer->kind = kind;
+    buffer->id = loops->nbuffers;
+    buffer->input = is_input ? loops->ninputs++ : -1;
+    CI_REQUIRE(ctx, !is_input || buffer->input == buffer->id); /* inputs come first */
+    int number = is_input ? buffer->input : buffer->id - loops->ninputs;
+    buffer->name = ci_intern(ctx, ci_format(ctx, "%s%d", is_input ? "in" : "buf", number));
+    buffer->dtype = dtype;
+    buffer->rank = rank;
+    buffer->sizes = copy_exprs(ctx, rank, sizes);
+    buffer->strides = strides ? copy_exprs(ctx, rank, strides)
+                              : ci_layout_dense_strides(ctx, loops->sym, rank, buffer->sizes,
+                                                        ci_layout_c_order(ctx, rank));
+    CI_PUSH(ctx, loops->buffers, loops->nbuffers, loops->capbuffers, buffer);
+    return buffer;
+}
+
+CiNest *
+ci_loops_add_nest(CiLoops *loops, CiItems *items)
+{
+    CiItem item = {.kind = CI_ITEM_nest, .nest = CI_NEW(loops->ctx, CiNest)};
+    item.nest->fold = CI_OP_none;
+    CiItems *into = items ? items : &loops->items;
+    CI_PUSH(loops->ctx, into->items, into->count, into->capacity, item);
+    return item.nest;
+}
+
+static bool
+is_same_op(const CiScalar *a, const CiScalar *b)
+{
+    bool is_same = a->op == b->op && a->dtype == b->dtype && a->nargs == b->nargs &&
+                   a->buffer == b->buffer && a->index == b->index;
+    for (int k = 0; is_same && k < a->nargs; k++)
+        is_same = a->args[k] == b->args[k];
+    return is_same && (a->op != CI_OP_const || ci_const_equal(a->dtype, a->value, b->value));
+}
+
+/* Slow on purpose: a body is kept below a hundred or so operations. */
+int
+ci_body_add(CiContext *ctx, CiBody *body, CiScalar op)
+{
+    for (int k = body->nops - 1; k >= 0; k--)
+        if (is_same_op(&body->ops[k], &op))
+            return k;
+    for (int k = 0; k < op.nargs; k++)
+        CI_REQUIRE(ctx, op.args[k] >= 0 && op.args[k] < body->nops);
+    CI_PUSH(ctx, body->ops, body->nops, body->capops, op);
+    return body->nops - 1;
+}
+
+CiBody
+ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
+                   const CiExpr *const *from, const CiExpr *const *to)
+{
+    CiBody copy = *body;
+    copy.ops = CI_NEW_ARRAY(ctx, CiScalar, body->nops + 1);
+    copy.capops = body->nops + 1;
+    for (int k = 0; k < body->nops; k++) {
+        copy.ops[k] = body->ops[k];
+        if (copy.ops[k].index)
+            copy.ops[k].index = ci_expr_substitute(sym, copy.ops[k].index, count, from, to);
+    }
+    return copy;
+}

@@ -1,0 +1,441 @@
+/* Reading the loop level's text form.
+ *
+ * Loop variables of different nests may share a name: an expression is read with whatever symbol
+ * has the name, then each variable in scope takes the place of its namesake. */
+#include "ir/form.h"
+#include "ir/layout.h"
+#include "ir/loop.h"
+
+#include <string.h>
+
+#define MAX_SCOPE 64
+
+typedef struct Parser {
+    CiLexer lex;
+    CiLoops *loops;
+    CiMap *buffers; /* interned name -> CiBuffer */
+    const CiExpr *scope[MAX_SCOPE];
+    int nscope;
+} Parser;
+
+static const CiExpr *
+in_scope(Parser *p, const CiExpr *e)
+{
+    const CiExpr *from[MAX_SCOPE], *to[MAX_SCOPE];
+    int count = 0;
+    for (int k = 0; k < p->nscope; k++) {
+        const CiExpr *namesake = ci_sym_find_symbol(p->loops->sym, p->scope[k]->name);
+        if (!namesake || namesake == p->scope[k])
+            continue;
+        from[count] = namesake;
+        to[count++] = p->scope[k];
+    }
+    return count ? ci_expr_substitute(p->loops->sym, e, count, from, to) : e;
+}
+
+static const CiExpr *
+parse_expr(Parser *p)
+{
+    return in_scope(p, ci_expr_parse(p->loops->sym, &p->lex));
+}
+
+static const CiExpr *
+parse_variable(Parser *p, const CiExpr **extent)
+{
+    const char *name = ci_lexer_expect_name(&p->lex);
+    ci_lexer_expect(&p->lex, "<");
+    *extent = parse_expr(p);
+    const CiExpr *var = ci_expr_index(p->loops->sym, name, *extent);
+    if (p->nscope == MAX_SCOPE)
+        ci_lexer_fail(&p->lex, "more than %d loops inside each other", MAX_SCOPE);
+    p->scope[p->nscope++] = var;
+    return var;
+}
+
+static CiBuffer *
+find_buffer(Parser *p)
+{
+    const char *name = ci_lexer_expect_name(&p->lex);
+    CiBuffer *buffer = ci_map_find(p->buffers, CI_KEY(name));
+    if (!buffer)
+        ci_lexer_fail(&p->lex, "no buffer is called %s", name);
+    return buffer;
+}
+
+static CiBuffer *
+parse_declaration(Parser *p, const char *name, bool is_input)
+{
+    ci_lexer_expect(&p->lex, ":");
+    CiFormType type = ci_form_parse_type(p->loops->sym, &p->lex);
+    CiBufferKind kind = !is_input                    ? CI_BUFFER_temp
+                        : type.kind == CI_KIND_array ? CI_BUFFER_input
+                                                     : CI_BUFFER_scalar;
+    if (ci_map_find(p->buffers, CI_KEY(name)))
+        ci_lexer_fail(&p->lex, "%s is declared twice", name);
+    CiBuffer *buffer =
+        ci_loops_add_buffer(p->loops, kind, type.dtype, type.rank, type.sizes, type.strides);
+    buffer->name = name;
+    ci_map_put(p->buffers, CI_KEY(name), buffer);
+    return buffer;
+}
+
+/* ---- bodies ---- */
+
+static int
+parse_ref(Parser *p, int limit)
+{
+    ci_lexer_expect(&p->lex, "%");
+    int64_t position = ci_lexer_expect_int(&p->lex);
+    if (position < 0 || position >= limit)
+        ci_lexer_fail(&p->lex, "%%%d is not defined yet", (int)position);
+    return (int)position;
+}
+
+static void
+parse_operands(Parser *p, CiScalar *op, int limit)
+{
+    if (!ci_lexer_is(&p->lex, "%"))
+        return;
+    do {
+        if (op->nargs == 3)
+            ci_lexer_fail(&p->lex, "more than three operands");
+        op->args[op->nargs++] = parse_ref(p, limit);
+    } while (ci_lexer_accept(&p->lex, ","));
+}
+
+/* The next definition starts with % too; it is told from an operand by the name before it. */
+static void
+parse_scalar(Parser *p, CiBody *body)
+{
+    CiLexer *lex = &p->lex;
+    CiScalar op = {.op = CI_OP_none};
+    ci_lexer_expect(lex, "%");
+    if (ci_lexer_expect_int(lex) != body->nops)
+        ci_lexer_fail(lex, "operations are numbered from 0 on");
+    ci_lexer_expect(lex, ":");
+    const char *dtype = ci_lexer_expect_name(lex);
+    op.dtype = ci_dtype_find(dtype);
+    if (op.dtype == CI_DTYPE_none)
+        ci_lexer_fail(lex, "no dtype is called %s", dtype);
+    ci_lexer_expect(lex, "=");
+    const char *name = ci_lexer_expect_name(lex);
+    op.op = ci_op_find(name);
+    if (op.op == CI_OP_load) {
+        op.buffer = find_buffer(p);
+        ci_lexer_expect(lex, "[");
+        op.index = parse_expr(p);
+        ci_lexer_expect(lex, "]");
+    } else if (op.op == CI_OP_index) {
+        op.index = parse_expr(p);
+    } else if (op.op == CI_OP_const) {
+        op.value = ci_const_parse(lex, op.dtype);
+    } else if (op.op == CI_OP_none || ci_op_arity(op.op) < 1) {
+        ci_lexer_fail(lex, "no scalar operation is called %s", name);
+    } else {
+        parse_operands(p, &op, body->nops);
+    }
+    CI_PUSH(lex->ctx, body->ops, body->nops, body->capops, op);
+}
+
+static void
+parse_body(Parser *p, CiBody *body)
+{
+    ci_lexer_expect(&p->lex, "{");
+    while (ci_lexer_is(&p->lex, "%"))
+        parse_scalar(p, body);
+    ci_lexer_expect(&p->lex, "yield");
+    body->result = parse_ref(p, body->nops);
+    ci_lexer_expect(&p->lex, "}");
+}
+
+/* ---- nests ---- */
+
+static void
+parse_axes(Parser *p, CiNest *nest, CiAxisKind kind, int *capacity)
+{
+    do {
+        CiAxis axis = {.kind = kind};
+        axis.var = parse_variable(p, &axis.extent);
+        CI_PUSH(p->lex.ctx, nest->axes, nest->naxes, *capacity, axis);
+    } while (ci_lexer_accept(&p->lex, ","));
+}
+
+static bool
+is_fold(CiOp op)
+{
+    CiOpKind kind = ci_op_kind(op);
+    return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
+}
+
+/* `for` has been read. */
+static void
+parse_loops_of(Parser *p, CiNest *nest)
+{
+    CiLexer *lex = &p->lex;
+    int capacity = 0, outside = p->nscope;
+    CiOp fold = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
+    if (lex->kind == CI_TOKEN_name && !is_fold(fold)) {
+        parse_axes(p, nest, CI_AXIS_point, &capacity);
+        fold = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
+    }
+    nest->npoint = nest->naxes;
+    if (is_fold(fold)) {
+        nest->fold = fold;
+        ci_lexer_next(lex);
+        if (ci_lexer_accept(lex, ".")) {
+            nest->order = ci_lexer_is(lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
+            if (!ci_lexer_accept(lex, "rows"))
+                ci_lexer_expect(lex, "lanes");
+        }
+        if (lex->kind == CI_TOKEN_name)
+            parse_axes(p, nest, ci_op_kind(fold) == CI_OPKIND_scan ? CI_AXIS_scan : CI_AXIS_reduce,
+                       &capacity);
+    }
+    parse_body(p, &nest->body);
+    while (ci_lexer_is(lex, "@"))
+        CI_PUSH(lex->ctx, nest->locs, nest->nlocs, nest->caplocs, ci_form_parse_loc(lex));
+    if (nest->store)
+        nest->store = in_scope(p, nest->store);
+    p->nscope = outside;
+}
+
+static void
+set_plain_store(Parser *p, CiNest *nest)
+{
+    CiSym *sym = p->loops->sym;
+    const CiBuffer *target = nest->target;
+    int nstored = ci_op_kind(nest->fold) == CI_OPKIND_scan ? nest->naxes : nest->npoint;
+    if (nstored != target->rank)
+        ci_lexer_fail(&p->lex, "%s has %d axes, its nest %d", target->name, target->rank, nstored);
+    nest->store = ci_expr_const(sym, 0);
+    for (int k = 0; k < nstored; k++)
+        nest->store =
+            ci_expr_add(sym, nest->store, ci_expr_mul(sym, nest->axes[k].var, target->strides[k]));
+}
+
+/* ---- views of buffers ---- */
+
+typedef struct View {
+    CiBuffer *buffer;
+    bool is_whole;
+    const CiExpr *offset;
+    int rank;
+    const CiExpr *const *sizes;
+    const CiExpr *const *strides;
+} View;
+
+static View
+parse_view(Parser *p)
+{
+    CiLexer *lex = &p->lex;
+    View view = {
+        .buffer = find_buffer(p), .is_whole = true, .offset = ci_expr_const(p->loops->sym, 0)};
+    view.rank = view.buffer->rank;
+    view.sizes = view.buffer->sizes;
+    view.strides = view.buffer->strides;
+    if (!ci_lexer_accept(lex, "["))
+        return view;
+    int nstrides;
+    view.is_whole = false;
+    ci_lexer_expect(lex, "+");
+    view.offset = parse_expr(p);
+    ci_lexer_expect(lex, ";");
+    view.sizes = ci_form_parse_exprs(p->loops->sym, lex, ";", &view.rank);
+    ci_lexer_expect(lex, ";");
+    view.strides = ci_form_parse_exprs(p->loops->sym, lex, "]", &nstrides);
+    ci_lexer_expect(lex, "]");
+    if (nstrides != view.rank)
+        ci_lexer_fail(lex, "%d strides for %d axes", nstrides, view.rank);
+    return view;
+}
+
+/* ---- items ---- */
+
+static CiExternItem *
+parse_extern(Parser *p)
+{
+    CiContext *ctx = p->lex.ctx;
+    CiExternItem *item = CI_NEW(ctx, CiExternItem);
+    CiExtern *ext = CI_NEW(ctx, CiExtern);
+    View views[CI_MAX_RANK];
+    ext->name = ci_form_parse_name(&p->lex);
+    ext->key = "";
+    item->ext = ext;
+    item->op = ci_op_find(ext->name);
+    if (ci_op_kind(item->op) != CI_OPKIND_extern)
+        item->op = CI_OP_extern;
+    ci_lexer_expect(&p->lex, "(");
+    while (!ci_lexer_accept(&p->lex, ")")) {
+        if (item->noperands)
+            ci_lexer_expect(&p->lex, ",");
+        if (item->noperands == CI_MAX_RANK)
+            ci_lexer_fail(&p->lex, "more than %d operands", CI_MAX_RANK);
+        views[item->noperands++] = parse_view(p);
+    }
+    if (ci_lexer_accept(&p->lex, "key"))
+        ext->key = ci_form_parse_name(&p->lex);
+    item->operands = CI_NEW_ARRAY(ctx, CiBuffer *, item->noperands + 1);
+    item->offsets = CI_NEW_ARRAY(ctx, const CiExpr *, item->noperands + 1);
+    item->ranks = CI_NEW_ARRAY(ctx, int, item->noperands + 1);
+    item->sizes = CI_NEW_ARRAY(ctx, const CiExpr *const *, item->noperands + 1);
+    item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, item->noperands + 1);
+    for (int k = 0; k < item->noperands; k++) {
+        item->operands[k] = views[k].buffer;
+        item->offsets[k] = views[k].offset;
+        item->ranks[k] = views[k].rank;
+        item->sizes[k] = views[k].sizes;
+        item->strides[k] = views[k].strides;
+    }
+    item->loc = ci_form_parse_loc(&p->lex);
+    return item;
+}
+
+static void
+mark_written(CiBuffer *buffer)
+{
+    buffer->is_written = buffer->kind == CI_BUFFER_input;
+}
+
+/* name: type | name: type = … | name = extern … | name[store] = for … */
+static void
+parse_store(Parser *p, CiItems *items)
+{
+    CiLexer *lex = &p->lex;
+    const char *name = lex->string;
+    CiBuffer *buffer = ci_map_find(p->buffers, CI_KEY(name));
+    const CiExpr *store = NULL;
+    if (!buffer) {
+        ci_lexer_next(lex);
+        buffer = parse_declaration(p, name, false);
+        if (!ci_lexer_is(lex, "="))
+            return;
+    } else {
+        ci_lexer_next(lex);
+        if (ci_lexer_accept(lex, "[")) {
+            store = ci_expr_parse(p->loops->sym, lex);
+            ci_lexer_expect(lex, "]");
+        }
+    }
+    ci_lexer_expect(lex, "=");
+    mark_written(buffer);
+    if (ci_lexer_accept(lex, "extern")) {
+        CiItem item = {.kind = CI_ITEM_extern, .ext = parse_extern(p)};
+        item.ext->result = buffer;
+        CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
+        return;
+    }
+    ci_lexer_expect(lex, "for");
+    CiNest *nest = ci_loops_add_nest(p->loops, items);
+    nest->target = buffer;
+    nest->store = store;
+    parse_loops_of(p, nest);
+    if (!store)
+        set_plain_store(p, nest);
+}
+
+static void parse_items(Parser *p, CiItems *items);
+
+static void
+parse_inner(Parser *p, CiItems *items)
+{
+    ci_lexer_expect(&p->lex, "{");
+    parse_items(p, items);
+    ci_lexer_expect(&p->lex, "}");
+}
+
+static void
+parse_region(Parser *p, CiItems *items)
+{
+    CiLexer *lex = &p->lex;
+    CiItem item = {.kind = CI_ITEM_for, .region = CI_NEW(lex->ctx, CiRegion)};
+    CiRegion *region = item.region;
+    int outside = p->nscope;
+    if (ci_lexer_accept(lex, "for")) {
+        region->var = parse_variable(p, &region->extent);
+        parse_inner(p, &region->body);
+    } else if (ci_lexer_accept(lex, "while")) {
+        item.kind = CI_ITEM_while;
+        parse_inner(p, &region->condition_items);
+        ci_lexer_expect(lex, "test");
+        region->condition = find_buffer(p);
+        parse_inner(p, &region->body);
+    } else {
+        item.kind = CI_ITEM_if;
+        ci_lexer_expect(lex, "if");
+        region->condition = find_buffer(p);
+        parse_inner(p, &region->body);
+        ci_lexer_expect(lex, "else");
+        parse_inner(p, &region->other);
+    }
+    p->nscope = outside;
+    CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
+}
+
+static void
+parse_items(Parser *p, CiItems *items)
+{
+    while (p->lex.kind == CI_TOKEN_name && !ci_lexer_is(&p->lex, "return")) {
+        if (ci_lexer_is(&p->lex, "for") || ci_lexer_is(&p->lex, "while") ||
+            ci_lexer_is(&p->lex, "if"))
+            parse_region(p, items);
+        else
+            parse_store(p, items);
+    }
+}
+
+static void
+parse_results(Parser *p)
+{
+    CiLoops *loops = p->loops;
+    ci_lexer_expect(&p->lex, "return");
+    while (p->lex.kind == CI_TOKEN_name) {
+        CiResult result = {.kind = CI_KIND_array};
+        if (ci_lexer_accept(&p->lex, "scalar"))
+            result.kind = CI_KIND_scalar;
+        else if (ci_lexer_accept(&p->lex, "python"))
+            result.kind = CI_KIND_python;
+        View view = parse_view(p);
+        result.buffer = view.buffer;
+        result.dtype = view.buffer->dtype;
+        result.is_whole = view.is_whole;
+        result.offset = view.offset;
+        result.rank = view.rank;
+        result.sizes = view.sizes;
+        result.strides = view.strides;
+        view.buffer->is_result = view.buffer->kind == CI_BUFFER_temp;
+        CI_PUSH(p->lex.ctx, loops->results, loops->nresults, loops->capresults, result);
+        if (!ci_lexer_accept(&p->lex, ","))
+            break;
+    }
+}
+
+CiLoops *
+ci_loops_parse(CiContext *ctx, const char *text)
+{
+    Parser parser = {.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""), .buffers = ci_map_new(ctx)},
+           *p = &parser;
+    CiLexer *lex = &p->lex;
+    ci_lexer_init(lex, ctx, text);
+    if (ci_lexer_accept(lex, "symbols")) {
+        ci_lexer_expect(lex, "{");
+        do
+            ci_form_parse_symbol(p->loops->sym, lex);
+        while (ci_lexer_accept(lex, ","));
+        ci_lexer_expect(lex, "}");
+    }
+    ci_lexer_expect(lex, "loops");
+    p->loops->name = ci_form_parse_name(lex);
+    ci_lexer_expect(lex, "(");
+    while (!ci_lexer_accept(lex, ")")) {
+        if (p->loops->ninputs)
+            ci_lexer_expect(lex, ",");
+        parse_declaration(p, ci_lexer_expect_name(lex), true);
+    }
+    ci_lexer_expect(lex, "{");
+    parse_items(p, &p->loops->items);
+    parse_results(p);
+    ci_lexer_expect(lex, "}");
+    if (lex->kind != CI_TOKEN_end)
+        ci_lexer_fail(lex, "text after the loops");
+    return p->loops;
+}

@@ -1,0 +1,428 @@
+/* Printing loops. Invariant: parse(print(loops)) prints the same text. A buffer is declared where
+ * it is first stored when the store is the plain one, else on a line of its own; declarations keep
+ * the order of ids. */
+#include "ir/loop_text.h"
+
+#include "ir/form.h"
+#include "ir/layout.h"
+
+#include <string.h>
+
+static void
+print_indent(CiText *out)
+{
+    ci_text_add(out, "%*s", out->indent, "");
+}
+
+/* ---- head ---- */
+
+static void
+collect_body(CiMap *symbols, const CiBody *body)
+{
+    for (int k = 0; k < body->nops; k++)
+        if (body->ops[k].index)
+            ci_form_collect_symbols(symbols, body->ops[k].index);
+}
+
+static void
+collect_exprs(CiMap *symbols, int count, const CiExpr *const *exprs)
+{
+    for (int k = 0; k < count; k++)
+        ci_form_collect_symbols(symbols, exprs[k]);
+}
+
+static void
+collect_items(CiMap *symbols, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->kind == CI_ITEM_nest) {
+            for (int d = 0; d < item->nest->naxes; d++)
+                ci_form_collect_symbols(symbols, item->nest->axes[d].extent);
+            collect_body(symbols, &item->nest->body);
+            ci_form_collect_symbols(symbols, item->nest->store);
+        } else if (item->kind == CI_ITEM_extern) {
+            const CiExternItem *ext = item->ext;
+            for (int d = 0; d < ext->noperands; d++) {
+                ci_form_collect_symbols(symbols, ext->offsets[d]);
+                collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
+                collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
+            }
+        } else {
+            if (item->region->extent)
+                ci_form_collect_symbols(symbols, item->region->extent);
+            collect_items(symbols, &item->region->condition_items);
+            collect_items(symbols, &item->region->body);
+            collect_items(symbols, &item->region->other);
+        }
+    }
+}
+
+void
+ci_loop_print_symbols(CiText *out, const CiLoops *loops)
+{
+    CiMap *symbols = ci_map_new(loops->ctx);
+    for (int k = 0; k < loops->nbuffers; k++) {
+        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->sizes);
+        collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->strides);
+    }
+    collect_items(symbols, &loops->items);
+    for (int k = 0; k < loops->nresults; k++) {
+        ci_form_collect_symbols(symbols, loops->results[k].offset);
+        collect_exprs(symbols, loops->results[k].rank, loops->results[k].sizes);
+        collect_exprs(symbols, loops->results[k].rank, loops->results[k].strides);
+    }
+    if (!ci_map_count(symbols))
+        return;
+    ci_text_add(out, "symbols {");
+    for (int k = 0; k < ci_map_count(symbols); k++) {
+        ci_text_add(out, k ? ", " : "");
+        ci_form_print_symbol(out, ci_map_value_at(symbols, k));
+    }
+    ci_text_add(out, "}\n");
+}
+
+static void
+print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer)
+{
+    const CiExpr *const *dense =
+        ci_layout_dense_strides(loops->ctx, loops->sym, buffer->rank, buffer->sizes,
+                                ci_layout_c_order(loops->ctx, buffer->rank));
+    bool is_dense = true;
+    for (int k = 0; k < buffer->rank; k++)
+        is_dense = is_dense && dense[k] == buffer->strides[k];
+    ci_text_add(out, "%s: ", buffer->name);
+    ci_form_print_type(out, buffer->kind == CI_BUFFER_scalar ? CI_KIND_python : CI_KIND_array,
+                       buffer->dtype, buffer->rank, buffer->sizes, NULL);
+    if (is_dense)
+        return;
+    ci_text_add(out, " strides [");
+    ci_form_print_exprs(out, buffer->rank, buffer->strides);
+    ci_text_add(out, "]");
+}
+
+void
+ci_loop_print_head(CiText *out, const CiLoops *loops)
+{
+    ci_form_print_name(out, loops->name);
+    ci_text_add(out, "(");
+    for (int k = 0; k < loops->ninputs; k++) {
+        ci_text_add(out, k ? ", " : "");
+        print_declaration(out, loops, loops->buffers[k]);
+    }
+    ci_text_add(out, ")");
+}
+
+/* ---- bodies and nests ---- */
+
+static void
+print_scalar(CiText *out, const CiScalar *op)
+{
+    ci_text_add(out, "%s", ci_op_name(op->op));
+    if (op->op == CI_OP_load) {
+        ci_text_add(out, " %s[", op->buffer->name);
+        ci_expr_print(out, op->index, CI_STYLE_text);
+        ci_text_add(out, "]");
+    } else if (op->op == CI_OP_index) {
+        ci_text_add(out, " ");
+        ci_expr_print(out, op->index, CI_STYLE_text);
+    } else if (op->op == CI_OP_const) {
+        ci_text_add(out, " ");
+        ci_const_print(out, op->dtype, op->value);
+    }
+    for (int k = 0; k < op->nargs; k++)
+        ci_text_add(out, "%s%%%d", k ? ", " : " ", op->args[k]);
+}
+
+void
+ci_loop_print_body(CiText *out, const CiBody *body)
+{
+    for (int k = 0; k < body->nops; k++) {
+        print_indent(out);
+        ci_text_add(out, "%%%d: %s = ", k, ci_dtype_name(body->ops[k].dtype));
+        print_scalar(out, &body->ops[k]);
+        ci_text_add(out, "\n");
+    }
+    ci_text_line(out, "yield %%%d", body->result);
+}
+
+void
+ci_loop_print_fold(CiText *out, const CiNest *nest)
+{
+    static const char *const orders[] = {"", ".lanes", ".rows"};
+    if (nest->fold != CI_OP_none)
+        ci_text_add(out, "%s%s", ci_op_name(nest->fold), orders[nest->order]);
+}
+
+void
+ci_loop_print_locs(CiText *out, const CiLoc *locs, int nlocs)
+{
+    for (int k = 0; k < nlocs; k++) {
+        ci_text_add(out, locs[k].line > 0 ? k ? " " : "  " : "");
+        ci_form_print_loc(out, locs[k]);
+    }
+}
+
+static void
+print_axes(CiText *out, const CiNest *nest, int from, int to)
+{
+    for (int k = from; k < to; k++) {
+        ci_text_add(out, "%s%s<", k > from ? ", " : " ", nest->axes[k].var->name);
+        ci_expr_print(out, nest->axes[k].extent, CI_STYLE_text);
+    }
+}
+
+/* From `for` on. */
+static void
+print_loops_of(CiText *out, const CiNest *nest)
+{
+    ci_text_add(out, "for");
+    print_axes(out, nest, 0, nest->npoint);
+    if (nest->fold != CI_OP_none) {
+        ci_text_add(out, " ");
+        ci_loop_print_fold(out, nest);
+        print_axes(out, nest, nest->npoint, nest->naxes);
+    }
+    ci_text_add(out, " {\n");
+    out->indent += 2;
+    ci_loop_print_body(out, &nest->body);
+    out->indent -= 2;
+    print_indent(out);
+    ci_text_add(out, "}");
+    ci_loop_print_locs(out, nest->locs, nest->nlocs);
+    ci_text_add(out, "\n");
+}
+
+void
+ci_nest_print(CiText *out, const CiNest *nest)
+{
+    print_indent(out);
+    ci_text_add(out, "%s[", nest->target->name);
+    ci_expr_print(out, nest->store, CI_STYLE_text);
+    ci_text_add(out, "] = ");
+    print_loops_of(out, nest);
+}
+
+/* ---- items ---- */
+
+typedef struct Printer {
+    CiText *out;
+    const CiLoops *loops;
+    int ndeclared; /* buffers[0..ndeclared) have been declared */
+} Printer;
+
+static void
+declare_up_to(Printer *p, int end)
+{
+    for (; p->ndeclared < end; p->ndeclared++) {
+        print_indent(p->out);
+        print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
+        ci_text_add(p->out, "\n");
+    }
+}
+
+/* The store that a declaration at the nest implies: each point axis is the buffer's axis of that
+ * number. */
+static bool
+is_plain_store(const CiLoops *loops, const CiNest *nest)
+{
+    const CiBuffer *target = nest->target;
+    int nstored = ci_op_kind(nest->fold) == CI_OPKIND_scan ? nest->naxes : nest->npoint;
+    const CiExpr *plain = ci_expr_const(loops->sym, 0);
+    if (nstored != target->rank)
+        return false;
+    for (int k = 0; k < nstored; k++)
+        plain = ci_expr_add(loops->sym, plain,
+                            ci_expr_mul(loops->sym, nest->axes[k].var, target->strides[k]));
+    return plain == nest->store;
+}
+
+static void
+print_nest(Printer *p, const CiNest *nest)
+{
+    if (nest->target->id < p->ndeclared || !is_plain_store(p->loops, nest)) {
+        declare_up_to(p, nest->target->id + 1);
+        ci_nest_print(p->out, nest);
+        return;
+    }
+    declare_up_to(p, nest->target->id);
+    p->ndeclared++;
+    print_indent(p->out);
+    print_declaration(p->out, p->loops, nest->target);
+    ci_text_add(p->out, " = ");
+    print_loops_of(p->out, nest);
+}
+
+static void
+print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
+           const CiExpr *const *sizes, const CiExpr *const *strides)
+{
+    ci_text_add(out, "%s[+", name);
+    ci_expr_print(out, offset, CI_STYLE_text);
+    ci_text_add(out, "; ");
+    ci_form_print_exprs(out, rank, sizes);
+    ci_text_add(out, "; ");
+    ci_form_print_exprs(out, rank, strides);
+    ci_text_add(out, "]");
+}
+
+static bool
+is_whole_operand(const CiExternItem *e, int k)
+{
+    const CiBuffer *buffer = e->operands[k];
+    bool is_whole = e->ranks[k] == buffer->rank && ci_expr_equals_const(e->offsets[k], 0);
+    for (int d = 0; is_whole && d < buffer->rank; d++)
+        is_whole = e->sizes[k][d] == buffer->sizes[d] && e->strides[k][d] == buffer->strides[d];
+    return is_whole;
+}
+
+void
+ci_loop_print_extern(CiText *out, const CiExternItem *e)
+{
+    if (e->op == CI_OP_extern)
+        ci_form_print_name(out, e->ext ? e->ext->name : "");
+    else
+        ci_text_add(out, "%s", ci_op_name(e->op));
+    ci_text_add(out, "(");
+    for (int k = 0; k < e->noperands; k++) {
+        ci_text_add(out, k ? ", " : "");
+        if (is_whole_operand(e, k))
+            ci_text_add(out, "%s", e->operands[k]->name);
+        else
+            print_view(out, e->operands[k]->name, e->offsets[k], e->ranks[k], e->sizes[k],
+                       e->strides[k]);
+    }
+    ci_text_add(out, ") key ");
+    ci_form_print_string(out, e->ext && e->ext->key ? e->ext->key : "");
+}
+
+static void
+print_extern(Printer *p, const CiExternItem *e)
+{
+    declare_up_to(p, e->result->id);
+    print_indent(p->out);
+    if (p->ndeclared == e->result->id) {
+        print_declaration(p->out, p->loops, e->result);
+        p->ndeclared++;
+    } else {
+        ci_text_add(p->out, "%s", e->result->name);
+    }
+    ci_text_add(p->out, " = extern ");
+    ci_loop_print_extern(p->out, e);
+    ci_loop_print_locs(p->out, &e->loc, 1);
+    ci_text_add(p->out, "\n");
+}
+
+static void print_items(Printer *p, const CiItems *items);
+
+static void
+print_inner(Printer *p, const CiItems *items, const char *close)
+{
+    p->out->indent += 2;
+    print_items(p, items);
+    p->out->indent -= 2;
+    ci_text_line(p->out, "%s", close);
+}
+
+static void
+print_region(Printer *p, const CiItem *item)
+{
+    const CiRegion *region = item->region;
+    print_indent(p->out);
+    if (item->kind == CI_ITEM_for) {
+        ci_text_add(p->out, "for %s<", region->var->name);
+        ci_expr_print(p->out, region->extent, CI_STYLE_text);
+        ci_text_add(p->out, " {\n");
+        print_inner(p, &region->body, "}");
+    } else if (item->kind == CI_ITEM_while) {
+        ci_text_add(p->out, "while {\n");
+        print_inner(p, &region->condition_items,
+                    ci_format(p->out->ctx, "} test %s {", region->condition->name));
+        print_inner(p, &region->body, "}");
+    } else {
+        ci_text_add(p->out, "if %s {\n", region->condition->name);
+        print_inner(p, &region->body, "} else {");
+        print_inner(p, &region->other, "}");
+    }
+}
+
+static int
+last_buffer_of(const CiItems *items)
+{
+    int last = -1;
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        int id = item->kind == CI_ITEM_nest     ? item->nest->target->id
+                 : item->kind == CI_ITEM_extern ? item->ext->result->id
+                                                : -1;
+        last = id > last ? id : last;
+    }
+    return last;
+}
+
+/* A buffer that a region stores lives outside of it, and is declared before. */
+static void
+declare_before_region(Printer *p, const CiRegion *region)
+{
+    const CiItems *inner[3] = {&region->condition_items, &region->body, &region->other};
+    for (int k = 0; k < 3; k++)
+        declare_up_to(p, last_buffer_of(inner[k]) + 1);
+}
+
+static void
+print_items(Printer *p, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->kind == CI_ITEM_nest) {
+            print_nest(p, item->nest);
+        } else if (item->kind == CI_ITEM_extern) {
+            print_extern(p, item->ext);
+        } else {
+            declare_before_region(p, item->region);
+            print_region(p, item);
+        }
+    }
+}
+
+static void
+print_result(CiText *out, const CiResult *result)
+{
+    ci_text_add(out, "%s",
+                result->kind == CI_KIND_scalar   ? "scalar "
+                : result->kind == CI_KIND_python ? "python "
+                                                 : "");
+    if (result->is_whole)
+        ci_text_add(out, "%s", result->buffer->name);
+    else
+        print_view(out, result->buffer->name, result->offset, result->rank, result->sizes,
+                   result->strides);
+}
+
+void
+ci_loop_print_results(CiText *out, const CiLoops *loops)
+{
+    print_indent(out);
+    ci_text_add(out, "return");
+    for (int k = 0; k < loops->nresults; k++) {
+        ci_text_add(out, k ? ", " : " ");
+        print_result(out, &loops->results[k]);
+    }
+    ci_text_add(out, "\n");
+}
+
+void
+ci_loops_print(CiText *out, const CiLoops *loops)
+{
+    Printer p = {out, loops, loops->ninputs};
+    ci_loop_print_symbols(out, loops);
+    ci_text_add(out, "loops ");
+    ci_loop_print_head(out, loops);
+    ci_text_add(out, " {\n");
+    out->indent += 2;
+    print_items(&p, &loops->items);
+    declare_up_to(&p, loops->nbuffers);
+    ci_loop_print_results(out, loops);
+    out->indent -= 2;
+    ci_text_add(out, "}\n");
+}
