@@ -1,0 +1,292 @@
+/* Memory around the lines: allocated just before the first use, freed right after the last, taken over where
+ * a free and an allocation of the same size meet.
+ *
+ * Lines form blocks: the program, and the bodies of regions. A buffer lives in the innermost block that
+ * holds all its uses, moved out of loops on whose variable its size does not depend; a use inside a deeper block counts
+ * as a use by the whole region. What leaves the program lives in the outermost block and is never freed. */
+#include "wrapper/place.h"
+
+#include "ir/layout.h"
+
+typedef struct Block {
+    int parent; /* -1: the program itself */
+    int open, close; /* lines of the region it belongs to */
+    bool is_loop;
+    const CiExpr *var;
+} Block;
+
+typedef struct Life {
+    int block;       /* -1: not used yet */
+    int first, last; /* lines of that block (a region counts from its first line to its end) */
+    int next_first, next_last; /* chains of buffers born before, dying after one line; -1 ends */
+} Life;
+
+typedef struct Place {
+    CiWrapper *wrapper;
+    CiContext *ctx;
+    Block *blocks;
+    int nblocks, capblocks;
+    int *block_of; /* per line */
+    Life *lives;   /* per buffer */
+    int *born, *dying; /* per line: heads of the chains */
+    CiLine *lines; /* what is being made */
+    int nlines, caplines;
+} Place;
+
+static void
+find_blocks(Place *place)
+{
+    CiWrapper *w = place->wrapper;
+    int current = 0;
+    CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks, ((Block){-1, -1, -1, 0, 0}));
+    for (int i = 0; i < w->nlines; i++) {
+        const CiLine *line = &w->lines[i];
+        Block block = {current, i, -1, false, NULL};
+        if (line->kind == CI_LINE_end || line->kind == CI_LINE_else) {
+            place->blocks[current].close = i;
+            block.open = place->blocks[current].open;
+            block.parent = current = place->blocks[current].parent;
+        }
+        place->block_of[i] = current;
+        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
+            line->kind == CI_LINE_else) {
+            block.is_loop = line->kind == CI_LINE_for || line->kind == CI_LINE_while;
+            block.var = line->symbol;
+            CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks, block);
+            current = place->nblocks - 1;
+        }
+    }
+    /* The branches of one `if` both end where the last does. */
+    for (int b = place->nblocks - 1; b > 0; b--)
+        for (int i = place->blocks[b].close; w->lines[i].kind == CI_LINE_else;)
+            for (int c = b + 1; c < place->nblocks; c++)
+                if (place->blocks[c].open == place->blocks[b].open)
+                    i = place->blocks[b].close = place->blocks[c].close;
+}
+
+static bool
+block_contains(const Place *place, int outer, int block)
+{
+    while (block > outer)
+        block = place->blocks[block].parent;
+    return block == outer; /* parents come before their children */
+}
+
+/* The line of `block` that stands for a use at `line`: the region around it, seen from there. */
+static void
+line_seen_from(const Place *place, int block, int line, int *first, int *last)
+{
+    int at = place->block_of[line];
+    *first = *last = line;
+    while (at != block) {
+        *first = place->blocks[at].open;
+        *last = place->blocks[at].close;
+        at = place->blocks[at].parent;
+    }
+}
+
+static bool
+size_depends_on(const CiBuffer *buffer, const CiExpr *var)
+{
+    for (int axis = 0; var && axis < buffer->rank; axis++)
+        if (ci_expr_depends_on(buffer->sizes[axis], var))
+            return true;
+    return false;
+}
+
+static bool
+is_ours(const CiBuffer *buffer)
+{
+    return buffer->kind == CI_BUFFER_temp;
+}
+
+typedef struct Use {
+    Place *place;
+    int line;
+    bool counts_lines; /* second round: blocks are known */
+} Use;
+
+static void
+note_use(void *arg, const CiBuffer *buffer, bool is_stored)
+{
+    (void)is_stored;
+    Use *use = arg;
+    Place *place = use->place;
+    Life *life = &place->lives[buffer->id];
+    int block = place->block_of[use->line];
+    if (!is_ours(buffer))
+        return;
+    if (!use->counts_lines) {
+        if (life->block < 0)
+            life->block = block;
+        while (!block_contains(place, life->block, block))
+            life->block = place->blocks[life->block].parent;
+        return;
+    }
+    int first, last;
+    line_seen_from(place, life->block, use->line, &first, &last);
+    if (life->first < 0 || first < life->first)
+        life->first = first;
+    if (last > life->last)
+        life->last = last;
+}
+
+static void
+visit_all_lines(Place *place, bool counts_lines)
+{
+    for (int i = 0; i < place->wrapper->nlines; i++) {
+        Use use = {place, i, counts_lines};
+        ci_line_visit(place->wrapper, &place->wrapper->lines[i], note_use, &use);
+    }
+}
+
+static void
+move_out_of_loops(Place *place)
+{
+    for (int i = 0; i < place->wrapper->nbuffers; i++) {
+        const CiBuffer *buffer = place->wrapper->buffers[i];
+        Life *life = &place->lives[i];
+        if (life->block < 0)
+            continue;
+        for (int b = life->block; b > 0; b = place->blocks[b].parent)
+            if (size_depends_on(buffer, place->blocks[b].var)) {
+                if (buffer->is_result)
+                    ci_fail(place->ctx, CI_ERR_UNSUPPORTED,
+                            "the size of result %s is only known inside a loop", buffer->name);
+                break;
+            } else if (buffer->is_result || place->blocks[b].is_loop) {
+                life->block = place->blocks[b].parent;
+            } else {
+                break;
+            }
+    }
+}
+
+/* Chains in order of buffer number, so that lines come out the same every time. */
+static void
+chain_lives(Place *place)
+{
+    for (int i = 0; i < place->wrapper->nlines; i++)
+        place->born[i] = place->dying[i] = -1;
+    for (int i = place->wrapper->nbuffers - 1; i >= 0; i--) {
+        Life *life = &place->lives[i];
+        if (life->block < 0)
+            continue;
+        life->next_first = place->born[life->first];
+        place->born[life->first] = i;
+        life->next_last = place->dying[life->last];
+        place->dying[life->last] = i;
+    }
+}
+
+static CiLine *
+add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
+{
+    CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .loc = {"", 0}};
+    line.bytes = ci_buffer_bytes(place->wrapper->kernels->loops->sym, buffer);
+    line.on_host = ci_wrapper_is_on_host(place->wrapper, buffer);
+    CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);
+    return &place->lines[place->nlines - 1];
+}
+
+/* The buffer is made here: from the memory of one that died just before, when one has the same size and
+ * dtype (the printed Python then needs no more than a view). Its free line becomes the takeover. */
+static void
+add_birth(Place *place, const CiBuffer *buffer)
+{
+    if (buffer->is_result) {
+        add_memory_line(place, CI_LINE_alloc_result, buffer);
+        return;
+    }
+    const CiExpr *bytes = add_memory_line(place, CI_LINE_alloc, buffer)->bytes;
+    CiLine *born = &place->lines[place->nlines - 1];
+    for (int i = place->nlines - 2; i >= 0; i--) {
+        CiLine *line = &place->lines[i];
+        if (line->kind != CI_LINE_free && line->kind != CI_LINE_alloc &&
+            line->kind != CI_LINE_alloc_result && line->kind != CI_LINE_reuse)
+            return;
+        if (line->kind == CI_LINE_free && line->bytes == bytes &&
+            line->on_host == born->on_host && line->buffer->dtype == buffer->dtype) {
+            line->kind = CI_LINE_reuse;
+            line->other = line->buffer;
+            line->buffer = buffer;
+            place->nlines--;
+            return;
+        }
+    }
+}
+
+static void
+write_lines(Place *place)
+{
+    CiWrapper *w = place->wrapper;
+    for (int i = 0; i < w->nlines; i++) {
+        for (int b = place->born[i]; b >= 0; b = place->lives[b].next_first)
+            add_birth(place, w->buffers[b]);
+        CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, w->lines[i]);
+        for (int b = place->dying[i]; b >= 0; b = place->lives[b].next_last)
+            if (!w->buffers[b]->is_result)
+                add_memory_line(place, CI_LINE_free, w->buffers[b]);
+    }
+    w->lines = place->lines;
+    w->nlines = place->nlines;
+    w->caplines = place->caplines;
+}
+
+const CiExpr *
+ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
+{
+    return ci_expr_mul(sym, ci_layout_count(sym, buffer->rank, buffer->sizes),
+                       ci_expr_const(sym, ci_dtype_size(buffer->dtype)));
+}
+
+void
+ci_wrapper_place(CiWrapper *wrapper)
+{
+    CiContext *ctx = wrapper->ctx;
+    Place place = {.wrapper = wrapper, .ctx = ctx};
+    place.block_of = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
+    place.born = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
+    place.dying = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
+    place.lives = CI_NEW_ARRAY(ctx, Life, wrapper->nbuffers + 1);
+    for (int i = 0; i < wrapper->nbuffers; i++)
+        place.lives[i] = (Life){-1, -1, -1, -1, -1};
+    find_blocks(&place);
+    visit_all_lines(&place, false);
+    move_out_of_loops(&place);
+    visit_all_lines(&place, true);
+    chain_lives(&place);
+    write_lines(&place);
+}
+
+bool
+ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
+{
+    if (!wrapper->options.has_device_memory)
+        return true;
+    int nloops = wrapper->kernels->loops->nbuffers;
+    for (int i = 0; buffer->id >= nloops && i < nloops; i++)
+        if (wrapper->sides[CI_SIDE_host][i] == buffer)
+            return true;
+    return buffer->id < nloops && wrapper->sides[CI_SIDE_host][buffer->id] == buffer;
+}
+
+void
+ci_wrapper_match(CiWrapper *wrapper)
+{
+    int *open = CI_NEW_ARRAY(wrapper->ctx, int, wrapper->nlines + 1);
+    int depth = 0;
+    for (int i = 0; i < wrapper->nlines; i++) {
+        CiLine *line = &wrapper->lines[i];
+        if (line->kind == CI_LINE_else || line->kind == CI_LINE_end) {
+            CI_REQUIRE(wrapper->ctx, depth > 0);
+            int start = open[--depth];
+            wrapper->lines[start].match = i;
+            line->match = start;
+        }
+        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while ||
+            line->kind == CI_LINE_if || line->kind == CI_LINE_else)
+            open[depth++] = i;
+    }
+    CI_REQUIRE(wrapper->ctx, depth == 0);
+}

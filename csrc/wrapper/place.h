@@ -1,0 +1,15 @@
+/* The second half of wrapping: memory for lines that only say what to run. */
+#ifndef CI_WRAPPER_PLACE_H
+#define CI_WRAPPER_PLACE_H
+
+#include "wrapper/wrapper.h"
+
+/* Of a dense buffer. */
+const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
+/* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
+ * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
+void ci_wrapper_place(CiWrapper *wrapper);
+/* Sets `match` of region lines. needs: regions nested. */
+void ci_wrapper_match(CiWrapper *wrapper);
+
+#endif

@@ -1,0 +1,299 @@
+/* The lines as a Python function; wrapper.h shows the form. Names are the compiler's own (in0, buf3, s0):
+ * nothing of the user's reaches the text but file names in comments, made safe. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrapper/wrapper.h"
+
+typedef struct Printer {
+    CiText *out;
+    const CiWrapper *wrapper;
+    const CiExpr **symbols; /* the program's, in its order: extents, then loop variables */
+    int nsymbols, capsymbols;
+    const char *separator;
+} Printer;
+
+static void
+print_tuple(CiText *out, int count, const CiExpr *const *items)
+{
+    ci_text_add(out, "(");
+    for (int i = 0; i < count; i++) {
+        ci_text_add(out, i ? ", " : "");
+        ci_expr_print(out, items[i], CI_STYLE_python);
+    }
+    ci_text_add(out, count == 1 ? ",)" : ")");
+}
+
+static void
+print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
+           const CiExpr *const *sizes, const CiExpr *const *strides)
+{
+    ci_text_add(out, "as_strided(%s, ", name);
+    if (offset)
+        ci_expr_print(out, offset, CI_STYLE_python);
+    else
+        ci_text_add(out, "0");
+    ci_text_add(out, ", ");
+    print_tuple(out, rank, sizes);
+    ci_text_add(out, ", ");
+    print_tuple(out, rank, strides);
+    ci_text_add(out, ")");
+}
+
+static bool
+is_same_layout(int rank, const CiExpr *const *sizes, const CiExpr *const *strides,
+               const CiBuffer *buffer)
+{
+    bool same = rank == buffer->rank;
+    for (int axis = 0; same && axis < rank; axis++)
+        same = sizes[axis] == buffer->sizes[axis] && strides[axis] == buffer->strides[axis];
+    return same;
+}
+
+static void
+start_line(const Printer *printer)
+{
+    ci_text_add(printer->out, "%*s", printer->out->indent, "");
+}
+
+/* net.py:7-8, or net.py:7,9; the file's own name is enough for a reader. */
+static void
+print_locs(CiText *out, int nlocs, const CiLoc *locs)
+{
+    const char *file = NULL;
+    for (int i = 0; i < nlocs; i++) {
+        if (locs[i].line <= 0 || !locs[i].file[0])
+            continue;
+        if (file && !strcmp(file, locs[i].file)) {
+            ci_text_add(out, ",%d", locs[i].line);
+            continue;
+        }
+        const char *slash = strrchr(locs[i].file, '/');
+        ci_text_add(out, file ? " " : "  # ");
+        file = locs[i].file;
+        ci_text_add_safe(out, slash ? slash + 1 : file);
+        ci_text_add(out, ":%d", locs[i].line);
+    }
+}
+
+static void
+print_comma_name(Printer *printer, const char *name)
+{
+    ci_text_add(printer->out, "%s%s", printer->separator, name);
+    printer->separator = ", ";
+}
+
+static void
+print_scalar(void *arg, const CiBuffer *buffer, int slot)
+{
+    (void)slot;
+    print_comma_name(arg, buffer->name);
+}
+
+static void
+print_launch(Printer *printer, const CiLine *line)
+{
+    const CiWrapper *w = printer->wrapper;
+    const CiKernel *kernel = line->kernel;
+    start_line(printer);
+    ci_text_add(printer->out, "k%d(", kernel->id);
+    printer->separator = "";
+    for (int k = 0; k < kernel->nbuffers; k++) {
+        const CiBuffer *buffer = kernel->buffers[k];
+        print_comma_name(printer, buffer->kind == CI_BUFFER_scalar
+                                      ? buffer->name
+                                      : w->sides[CI_SIDE_device][buffer->id]->name);
+    }
+    ci_kernel_visit_scalars(w->kernels, kernel, print_scalar, printer);
+    for (int k = 0; k < printer->nsymbols; k++)
+        print_comma_name(printer, printer->symbols[k]->name);
+    ci_text_add(printer->out, ")");
+    print_locs(printer->out, kernel->nlocs, kernel->locs);
+    ci_text_add(printer->out, "\n");
+}
+
+static void
+print_extern(Printer *printer, const CiLine *line)
+{
+    CiText *out = printer->out;
+    const CiExternItem *ext = line->ext;
+    const CiBuffer **host = printer->wrapper->sides[CI_SIDE_host];
+    start_line(printer);
+    ci_text_add(out, "%s%d(", ci_extern_print_name(ext->ext), line->number);
+    for (int k = 0; k < ext->noperands; k++) {
+        const CiBuffer *buffer = ext->operands[k];
+        const char *name =
+            buffer->kind == CI_BUFFER_scalar ? buffer->name : host[buffer->id]->name;
+        if (ci_expr_equals_const(ext->offsets[k], 0) &&
+            is_same_layout(ext->ranks[k], ext->sizes[k], ext->strides[k], buffer))
+            ci_text_add(out, "%s", name);
+        else
+            print_view(out, name, ext->offsets[k], ext->ranks[k], ext->sizes[k], ext->strides[k]);
+        ci_text_add(out, ", ");
+    }
+    ci_text_add(out, "%s)", host[ext->result->id]->name);
+    print_locs(out, 1, &ext->loc);
+    ci_text_add(out, "\n");
+}
+
+static void
+print_alloc(Printer *printer, const CiLine *line)
+{
+    const CiBuffer *buffer = line->buffer;
+    bool is_host_copy = printer->wrapper->options.has_device_memory &&
+                        ci_wrapper_is_on_host(printer->wrapper, buffer);
+    start_line(printer);
+    ci_text_add(printer->out, "%s = %s(", buffer->name, is_host_copy ? "empty_host" : "empty");
+    print_tuple(printer->out, buffer->rank, buffer->sizes);
+    ci_text_add(printer->out, ", ");
+    print_tuple(printer->out, buffer->rank, buffer->strides);
+    ci_text_add(printer->out, ", '%s')\n", ci_dtype_name(buffer->dtype));
+}
+
+static void
+print_reuse(Printer *printer, const CiLine *line)
+{
+    const CiBuffer *buffer = line->buffer;
+    start_line(printer);
+    ci_text_add(printer->out, "%s = ", buffer->name);
+    if (is_same_layout(buffer->rank, buffer->sizes, buffer->strides, line->other))
+        ci_text_add(printer->out, "%s", line->other->name);
+    else
+        print_view(printer->out, line->other->name, NULL, buffer->rank, buffer->sizes,
+                   buffer->strides);
+    ci_text_add(printer->out, "  # takes over its memory\n");
+    ci_text_line(printer->out, "del %s", line->other->name);
+}
+
+static void
+print_assert(Printer *printer, const CiBuffer *input)
+{
+    start_line(printer);
+    ci_text_add(printer->out, "assert_size_stride(%s, ", input->name);
+    print_tuple(printer->out, input->rank, input->sizes);
+    ci_text_add(printer->out, ", ");
+    print_tuple(printer->out, input->rank, input->strides);
+    ci_text_add(printer->out, ")\n");
+}
+
+static void
+print_return(Printer *printer)
+{
+    const CiLoops *loops = printer->wrapper->kernels->loops;
+    start_line(printer);
+    ci_text_add(printer->out, "return (");
+    for (int i = 0; i < loops->nresults; i++) {
+        const CiResult *result = &loops->results[i];
+        ci_text_add(printer->out, i ? ", " : "");
+        if (result->is_whole)
+            ci_text_add(printer->out, "%s", result->buffer->name);
+        else
+            print_view(printer->out, result->buffer->name, result->offset, result->rank,
+                       result->sizes, result->strides);
+    }
+    ci_text_add(printer->out, loops->nresults == 1 ? ",)\n" : ")\n");
+}
+
+static void
+print_region(Printer *printer, const CiLine *line)
+{
+    CiText *out = printer->out;
+    if (line->kind == CI_LINE_end || line->kind == CI_LINE_else) {
+        if (line[-1].kind == CI_LINE_for || line[-1].kind == CI_LINE_while ||
+            line[-1].kind == CI_LINE_if || line[-1].kind == CI_LINE_else)
+            ci_text_line(out, "pass");
+        out->indent -= 4;
+        if (line->kind == CI_LINE_end)
+            return;
+    }
+    start_line(printer);
+    if (line->kind == CI_LINE_for) {
+        ci_text_add(out, "for %s in range(", line->symbol->name);
+        ci_expr_print(out, line->value, CI_STYLE_python);
+        ci_text_add(out, "):\n");
+    } else if (line->kind == CI_LINE_else) {
+        ci_text_add(out, "else:\n");
+    } else {
+        const char *word = line->kind == CI_LINE_while ? "while" : "if";
+        ci_text_add(out, "%s item(%s):\n", word, line->buffer->name);
+    }
+    out->indent += 4;
+}
+
+static void
+print_line(Printer *printer, const CiLine *line)
+{
+    CiText *out = printer->out;
+    switch (line->kind) {
+    case CI_LINE_comment:
+        start_line(printer);
+        ci_text_add(out, "# %s\n", line->text);
+        break;
+    case CI_LINE_symbol:
+        ci_text_line(out, "%s = %s.shape[%d]", line->symbol->name, line->buffer->name,
+                     line->number);
+        break;
+    case CI_LINE_assert_size:
+        print_assert(printer, line->buffer);
+        break;
+    case CI_LINE_alloc:
+    case CI_LINE_alloc_result:
+        print_alloc(printer, line);
+        break;
+    case CI_LINE_reuse:
+        print_reuse(printer, line);
+        break;
+    case CI_LINE_free:
+        ci_text_line(out, "del %s", line->buffer->name);
+        break;
+    case CI_LINE_copy_in:
+        ci_text_line(out, "to_device(%s, %s)", line->other->name, line->buffer->name);
+        break;
+    case CI_LINE_copy_out:
+        ci_text_line(out, "to_host(%s, %s)", line->other->name, line->buffer->name);
+        break;
+    case CI_LINE_launch:
+        print_launch(printer, line);
+        break;
+    case CI_LINE_extern:
+        print_extern(printer, line);
+        break;
+    case CI_LINE_return:
+        print_return(printer);
+        break;
+    default:
+        print_region(printer, line);
+    }
+}
+
+/* Loop variables are among the symbols a kernel is given, so each has a value from the start. */
+static void
+print_head(Printer *printer)
+{
+    const CiWrapper *w = printer->wrapper;
+    const CiLoops *loops = w->kernels->loops;
+    ci_text_add(printer->out, "def call(");
+    for (int i = 0; i < loops->ninputs; i++)
+        ci_text_add(printer->out, "%s%s", i ? ", " : "", loops->buffers[i]->name);
+    ci_text_add(printer->out, "):\n");
+    printer->out->indent += 4;
+    for (int kind = CI_LINE_symbol; kind <= CI_LINE_for; kind += CI_LINE_for - CI_LINE_symbol)
+        for (int i = 0; i < w->nlines; i++)
+            if ((int)w->lines[i].kind == kind) {
+                CI_PUSH(w->ctx, printer->symbols, printer->nsymbols, printer->capsymbols,
+                        w->lines[i].symbol);
+                if (kind == CI_LINE_for)
+                    ci_text_line(printer->out, "%s = 0", w->lines[i].symbol->name);
+            }
+}
+
+void
+ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper)
+{
+    Printer printer = {.out = out, .wrapper = wrapper};
+    int indent = out->indent;
+    print_head(&printer);
+    for (int i = 0; i < wrapper->nlines; i++)
+        print_line(&printer, &wrapper->lines[i]);
+    out->indent = indent;
+}

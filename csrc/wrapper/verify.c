@@ -1,0 +1,235 @@
+/* What must hold of a wrapper, whoever made it: every buffer is allocated before use, freed once and not used
+ * after, in the block that allocated it; results are the caller's and never freed; memory that is used has a
+ * size known by then; symbols are defined before use. Fails with CI_ERR_INTERNAL, naming the line. */
+#include "base/map.h"
+#include "wrapper/wrapper.h"
+
+typedef enum State { STATE_none, STATE_live, STATE_freed } State;
+
+typedef struct Verify {
+    const CiWrapper *wrapper;
+    CiContext *ctx;
+    State *states;   /* per buffer */
+    int *block;      /* per buffer: line of the region that allocated it, -1 for none */
+    CiMap *defined;  /* symbols */
+    int line, open;  /* now; the line that opened the block we are in, -1 for none */
+    int *outer;      /* per opening line: what was open there */
+} Verify;
+
+static void
+refuse(const Verify *verify, const char *what, const char *name)
+{
+    ci_fail(verify->ctx, CI_ERR_INTERNAL, "wrapper line %d: %s %s", verify->line, name, what);
+}
+
+static void
+check_symbol(void *arg, const CiExpr *symbol)
+{
+    const Verify *verify = arg;
+    if (!ci_map_find(verify->defined, CI_KEY(symbol)))
+        refuse(verify, "is used before it is defined", symbol->name);
+}
+
+static void
+check_expr(Verify *verify, const CiExpr *e)
+{
+    if (e)
+        ci_expr_visit_symbols(e, check_symbol, verify);
+}
+
+static void
+check_use(void *arg, const CiBuffer *buffer, bool is_stored)
+{
+    const Verify *verify = arg;
+    if (!buffer)
+        refuse(verify, "is on no side that it needs", "a buffer");
+    State state = verify->states[buffer->id];
+    if (state == STATE_none)
+        refuse(verify, "is used before it is allocated", buffer->name);
+    if (state == STATE_freed)
+        refuse(verify, "is used after it was freed", buffer->name);
+    if (is_stored && buffer->kind == CI_BUFFER_input && !buffer->is_written)
+        refuse(verify, "is stored to, but not marked as written", buffer->name);
+}
+
+static void
+check_birth(Verify *verify, const CiLine *line)
+{
+    const CiBuffer *buffer = line->buffer;
+    if (buffer->kind != CI_BUFFER_temp || verify->states[buffer->id] == STATE_live)
+        refuse(verify, "is allocated twice", buffer->name);
+    if (buffer->is_result != (line->kind == CI_LINE_alloc_result))
+        refuse(verify, "is allocated by the wrong side", buffer->name);
+    if (buffer->is_result && verify->open >= 0)
+        refuse(verify, "is a result, but allocated inside a region", buffer->name);
+    check_expr(verify, line->bytes);
+    for (int axis = 0; axis < buffer->rank; axis++)
+        check_expr(verify, buffer->strides[axis]);
+    verify->states[buffer->id] = STATE_live;
+    verify->block[buffer->id] = verify->open;
+}
+
+static void
+check_death(Verify *verify, const CiBuffer *buffer)
+{
+    if (buffer->kind != CI_BUFFER_temp || buffer->is_result)
+        refuse(verify, "is freed, but not the program's own", buffer->name);
+    if (verify->states[buffer->id] != STATE_live)
+        refuse(verify, "is freed, but not allocated", buffer->name);
+    if (verify->block[buffer->id] != verify->open)
+        refuse(verify, "is freed in another region than it was allocated in", buffer->name);
+    verify->states[buffer->id] = STATE_freed;
+}
+
+static void
+check_reuse(Verify *verify, const CiLine *line)
+{
+    CiSym *sym = verify->wrapper->kernels->loops->sym;
+    const CiBuffer *buffer = line->buffer, *other = line->other;
+    const CiExpr *sizes[2];
+    const CiBuffer *both[2] = {buffer, other};
+    for (int k = 0; k < 2; k++)
+        sizes[k] = ci_expr_product_of(sym, both[k]->sizes, both[k]->rank);
+    if (sizes[0] != sizes[1] || buffer->dtype != other->dtype)
+        refuse(verify, "takes over memory of another size", buffer->name);
+    if (ci_wrapper_is_on_host(verify->wrapper, buffer) !=
+        ci_wrapper_is_on_host(verify->wrapper, other))
+        refuse(verify, "takes over memory of another side", buffer->name);
+    check_death(verify, other);
+    check_birth(verify, line);
+}
+
+static void
+check_launch(Verify *verify, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nsize_args; k++)
+        check_expr(verify, kernel->size_args[k]);
+    check_expr(verify, kernel->units);
+    check_expr(verify, kernel->finish_units);
+    check_expr(verify, kernel->scratch_bytes);
+    check_expr(verify, kernel->partial_bytes);
+    check_expr(verify, kernel->unit_work);
+}
+
+static void
+check_extern(Verify *verify, const CiExternItem *ext)
+{
+    for (int k = 0; k < ext->noperands; k++) {
+        check_expr(verify, ext->offsets[k]);
+        for (int axis = 0; axis < ext->ranks[k]; axis++) {
+            check_expr(verify, ext->sizes[k][axis]);
+            check_expr(verify, ext->strides[k][axis]);
+        }
+    }
+}
+
+static void
+check_return(Verify *verify)
+{
+    const CiWrapper *w = verify->wrapper;
+    const CiLoops *loops = w->kernels->loops;
+    if (verify->line != w->nlines - 1)
+        refuse(verify, "is not the last line", "return");
+    for (int i = 0; i < w->nbuffers; i++)
+        if (w->buffers[i]->kind == CI_BUFFER_temp && !w->buffers[i]->is_result &&
+            verify->states[i] == STATE_live)
+            refuse(verify, "is never freed", w->buffers[i]->name);
+    for (int i = 0; i < loops->nresults; i++) {
+        const CiResult *result = &loops->results[i];
+        check_expr(verify, result->offset);
+        for (int axis = 0; axis < result->rank; axis++) {
+            check_expr(verify, result->sizes[axis]);
+            check_expr(verify, result->strides[axis]);
+        }
+        if (result->buffer->kind == CI_BUFFER_temp && !result->buffer->is_result)
+            refuse(verify, "is returned, but no result", result->buffer->name);
+    }
+}
+
+/* Regions: a line and its end know each other, and what a block allocates it frees. */
+static void
+check_region(Verify *verify, const CiLine *line)
+{
+    const CiWrapper *w = verify->wrapper;
+    bool closes = line->kind == CI_LINE_end || line->kind == CI_LINE_else;
+    if (closes) {
+        if (verify->open < 0 || line->match != verify->open ||
+            w->lines[verify->open].match != verify->line)
+            refuse(verify, "does not match its region", "end");
+        for (int i = 0; i < w->nbuffers; i++)
+            if (verify->states[i] == STATE_live && verify->block[i] == verify->open)
+                refuse(verify, "is not freed in its region", w->buffers[i]->name);
+        verify->open = verify->outer[verify->open];
+    }
+}
+
+static void
+check_line(Verify *verify, const CiLine *line)
+{
+    switch (line->kind) {
+    case CI_LINE_symbol:
+        if (line->buffer->kind != CI_BUFFER_input || line->number >= line->buffer->rank ||
+            line->buffer->sizes[line->number] != line->symbol)
+            refuse(verify, "is not the extent it says", line->symbol->name);
+        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
+        break;
+    case CI_LINE_alloc:
+    case CI_LINE_alloc_result:
+        check_birth(verify, line);
+        break;
+    case CI_LINE_reuse:
+        check_reuse(verify, line);
+        break;
+    case CI_LINE_free:
+        check_death(verify, line->buffer);
+        break;
+    case CI_LINE_launch:
+        check_launch(verify, line->kernel);
+        break;
+    case CI_LINE_extern:
+        check_extern(verify, line->ext);
+        break;
+    case CI_LINE_for:
+        check_expr(verify, line->value);
+        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
+        break;
+    case CI_LINE_while:
+    case CI_LINE_if:
+        if (line->buffer->dtype != CI_DTYPE_bool)
+            refuse(verify, "is a condition, but no bool", line->buffer->name);
+        break;
+    case CI_LINE_return:
+        check_return(verify);
+        break;
+    default:
+        break;
+    }
+    ci_line_visit(verify->wrapper, line, check_use, verify);
+}
+
+void
+ci_wrapper_verify(const CiWrapper *wrapper)
+{
+    CiContext *ctx = wrapper->ctx;
+    Verify verify = {.wrapper = wrapper, .ctx = ctx, .open = -1};
+    verify.states = CI_NEW_ARRAY(ctx, State, wrapper->nbuffers + 1);
+    verify.block = CI_NEW_ARRAY(ctx, int, wrapper->nbuffers + 1);
+    verify.defined = ci_map_new(ctx);
+    for (int i = 0; i < wrapper->nbuffers; i++)
+        if (wrapper->buffers[i]->kind != CI_BUFFER_temp)
+            verify.states[i] = STATE_live;
+    verify.outer = CI_NEW_ARRAY(ctx, int, wrapper->nlines + 1);
+    for (int i = 0; i < wrapper->nlines; i++) {
+        const CiLine *line = &wrapper->lines[i];
+        verify.line = i;
+        check_region(&verify, line);
+        check_line(&verify, line);
+        verify.outer[i] = verify.open;
+        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
+            line->kind == CI_LINE_else)
+            verify.open = i;
+    }
+    if (verify.open >= 0 || wrapper->nlines == 0 ||
+        wrapper->lines[wrapper->nlines - 1].kind != CI_LINE_return)
+        refuse(&verify, "has no return at its end", "the program");
+}

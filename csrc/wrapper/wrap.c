@@ -1,0 +1,367 @@
+/* Kernels -> lines, in two steps. Here: what runs, in order, with the copies a device with memory of its own
+ * needs. Then place.c puts allocations and frees around it.
+ *
+ * Copies follow one rule. Each buffer is valid on one side or on both; a reader first makes its side valid, a
+ * writer makes the other side stale. Around and inside a region only the device's side counts as valid, so
+ * that every turn of a loop finds what the first one found. */
+#include "wrapper/wrapper.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "ir/layout.h"
+#include "wrapper/place.h"
+
+typedef struct Wrap {
+    CiWrapper *wrapper;
+    CiContext *ctx;
+    CiSym *sym;
+    bool *valid[2]; /* per side, per buffer of the loops; unused without device memory */
+    int depth;      /* regions around the line being made */
+} Wrap;
+
+static void wrap_kernels(Wrap *wrap, const CiKernels *kernels);
+
+static CiLine *
+add_line(Wrap *wrap, CiLineKind kind)
+{
+    CiWrapper *w = wrap->wrapper;
+    CiLine line = {.kind = kind, .match = -1, .loc = {"", 0}};
+    CI_PUSH(wrap->ctx, w->lines, w->nlines, w->caplines, line);
+    return &w->lines[w->nlines - 1];
+}
+
+static CiSide
+home_side(const CiWrapper *w, const CiBuffer *buffer)
+{
+    bool is_callers = buffer->kind == CI_BUFFER_input || buffer->is_result;
+    return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device;
+}
+
+/* A copy moves one dense run of bytes; temps always are one. */
+static bool
+is_dense(Wrap *wrap, const CiBuffer *buffer)
+{
+    const int8_t *order = ci_layout_order_of_strides(wrap->ctx, wrap->sym, buffer->rank,
+                                                     buffer->sizes, buffer->strides);
+    const CiExpr *const *dense = ci_layout_dense_strides(wrap->ctx, wrap->sym, buffer->rank,
+                                                         buffer->sizes, order);
+    for (int axis = 0; axis < buffer->rank; axis++)
+        if (dense[axis] != buffer->strides[axis] && !ci_expr_equals_const(buffer->sizes[axis], 1))
+            return false;
+    return true;
+}
+
+/* The buffer itself or its copy on that side, made when there is none yet. */
+static const CiBuffer *
+buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
+{
+    CiWrapper *w = wrap->wrapper;
+    if (buffer->kind == CI_BUFFER_scalar)
+        return buffer;
+    if (w->sides[side][buffer->id])
+        return w->sides[side][buffer->id];
+    if (buffer->kind == CI_BUFFER_input && !is_dense(wrap, buffer))
+        ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED, "%s is not contiguous, so it cannot be copied "
+                "between host and device", buffer->name);
+    CiBuffer *copy = CI_NEW(wrap->ctx, CiBuffer);
+    *copy = *buffer;
+    copy->name = ci_format(wrap->ctx, "%s_%s", side == CI_SIDE_host ? "host" : "device",
+                           buffer->name);
+    copy->kind = CI_BUFFER_temp;
+    copy->id = w->nbuffers;
+    copy->input = -1;
+    copy->is_written = copy->is_result = false;
+    CI_PUSH(wrap->ctx, w->buffers, w->nbuffers, w->capbuffers, copy);
+    w->sides[side][buffer->id] = copy;
+    return copy;
+}
+
+/* A copy line when only the other side holds the values. A buffer valid nowhere is about to be made. */
+static void
+make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
+{
+    CiSide other = side == CI_SIDE_host ? CI_SIDE_device : CI_SIDE_host;
+    if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
+        return;
+    if (!wrap->valid[side][buffer->id] && wrap->valid[other][buffer->id]) {
+        const CiBuffer *to = buffer_on(wrap, buffer, side);
+        const CiBuffer *from = buffer_on(wrap, buffer, other);
+            CiLine *line = add_line(wrap, side == CI_SIDE_device ? CI_LINE_copy_in : CI_LINE_copy_out);
+        line->buffer = to;
+        line->other = from;
+        line->bytes = ci_buffer_bytes(wrap->sym, buffer);
+        wrap->valid[side][buffer->id] = true;
+    }
+}
+
+static void
+mark_stored(Wrap *wrap, const CiBuffer *buffer, CiSide side)
+{
+    if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
+        return;
+    wrap->valid[CI_SIDE_host][buffer->id] = side == CI_SIDE_host;
+    wrap->valid[CI_SIDE_device][buffer->id] = side == CI_SIDE_device;
+    if (wrap->depth > 0)
+        make_valid(wrap, buffer, CI_SIDE_device);
+}
+
+/* Inside a region the host's side never outlives the line that needed it. */
+static void
+forget_host(Wrap *wrap, const CiBuffer *buffer)
+{
+    if (wrap->depth > 0 && buffer->kind != CI_BUFFER_scalar)
+        wrap->valid[CI_SIDE_host][buffer->id] = !wrap->wrapper->options.has_device_memory;
+}
+
+static void
+wrap_launch(Wrap *wrap, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nbuffers; k++) {
+        buffer_on(wrap, kernel->buffers[k], CI_SIDE_device);
+        make_valid(wrap, kernel->buffers[k], CI_SIDE_device);
+    }
+    CiLine *line = add_line(wrap, CI_LINE_launch);
+    line->kernel = kernel;
+    line->loc = kernel->nlocs ? kernel->locs[0] : line->loc;
+    for (int k = 0; k < kernel->nbuffers; k++)
+        if (kernel->is_stored[k])
+            mark_stored(wrap, kernel->buffers[k], CI_SIDE_device);
+}
+
+static void
+wrap_extern(Wrap *wrap, const CiExternItem *ext)
+{
+    for (int k = 0; k < ext->noperands; k++) {
+        buffer_on(wrap, ext->operands[k], CI_SIDE_host);
+        make_valid(wrap, ext->operands[k], CI_SIDE_host);
+    }
+    buffer_on(wrap, ext->result, CI_SIDE_host);
+    CiLine *line = add_line(wrap, CI_LINE_extern);
+    line->ext = ext;
+    line->number = wrap->wrapper->nexterns++;
+    line->loc = ext->loc;
+    mark_stored(wrap, ext->result, CI_SIDE_host);
+    for (int k = 0; k < ext->noperands; k++)
+        forget_host(wrap, ext->operands[k]);
+    forget_host(wrap, ext->result);
+}
+
+/* Before a region: whatever it touches is valid on the device, and only there. */
+static void
+settle_on_device(Wrap *wrap, const CiKernels *kernels)
+{
+    for (int i = 0; wrap->wrapper->options.has_device_memory && i < kernels->loops->nbuffers; i++) {
+        const CiBuffer *buffer = kernels->loops->buffers[i];
+        if (buffer->kind == CI_BUFFER_scalar || !wrap->valid[CI_SIDE_host][i])
+            continue;
+        buffer_on(wrap, buffer, CI_SIDE_device);
+        make_valid(wrap, buffer, CI_SIDE_device);
+        wrap->valid[CI_SIDE_host][i] = false;
+    }
+}
+
+static void
+add_condition(Wrap *wrap, CiLineKind kind, const CiBuffer *condition)
+{
+    make_valid(wrap, condition, CI_SIDE_host);
+    const CiBuffer *on_host = buffer_on(wrap, condition, CI_SIDE_host);
+    add_line(wrap, kind)->buffer = on_host;
+    forget_host(wrap, condition);
+}
+
+/* while: inner[0] is the body, inner[1] makes the condition, before the loop and at the end of each
+ * turn, so that the line itself only tests. if: inner[1] is the other branch. */
+static void
+wrap_region(Wrap *wrap, const CiKernel *kernel)
+{
+    const CiRegion *region = kernel->region;
+    settle_on_device(wrap, wrap->wrapper->kernels);
+    wrap->depth++;
+    if (!region->condition) {
+        CiLine *line = add_line(wrap, CI_LINE_for);
+        line->symbol = region->var;
+        line->value = region->extent;
+        wrap_kernels(wrap, kernel->inner[0]);
+    } else if (region->condition_items.count > 0) {
+        wrap_kernels(wrap, kernel->inner[1]);
+        add_condition(wrap, CI_LINE_while, region->condition);
+        wrap_kernels(wrap, kernel->inner[0]);
+        wrap_kernels(wrap, kernel->inner[1]);
+        make_valid(wrap, region->condition, CI_SIDE_host);
+        forget_host(wrap, region->condition);
+    } else {
+        add_condition(wrap, CI_LINE_if, region->condition);
+        wrap_kernels(wrap, kernel->inner[0]);
+        if (region->other.count > 0) {
+            add_line(wrap, CI_LINE_else);
+            wrap_kernels(wrap, kernel->inner[1]);
+        }
+    }
+    add_line(wrap, CI_LINE_end);
+    wrap->depth--;
+}
+
+static void
+wrap_kernels(Wrap *wrap, const CiKernels *kernels)
+{
+    for (int i = 0; kernels && i < kernels->nkernels; i++) {
+        const CiKernel *kernel = kernels->kernels[i];
+        if (kernel->ext)
+            wrap_extern(wrap, kernel->ext);
+        else if (kernel->region)
+            wrap_region(wrap, kernel);
+        else
+            wrap_launch(wrap, kernel);
+    }
+}
+
+/* Each size symbol is the extent of some input's axis; the first such axis gives it. */
+static void
+wrap_symbols(Wrap *wrap, const CiLoops *loops)
+{
+    CiMap *seen = ci_map_new(wrap->ctx);
+    for (int i = 0; i < loops->ninputs; i++) {
+        const CiBuffer *input = loops->buffers[i];
+        for (int axis = 0; axis < input->rank; axis++) {
+            const CiExpr *size = input->sizes[axis];
+            if (size->kind != CI_EXPR_symbol || ci_map_find(seen, CI_KEY(size)))
+                continue;
+            ci_map_put(seen, CI_KEY(size), (void *)size);
+            CiLine *line = add_line(wrap, CI_LINE_symbol);
+            line->buffer = input;
+            line->symbol = size;
+            line->number = axis;
+        }
+    }
+}
+
+static void
+wrap_return(Wrap *wrap, const CiLoops *loops)
+{
+    for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.host_arrays; i++)
+        if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
+            make_valid(wrap, loops->buffers[i], CI_SIDE_host);
+    add_line(wrap, CI_LINE_return);
+}
+
+static CiWrapper *
+new_wrapper(const CiKernels *kernels, const CiWrapOptions *options)
+{
+    const CiLoops *loops = kernels->loops;
+    CiWrapper *w = CI_NEW(loops->ctx, CiWrapper);
+    w->ctx = loops->ctx;
+    w->kernels = kernels;
+    w->options = *options;
+    for (int i = 0; i < loops->nbuffers; i++)
+        CI_PUSH(w->ctx, w->buffers, w->nbuffers, w->capbuffers, loops->buffers[i]);
+    for (int side = 0; side < 2; side++) {
+        w->sides[side] = CI_NEW_ARRAY(w->ctx, const CiBuffer *, loops->nbuffers + 1);
+        for (int i = 0; i < loops->nbuffers; i++)
+            if (!options->has_device_memory || side == (int)home_side(w, loops->buffers[i]))
+                w->sides[side][i] = loops->buffers[i];
+    }
+    return w;
+}
+
+CiWrapper *
+ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
+{
+    const CiLoops *loops = kernels->loops;
+    CiWrapper *w = new_wrapper(kernels, options);
+    Wrap wrap = {.wrapper = w, .ctx = w->ctx, .sym = loops->sym};
+    for (int side = 0; side < 2; side++)
+        wrap.valid[side] = CI_NEW_ARRAY(w->ctx, bool, loops->nbuffers + 1);
+    for (int i = 0; i < loops->ninputs; i++)
+        wrap.valid[home_side(w, loops->buffers[i])][i] = true;
+
+    const char *what = ci_format(w->ctx, "device=%s backend=%s", kernels->target->device,
+                                 kernels->target->backend);
+    add_line(&wrap, CI_LINE_comment)->text = what;
+    wrap_symbols(&wrap, loops);
+    for (int i = 0; i < loops->ninputs; i++)
+        if (loops->buffers[i]->kind == CI_BUFFER_input)
+            add_line(&wrap, CI_LINE_assert_size)->buffer = loops->buffers[i];
+    wrap_kernels(&wrap, kernels);
+    wrap_return(&wrap, loops);
+    ci_wrapper_place(w);
+    ci_wrapper_match(w);
+    return w;
+}
+
+CiWrapper *
+ci_wrap(const CiKernels *kernels)
+{
+    return ci_wrap_with(kernels, &(CiWrapOptions){0});
+}
+
+static void
+visit_results(const CiWrapper *wrapper, void (*visit)(void *arg, const CiBuffer *, bool), void *arg)
+{
+    const CiLoops *loops = wrapper->kernels->loops;
+    for (int i = 0; i < loops->nresults; i++)
+        if (loops->results[i].buffer->kind != CI_BUFFER_scalar)
+            visit(arg, loops->results[i].buffer, false);
+}
+
+void
+ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
+              void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg)
+{
+    const CiBuffer **device = wrapper->sides[CI_SIDE_device], **host = wrapper->sides[CI_SIDE_host];
+    switch (line->kind) {
+    case CI_LINE_launch:
+        for (int k = 0; k < line->kernel->nbuffers; k++)
+            if (line->kernel->buffers[k]->kind != CI_BUFFER_scalar)
+                visit(arg, device[line->kernel->buffers[k]->id], line->kernel->is_stored[k]);
+        break;
+    case CI_LINE_extern:
+        for (int k = 0; k < line->ext->noperands; k++)
+            if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
+                visit(arg, host[line->ext->operands[k]->id], false);
+        visit(arg, host[line->ext->result->id], true);
+        break;
+    case CI_LINE_copy_in:
+    case CI_LINE_copy_out:
+        visit(arg, line->other, false);
+        visit(arg, line->buffer, true);
+        break;
+    case CI_LINE_while:
+    case CI_LINE_if:
+        visit(arg, line->buffer, false);
+        break;
+    case CI_LINE_return:
+        visit_results(wrapper, visit, arg);
+        break;
+    default:
+        break;
+    }
+}
+
+void
+ci_kernel_visit_scalars(const CiKernels *kernels, const CiKernel *kernel,
+                        void (*visit)(void *arg, const CiBuffer *buffer, int slot), void *arg)
+{
+    const CiLoops *loops = kernels->loops;
+    bool *is_read = CI_NEW_ARRAY(loops->ctx, bool, loops->nbuffers + 1);
+    for (int s = 0; s < kernel->nstages; s++)
+        for (int n = 0; n < kernel->stages[s].nnests; n++) {
+            const CiBody *body = &kernel->stages[s].nests[n]->body;
+            for (int k = 0; k < body->nops; k++)
+                if (body->ops[k].op == CI_OP_load)
+                    is_read[body->ops[k].buffer->id] = true;
+        }
+    for (int i = 0, slot = 0; i < loops->ninputs; i++) {
+        if (loops->buffers[i]->kind != CI_BUFFER_scalar)
+            continue;
+        if (is_read[i])
+            visit(arg, loops->buffers[i], slot);
+        slot++;
+    }
+}
+
+const char *
+ci_extern_print_name(const CiExtern *ext)
+{
+    return ext->name && ci_name_is_safe(ext->name) ? ext->name : "extern";
+}
