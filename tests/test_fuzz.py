@@ -1,0 +1,91 @@
+"""Random programs, compiled and in NumPy: same values, dtypes, shapes, writes into arguments and shared memory.
+
+`make test` runs a fixed set and a few new ones; `make fuzz` runs CINDUCTOR_FUZZ programs more.
+"""
+
+import importlib.util
+import os
+import warnings
+
+import numpy as np
+import program_generator as generator
+import pytest
+
+import cinductor
+
+FIXED = range(120)
+MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
+NEW = [int.from_bytes(os.urandom(4), "little") for _ in range(20 + MORE)]
+BATCH = 10
+
+
+def load(source, path):
+    """Imports a program from a file of its own, as a user's module would be."""
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.program
+
+
+def run(fn, arrays):
+    """What fn returns, or the type and text of what it raises."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return fn(*arrays), None
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            return None, (type(error), str(error))
+
+
+def assert_same(got, want):
+    """Same kind, dtype, shape and values; float results within rounding of reductions and of transcendental functions."""
+    assert type(got) is type(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    if got.dtype.kind == "f":
+        tolerance = 2e-4 if got.dtype == np.float32 else 1e-10
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)
+    else:
+        np.testing.assert_array_equal(got, want)
+
+
+def check(seed, folder):
+    """One program under NumPy and compiled, on equal inputs."""
+    made = generator.Generator(seed)
+    source = made.source()
+    program = load(source, folder / f"program_{seed}.py")
+    ours, theirs = (generator.make_arguments(made.arguments, seed, np) for _ in range(2))
+    want, error = run(program, theirs)
+    fast = cinductor.compile(program)
+    for _ in range(2):  # the capture, then the replay
+        ours = generator.make_arguments(made.arguments, seed, np)
+        got, raised = run(fast, ours)
+        assert raised == error, source
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-6, equal_nan=True, err_msg=f"argument {k}\n{source}")
+        if error:
+            continue
+        for k, (a, b) in enumerate(zip(got, want, strict=True)):
+            try:
+                assert_same(a, b)
+            except AssertionError as wrong:
+                raise AssertionError(f"result {k}: {wrong}\n{source}") from None
+            shared = [np.shares_memory(a, x) for x in ours]
+            assert shared == [np.shares_memory(b, x) for x in theirs], f"result {k} shares memory with arguments: {shared}\n{source}"
+
+
+def batches(seeds):
+    seeds = list(seeds)
+    return [seeds[k : k + BATCH] for k in range(0, len(seeds), BATCH)]
+
+
+@pytest.mark.parametrize("seeds", batches(FIXED), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_fixed_programs(seeds, tmp_path):
+    for seed in seeds:
+        check(seed, tmp_path)
+
+
+@pytest.mark.parametrize("number", range(len(batches(NEW))))
+def test_new_programs(number, tmp_path):
+    for seed in batches(NEW)[number]:
+        check(seed, tmp_path)
