@@ -83,6 +83,7 @@ static void
 find_reader(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
+    int nviews = 0;
     for (int k = 0; k < state->nusers; k++) {
         CiNode *user = state->users[k];
         CiNodeState *through = ci_lowering_state(low, user);
@@ -92,7 +93,10 @@ find_reader(CiLowering *low, CiNode *node)
             state->has_several_readers = true;
         if (reader)
             state->reader = reader;
+        nviews += ci_node_is_view(user);
     }
+    if (nviews > 1) /* a stencil: each element is computed once for every view that meets it */
+        state->has_several_readers = true;
     if (!is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
