@@ -58,8 +58,8 @@ class Tracer:
     def array(self, value: np.ndarray, source: int = -1) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph."""
-    def scalar(self, value: float | complex | int, source: int) -> Traced:
-        """A Python scalar argument or guarded read that is a run-time value. Of kind python."""
+    def scalar(self, value: float | complex | int | np.generic, source: int) -> Traced:
+        """A scalar argument or guarded read that is a run-time value. Of kind python; of kind scalar when the value is a NumPy scalar."""
     def specialized(self) -> list[tuple[int, Any]]:
         """(source, value) of Python scalars whose value was demanded."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
@@ -89,9 +89,12 @@ class Tracer:
     def extern(self, name: str, key: str, call: Callable[..., None], args: Sequence[Any], shape: Sequence[int], dtype: Any) -> Traced:
         """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything else it depends on. The same (name, key) must mean the same call."""
     def as_scalar(self, x: Traced) -> Traced: ...                             # a 0-d result NumPy returns as a scalar
-    def finish(self, sources: list[tuple[Any, ...]], checks: list[tuple[Any, ...]], result: Any) -> tuple[Any, "Specialization | None"]:
+    backend: str                       # may be set; a flush or finish that fails to compile leaves the graph pending, so that another backend can be tried
+    float_flags: int                   # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call raised
+    def finish(self, sources: list[tuple[Any, ...]], checks: list[tuple[Any, ...]], result: Any, reached: dict[int, int] | None = None) -> tuple[Any, "Specialization | None"]:
         """Ends the call: compiles and runs what is pending and returns (the real result, specialization or None when Python is needed).
-        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as below; objects reached by a source are returned as themselves."""
+        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as below; objects reached by a source are returned as themselves:
+        reached maps id(object) -> source of the objects (not Traced) in `result` that a source reaches. Any other leaf is an immutable constant."""
 
 def set_surface(functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]) -> None:
     """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__ (NotImplemented or missing: a break, then NumPy's own function runs on
@@ -114,6 +117,7 @@ class Specialization:
       (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of size <= 1 and of empty arrays not looked at
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact dict type and keys in order
+      ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
       ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other array of either group
     """
     program: Program
