@@ -9,11 +9,11 @@ void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs); /*
 void ci_form_print_ints(CiText *out, int count, const int *values);           /* [1, 0] */
 void ci_form_print_order(CiText *out, int rank, const int8_t *order);         /* [1,0] */
 /* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
-void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank, const CiExpr *const *sizes,
-                        const int8_t *order);
+void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
+                        const CiExpr *const *sizes, const int8_t *order);
 void ci_form_print_string(CiText *out, const char *text); /* quoted and escaped */
 void ci_form_print_name(CiText *out, const char *name);   /* as it is when safe, else quoted */
-void ci_form_print_loc(CiText *out, CiLoc loc);           /* @net.py:7; nothing when there is none */
+void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7; nothing when there is none */
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
 void ci_form_print_symbol(CiText *out, const CiExpr *symbol); /* s0 in [0, inf) */
@@ -23,9 +23,9 @@ typedef struct CiFormType {
     CiDtype dtype;
     int rank;
     const CiExpr *const *sizes;
-    const int8_t *order;           /* C order when none was written */
+    const int8_t *order; /* C order when none was written */
     bool has_order;
-    const CiExpr *const *strides;  /* NULL when none were written */
+    const CiExpr *const *strides; /* NULL when none were written */
 } CiFormType;
 
 CiFormType ci_form_parse_type(CiSym *sym, CiLexer *lex);

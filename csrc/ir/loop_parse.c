@@ -103,7 +103,7 @@ parse_operands(Parser *p, CiScalar *op, int limit)
     } while (ci_lexer_accept(&p->lex, ","));
 }
 
-/* The next definition starts with % too; it is told from an operand by the name before it. */
+/* An expression stands in brackets, for the % of the next line would go on with it. */
 static void
 parse_scalar(Parser *p, CiBody *body)
 {
@@ -126,7 +126,9 @@ parse_scalar(Parser *p, CiBody *body)
         op.index = parse_expr(p);
         ci_lexer_expect(lex, "]");
     } else if (op.op == CI_OP_index) {
+        ci_lexer_expect(lex, "[");
         op.index = parse_expr(p);
+        ci_lexer_expect(lex, "]");
     } else if (op.op == CI_OP_const) {
         op.value = ci_const_parse(lex, op.dtype);
     } else if (op.op == CI_OP_none || ci_op_arity(op.op) < 1) {
@@ -167,9 +169,45 @@ is_fold(CiOp op)
     return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
 }
 
+static void
+set_plain_store(Parser *p, CiNest *nest)
+{
+    CiSym *sym = p->loops->sym;
+    const CiBuffer *target = nest->target;
+    int nstored = ci_op_kind(nest->fold) == CI_OPKIND_scan ? nest->naxes : nest->npoint;
+    if (nstored != target->rank)
+        ci_lexer_fail(&p->lex, "%s has %d axes, its nest %d", target->name, target->rank, nstored);
+    nest->store = ci_expr_const(sym, 0);
+    for (int k = 0; k < nstored; k++)
+        nest->store =
+            ci_expr_add(sym, nest->store, ci_expr_mul(sym, nest->axes[k].var, target->strides[k]));
+}
+
+/* A store is written before the variables in it: the lexer comes back to it once they are known. */
+static void
+parse_skipped_store(Parser *p, CiNest *nest, const CiLexer *store)
+{
+    CiLexer after = p->lex;
+    p->lex = *store;
+    nest->store = parse_expr(p);
+    if (!ci_lexer_is(&p->lex, "]"))
+        ci_lexer_fail(&p->lex, "expected ']'");
+    p->lex = after;
+}
+
+static void
+skip_store(CiLexer *lex)
+{
+    for (int depth = 1; depth; ci_lexer_next(lex)) {
+        if (lex->kind == CI_TOKEN_end)
+            ci_lexer_fail(lex, "a '[' is not closed");
+        depth += ci_lexer_is(lex, "[") - ci_lexer_is(lex, "]");
+    }
+}
+
 /* `for` has been read. */
 static void
-parse_loops_of(Parser *p, CiNest *nest)
+parse_loops_of(Parser *p, CiNest *nest, const CiLexer *store)
 {
     CiLexer *lex = &p->lex;
     int capacity = 0, outside = p->nscope;
@@ -194,23 +232,11 @@ parse_loops_of(Parser *p, CiNest *nest)
     parse_body(p, &nest->body);
     while (ci_lexer_is(lex, "@"))
         CI_PUSH(lex->ctx, nest->locs, nest->nlocs, nest->caplocs, ci_form_parse_loc(lex));
-    if (nest->store)
-        nest->store = in_scope(p, nest->store);
+    if (store)
+        parse_skipped_store(p, nest, store);
+    else
+        set_plain_store(p, nest);
     p->nscope = outside;
-}
-
-static void
-set_plain_store(Parser *p, CiNest *nest)
-{
-    CiSym *sym = p->loops->sym;
-    const CiBuffer *target = nest->target;
-    int nstored = ci_op_kind(nest->fold) == CI_OPKIND_scan ? nest->naxes : nest->npoint;
-    if (nstored != target->rank)
-        ci_lexer_fail(&p->lex, "%s has %d axes, its nest %d", target->name, target->rank, nstored);
-    nest->store = ci_expr_const(sym, 0);
-    for (int k = 0; k < nstored; k++)
-        nest->store =
-            ci_expr_add(sym, nest->store, ci_expr_mul(sym, nest->axes[k].var, target->strides[k]));
 }
 
 /* ---- views of buffers ---- */
@@ -303,7 +329,8 @@ parse_store(Parser *p, CiItems *items)
     CiLexer *lex = &p->lex;
     const char *name = lex->string;
     CiBuffer *buffer = ci_map_find(p->buffers, CI_KEY(name));
-    const CiExpr *store = NULL;
+    CiLexer store;
+    bool has_store = false;
     if (!buffer) {
         ci_lexer_next(lex);
         buffer = parse_declaration(p, name, false);
@@ -311,10 +338,10 @@ parse_store(Parser *p, CiItems *items)
             return;
     } else {
         ci_lexer_next(lex);
-        if (ci_lexer_accept(lex, "[")) {
-            store = ci_expr_parse(p->loops->sym, lex);
-            ci_lexer_expect(lex, "]");
-        }
+        has_store = ci_lexer_accept(lex, "[");
+        store = *lex;
+        if (has_store)
+            skip_store(lex);
     }
     ci_lexer_expect(lex, "=");
     mark_written(buffer);
@@ -327,10 +354,7 @@ parse_store(Parser *p, CiItems *items)
     ci_lexer_expect(lex, "for");
     CiNest *nest = ci_loops_add_nest(p->loops, items);
     nest->target = buffer;
-    nest->store = store;
-    parse_loops_of(p, nest);
-    if (!store)
-        set_plain_store(p, nest);
+    parse_loops_of(p, nest, has_store ? &store : NULL);
 }
 
 static void parse_items(Parser *p, CiItems *items);

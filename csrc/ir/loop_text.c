@@ -124,8 +124,9 @@ print_scalar(CiText *out, const CiScalar *op)
         ci_expr_print(out, op->index, CI_STYLE_text);
         ci_text_add(out, "]");
     } else if (op->op == CI_OP_index) {
-        ci_text_add(out, " ");
+        ci_text_add(out, " [");
         ci_expr_print(out, op->index, CI_STYLE_text);
+        ci_text_add(out, "]");
     } else if (op->op == CI_OP_const) {
         ci_text_add(out, " ");
         ci_const_print(out, op->dtype, op->value);

@@ -1,0 +1,289 @@
+/* Verifiers of loops and kernels.
+ *
+ * An element number is checked by its range: where it is affine in loop variables of constant
+ * extent the range is exact and has to lie in the buffer; elsewhere it is an estimate, and only
+ * what lies outside altogether is refused. */
+#include "ir/kernel.h"
+#include "ir/loop.h"
+
+#include "base/map.h"
+
+typedef struct Verifier {
+    CiContext *ctx;
+    CiSym *sym;
+    const char *name;
+    CiMap *stored; /* buffer -> buffer once something has stored it */
+    int nest;
+} Verifier;
+
+static _Noreturn void
+fail_nest(const Verifier *v, const CiNest *nest, const char *rule)
+{
+    ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: nest %d, into %s: %s", v->name, v->nest,
+            nest->target ? nest->target->name : "nothing", rule);
+}
+
+/* ---- bounds ---- */
+
+/* Lowest and highest element a buffer has, from its first; false when sizes are not constant. */
+static bool
+find_extent(const CiBuffer *buffer, int64_t *low, int64_t *high)
+{
+    *low = *high = 0;
+    for (int k = 0; k < buffer->rank; k++) {
+        int64_t size, stride, reach;
+        if (!ci_expr_is_const(buffer->sizes[k], &size) ||
+            !ci_expr_is_const(buffer->strides[k], &stride) || size == 0)
+            return false;
+        if (__builtin_mul_overflow(size - 1, stride, &reach))
+            return false;
+        *low += reach < 0 ? reach : 0;
+        *high += reach > 0 ? reach : 0;
+    }
+    return true;
+}
+
+static bool
+is_plain_variable(const CiExpr *e)
+{
+    return e->kind == CI_EXPR_symbol && e->symbol_kind == CI_SYMBOL_index && e->limit &&
+           ci_expr_is_const(e->limit, NULL);
+}
+
+static bool
+has_exact_range(const CiExpr *e)
+{
+    if (e->kind == CI_EXPR_const || is_plain_variable(e))
+        return true;
+    for (int k = 0; k < e->nargs; k++)
+        if (!is_plain_variable(e->args[k]))
+            return false;
+    return e->kind == CI_EXPR_linear;
+}
+
+static void
+verify_element(const Verifier *v, const CiNest *nest, const CiBuffer *buffer, const CiExpr *index)
+{
+    int64_t low, high;
+    if (!find_extent(buffer, &low, &high))
+        return;
+    bool is_inside = index->low >= low && index->high <= high;
+    bool is_apart = index->high < low || index->low > high;
+    if (is_apart || (!is_inside && has_exact_range(index)))
+        fail_nest(v, nest, ci_format(v->ctx, "an element of %s is out of bounds", buffer->name));
+}
+
+/* A nest with an axis that is constantly empty runs nothing. */
+static bool
+is_never_run(const CiNest *nest)
+{
+    for (int k = 0; k < nest->naxes; k++)
+        if (ci_expr_equals_const(nest->axes[k].extent, 0))
+            return true;
+    return false;
+}
+
+/* ---- bodies ---- */
+
+static void
+verify_load(const Verifier *v, const CiNest *nest, const CiScalar *op)
+{
+    if (!op->buffer || !op->index || op->buffer->dtype != op->dtype)
+        fail_nest(v, nest, "a load needs a buffer of its dtype and an index");
+    bool is_input = op->buffer->kind != CI_BUFFER_temp;
+    if (!is_input && !ci_map_find(v->stored, CI_KEY(op->buffer)))
+        fail_nest(v, nest,
+                  ci_format(v->ctx, "%s is read before anything stored it", op->buffer->name));
+    if (!is_never_run(nest))
+        verify_element(v, nest, op->buffer, op->index);
+}
+
+static void
+verify_compute(const Verifier *v, const CiNest *nest, const CiBody *body, const CiScalar *op)
+{
+    int first = op->op == CI_OP_where;
+    CiOpKind kind = ci_op_kind(op->op);
+    bool is_known = kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math ||
+                    op->op == CI_OP_where || op->op == CI_OP_cast;
+    if (!is_known)
+        fail_nest(v, nest, ci_format(v->ctx, "%s is no scalar operation", ci_op_name(op->op)));
+    if (op->nargs != ci_op_arity(op->op))
+        fail_nest(v, nest,
+                  ci_format(v->ctx, "%s has the wrong number of operands", ci_op_name(op->op)));
+    CiDtype operand = body->ops[op->args[first]].dtype;
+    for (int k = first; k < op->nargs; k++)
+        if (body->ops[op->args[k]].dtype != operand)
+            fail_nest(v, nest,
+                      ci_format(v->ctx, "operands of %s differ in dtype", ci_op_name(op->op)));
+    if (first && body->ops[op->args[0]].dtype != CI_DTYPE_bool)
+        fail_nest(v, nest, "the condition of where is no bool");
+    if (op->op != CI_OP_cast &&
+        (ci_op_why_not(op->op, operand) || op->dtype != ci_op_result(op->op, operand)))
+        fail_nest(v, nest,
+                  ci_format(v->ctx, "%s of %s does not give %s", ci_op_name(op->op),
+                            ci_dtype_name(operand), ci_dtype_name(op->dtype)));
+}
+
+static void
+verify_body(const Verifier *v, const CiNest *nest)
+{
+    const CiBody *body = &nest->body;
+    for (int k = 0; k < body->nops; k++) {
+        const CiScalar *op = &body->ops[k];
+        for (int i = 0; i < op->nargs; i++)
+            if (op->args[i] < 0 || op->args[i] >= k)
+                fail_nest(v, nest, "an operand stands behind its user");
+        if (op->op == CI_OP_load)
+            verify_load(v, nest, op);
+        else if (op->op == CI_OP_index || op->op == CI_OP_const)
+            continue;
+        else
+            verify_compute(v, nest, body, op);
+    }
+    if (body->result < 0 || body->result >= body->nops)
+        fail_nest(v, nest, "it yields nothing");
+}
+
+static void
+verify_axes(const Verifier *v, const CiNest *nest)
+{
+    bool is_scan = ci_op_kind(nest->fold) == CI_OPKIND_scan;
+    if (nest->npoint > nest->naxes || (nest->fold == CI_OP_none && nest->npoint != nest->naxes))
+        fail_nest(v, nest, "axes to fold over need a fold");
+    for (int k = 0; k < nest->naxes; k++) {
+        CiAxisKind kind = k < nest->npoint ? CI_AXIS_point
+                          : is_scan        ? CI_AXIS_scan
+                                           : CI_AXIS_reduce;
+        if (nest->axes[k].kind != kind)
+            fail_nest(v, nest, "point axes come first, then those of the fold");
+        if (kind == CI_AXIS_reduce && ci_expr_depends_on(nest->store, nest->axes[k].var))
+            fail_nest(v, nest, "the store depends on a folded axis");
+    }
+}
+
+static void
+verify_nest(Verifier *v, const CiNest *nest)
+{
+    if (!nest->target || !nest->store)
+        fail_nest(v, nest, "it stores nowhere");
+    verify_axes(v, nest);
+    verify_body(v, nest);
+    CiDtype yielded = nest->body.ops[nest->body.result].dtype;
+    CiDtype made = nest->fold == CI_OP_none ? yielded : ci_op_result(nest->fold, yielded);
+    if (made != nest->target->dtype)
+        fail_nest(v, nest, ci_format(v->ctx, "it makes %s", ci_dtype_name(made)));
+    if (!is_never_run(nest))
+        verify_element(v, nest, nest->target, nest->store);
+    ci_map_put(v->stored, CI_KEY(nest->target), nest->target);
+    v->nest++;
+}
+
+static void
+verify_extern(Verifier *v, const CiExternItem *item)
+{
+    for (int k = 0; k < item->noperands; k++)
+        if (item->operands[k]->kind == CI_BUFFER_temp &&
+            !ci_map_find(v->stored, CI_KEY(item->operands[k])))
+            ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is read before anything stored it",
+                    v->name, item->operands[k]->name);
+    ci_map_put(v->stored, CI_KEY(item->result), item->result);
+}
+
+static void
+verify_items(Verifier *v, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->kind == CI_ITEM_nest) {
+            verify_nest(v, item->nest);
+        } else if (item->kind == CI_ITEM_extern) {
+            verify_extern(v, item->ext);
+        } else {
+            verify_items(v, &item->region->condition_items);
+            verify_items(v, &item->region->body);
+            verify_items(v, &item->region->other);
+        }
+    }
+}
+
+void
+ci_loops_verify(const CiLoops *loops)
+{
+    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0};
+    for (int k = 0; k < loops->nbuffers; k++)
+        CI_REQUIRE(loops->ctx, loops->buffers[k]->id == k &&
+                                   (k < loops->ninputs) == (loops->buffers[k]->input >= 0));
+    verify_items(&v, &loops->items);
+    for (int k = 0; k < loops->nresults; k++) {
+        const CiBuffer *buffer = loops->results[k].buffer;
+        if (buffer->kind == CI_BUFFER_temp && !buffer->is_result)
+            ci_fail(loops->ctx, CI_ERR_INTERNAL, "loops %s: %s is returned but no result",
+                    loops->name, buffer->name);
+    }
+}
+
+/* ---- kernels ---- */
+
+static bool
+has_lanes(const CiKernelAxis *axes, int naxes)
+{
+    for (int k = 0; k < naxes; k++)
+        if (axes[k].label == CI_LABEL_vector)
+            return true;
+    return false;
+}
+
+static bool
+is_kernel_axis(const CiKernel *kernel, const CiStage *stage, const CiExpr *var)
+{
+    for (int k = 0; k < kernel->nouter; k++)
+        if (kernel->outer[k].var == var)
+            return true;
+    for (int k = 0; k < stage->naxes; k++)
+        if (stage->axes[k].var == var)
+            return true;
+    return false;
+}
+
+static void
+verify_stage(const CiKernels *kernels, const CiKernel *kernel, const CiStage *stage)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    if (kernel->lanes_on_outer && has_lanes(stage->axes, stage->naxes))
+        ci_fail(ctx, CI_ERR_INTERNAL, "%s: lanes on an outer axis and on an inner one",
+                kernel->name);
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        for (int k = 0; k < nest->naxes; k++)
+            if (!is_kernel_axis(kernel, stage, nest->axes[k].var))
+                ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s of the nest into %s is no axis of its stage",
+                        kernel->name, nest->axes[k].var->name, nest->target->name);
+        if (!ci_kernel_find_placement(kernel, nest->target) &&
+            ci_kernel_buffer_position(kernel, nest->target) < 0)
+            ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, nest->target->name);
+        for (int k = 0; k < nest->body.nops; k++) {
+            const CiBuffer *buffer = nest->body.ops[k].buffer;
+            if (buffer && !ci_kernel_find_placement(kernel, buffer) &&
+                ci_kernel_buffer_position(kernel, buffer) < 0)
+                ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, buffer->name);
+        }
+    }
+}
+
+void
+ci_kernels_verify(const CiKernels *kernels)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int i = 0; i < 2; i++)
+            if (kernel->inner[i])
+                ci_kernels_verify(kernel->inner[i]);
+        if (kernel->ext || kernel->region)
+            continue;
+        if (kernel->nparallel > kernel->nouter)
+            ci_fail(ctx, CI_ERR_INTERNAL, "%s: more parallel axes than outer ones", kernel->name);
+        for (int s = 0; s < kernel->nstages; s++)
+            verify_stage(kernels, kernel, &kernel->stages[s]);
+    }
+}
