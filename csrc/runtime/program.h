@@ -1,5 +1,13 @@
-/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made, so any number of
- * threads may run it at once. */
+/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made, so
+ * any number of threads may run it at once.
+ *
+ * Where memory is. For backends that share the host's memory everything is host memory. For a
+ * backend with `allocate`, all array inputs and result buffers are device memory, dense, and the
+ * caller's business, unless the wrapper was made with `host_arrays`: then they are host memory and
+ * the program copies.
+ *
+ * Symbols are numbered: the extents of inputs in the order of the wrapper's symbol lines, then the
+ * variables of loops around kernels. A static program has no extents among them. */
 #ifndef CI_RUNTIME_PROGRAM_H
 #define CI_RUNTIME_PROGRAM_H
 
@@ -20,43 +28,66 @@ typedef struct CiResultBuffer {
 typedef struct CiReturn {
     CiDtype dtype;
     CiKind kind;
-    bool is_whole;      /* the result buffer itself */
-    int result_buffer;  /* number among result buffers, or -1 */
-    int input;          /* or the input it is a view of, or -1 */
+    bool is_whole;     /* the result buffer itself */
+    int result_buffer; /* number among result buffers, or -1 */
+    int input;         /* or the input it is a view of, or -1 */
     int rank;
-    int64_t offset;     /* elements */
+    int64_t offset; /* elements */
     const int64_t *sizes, *strides;
 } CiReturn;
 
 typedef struct CiCall {
-    void *const *inputs;            /* data of each graph input; NULL for scalars */
-    const int64_t *const *sizes;    /* per input; read only where symbols need them (may be NULL without symbols) */
-    const CiSlot *scalars;          /* per scalar input, in order */
+    void *const *inputs; /* data of each graph input; NULL for scalars */
+    const int64_t *const
+        *sizes; /* per input; read only where symbols need them (may be NULL without symbols) */
+    const CiSlot *scalars; /* per scalar input, in order */
     /* Returns memory for a result buffer, or NULL (an exception is the caller's own). */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
     void *arg;
     int max_threads;
-    CiFault fault;                  /* out */
-    unsigned float_flags;           /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
+    CiFault fault; /* out */
+    unsigned
+        float_flags; /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
 } CiCall;
 
+/* Flattens a wrapper into a program of its own memory. Owns the executable from then on (NULL when
+ * no kernel has loops) and retains the externs; the wrapper's context may go. On failure *program
+ * is NULL, nothing is taken and message (of capacity bytes) tells why. */
+CiStatus ci_program_open(const CiWrapper *wrapper, const CiBackend *backend,
+                         CiExecutable *executable, CiRuntime *runtime, CiProgram **program,
+                         char *message, size_t capacity);
 CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);
 int ci_program_return_count(const CiProgram *program);
-/* Layout of return `position` for these symbol values (static programs: symbols NULL). Pointers live in the program or in `storage`
- * (at least 2*CI_MAX_RANK int64). */
-void ci_program_return_at(const CiProgram *program, int position, const int64_t *symbols, int64_t *storage, CiReturn *out);
+/* Layout of return `position` for these symbol values (static programs: symbols NULL). Pointers
+ * live in the program or in `storage` (at least 2*CI_MAX_RANK int64). */
+void ci_program_return_at(const CiProgram *program, int position, const int64_t *symbols,
+                          int64_t *storage, CiReturn *out);
 int ci_program_symbol_count(const CiProgram *program);
 /* Fills values of the program's symbols from a call's sizes. */
 void ci_program_symbols(const CiProgram *program, const CiCall *call, int64_t *symbols);
 bool ci_program_is_static(const CiProgram *program);
-int64_t ci_program_work(const CiProgram *program); /* elements touched by a static program: worth releasing a lock? */
+/* Elements touched by one call: worth releasing a lock? INT64_MAX when sizes or loops leave it
+ * open. */
+int64_t ci_program_work(const CiProgram *program);
+/* Kernel numbers (CiKernel.id, the k<id> of the printed wrapper) are below this; library calls have
+ * one too. */
 int ci_program_kernel_count(const CiProgram *program);
-/* The whole call, in C. 0 or a CiStatus. No setjmp, no lock of an interpreter; nothing is left allocated on failure. */
+/* What k<id> takes when printed: buffers, then scalars (numbers of slots), then all symbols if
+ * there are any. -1 buffers: no such kernel. */
+int ci_program_kernel_buffer_count(const CiProgram *program, int kernel);
+int ci_program_kernel_scalar_count(const CiProgram *program, int kernel);
+int ci_program_kernel_scalar_at(const CiProgram *program, int kernel, int position);
+/* The whole call, in C. 0 or a CiStatus. No setjmp, no lock of an interpreter; nothing is left
+ * allocated on failure. */
 int32_t ci_program_run(CiProgram *program, CiCall *call);
-/* One kernel with its buffers, for the Python wrapper: memory of the buffers the kernel takes, in its order. */
-int32_t ci_program_launch(CiProgram *program, int kernel, void *const *buffers, const int64_t *symbols, const CiSlot *scalars, int max_threads, CiFault *fault);
+/* One kernel with its buffers, for the Python wrapper: memory of the buffers the kernel takes, in
+ * its order. */
+int32_t ci_program_launch(CiProgram *program, int kernel, void *const *buffers,
+                          const int64_t *symbols, const CiSlot *scalars, int max_threads,
+                          CiFault *fault);
+/* Externs as numbered in the printed wrapper. The program holds a reference to their data. */
 int ci_program_extern_count(const CiProgram *program);
 const CiExtern *ci_program_extern_at(const CiProgram *program, int position);
 

@@ -1,15 +1,16 @@
-/* Memory around the lines: allocated just before the first use, freed right after the last, taken over where
- * a free and an allocation of the same size meet.
+/* Memory around the lines: allocated just before the first use, freed right after the last, taken
+ * over where a free and an allocation of the same size meet.
  *
- * Lines form blocks: the program, and the bodies of regions. A buffer lives in the innermost block that
- * holds all its uses, moved out of loops on whose variable its size does not depend; a use inside a deeper block counts
- * as a use by the whole region. What leaves the program lives in the outermost block and is never freed. */
+ * Lines form blocks: the program, and the bodies of regions. A buffer lives in the innermost block
+ * that holds all its uses, moved out of loops on whose variable its size does not depend; a use
+ * inside a deeper block counts as a use by the whole region. What leaves the program lives in the
+ * outermost block and is never freed. */
 #include "wrapper/place.h"
 
 #include "ir/layout.h"
 
 typedef struct Block {
-    int parent; /* -1: the program itself */
+    int parent;      /* -1: the program itself */
     int open, close; /* lines of the region it belongs to */
     bool is_loop;
     const CiExpr *var;
@@ -26,10 +27,10 @@ typedef struct Place {
     CiContext *ctx;
     Block *blocks;
     int nblocks, capblocks;
-    int *block_of; /* per line */
-    Life *lives;   /* per buffer */
+    int *block_of;     /* per line */
+    Life *lives;       /* per buffer */
     int *born, *dying; /* per line: heads of the chains */
-    CiLine *lines; /* what is being made */
+    CiLine *lines;     /* what is being made */
     int nlines, caplines;
 } Place;
 
@@ -38,7 +39,8 @@ find_blocks(Place *place)
 {
     CiWrapper *w = place->wrapper;
     int current = 0;
-    CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks, ((Block){-1, -1, -1, 0, 0}));
+    CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks,
+            ((Block){-1, -1, -1, 0, 0}));
     for (int i = 0; i < w->nlines; i++) {
         const CiLine *line = &w->lines[i];
         Block block = {current, i, -1, false, NULL};
@@ -189,8 +191,9 @@ add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
     return &place->lines[place->nlines - 1];
 }
 
-/* The buffer is made here: from the memory of one that died just before, when one has the same size and
- * dtype (the printed Python then needs no more than a view). Its free line becomes the takeover. */
+/* The buffer is made here: from the memory of one that died just before, when one has the same size
+ * and dtype (the printed Python then needs no more than a view). Its free line becomes the
+ * takeover. */
 static void
 add_birth(Place *place, const CiBuffer *buffer)
 {
@@ -205,8 +208,8 @@ add_birth(Place *place, const CiBuffer *buffer)
         if (line->kind != CI_LINE_free && line->kind != CI_LINE_alloc &&
             line->kind != CI_LINE_alloc_result && line->kind != CI_LINE_reuse)
             return;
-        if (line->kind == CI_LINE_free && line->bytes == bytes &&
-            line->on_host == born->on_host && line->buffer->dtype == buffer->dtype) {
+        if (line->kind == CI_LINE_free && line->bytes == bytes && line->on_host == born->on_host &&
+            line->buffer->dtype == buffer->dtype) {
             line->kind = CI_LINE_reuse;
             line->other = line->buffer;
             line->buffer = buffer;
@@ -284,8 +287,8 @@ ci_wrapper_match(CiWrapper *wrapper)
             wrapper->lines[start].match = i;
             line->match = start;
         }
-        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while ||
-            line->kind == CI_LINE_if || line->kind == CI_LINE_else)
+        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
+            line->kind == CI_LINE_else)
             open[depth++] = i;
     }
     CI_REQUIRE(wrapper->ctx, depth == 0);

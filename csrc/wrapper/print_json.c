@@ -1,5 +1,5 @@
-/* The lines as JSON, for tools: one object per line, with the fields that its kind uses. Constant expressions
- * are numbers, others text. */
+/* The lines as JSON, for tools: one object per line, with the fields that its kind uses. Constant
+ * expressions are numbers, others text. */
 #include <string.h>
 
 #include "wrapper/wrapper.h"
@@ -145,15 +145,23 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 static void
 print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
-    static const char *const KINDS[] = {
-        [CI_LINE_comment] = "comment", [CI_LINE_symbol] = "symbol",
-        [CI_LINE_assert_size] = "assert_size", [CI_LINE_alloc] = "alloc",
-        [CI_LINE_alloc_result] = "alloc_result", [CI_LINE_reuse] = "reuse",
-        [CI_LINE_free] = "free", [CI_LINE_copy_in] = "copy_in",
-        [CI_LINE_copy_out] = "copy_out", [CI_LINE_launch] = "launch",
-        [CI_LINE_extern] = "extern", [CI_LINE_for] = "for", [CI_LINE_while] = "while",
-        [CI_LINE_if] = "if", [CI_LINE_else] = "else", [CI_LINE_end] = "end",
-        [CI_LINE_return] = "return"};
+    static const char *const KINDS[] = {[CI_LINE_comment] = "comment",
+                                        [CI_LINE_symbol] = "symbol",
+                                        [CI_LINE_assert_size] = "assert_size",
+                                        [CI_LINE_alloc] = "alloc",
+                                        [CI_LINE_alloc_result] = "alloc_result",
+                                        [CI_LINE_reuse] = "reuse",
+                                        [CI_LINE_free] = "free",
+                                        [CI_LINE_copy_in] = "copy_in",
+                                        [CI_LINE_copy_out] = "copy_out",
+                                        [CI_LINE_launch] = "launch",
+                                        [CI_LINE_extern] = "extern",
+                                        [CI_LINE_for] = "for",
+                                        [CI_LINE_while] = "while",
+                                        [CI_LINE_if] = "if",
+                                        [CI_LINE_else] = "else",
+                                        [CI_LINE_end] = "end",
+                                        [CI_LINE_return] = "return"};
     ci_text_add(out, "    {\"line\": \"%s\"", KINDS[line->kind]);
     if (line->kind == CI_LINE_launch || line->kind == CI_LINE_extern)
         print_run_line(out, wrapper, line);

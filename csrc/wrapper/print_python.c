@@ -1,5 +1,5 @@
-/* The lines as a Python function; wrapper.h shows the form. Names are the compiler's own (in0, buf3, s0):
- * nothing of the user's reaches the text but file names in comments, made safe. */
+/* The lines as a Python function; wrapper.h shows the form. Names are the compiler's own (in0,
+ * buf3, s0): nothing of the user's reaches the text but file names in comments, made safe. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,8 +122,7 @@ print_extern(Printer *printer, const CiLine *line)
     ci_text_add(out, "%s%d(", ci_extern_print_name(ext->ext), line->number);
     for (int k = 0; k < ext->noperands; k++) {
         const CiBuffer *buffer = ext->operands[k];
-        const char *name =
-            buffer->kind == CI_BUFFER_scalar ? buffer->name : host[buffer->id]->name;
+        const char *name = buffer->kind == CI_BUFFER_scalar ? buffer->name : host[buffer->id]->name;
         if (ci_expr_equals_const(ext->offsets[k], 0) &&
             is_same_layout(ext->ranks[k], ext->sizes[k], ext->strides[k], buffer))
             ci_text_add(out, "%s", name);

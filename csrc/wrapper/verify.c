@@ -1,6 +1,7 @@
-/* What must hold of a wrapper, whoever made it: every buffer is allocated before use, freed once and not used
- * after, in the block that allocated it; results are the caller's and never freed; memory that is used has a
- * size known by then; symbols are defined before use. Fails with CI_ERR_INTERNAL, naming the line. */
+/* What must hold of a wrapper, whoever made it: every buffer is allocated before use, freed once
+ * and not used after, in the block that allocated it; results are the caller's and never freed;
+ * memory that is used has a size known by then; symbols are defined before use. Fails with
+ * CI_ERR_INTERNAL, naming the line. */
 #include "base/map.h"
 #include "wrapper/wrapper.h"
 
@@ -9,11 +10,11 @@ typedef enum State { STATE_none, STATE_live, STATE_freed } State;
 typedef struct Verify {
     const CiWrapper *wrapper;
     CiContext *ctx;
-    State *states;   /* per buffer */
-    int *block;      /* per buffer: line of the region that allocated it, -1 for none */
-    CiMap *defined;  /* symbols */
-    int line, open;  /* now; the line that opened the block we are in, -1 for none */
-    int *outer;      /* per opening line: what was open there */
+    State *states;  /* per buffer */
+    int *block;     /* per buffer: line of the region that allocated it, -1 for none */
+    CiMap *defined; /* symbols */
+    int line, open; /* now; the line that opened the block we are in, -1 for none */
+    int *outer;     /* per opening line: what was open there */
 } Verify;
 
 static void

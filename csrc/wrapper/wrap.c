@@ -1,9 +1,9 @@
-/* Kernels -> lines, in two steps. Here: what runs, in order, with the copies a device with memory of its own
- * needs. Then place.c puts allocations and frees around it.
+/* Kernels -> lines, in two steps. Here: what runs, in order, with the copies a device with memory
+ * of its own needs. Then place.c puts allocations and frees around it.
  *
- * Copies follow one rule. Each buffer is valid on one side or on both; a reader first makes its side valid, a
- * writer makes the other side stale. Around and inside a region only the device's side counts as valid, so
- * that every turn of a loop finds what the first one found. */
+ * Copies follow one rule. Each buffer is valid on one side or on both; a reader first makes its
+ * side valid, a writer makes the other side stale. Around and inside a region only the device's
+ * side counts as valid, so that every turn of a loop finds what the first one found. */
 #include "wrapper/wrapper.h"
 
 #include <string.h>
@@ -44,8 +44,8 @@ is_dense(Wrap *wrap, const CiBuffer *buffer)
 {
     const int8_t *order = ci_layout_order_of_strides(wrap->ctx, wrap->sym, buffer->rank,
                                                      buffer->sizes, buffer->strides);
-    const CiExpr *const *dense = ci_layout_dense_strides(wrap->ctx, wrap->sym, buffer->rank,
-                                                         buffer->sizes, order);
+    const CiExpr *const *dense =
+        ci_layout_dense_strides(wrap->ctx, wrap->sym, buffer->rank, buffer->sizes, order);
     for (int axis = 0; axis < buffer->rank; axis++)
         if (dense[axis] != buffer->strides[axis] && !ci_expr_equals_const(buffer->sizes[axis], 1))
             return false;
@@ -62,12 +62,14 @@ buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
     if (w->sides[side][buffer->id])
         return w->sides[side][buffer->id];
     if (buffer->kind == CI_BUFFER_input && !is_dense(wrap, buffer))
-        ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED, "%s is not contiguous, so it cannot be copied "
-                "between host and device", buffer->name);
+        ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED,
+                "%s is not contiguous, so it cannot be copied "
+                "between host and device",
+                buffer->name);
     CiBuffer *copy = CI_NEW(wrap->ctx, CiBuffer);
     *copy = *buffer;
-    copy->name = ci_format(wrap->ctx, "%s_%s", side == CI_SIDE_host ? "host" : "device",
-                           buffer->name);
+    copy->name =
+        ci_format(wrap->ctx, "%s_%s", side == CI_SIDE_host ? "host" : "device", buffer->name);
     copy->kind = CI_BUFFER_temp;
     copy->id = w->nbuffers;
     copy->input = -1;
@@ -77,7 +79,8 @@ buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
     return copy;
 }
 
-/* A copy line when only the other side holds the values. A buffer valid nowhere is about to be made. */
+/* A copy line when only the other side holds the values. A buffer valid nowhere is about to be
+ * made. */
 static void
 make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
@@ -87,7 +90,7 @@ make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
     if (!wrap->valid[side][buffer->id] && wrap->valid[other][buffer->id]) {
         const CiBuffer *to = buffer_on(wrap, buffer, side);
         const CiBuffer *from = buffer_on(wrap, buffer, other);
-            CiLine *line = add_line(wrap, side == CI_SIDE_device ? CI_LINE_copy_in : CI_LINE_copy_out);
+        CiLine *line = add_line(wrap, side == CI_SIDE_device ? CI_LINE_copy_in : CI_LINE_copy_out);
         line->buffer = to;
         line->other = from;
         line->bytes = ci_buffer_bytes(wrap->sym, buffer);

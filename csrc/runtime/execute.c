@@ -1,0 +1,358 @@
+/* One call: a walk over the steps with a table of pointers. Small programs keep the whole call on
+ * the stack and take no lock and no memory but their buffers'. Whatever the program took is given
+ * back, also when a step fails.
+ *
+ * Float flags: those that kernels raise are collected in call->float_flags. They are cleared before
+ * kernels run and read after; around a library call, which keeps its own books, they are read first
+ * and cleared again. Flags of pool threads are the pool's to bring home to the calling thread. */
+#include <fenv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/plan.h"
+
+#define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
+#define SMALL_POINTERS 96
+#define SMALL_VALUES 256
+#define SMALL_ROWS 24
+#define TURNS_PER_POLL 256
+
+typedef struct Frame {
+    CiProgram *program;
+    CiCall *call;
+    void **slots;
+    void **arguments;      /* of the launch or extern being made */
+    const int64_t *values; /* the table, or the program's own when nothing varies */
+    int64_t *table;        /* NULL when nothing varies */
+    const int64_t **rows;
+    unsigned flags;
+    unsigned turns;
+} Frame;
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* The bits of MXCSR are those of fenv.h. Writing the register costs more than all else in a small
+ * call, and is seldom needed. */
+static unsigned
+read_flags(void)
+{
+    return __builtin_ia32_stmxcsr() & FLAGS;
+}
+
+static void
+clear_flags(void)
+{
+    unsigned control = __builtin_ia32_stmxcsr();
+    if (control & FLAGS)
+        __builtin_ia32_ldmxcsr(control & ~(unsigned)FLAGS);
+}
+
+#else
+
+static unsigned
+read_flags(void)
+{
+    return (unsigned)fetestexcept(FLAGS);
+}
+
+static void
+clear_flags(void)
+{
+    feclearexcept(FLAGS);
+}
+
+#endif
+
+static int32_t
+take_memory(const CiProgram *program, bool on_host, int64_t bytes, void **block)
+{
+    CiRuntime *runtime = program->runtime;
+    if (!on_host && program->backend->allocate)
+        return program->backend->allocate(runtime, (size_t)bytes, block);
+    *block = ci_allocator_take(runtime->allocator, (size_t)bytes);
+    return *block ? CI_OK : CI_ERR_MEMORY;
+}
+
+static void
+give_slot(const Frame *frame, int slot)
+{
+    const CiProgram *program = frame->program;
+    const CiPlanSlot *plan = &program->slots[slot];
+    size_t bytes = (size_t)frame->values[plan->bytes];
+    if (!plan->on_host && program->backend->allocate)
+        program->backend->release(program->runtime, frame->slots[slot], bytes);
+    else
+        ci_allocator_give(program->runtime->allocator, frame->slots[slot], bytes);
+    frame->slots[slot] = NULL;
+}
+
+static int32_t
+new_result(Frame *frame, const CiStep *step)
+{
+    const CiPlanResult *plan = &frame->program->results[step->number];
+    CiCall *call = frame->call;
+    CiResultBuffer varying;
+    const CiResultBuffer *buffer = &plan->buffer;
+    if (frame->table) {
+        varying = plan->buffer;
+        varying.sizes = frame->values + plan->sizes;
+        varying.strides = frame->values + plan->strides;
+        buffer = &varying;
+    }
+    frame->slots[step->slot] = call->new_result(call->arg, step->number, buffer);
+    return frame->slots[step->slot] ? CI_OK : CI_ERR_PYTHON;
+}
+
+static int32_t
+launch_kernel(Frame *frame, int number)
+{
+    CiProgram *program = frame->program;
+    const CiPlanLaunch *plan = &program->launches[number];
+    CiLaunch launch = plan->launch;
+    for (int k = 0; k < plan->nbuffers; k++)
+        frame->arguments[k] = frame->slots[plan->slots[k]];
+    if (frame->table)
+        ci_plan_launch_fill(plan, frame->values, &launch);
+    launch.buffers = frame->arguments;
+    launch.scalars = frame->call->scalars;
+    launch.max_threads = frame->call->max_threads;
+    return program->backend->launch(program->executable, &launch, &frame->call->fault);
+}
+
+static int32_t
+call_extern(Frame *frame, int number)
+{
+    const CiPlanExtern *plan = &frame->program->externs[number];
+    const int64_t **sizes = frame->rows, **strides = frame->rows + frame->program->max_rows;
+    for (int k = 0; k <= plan->noperands; k++) {
+        char *data = frame->slots[plan->slots[k]];
+        frame->arguments[k] = data + frame->values[plan->offsets[k]];
+        sizes[k] = frame->values + plan->sizes[k];
+        strides[k] = frame->values + plan->strides[k];
+    }
+    CiExternCall call = {.noperands = plan->noperands,
+                         .operands = frame->arguments,
+                         .sizes = sizes,
+                         .strides = strides,
+                         .ranks = plan->ranks,
+                         .dtypes = plan->dtypes,
+                         .result = frame->arguments[plan->noperands]};
+    frame->flags |= read_flags();
+    int32_t status = plan->ext.call(plan->ext.data, &call);
+    clear_flags();
+    return status;
+}
+
+static int32_t
+copy_memory(Frame *frame, const CiStep *step)
+{
+    const CiProgram *program = frame->program;
+    void *to = frame->slots[step->slot], *from = frame->slots[step->other];
+    size_t bytes = (size_t)frame->values[step->value];
+    return step->kind == CI_STEP_copy_in
+               ? program->backend->copy_in(program->runtime, to, from, bytes)
+               : program->backend->copy_out(program->runtime, to, from, bytes);
+}
+
+/* Long loops of short kernels still hear Ctrl-C. */
+static int32_t
+poll_turn(Frame *frame)
+{
+    const CiRuntime *runtime = frame->program->runtime;
+    if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
+        return CI_OK;
+    return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
+}
+
+/* Starts a turn of a loop if there is one more; true when the body runs. */
+static bool
+turn_loop(Frame *frame, const CiStep *step, int64_t turn)
+{
+    const CiSegment *segment = &frame->program->values.segments[step->number];
+    if (turn >= frame->values[step->value])
+        return false;
+    frame->table[step->variable] = turn;
+    ci_values_run(segment, segment->ncode, frame->table);
+    return true;
+}
+
+static int32_t
+run_region_step(Frame *frame, const CiStep **at)
+{
+    const CiStep *step = *at, *steps = frame->program->steps;
+    bool jumps = false;
+    switch (step->kind) {
+    case CI_STEP_for:
+        jumps = !turn_loop(frame, step, 0);
+        break;
+    case CI_STEP_next:
+        jumps = turn_loop(frame, step, frame->values[step->variable] + 1);
+        break;
+    case CI_STEP_unless:
+        jumps = !*(const uint8_t *)frame->slots[step->slot];
+        break;
+    default:
+        jumps = true;
+    }
+    if (!jumps)
+        return CI_OK;
+    bool goes_back = steps + step->target <= step;
+    *at = steps + step->target - 1;
+    return goes_back ? poll_turn(frame) : CI_OK;
+}
+
+static int32_t
+run_steps(Frame *frame)
+{
+    int32_t status = CI_OK;
+    void **slots = frame->slots;
+    for (const CiStep *step = frame->program->steps; !status; step++) {
+        switch (step->kind) {
+        case CI_STEP_alloc:
+            status = take_memory(frame->program, frame->program->slots[step->slot].on_host,
+                                 frame->values[step->value], &slots[step->slot]);
+            break;
+        case CI_STEP_alloc_result:
+            status = new_result(frame, step);
+            break;
+        case CI_STEP_reuse:
+            slots[step->slot] = slots[step->other];
+            slots[step->other] = NULL;
+            break;
+        case CI_STEP_free:
+            give_slot(frame, step->slot);
+            break;
+        case CI_STEP_copy_in:
+        case CI_STEP_copy_out:
+            status = copy_memory(frame, step);
+            break;
+        case CI_STEP_launch:
+            status = launch_kernel(frame, step->number);
+            break;
+        case CI_STEP_extern:
+            status = call_extern(frame, step->number);
+            break;
+        case CI_STEP_return:
+            return CI_OK;
+        default:
+            status = run_region_step(frame, &step);
+        }
+    }
+    return status;
+}
+
+/* Constants in place, symbols set by `symbols` or from the call's sizes, the first segment run. */
+static void
+fill_table(const CiProgram *program, int64_t *table, const int64_t *symbols, const CiCall *call)
+{
+    const CiValues *values = &program->values;
+    memcpy(table, values->initial, sizeof *table * (size_t)values->count);
+    if (symbols)
+        memcpy(table, symbols, sizeof *table * (size_t)values->nsymbols);
+    else
+        ci_program_symbols(program, call, table);
+    ci_values_run(&values->segments[0], values->segments[0].ncode, table);
+}
+
+static int32_t
+run_frame(Frame *frame, int64_t *table)
+{
+    CiProgram *program = frame->program;
+    CiCall *call = frame->call;
+    void **slots = frame->slots;
+    for (int i = 0; i < program->ninputs; i++)
+        slots[i] = call->inputs[i];
+    for (int i = 0; i < program->nscalars; i++)
+        slots[program->scalar_inputs[i]] = (void *)&call->scalars[i];
+    for (int i = program->ninputs; i < program->nslots; i++)
+        slots[i] = NULL;
+    frame->values = program->values.initial;
+    if (program->needs_table) {
+        fill_table(program, table, NULL, call);
+        frame->values = frame->table = table;
+    }
+    call->fault.kind = 0;
+    clear_flags();
+    int32_t status = run_steps(frame);
+    call->float_flags = frame->flags | read_flags();
+    if (status)
+        for (int i = program->ninputs; i < program->nslots; i++)
+            if (slots[i] && program->slots[i].is_own)
+                give_slot(frame, i);
+    return status;
+}
+
+/* The same call with its tables in memory of its own. */
+static int32_t
+run_large(Frame *frame)
+{
+    const CiProgram *program = frame->program;
+    size_t nslots = (size_t)program->nslots, narguments = (size_t)program->max_arguments;
+    size_t nvalues = program->needs_table ? (size_t)program->values.count : 0;
+    size_t nrows = 2 * (size_t)program->max_rows;
+    void **slots = malloc(sizeof *slots * (nslots + narguments + 1));
+    int64_t *table = malloc(sizeof *table * (nvalues + 1));
+    const int64_t **rows = malloc(sizeof *rows * (nrows + 1));
+    int32_t status = CI_ERR_MEMORY;
+    if (slots && table && rows) {
+        frame->slots = slots;
+        frame->arguments = slots + nslots;
+        frame->rows = rows;
+        status = run_frame(frame, table);
+    }
+    free(slots);
+    free(table);
+    free((void *)rows);
+    return status;
+}
+
+static bool
+is_small(const CiProgram *program)
+{
+    return program->nslots + program->max_arguments <= SMALL_POINTERS &&
+           2 * program->max_rows <= SMALL_ROWS &&
+           (!program->needs_table || program->values.count <= SMALL_VALUES);
+}
+
+int32_t
+ci_program_run(CiProgram *program, CiCall *call)
+{
+    Frame frame = {.program = program, .call = call};
+    if (!is_small(program))
+        return run_large(&frame);
+    void *pointers[SMALL_POINTERS];
+    int64_t table[SMALL_VALUES];
+    const int64_t *rows[SMALL_ROWS];
+    frame.slots = pointers;
+    frame.arguments = pointers + program->nslots;
+    frame.rows = rows;
+    return run_frame(&frame, table);
+}
+
+int32_t
+ci_program_launch(CiProgram *program, int kernel, void *const *buffers, const int64_t *symbols,
+                  const CiSlot *scalars, int max_threads, CiFault *fault)
+{
+    fault->kind = 0;
+    if (ci_program_kernel_buffer_count(program, kernel) < 0)
+        return CI_ERR_INDEX;
+    const CiPlanLaunch *plan = &program->launches[kernel];
+    const CiValues *values = &program->values;
+    CiLaunch launch = plan->launch;
+    int64_t *table = NULL;
+    if (program->needs_table) {
+        table = malloc(sizeof *table * (size_t)values->count);
+        if (!table)
+            return CI_ERR_MEMORY;
+        fill_table(program, table, symbols, NULL);
+        for (int i = 1; i < values->nsegments; i++)
+            ci_values_run(&values->segments[i], values->segments[i].ncode, table);
+        ci_plan_launch_fill(plan, table, &launch);
+    }
+    launch.buffers = buffers;
+    launch.scalars = scalars;
+    launch.max_threads = max_threads;
+    int32_t status = program->backend->launch(program->executable, &launch, fault);
+    free(table);
+    return status;
+}

@@ -1,0 +1,416 @@
+/* Wrapper -> program: lines become steps, buffers slots, expressions value numbers. Static programs
+ * are left with every launch, layout and size ready, so that a call fills in pointers and nothing
+ * else. */
+#include <string.h>
+
+#include "runtime/plan.h"
+
+typedef struct Flatten {
+    CiProgram *program;
+    CiContext *ctx;
+    const CiWrapper *wrapper;
+    CiValuesBuilder builder;
+    int *slot_of; /* per buffer of the wrapper; -1: none yet */
+    int *step_of; /* per line: the step to jump to for the code after it */
+    bool has_region;
+} Flatten;
+
+static int
+number_of(Flatten *flat, const CiExpr *e)
+{
+    return ci_values_number(&flat->builder, e);
+}
+
+static int
+zero_unless(Flatten *flat, const CiExpr *e)
+{
+    return e ? number_of(flat, e)
+             : number_of(flat, ci_expr_const(flat->wrapper->kernels->loops->sym, 0));
+}
+
+static void
+flatten_symbols(Flatten *flat)
+{
+    CiProgram *program = flat->program;
+    const CiWrapper *w = flat->wrapper;
+    for (int i = 0; i < w->nlines; i++) {
+        const CiLine *line = &w->lines[i];
+        if (line->kind != CI_LINE_symbol)
+            continue;
+        ci_values_add_symbol(&flat->builder, line->symbol, false);
+        CI_PUSH(flat->ctx, program->sources, program->nsources, program->capsources,
+                ((CiPlanSource){line->buffer->input, line->number}));
+    }
+    for (int i = 0; i < w->nlines; i++)
+        if (w->lines[i].kind == CI_LINE_for)
+            ci_values_add_symbol(&flat->builder, w->lines[i].symbol, true);
+    program->needs_table = program->values.nsymbols > 0;
+}
+
+static int
+result_number(const CiLoops *loops, const CiBuffer *buffer)
+{
+    int number = 0;
+    for (int i = 0; i < loops->nresults; i++) {
+        const CiBuffer *other = loops->results[i].buffer;
+        bool is_first = other->kind == CI_BUFFER_temp;
+        for (int j = 0; j < i && is_first; j++)
+            is_first = loops->results[j].buffer != other;
+        if (other == buffer)
+            return number;
+        number += is_first;
+    }
+    return -1;
+}
+
+static void
+flatten_returns(Flatten *flat)
+{
+    CiProgram *program = flat->program;
+    const CiLoops *loops = flat->wrapper->kernels->loops;
+    program->nreturns = loops->nresults;
+    program->returns = CI_NEW_ARRAY(flat->ctx, CiPlanReturn, loops->nresults + 1);
+    for (int i = 0; i < loops->nresults; i++) {
+        const CiResult *result = &loops->results[i];
+        CiPlanReturn *plan = &program->returns[i];
+        plan->value.dtype = result->dtype;
+        plan->value.kind = result->kind;
+        plan->value.is_whole = result->is_whole;
+        plan->value.rank = result->rank;
+        bool is_temp = result->buffer->kind == CI_BUFFER_temp;
+        plan->value.input = is_temp ? -1 : result->buffer->input;
+        plan->value.result_buffer = is_temp ? result_number(loops, result->buffer) : -1;
+        plan->offset = zero_unless(flat, result->offset);
+        plan->sizes = ci_values_row(&flat->builder, result->rank, result->sizes);
+        plan->strides = ci_values_row(&flat->builder, result->rank, result->strides);
+    }
+    program->return_values = program->values.count;
+    program->return_code = program->values.segments[0].ncode;
+    if (program->needs_table && program->return_values > CI_RETURN_VALUE_LIMIT)
+        ci_fail(flat->ctx, CI_ERR_UNSUPPORTED,
+                "results with symbolic layouts need %d values, more than %d",
+                program->return_values, CI_RETURN_VALUE_LIMIT);
+}
+
+static void
+flatten_inputs(Flatten *flat)
+{
+    CiProgram *program = flat->program;
+    const CiLoops *loops = flat->wrapper->kernels->loops;
+    flat->slot_of = CI_NEW_ARRAY(flat->ctx, int, flat->wrapper->nbuffers + 1);
+    for (int i = 0; i < flat->wrapper->nbuffers; i++)
+        flat->slot_of[i] = -1;
+    program->ninputs = loops->ninputs;
+    for (int i = 0; i < loops->ninputs; i++) {
+        const CiBuffer *input = loops->buffers[i];
+        CI_REQUIRE(flat->ctx, input->input == i);
+        flat->slot_of[input->id] = i;
+        CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, ((CiPlanSlot){0}));
+        if (input->kind == CI_BUFFER_scalar)
+            CI_PUSH(flat->ctx, program->scalar_inputs, program->nscalars, program->capscalars, i);
+    }
+}
+
+/* One slot for each buffer, however often its line runs. */
+static int
+slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
+{
+    CiProgram *program = flat->program;
+    if (flat->slot_of[buffer->id] < 0) {
+        CI_REQUIRE(flat->ctx, line != NULL);
+        CiPlanSlot slot = {line->kind != CI_LINE_alloc_result, line->on_host,
+                           number_of(flat, line->bytes)};
+        flat->slot_of[buffer->id] = program->nslots;
+        CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, slot);
+    }
+    return flat->slot_of[buffer->id];
+}
+
+static int
+slot_on(Flatten *flat, const CiBuffer *buffer, CiSide side)
+{
+    const CiBuffer *on =
+        buffer->kind == CI_BUFFER_scalar ? buffer : flat->wrapper->sides[side][buffer->id];
+    return slot_for(flat, on, NULL);
+}
+
+static void
+note_scalar(void *arg, const CiBuffer *buffer, int slot)
+{
+    Flatten *flat = ((void **)arg)[0];
+    CiPlanLaunch *plan = ((void **)arg)[1];
+    (void)buffer;
+    CI_PUSH(flat->ctx, plan->scalars, plan->nscalars, plan->capscalars, slot);
+}
+
+/* A kernel may be launched by several lines; its plan is made once. */
+static int
+flatten_launch(Flatten *flat, const CiKernel *kernel)
+{
+    CiProgram *program = flat->program;
+    CiPlanLaunch *plan = &program->launches[kernel->id];
+    if (plan->nbuffers >= 0)
+        return kernel->id;
+    int *slots = CI_NEW_ARRAY(flat->ctx, int, kernel->nbuffers + 1);
+    for (int k = 0; k < kernel->nbuffers; k++)
+        slots[k] = slot_on(flat, kernel->buffers[k], CI_SIDE_device);
+    plan->slots = slots;
+    plan->nbuffers = kernel->nbuffers;
+    if (kernel->nbuffers > program->max_arguments)
+        program->max_arguments = kernel->nbuffers;
+    plan->launch.kernel = kernel->id;
+    plan->sizes = ci_values_row(&flat->builder, kernel->nsize_args, kernel->size_args);
+    plan->units = zero_unless(flat, kernel->units);
+    plan->finish_units = zero_unless(flat, kernel->finish_units);
+    plan->scratch_bytes = zero_unless(flat, kernel->scratch_bytes);
+    plan->partial_bytes = zero_unless(flat, kernel->partial_bytes);
+    plan->unit_work = zero_unless(flat, kernel->unit_work);
+    ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
+    return kernel->id;
+}
+
+static const char *
+copy_name(CiContext *ctx, const char *text)
+{
+    return ci_copy_text(ctx, text ? text : "", text ? strlen(text) : 0);
+}
+
+static void
+flatten_extern(Flatten *flat, const CiLine *line)
+{
+    CiContext *ctx = flat->ctx;
+    const CiExternItem *item = line->ext;
+    CiSym *sym = flat->wrapper->kernels->loops->sym;
+    CiPlanExtern *plan = &flat->program->externs[line->number];
+    int n = item->noperands;
+    plan->noperands = n;
+    plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);
+    plan->offsets = CI_NEW_ARRAY(ctx, int, n + 1);
+    plan->sizes = CI_NEW_ARRAY(ctx, int, n + 1);
+    plan->strides = CI_NEW_ARRAY(ctx, int, n + 1);
+    plan->ranks = CI_NEW_ARRAY(ctx, int, n + 1);
+    plan->dtypes = CI_NEW_ARRAY(ctx, CiDtype, n + 1);
+    for (int k = 0; k <= n; k++) {
+        const CiBuffer *buffer = k < n ? item->operands[k] : item->result;
+        const CiExpr *itemsize = ci_expr_const(sym, ci_dtype_size(buffer->dtype));
+        plan->slots[k] = slot_on(flat, buffer, CI_SIDE_host);
+        plan->offsets[k] = k < n ? number_of(flat, ci_expr_mul(sym, item->offsets[k], itemsize))
+                                 : zero_unless(flat, NULL);
+        plan->dtypes[k] = buffer->dtype;
+        plan->ranks[k] = k < n ? item->ranks[k] : buffer->rank;
+        plan->sizes[k] =
+            ci_values_row(&flat->builder, plan->ranks[k], k < n ? item->sizes[k] : buffer->sizes);
+        plan->strides[k] = ci_values_row(&flat->builder, plan->ranks[k],
+                                         k < n ? item->strides[k] : buffer->strides);
+    }
+    plan->ext = *item->ext;
+    plan->ext.name = copy_name(ctx, item->ext->name);
+    plan->ext.key = copy_name(ctx, item->ext->key);
+    if (n + 1 > flat->program->max_arguments)
+        flat->program->max_arguments = n + 1;
+    if (n + 1 > flat->program->max_rows)
+        flat->program->max_rows = n + 1;
+}
+
+static int
+flatten_result(Flatten *flat, const CiBuffer *buffer)
+{
+    CiProgram *program = flat->program;
+    int number = result_number(flat->wrapper->kernels->loops, buffer);
+    CI_REQUIRE(flat->ctx, number >= 0 && number < program->nresults);
+    CiPlanResult *plan = &program->results[number];
+    plan->buffer.dtype = buffer->dtype;
+    plan->buffer.rank = buffer->rank;
+    plan->sizes = ci_values_row(&flat->builder, buffer->rank, buffer->sizes);
+    plan->strides = ci_values_row(&flat->builder, buffer->rank, buffer->strides);
+    return number;
+}
+
+static CiStep *
+add_step(Flatten *flat, CiStepKind kind)
+{
+    CiProgram *program = flat->program;
+    CiStep step = {.kind = kind, .slot = -1, .other = -1};
+    CI_PUSH(flat->ctx, program->steps, program->nsteps, program->capsteps, step);
+    return &program->steps[program->nsteps - 1];
+}
+
+static void
+flatten_memory(Flatten *flat, const CiLine *line)
+{
+    static const CiStepKind KINDS[] = {
+        [CI_LINE_alloc] = CI_STEP_alloc,     [CI_LINE_alloc_result] = CI_STEP_alloc_result,
+        [CI_LINE_reuse] = CI_STEP_reuse,     [CI_LINE_free] = CI_STEP_free,
+        [CI_LINE_copy_in] = CI_STEP_copy_in, [CI_LINE_copy_out] = CI_STEP_copy_out};
+    bool is_birth = line->kind == CI_LINE_alloc || line->kind == CI_LINE_alloc_result ||
+                    line->kind == CI_LINE_reuse;
+    int slot = slot_for(flat, line->buffer, is_birth ? line : NULL);
+    int other = line->other ? slot_for(flat, line->other, NULL) : -1;
+    int bytes = number_of(flat, line->bytes);
+    int number = line->kind == CI_LINE_alloc_result ? flatten_result(flat, line->buffer) : -1;
+    CiStep *step = add_step(flat, KINDS[line->kind]);
+    step->slot = slot;
+    step->other = other;
+    step->value = bytes;
+    step->number = number;
+}
+
+/* Jumps are made where a region opens or turns; their targets are set when its end is met. */
+static void
+flatten_region(Flatten *flat, const CiLine *line, int position)
+{
+    const CiWrapper *w = flat->wrapper;
+    flat->has_region = true;
+    if (line->kind == CI_LINE_for) {
+        int extent = number_of(flat, line->value);
+        CiStep *step = add_step(flat, CI_STEP_for);
+        step->value = extent;
+        step->variable = number_of(flat, line->symbol);
+        step->number = step->variable - flat->program->values.nextents + 1;
+    } else if (line->kind == CI_LINE_while || line->kind == CI_LINE_if) {
+        add_step(flat, CI_STEP_unless)->slot = slot_for(flat, line->buffer, NULL);
+    } else {
+        const CiLine *open = &w->lines[line->match];
+        int opened = flat->step_of[line->match];
+        if (line->kind == CI_LINE_else || open->kind == CI_LINE_while)
+            add_step(flat, CI_STEP_jump)->target = opened;
+        if (open->kind == CI_LINE_for) {
+            CiStep *step = add_step(flat, CI_STEP_next);
+            *step = flat->program->steps[opened];
+            step->kind = CI_STEP_next;
+            step->target = opened + 1;
+        }
+        flat->program->steps[opened].target = flat->program->nsteps;
+    }
+    flat->step_of[position] = flat->program->nsteps - 1;
+}
+
+static void
+flatten_line(Flatten *flat, const CiLine *line, int position)
+{
+    switch (line->kind) {
+    case CI_LINE_comment:
+    case CI_LINE_symbol:
+    case CI_LINE_assert_size:
+        break;
+    case CI_LINE_launch: {
+        int number = flatten_launch(flat, line->kernel);
+        add_step(flat, CI_STEP_launch)->number = number;
+        break;
+    }
+    case CI_LINE_extern:
+        flatten_extern(flat, line);
+        add_step(flat, CI_STEP_extern)->number = line->number;
+        break;
+    case CI_LINE_return:
+        add_step(flat, CI_STEP_return);
+        break;
+    case CI_LINE_for:
+    case CI_LINE_while:
+    case CI_LINE_if:
+    case CI_LINE_else:
+    case CI_LINE_end:
+        flatten_region(flat, line, position);
+        break;
+    default:
+        flatten_memory(flat, line);
+    }
+}
+
+void
+ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch)
+{
+    launch->sizes = values + plan->sizes;
+    launch->units = values[plan->units];
+    launch->finish_units = values[plan->finish_units];
+    launch->scratch_bytes = values[plan->scratch_bytes];
+    launch->partial_bytes = values[plan->partial_bytes];
+    launch->unit_work = values[plan->unit_work];
+}
+
+/* The table stands still now, so layouts can point into it. */
+static void
+finish_static(CiProgram *program)
+{
+    const int64_t *values = program->values.initial;
+    for (int i = 0; i < program->nlaunches; i++)
+        if (program->launches[i].nbuffers >= 0)
+            ci_plan_launch_fill(&program->launches[i], values, &program->launches[i].launch);
+    for (int i = 0; i < program->nresults; i++) {
+        program->results[i].buffer.sizes = values + program->results[i].sizes;
+        program->results[i].buffer.strides = values + program->results[i].strides;
+    }
+    for (int i = 0; i < program->nreturns; i++) {
+        CiPlanReturn *plan = &program->returns[i];
+        plan->value.offset = values[plan->offset];
+        plan->value.sizes = values + plan->sizes;
+        plan->value.strides = values + plan->strides;
+    }
+}
+
+static int64_t
+count_work(const Flatten *flat)
+{
+    const CiProgram *program = flat->program;
+    double work = 0;
+    if (program->needs_table || flat->has_region)
+        return INT64_MAX;
+    for (int i = 0; i < program->nlaunches; i++)
+        if (program->launches[i].nbuffers >= 0)
+            work += (double)program->launches[i].launch.units *
+                    (double)program->launches[i].launch.unit_work;
+    return work < 9e18 ? (int64_t)work : INT64_MAX;
+}
+
+static int
+count_kernel_numbers(const CiWrapper *w)
+{
+    int count = w->kernels->nkernels;
+    for (int i = 0; i < w->nlines; i++)
+        if (w->lines[i].kind == CI_LINE_launch && w->lines[i].kernel->id >= count)
+            count = w->lines[i].kernel->id + 1;
+    return count;
+}
+
+static int
+count_results(const CiLoops *loops)
+{
+    int count = 0;
+    for (int i = 0; i < loops->nresults; i++)
+        if (loops->results[i].buffer->kind == CI_BUFFER_temp &&
+            result_number(loops, loops->results[i].buffer) == count)
+            count++;
+    return count;
+}
+
+static void
+make_tables(Flatten *flat)
+{
+    CiProgram *program = flat->program;
+    const CiWrapper *w = flat->wrapper;
+    program->nlaunches = count_kernel_numbers(w);
+    program->launches = CI_NEW_ARRAY(flat->ctx, CiPlanLaunch, program->nlaunches + 1);
+    for (int i = 0; i < program->nlaunches; i++)
+        program->launches[i].nbuffers = -1;
+    program->nexterns = w->nexterns;
+    program->externs = CI_NEW_ARRAY(flat->ctx, CiPlanExtern, w->nexterns + 1);
+    program->nresults = count_results(w->kernels->loops);
+    program->results = CI_NEW_ARRAY(flat->ctx, CiPlanResult, program->nresults + 1);
+    flat->step_of = CI_NEW_ARRAY(flat->ctx, int, w->nlines + 1);
+}
+
+void
+ci_program_flatten(CiProgram *program, const CiWrapper *wrapper)
+{
+    Flatten flat = {.program = program, .ctx = program->ctx, .wrapper = wrapper};
+    ci_values_begin(&flat.builder, flat.ctx, &program->values);
+    make_tables(&flat);
+    flatten_symbols(&flat);
+    flatten_returns(&flat);
+    flatten_inputs(&flat);
+    for (int i = 0; i < wrapper->nlines; i++)
+        flatten_line(&flat, &wrapper->lines[i], i);
+    if (!program->needs_table)
+        finish_static(program);
+    program->work = count_work(&flat);
+}

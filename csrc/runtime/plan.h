@@ -1,0 +1,122 @@
+/* The inside of a program: what flatten.c makes, execute.c runs and program.c answers from.
+ * Everything is numbers: slots for pointers, value numbers (runtime/values.h) for sizes, steps for
+ * lines.
+ *
+ * Slots: the graph's inputs first, by parameter number, then one per buffer the program makes. A
+ * slot of the program's own is NULL while it holds nothing, so a failed call frees whatever is not.
+ */
+#ifndef CI_RUNTIME_PLAN_H
+#define CI_RUNTIME_PLAN_H
+
+#include <stdatomic.h>
+
+#include "runtime/program.h"
+#include "runtime/values.h"
+
+typedef enum CiStepKind {
+    CI_STEP_alloc,
+    CI_STEP_alloc_result,
+    CI_STEP_reuse, /* slot takes over other's pointer */
+    CI_STEP_free,
+    CI_STEP_copy_in,
+    CI_STEP_copy_out,
+    CI_STEP_launch,
+    CI_STEP_extern,
+    CI_STEP_for, /* number: the loop's segment; value: extent */
+    CI_STEP_next,
+    CI_STEP_unless, /* jumps when the bool in slot is false */
+    CI_STEP_jump,
+    CI_STEP_return
+} CiStepKind;
+
+typedef struct CiStep {
+    CiStepKind kind;
+    int slot, other;
+    int number;   /* launch, extern, alloc_result: which */
+    int value;    /* bytes; extent */
+    int variable; /* for, next: value number */
+    int target;   /* where it jumps */
+} CiStep;
+
+typedef struct CiPlanLaunch {
+    CiLaunch
+        launch; /* buffers, scalars, threads are the call's; with symbols also sizes and counts */
+    const int *slots;
+    int nbuffers;
+    int sizes, units, finish_units, scratch_bytes, partial_bytes, unit_work;
+    int *scalars; /* slots of run-time scalars it reads */
+    int nscalars, capscalars;
+} CiPlanLaunch;
+
+typedef struct CiPlanExtern {
+    CiExtern ext;
+    int noperands;
+    int *slots;   /* operands, then the result */
+    int *offsets; /* bytes */
+    int *sizes, *strides;
+    int *ranks;
+    CiDtype *dtypes;
+} CiPlanExtern;
+
+typedef struct CiPlanSlot {
+    bool is_own; /* taken and given back by the program */
+    bool on_host;
+    int bytes;
+} CiPlanSlot;
+
+typedef struct CiPlanResult {
+    CiResultBuffer buffer; /* of a static program, whole */
+    int sizes, strides;
+} CiPlanResult;
+
+typedef struct CiPlanReturn {
+    CiReturn value; /* of a static program, whole */
+    int offset, sizes, strides;
+} CiPlanReturn;
+
+typedef struct CiPlanSource { /* of an extent */
+    int input, axis;
+} CiPlanSource;
+
+struct CiProgram {
+    atomic_int references;
+    CiContext *ctx;
+    const CiBackend *backend;
+    CiExecutable *executable;
+    CiRuntime *runtime;
+    CiValues values;
+    CiPlanSource *sources;
+    int nsources, capsources;
+    /* Layouts of returned values are the first values and the first code. */
+    int return_values, return_code;
+    bool needs_table; /* symbols of any kind: each call has a table of its own */
+
+    int ninputs, nslots;
+    int *scalar_inputs; /* inputs that are run-time scalars, in order of their slots in
+                           CiCall.scalars */
+    int nscalars, capscalars;
+    CiPlanSlot *slots;
+    int capslots;
+    CiStep *steps;
+    int nsteps, capsteps;
+    CiPlanLaunch *launches; /* by kernel number; nbuffers -1 where there is none */
+    int nlaunches;
+    CiPlanExtern *externs;
+    int nexterns;
+    CiPlanResult *results;
+    int nresults, capresults;
+    CiPlanReturn *returns;
+    int nreturns;
+    int max_arguments; /* pointers one launch or extern takes */
+    int max_rows;      /* operands of one extern, and its result */
+    int64_t work;
+};
+
+#define CI_RETURN_VALUE_LIMIT 1024
+
+/* Fills a program, zeroed but for ctx, backend and runtime. Fails through program->ctx. */
+void ci_program_flatten(CiProgram *program, const CiWrapper *wrapper);
+/* A launch with everything filled that depends on values. */
+void ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch);
+
+#endif

@@ -1,0 +1,179 @@
+/* The life of a program, and what can be asked of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/plan.h"
+
+typedef struct Opening {
+    CiProgram *program;
+    const CiWrapper *wrapper;
+} Opening;
+
+static void
+flatten_body(CiContext *ctx, void *arg)
+{
+    (void)ctx;
+    Opening *opening = arg;
+    ci_program_flatten(opening->program, opening->wrapper);
+}
+
+static void
+make_body(CiContext *ctx, void *arg)
+{
+    *(CiProgram **)arg = CI_NEW(ctx, CiProgram);
+}
+
+static CiStatus
+give_message(CiContext *ctx, CiStatus status, char *message, size_t capacity)
+{
+    if (capacity)
+        snprintf(message, capacity, "%s", ctx ? ci_context_message(ctx) : ci_status_text(status));
+    ci_context_close(ctx);
+    return status;
+}
+
+CiStatus
+ci_program_open(const CiWrapper *wrapper, const CiBackend *backend, CiExecutable *executable,
+                CiRuntime *runtime, CiProgram **out, char *message, size_t capacity)
+{
+    *out = NULL;
+    CiContext *ctx = ci_context_open();
+    if (!ctx)
+        return give_message(NULL, CI_ERR_MEMORY, message, capacity);
+    CiProgram *program = NULL;
+    CiStatus status = ci_protect(ctx, make_body, &program);
+    if (!status) {
+        program->ctx = ctx;
+        program->backend = backend;
+        program->runtime = runtime;
+        atomic_init(&program->references, 1);
+        status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper});
+    }
+    if (status)
+        return give_message(ctx, status, message, capacity);
+    program->executable = executable;
+    for (int i = 0; i < program->nexterns; i++)
+        if (program->externs[i].ext.retain)
+            program->externs[i].ext.retain(program->externs[i].ext.data);
+    *out = program;
+    return CI_OK;
+}
+
+CiProgram *
+ci_program_retain(CiProgram *program)
+{
+    atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+    return program;
+}
+
+void
+ci_program_release(CiProgram *program)
+{
+    if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int i = 0; i < program->nexterns; i++)
+        if (program->externs[i].ext.release)
+            program->externs[i].ext.release(program->externs[i].ext.data);
+    if (program->executable)
+        program->backend->close(program->executable);
+    ci_context_close(program->ctx);
+}
+
+int
+ci_program_result_buffer_count(const CiProgram *program)
+{
+    return program->nresults;
+}
+
+int
+ci_program_return_count(const CiProgram *program)
+{
+    return program->nreturns;
+}
+
+void
+ci_program_return_at(const CiProgram *program, int position, const int64_t *symbols,
+                     int64_t *storage, CiReturn *out)
+{
+    const CiPlanReturn *plan = &program->returns[position];
+    *out = plan->value;
+    if (!program->needs_table)
+        return;
+    int64_t table[CI_RETURN_VALUE_LIMIT];
+    const CiValues *values = &program->values;
+    memcpy(table, values->initial, sizeof *table * (size_t)program->return_values);
+    if (symbols)
+        memcpy(table, symbols, sizeof *table * (size_t)values->nextents);
+    ci_values_run(&values->segments[0], program->return_code, table);
+    size_t row = sizeof *table * (size_t)plan->value.rank;
+    memcpy(storage, table + plan->sizes, row);
+    memcpy(storage + plan->value.rank, table + plan->strides, row);
+    out->offset = table[plan->offset];
+    out->sizes = storage;
+    out->strides = storage + plan->value.rank;
+}
+
+int
+ci_program_symbol_count(const CiProgram *program)
+{
+    return program->values.nsymbols;
+}
+
+void
+ci_program_symbols(const CiProgram *program, const CiCall *call, int64_t *symbols)
+{
+    for (int i = 0; i < program->nsources; i++)
+        symbols[i] = call->sizes[program->sources[i].input][program->sources[i].axis];
+    for (int i = program->nsources; i < program->values.nsymbols; i++)
+        symbols[i] = 0;
+}
+
+bool
+ci_program_is_static(const CiProgram *program)
+{
+    return program->values.nextents == 0;
+}
+
+int64_t
+ci_program_work(const CiProgram *program)
+{
+    return program->work;
+}
+
+int
+ci_program_kernel_count(const CiProgram *program)
+{
+    return program->nlaunches;
+}
+
+int
+ci_program_kernel_buffer_count(const CiProgram *program, int kernel)
+{
+    bool is_known = kernel >= 0 && kernel < program->nlaunches;
+    return is_known ? program->launches[kernel].nbuffers : -1;
+}
+
+int
+ci_program_kernel_scalar_count(const CiProgram *program, int kernel)
+{
+    bool is_known = kernel >= 0 && kernel < program->nlaunches;
+    return is_known ? program->launches[kernel].nscalars : 0;
+}
+
+int
+ci_program_kernel_scalar_at(const CiProgram *program, int kernel, int position)
+{
+    return program->launches[kernel].scalars[position];
+}
+
+int
+ci_program_extern_count(const CiProgram *program)
+{
+    return program->nexterns;
+}
+
+const CiExtern *
+ci_program_extern_at(const CiProgram *program, int position)
+{
+    return &program->externs[position].ext;
+}

@@ -1,0 +1,63 @@
+/* Sizes at run time: the symbolic integers of a program as a table of int64 and straight code that
+ * fills it.
+ *
+ * The table starts with the symbols' values; constants are in place from the start, so the table of
+ * a program without symbols is ready and shared by all calls. Code comes in segments: the first
+ * depends on extents alone and runs once a call; each loop around kernels has one that runs at the
+ * start of every turn. */
+#ifndef CI_RUNTIME_VALUES_H
+#define CI_RUNTIME_VALUES_H
+
+#include "base/map.h"
+#include "sym/expr.h"
+
+typedef enum CiValueOp {
+    CI_VALUE_copy, /* out = a */
+    CI_VALUE_add,  /* out = a + factor*b */
+    CI_VALUE_multiply,
+    CI_VALUE_floordiv, /* by zero: zero, as nothing of that size is ever touched */
+    CI_VALUE_mod,
+    CI_VALUE_min,
+    CI_VALUE_max
+} CiValueOp;
+
+typedef struct CiValueCode {
+    CiValueOp op;
+    int out, a, b;
+    int64_t factor;
+} CiValueCode;
+
+typedef struct CiSegment {
+    CiValueCode *code;
+    int ncode, capcode;
+} CiSegment;
+
+typedef struct CiValues {
+    int64_t *initial;
+    int count, capacity;
+    CiSegment *segments; /* [0], then one per loop */
+    int nsegments, capsegments;
+    int nextents, nsymbols;
+} CiValues;
+
+typedef struct CiValuesBuilder {
+    CiContext *ctx; /* of the program */
+    CiValues *values;
+    CiMap *numbers;  /* expression -> its number + 1 */
+    int *segment_of; /* per value: -1 constant */
+    int nsegment_of, capsegment_of;
+} CiValuesBuilder;
+
+void ci_values_begin(CiValuesBuilder *builder, CiContext *ctx, CiValues *values);
+/* Symbols first, extents before loop variables; each loop variable opens a segment. Returns its
+ * number. */
+int ci_values_add_symbol(CiValuesBuilder *builder, const CiExpr *symbol, bool is_loop_variable);
+/* The number of an expression's value. Fails with CI_ERR_INTERNAL on an unknown symbol. */
+int ci_values_number(CiValuesBuilder *builder, const CiExpr *e);
+/* Consecutive numbers for a row of values; returns the first. */
+int ci_values_row(CiValuesBuilder *builder, int count, const CiExpr *const *exprs);
+bool ci_values_is_constant(const CiValuesBuilder *builder, int number);
+
+void ci_values_run(const CiSegment *segment, int ncode, int64_t *table);
+
+#endif
