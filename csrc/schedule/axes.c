@@ -276,7 +276,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
-    if (!ci_can_split(s, kernel) || points->low >= CI_FEW_POINTS * tile)
+    if (!ci_can_split(s, kernel) || points->high >= CI_FEW_POINTS * tile)
         return;
     const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
     if (length->high > 2 * split_length(kernel, tile))

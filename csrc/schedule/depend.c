@@ -65,20 +65,50 @@ ci_shares_data(const CiDraft *draft, const CiDraftNest *nest)
     return false;
 }
 
+typedef struct CiIndexSymbols {
+    const CiExpr *symbols[2 * CI_MAX_RANK];
+    int count;
+} CiIndexSymbols;
+
+static void
+collect_index(void *arg, const CiExpr *symbol)
+{
+    CiIndexSymbols *found = arg;
+    if (symbol->symbol_kind == CI_SYMBOL_index && found->count < 2 * CI_MAX_RANK)
+        found->symbols[found->count++] = symbol;
+}
+
+/* How many elements index can address from its least one on, or NULL when no bound is known. */
+static const CiExpr *
+index_span(CiScheduler *s, const CiExpr *index)
+{
+    CiSym *sym = s->sym;
+    const CiExpr *one = ci_expr_const(sym, 1), *span = one, *coef;
+    if (index->low != CI_MINUS_INFINITY && index->high != CI_INFINITY)
+        return ci_expr_const(sym, index->high - index->low + 1);
+    CiIndexSymbols found = {.count = 0};
+    ci_expr_visit_symbols(index, collect_index, &found);
+    for (int k = 0; k < found.count; k++) {
+        if (!ci_expr_split_linear(sym, index, found.symbols[k], &coef, &index) || !found.symbols[k]->limit || coef->low < 0)
+            return NULL;
+        span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, ci_expr_sub(sym, found.symbols[k]->limit, one)));
+    }
+    return ci_expr_is_const(index, NULL) ? span : NULL;
+}
+
 /* The distance between neighbours along each outer axis must be at least what lies inside it: then different outer
  * points address different elements. Axes are taken from the smallest distance; slow on purpose, outer axes are few. */
 static bool
-is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, int64_t low, int64_t high)
+is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *span)
 {
     CiSym *sym = s->sym;
-    if (low == CI_MINUS_INFINITY || high == CI_INFINITY)
-        return kernel->nouter == 0;
-    const CiExpr *span = ci_expr_const(sym, high - low + 1);
     bool done[CI_MAX_RANK] = {false};
+    if (!span)
+        return kernel->nouter == 0;
     for (int round = 0; round < kernel->nouter; round++) {
         int least = -1;
         for (int k = 0; k < kernel->nouter; k++) {
-            if (!done[k] && (least < 0 || ci_sym_known_lt(sym, coefs[k], coefs[least])))
+            if (!done[k] && (least < 0 || ci_sym_known_lt(sym, coefs[k], coefs[least]) || coefs[k] == span))
                 least = k;
         }
         if (!ci_sym_known_le(sym, span, coefs[least]))
@@ -103,8 +133,14 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
         if (coefs[k]->high < 0)
             coefs[k] = ci_expr_neg(s->sym, coefs[k]);
     }
-    int64_t low = a->low < b->low ? a->low : b->low, high = a->high > b->high ? a->high : b->high;
-    if (!is_injective(s, kernel, coefs, low, high))
+    /* Both inner parts must lie within the span that starts at the lower of them. */
+    const CiExpr *span_a = index_span(s, a), *span_b = index_span(s, b);
+    if (a->low != b->low) {
+        int64_t low = a->low < b->low ? a->low : b->low, high = a->high > b->high ? a->high : b->high;
+        bool is_bounded = low != CI_MINUS_INFINITY && high != CI_INFINITY;
+        span_a = span_b = is_bounded ? ci_expr_const(s->sym, high - low + 1) : NULL;
+    }
+    if (!is_injective(s, kernel, coefs, span_a) || (span_b != span_a && !is_injective(s, kernel, coefs, span_b)))
         return "rows of different outer points are not proved apart";
     return NULL;
 }

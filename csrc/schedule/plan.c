@@ -249,7 +249,7 @@ has_few_points(CiScheduler *s, const CiKernel *kernel)
     const CiExpr *points = ci_expr_const(s->sym, 1);
     for (int k = 0; k < kernel->nouter; k++)
         points = ci_expr_mul(s->sym, points, kernel->outer[k].extent);
-    return points->low < CI_FEW_POINTS;
+    return points->high < CI_FEW_POINTS; /* a size not known yet is taken to be large */
 }
 
 /* Work inside one outer point. */
