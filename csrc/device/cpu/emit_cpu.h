@@ -1,0 +1,98 @@
+/* What the files that print CPU kernels share.
+ *
+ * A kernel is printed from the inside out: the code of a stage first, into a text of its own; then the frame asks that
+ * text which names it mentions and declares those. */
+#ifndef CI_DEVICE_CPU_EMIT_CPU_H
+#define CI_DEVICE_CPU_EMIT_CPU_H
+
+#include "device/cpu/level.h"
+#include "device/emit.h"
+
+#define CI_CPU_BLOCK 256 /* lanes between two calls of vector mathematics */
+
+/* How a fold is computed where it stands; decides bits only for ordered folds, where it is the nest's own order. */
+typedef enum CiFoldPlan {
+    CI_PLAN_serial, /* one accumulator (per lane), in order */
+    CI_PLAN_lanes,  /* inside: lanes of one row */
+    CI_PLAN_rows    /* outside: blocks of accumulators per lane */
+} CiFoldPlan;
+
+typedef struct CiCpuFold {
+    const CiNest *nest;
+    int value;          /* what is folded: position in the stage's code */
+    CiDtype dtype;      /* accumulators */
+    CiFoldPlan plan;
+    bool is_arg, is_ordered;
+    int lanes;          /* of a block: L of loop.h; 1 for rows */
+    int depth;          /* position of its first reduce axis among the stage's axes */
+    int id;             /* names f<id>, fold<id> */
+    int partial_offset; /* split: bytes */
+} CiCpuFold;
+
+/* Where the lanes of the stage being printed are. */
+typedef enum CiLanes { CI_LANES_none, CI_LANES_inner, CI_LANES_tile, CI_LANES_flat } CiLanes;
+
+typedef struct CiCpuStage {
+    const CiStage *stage;
+    CiStageCode *code;
+    CiLanes lanes;
+    const CiExpr *lane_var, *lane_extent;
+    bool is_fused_fold;  /* lanes fold in the loop that computes them, without arrays between */
+    bool has_hazard;     /* reads elements that it stores elsewhere: no promise to the vectoriser */
+    CiCpuFold *folds;
+    int nfolds;
+    /* per value */
+    bool *is_invariant;  /* the same for all lanes: computed once before them */
+    bool *is_cheap;      /* recomputed where it is used instead of kept in an array */
+    int *segment;        /* calls of mathematics and scans cut the code into segments */
+    int *slot;           /* array that carries it from one segment to the next, or -1 */
+    int nsegments;
+    CiDtype *slots;      /* element type of each array */
+    int nslots, capslots;
+} CiCpuStage;
+
+typedef struct CiCpuEmitter {
+    CiEmitter *base;
+    CiContext *ctx;
+    CiSym *sym;
+    CiCpuLevel level;
+    CiText *out;            /* where lines go now */
+    const CiKernel *kernel;
+    int tile;               /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    bool is_split_part;     /* printing the chunk function of a split kernel */
+    int nfolds;             /* folds of the kernel so far */
+    bool has_math[CI_OP_COUNT][2];            /* f32, f64 */
+    uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
+} CiCpuEmitter;
+
+typedef enum CiFoldHelper { CI_HELPER_lanes = 1, CI_HELPER_push = 2, CI_HELPER_rows = 4, CI_HELPER_counter = 8 } CiFoldHelper;
+
+/* emit_plan.c: what a stage needs, decided before a line is printed. */
+CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes);
+
+/* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
+void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);
+/* A load of a buffer as text: memory, row, local. */
+const char *ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index);
+/* Stores a named value where its buffer lives; in lanes, `l` is the lane. */
+void ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype, const char *value);
+
+/* emit_fold.c: accumulators around the lanes. */
+void ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
+void ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold, const char *value);
+void ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot);
+void ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold);
+void ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
+void ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
+int ci_cpu_partial_size(const CiCpuEmitter *c, const CiCpuFold *fold);
+void ci_cpu_emit_fold_helpers(CiCpuEmitter *c, CiText *out);
+const CiExpr *ci_cpu_fold_extent(CiCpuEmitter *c, const CiNest *nest);
+
+/* emit_math.c */
+void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b, const char *result, const char *count);
+void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
+
+/* emit_kernel.c: the whole source. partial_bytes[id] (may be NULL) is what a unit of each split kernel stores. */
+void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, int64_t *partial_bytes);
+
+#endif

@@ -1,0 +1,355 @@
+/* Accumulators: how a fold starts, takes a value, closes a block and ends, in the orders that ir/loop.h defines.
+ *
+ *   serial   f3 = f3 op v; a tile has one per lane, f3[l]
+ *   lanes    a struct with L accumulators and the stack of the binary counter; its functions are printed once
+ *   rows     per lane of the tile: L rows of accumulators, and a stack of rows; without a tile the tile is 1
+ *
+ * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would tell the order). */
+#include "device/cpu/emit_cpu.h"
+
+#include "device/cpu/emit_fold_text.h"
+
+static const char *
+type_of(const CiCpuFold *fold)
+{
+    return ci_emit_type(fold->dtype);
+}
+
+static const char *
+tag_of(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    return ci_format(c->ctx, "%s_%s", ci_op_name(fold->nest->fold), ci_dtype_name(fold->dtype));
+}
+
+static void
+use_helper(CiCpuEmitter *c, const CiCpuFold *fold, int helpers)
+{
+    c->has_fold[fold->nest->fold][fold->dtype] |= (uint8_t)helpers;
+}
+
+static int
+tile_of(const CiCpuEmitter *c)
+{
+    return c->tile ? c->tile : 1;
+}
+
+static const char *
+identity_of(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    return ci_cpu_fold_identity(c, fold->nest->fold, fold->dtype);
+}
+
+/* Slots of the binary counter that a fold of this length can fill. */
+static int
+stack_depth(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    int64_t longest = ci_cpu_fold_extent(c, fold->nest)->high, block = CI_BLOCK_CHAIN * fold->lanes;
+    int depth = 1;
+    while (depth < 48 && longest / block >= (int64_t)1 << depth)
+        depth++;
+    return depth + 1;
+}
+
+/* The number of the element in the fold's domain, in C order of the reduce axes. */
+static const char *
+linear_index(CiCpuEmitter *c, const CiNest *nest)
+{
+    const CiExpr *index = ci_expr_const(c->sym, 0);
+    for (int k = nest->npoint; k < nest->naxes; k++)
+        index = ci_expr_add(c->sym, ci_expr_mul(c->sym, index, nest->axes[k].extent), nest->axes[k].var);
+    return ci_emit_index_text(c->base, index);
+}
+
+/* ---- start ---- */
+
+static void
+start_rows(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    int tile = tile_of(c), count = tile * fold->lanes;
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, count);
+    ci_text_line(c->out, "%s stack%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, tile * stack_depth(c, fold));
+    ci_text_line(c->out, "int64_t count%d = 0, blocks%d = 0;", fold->id, fold->id);
+    ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", count);
+    ci_text_line(c->out, "    f%d[l] = %s;", fold->id, identity_of(c, fold));
+}
+
+static void
+start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *first = c->is_split_part ? "first" : "0";
+    if (!c->tile) {
+        ci_text_line(c->out, "%s f%d = %s;", type_of(fold), fold->id, identity_of(c, fold));
+        if (fold->is_arg)
+            ci_text_line(c->out, "int64_t at%d = %s;", fold->id, first);
+        return;
+    }
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, c->tile);
+    if (fold->is_arg)
+        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id, c->tile);
+    ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", c->tile);
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s;" : "    f%d[l] = %s;", fold->id, identity_of(c, fold),
+                 fold->id, first);
+}
+
+void
+ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
+{
+    (void)s;
+    if (fold->plan == CI_PLAN_rows) {
+        start_rows(c, fold);
+    } else if (fold->plan == CI_PLAN_serial) {
+        start_serial(c, fold);
+    } else {
+        use_helper(c, fold, CI_HELPER_lanes);
+        ci_text_line(c->out, "fold_%s f%d;", tag_of(c, fold), fold->id);
+        ci_text_line(c->out, "start_%s(&f%d, %s);", tag_of(c, fold), fold->id, c->is_split_part ? "first" : "0");
+    }
+}
+
+/* ---- one value ---- */
+
+static const char *
+accumulator(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    if (fold->plan == CI_PLAN_lanes)
+        return ci_format(c->ctx, "f%d.lane[l]", fold->id);
+    if (fold->plan == CI_PLAN_serial)
+        return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d", fold->id);
+    if (fold->lanes > 1)
+        return ci_format(c->ctx, c->tile ? "f%d[count%d %% %d * %d + l]" : "f%d[count%d %% %d]", fold->id, fold->id,
+                         fold->lanes, c->tile);
+    return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
+}
+
+static void
+step_arg(CiCpuEmitter *c, const CiCpuFold *fold, const char *value, const char *index)
+{
+    const char *best = accumulator(c, fold);
+    const char *at = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "f%d.at[l]", fold->id)
+                                                 : ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
+    ci_text_line(c->out, "const int take%d = %s;", fold->id, ci_cpu_fold_takes(c, fold->nest->fold, fold->dtype, best, value));
+    ci_text_line(c->out, "%s = take%d ? %s : %s;", best, fold->id, value, best);
+    ci_text_line(c->out, "%s = take%d ? %s : %s;", at, fold->id, index, at);
+}
+
+static bool
+is_complex_product(const CiCpuFold *fold)
+{
+    return ci_dtype_class(fold->dtype) == CI_CLASS_complex && ci_op_combine(fold->nest->fold) == CI_OP_multiply;
+}
+
+static void
+close_block(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    use_helper(c, fold, CI_HELPER_rows);
+    ci_text_line(c->out, "if (++count%d %% %d == 0)", fold->id, CI_BLOCK_CHAIN * fold->lanes);
+    ci_text_line(c->out, "    blocks%d = block_rows_%s(f%d, %d, stack%d, blocks%d, %d);", fold->id, tag_of(c, fold), fold->id,
+                 fold->lanes, fold->id, fold->id, tile_of(c));
+}
+
+void
+ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold, const char *value)
+{
+    if (fold->is_arg) {
+        step_arg(c, fold, value, linear_index(c, fold->nest));
+        return;
+    }
+    CiText text = ci_text_new(c->ctx);
+    if (fold->plan == CI_PLAN_serial && is_complex_product(fold)) /* (1, 0) is no identity of infinities */
+        ci_text_add(&text, "(%s) == 0 ? %s : ", linear_index(c, fold->nest), value);
+    ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator(c, fold), value);
+    ci_text_line(c->out, "%s = %s;", accumulator(c, fold), text.data);
+    if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_inner)
+        close_block(c, fold);
+}
+
+/* The values of a block of lanes lie in t<slot>[0..m), at lane q. */
+void
+ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
+{
+    if (fold->plan == CI_PLAN_lanes) {
+        use_helper(c, fold, CI_HELPER_lanes | CI_HELPER_push);
+        ci_text_line(c->out, "push_%s(&f%d, t%d, m);", tag_of(c, fold), fold->id, slot);
+        return;
+    }
+    const char *var = fold->nest->axes[fold->nest->naxes - 1].var->name;
+    CiCpuStage inner = {.lanes = CI_LANES_inner};
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    body.indent = c->out->indent + 4;
+    c->out = &body;
+    ci_text_line(&body, "const %s x = t%d[l];", type_of(fold), slot);
+    ci_cpu_emit_fold_step(c, &inner, fold, "x");
+    c->out = saved;
+    ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
+    if (ci_emit_mentions(body.data, var))
+        ci_text_line(c->out, "    const int64_t %s = q + l;", var);
+    ci_text_add(c->out, "%s", body.data);
+    ci_text_line(c->out, "}");
+}
+
+void
+ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
+{
+    if (fold->plan == CI_PLAN_lanes && fold->is_ordered && s->is_fused_fold)
+        ci_text_line(c->out, "block_%s(&f%d);", tag_of(c, fold), fold->id);
+    else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile)
+        close_block(c, fold);
+}
+
+/* ---- end ---- */
+
+/* +0 for an empty float sum, and one zero for min and max. */
+static const char *
+finished(CiCpuEmitter *c, const CiCpuFold *fold, const char *value)
+{
+    const CiExpr *extent = ci_cpu_fold_extent(c, fold->nest);
+    bool is_float = ci_dtype_is_float(fold->dtype), is_sum = ci_op_combine(fold->nest->fold) == CI_OP_add;
+    if (fold->is_arg)
+        return value;
+    if (is_float && !fold->is_ordered)
+        return ci_format(c->ctx, "%s + 0", value);
+    if (!is_sum || extent->low > 0 || ci_dtype_is_integral(fold->dtype) || fold->plan != CI_PLAN_serial)
+        return value;
+    const char *zero = is_float ? "0" : ci_format(c->ctx, "(%s){0, 0}", type_of(fold));
+    return ci_format(c->ctx, "%s > 0 ? %s : %s", ci_emit_index_text(c->base, extent), value, zero);
+}
+
+static const char *
+final_text(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    if (fold->plan == CI_PLAN_lanes)
+        return fold->is_arg ? ci_format(c->ctx, "f%d.at[0]", fold->id) : ci_format(c->ctx, "y%d", fold->id);
+    if (fold->is_arg)
+        return ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
+    return fold->plan == CI_PLAN_serial ? accumulator(c, fold) : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
+}
+
+/* Statements that bring the accumulators of all lanes down to one value each. */
+static void
+finish(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *tag = tag_of(c, fold);
+    if (fold->plan == CI_PLAN_lanes) {
+        if (fold->is_arg && !c->is_split_part)
+            ci_text_line(c->out, "finish_%s(&f%d);", tag, fold->id);
+        else
+            ci_text_line(c->out, "const %s y%d = finish_%s(&f%d);", type_of(fold), fold->id, tag, fold->id);
+    } else if (fold->plan == CI_PLAN_rows) {
+        use_helper(c, fold, CI_HELPER_rows);
+        ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag, fold->id, fold->lanes, fold->id,
+                     fold->id, fold->id, tile_of(c));
+    }
+}
+
+static void
+store_partial(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *lane = c->tile ? "[l]" : "[0]";
+    const char *value = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "y%d", fold->id)
+                        : fold->plan == CI_PLAN_serial ? accumulator(c, fold)
+                                                       : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
+    ci_text_line(c->out, "((%s *)(partial + %d))%s = %s;", type_of(fold), fold->partial_offset, lane, value);
+    if (fold->is_arg)
+        ci_text_line(c->out, "((int64_t *)(partial + %d))%s = %s;", fold->partial_offset + 16 * tile_of(c), lane, final_text(c, fold));
+}
+
+static void
+store_result(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const CiNest *nest = fold->nest;
+    CiDtype dtype = fold->is_arg ? CI_DTYPE_i64 : fold->dtype;
+    ci_text_line(c->out, "const %s result%d = %s;", ci_emit_type(dtype), fold->id, finished(c, fold, final_text(c, fold)));
+    ci_cpu_emit_store(c, nest->target, nest->store, dtype, ci_format(c->ctx, "result%d", fold->id));
+}
+
+void
+ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
+{
+    finish(c, fold);
+    if (!c->tile) {
+        ci_text_line(c->out, "{");
+        c->out->indent += 4;
+    } else {
+        ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
+        c->out->indent += 4;
+    }
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    body.indent = c->out->indent;
+    c->out = &body;
+    if (c->is_split_part)
+        store_partial(c, fold);
+    else
+        store_result(c, fold);
+    c->out = saved;
+    if (c->tile && ci_emit_mentions(body.data, s->lane_var->name))
+        ci_text_line(c->out, "const int64_t %s = lo + l;", s->lane_var->name);
+    ci_text_add(c->out, "%s", body.data);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+}
+
+/* ---- split kernels ---- */
+
+int
+ci_cpu_partial_size(const CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    return (fold->is_arg ? 32 : 16) * tile_of(c);
+}
+
+static void
+merge_serial(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *lane = c->tile ? "[l]" : "[0]", *at = fold->is_arg ? "int64_t at" : NULL;
+    ci_text_line(c->out, "const %s x = ((const %s *)(partial + %d))%s;", type_of(fold), type_of(fold), fold->partial_offset, lane);
+    if (at) {
+        ci_text_line(c->out, "const %s = ((const int64_t *)(partial + %d))%s;", at, fold->partial_offset + 16 * tile_of(c), lane);
+        step_arg(c, fold, "x", "at");
+        return;
+    }
+    CiText text = ci_text_new(c->ctx);
+    ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator(c, fold), "x");
+    ci_text_line(c->out, "%s = %s;", accumulator(c, fold), text.data);
+}
+
+static void
+merge_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    if (fold->plan == CI_PLAN_lanes) {
+        use_helper(c, fold, CI_HELPER_lanes);
+        ci_text_line(c->out, "f%d.blocks = carry_%s(f%d.stack, f%d.blocks, *(const %s *)(partial + %d));", fold->id, tag_of(c, fold),
+                     fold->id, fold->id, type_of(fold), fold->partial_offset);
+        return;
+    }
+    use_helper(c, fold, CI_HELPER_rows);
+    ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", tile_of(c));
+    ci_text_line(c->out, "    f%d[l] = ((const %s *)(partial + %d))[l];", fold->id, type_of(fold), fold->partial_offset);
+    ci_text_line(c->out, "blocks%d = block_rows_%s(f%d, 1, stack%d, blocks%d, %d);", fold->id, tag_of(c, fold), fold->id, fold->id,
+                 fold->id, tile_of(c));
+}
+
+/* In the finishing function: `partials` points at the first chunk of this point, `stride` bytes apart. */
+void
+ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fold)
+{
+    CiCpuFold fold = *chunk_fold;
+    if (!fold.is_ordered)
+        fold.plan = CI_PLAN_serial;
+    ci_cpu_emit_fold_start(c, s, &fold);
+    ci_text_line(c->out, "for (int64_t c = 0; c < chunks; c++) {");
+    c->out->indent += 4;
+    ci_text_line(c->out, "const char *partial = partials + c * stride;");
+    if (fold.is_ordered) {
+        merge_ordered(c, &fold);
+    } else if (c->tile) {
+        ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++) {", c->tile);
+        c->out->indent += 4;
+        merge_serial(c, &fold);
+        c->out->indent -= 4;
+        ci_text_line(c->out, "}");
+    } else {
+        merge_serial(c, &fold);
+    }
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+    ci_cpu_emit_fold_end(c, s, &fold);
+}

@@ -1,0 +1,418 @@
+/* The code of one point of the serial axes: first what is the same for all lanes, then the loops over lanes.
+ *
+ * Invariant: a value has one name, v<position>, wherever it is printed; within a segment it is printed once. */
+#include "device/cpu/emit_cpu.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+/* Where an element lives, as an lvalue. */
+static const char *
+place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
+{
+    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
+    const char *name = ci_emit_buffer(c->base, buffer);
+    if (!placement)
+        return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
+    if (placement->place == CI_PLACE_local)
+        return ci_format(c->ctx, c->tile ? "local_%s[l]" : "local_%s", name);
+    if (placement->place == CI_PLACE_register)
+        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s of kernel %s has no memory", name, c->kernel->name);
+    const char *offset = ci_emit_index_text(c->base, ci_expr_sub(c->sym, index, placement->row_base));
+    if (c->tile)
+        return ci_format(c->ctx, "row_%s[(%s) * %d + l]", name, offset, c->tile);
+    return ci_format(c->ctx, "row_%s[%s]", name, offset);
+}
+
+static bool
+is_kept_as_value(const CiCpuEmitter *c, const CiBuffer *buffer)
+{
+    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
+    return placement && placement->place == CI_PLACE_local;
+}
+
+const char *
+ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
+{
+    CiText text = ci_text_new(c->ctx);
+    if (buffer->kind == CI_BUFFER_scalar)
+        ci_emit_slot(c->base, &text, buffer);
+    else if (is_kept_as_value(c, buffer))
+        ci_text_add(&text, "%s", place_of(c, buffer, index));
+    else
+        ci_emit_widen(c->base, &text, buffer->dtype, place_of(c, buffer, index));
+    return text.data;
+}
+
+void
+ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype, const char *value)
+{
+    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
+    if (placement && placement->place == CI_PLACE_register)
+        return;
+    CiText text = ci_text_new(c->ctx);
+    const char *name = value;
+    if (dtype != buffer->dtype) {
+        CiText cast = ci_text_new(c->ctx);
+        ci_emit_cast(c->base, &cast, dtype, buffer->dtype, value);
+        name = cast.data;
+    }
+    if (is_kept_as_value(c, buffer))
+        ci_text_add(&text, "%s", name);
+    else
+        ci_emit_narrow(c->base, &text, buffer->dtype, name);
+    ci_text_line(c->out, "%s = %s;", place_of(c, buffer, index), text.data);
+}
+
+/* ---- values ---- */
+
+static const char *
+name_of(CiCpuEmitter *c, int value)
+{
+    return ci_format(c->ctx, "v%d", value);
+}
+
+static const char *
+slot_name(CiCpuEmitter *c, const CiCpuStage *s, int value)
+{
+    return ci_format(c->ctx, "t%d", s->slot[value]);
+}
+
+static void
+declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
+{
+    ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(s->code->values[value].op.dtype), value, text);
+}
+
+static void
+print_plain_value(CiCpuEmitter *c, const CiCpuStage *s, int value)
+{
+    const CiScalar *op = &s->code->values[value].op;
+    const char *names[3] = {"", "", ""};
+    if (op->op == CI_OP_load) {
+        declare(c, s, value, ci_cpu_load(c, op->buffer, op->index));
+        return;
+    }
+    for (int a = 0; a < op->nargs; a++)
+        names[a] = name_of(c, op->args[a]);
+    CiText text = ci_text_new(c->ctx);
+    ci_emit_scalar(c->base, &text, op, op->nargs ? s->code->values[op->args[op->op == CI_OP_where]].op.dtype : op->dtype, names);
+    declare(c, s, value, text.data);
+}
+
+/* Mathematics on one value: the same routine, over a padded vector. */
+static void
+print_single_math(CiCpuEmitter *c, const CiCpuStage *s, int value)
+{
+    const CiScalar *op = &s->code->values[value].op;
+    CiDtype dtype = ci_dtype_compute(op->dtype);
+    const char *names[2] = {NULL, NULL};
+    for (int a = 0; a < op->nargs; a++) {
+        names[a] = ci_format(c->ctx, "one%d%c", value, "ab"[a]);
+        ci_text_line(c->out, "%s %s[16] __attribute__((aligned(64))) = {v%d};", ci_emit_type(dtype), names[a], op->args[a]);
+    }
+    ci_cpu_emit_math_call(c, op->op, dtype, names[0], names[1], names[0], "1");
+    CiText text = ci_text_new(c->ctx);
+    if (op->dtype == CI_DTYPE_f16)
+        ci_text_add(&text, "%s(%s[0])", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), names[0]);
+    else
+        ci_text_add(&text, "%s[0]", names[0]);
+    declare(c, s, value, text.data);
+}
+
+static void
+print_invariants(CiCpuEmitter *c, CiCpuStage *s, int arrays)
+{
+    for (int k = 0; k < s->code->nvalues; k++) {
+        if (!s->is_invariant[k] || !s->code->values[k].is_needed)
+            continue;
+        if (ci_op_kind(s->code->values[k].op.op) == CI_OPKIND_math)
+            print_single_math(c, s, k);
+        else
+            print_plain_value(c, s, k);
+        if (s->slot[k] >= 0) {
+            ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", arrays);
+            ci_text_line(c->out, "    t%d[l] = v%d;", s->slot[k], k);
+        }
+    }
+}
+
+/* ---- segments ---- */
+
+typedef struct Segment {
+    CiCpuEmitter *c;
+    CiCpuStage *s;
+    int number;
+    bool *is_printed;
+} Segment;
+
+static bool
+is_inline_scan(const CiCpuStage *s, int value)
+{
+    return s->lanes == CI_LANES_tile && ci_op_kind(s->code->values[value].op.op) == CI_OPKIND_scan;
+}
+
+static bool
+comes_from_array(const CiCpuStage *s, int value, int segment)
+{
+    CiOpKind kind = ci_op_kind(s->code->values[value].op.op);
+    bool is_boundary = kind == CI_OPKIND_math || (kind == CI_OPKIND_scan && s->lanes != CI_LANES_tile);
+    return s->slot[value] >= 0 && (s->segment[value] < segment || is_boundary);
+}
+
+static void
+print_slot_read(Segment *g, int value)
+{
+    declare(g->c, g->s, value, ci_format(g->c->ctx, "%s[l]", slot_name(g->c, g->s, value)));
+}
+
+/* Lanes outside: the running value is per lane. */
+static void
+print_inline_scan(Segment *g, int value)
+{
+    CiCpuEmitter *c = g->c;
+    const CiValue *scan = &g->s->code->values[value];
+    const CiNest *nest = g->s->stage->nests[scan->nest];
+    CiText text = ci_text_new(c->ctx);
+    const char *state = ci_format(c->ctx, "scan%d[l]", scan->nest), *first = nest->axes[nest->naxes - 1].var->name;
+    ci_text_add(&text, "%s ? ", first);
+    ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state, name_of(c, scan->op.args[0]));
+    ci_text_add(&text, " : v%d", scan->op.args[0]);
+    declare(c, g->s, value, text.data);
+    ci_text_line(c->out, "%s = v%d;", state, value);
+}
+
+static void
+use_value(Segment *g, int value)
+{
+    CiCpuStage *s = g->s;
+    const CiScalar *op = &s->code->values[value].op;
+    if (s->is_invariant[value] || g->is_printed[value])
+        return;
+    g->is_printed[value] = true;
+    if (comes_from_array(s, value, g->number)) {
+        print_slot_read(g, value);
+        return;
+    }
+    for (int a = 0; a < op->nargs; a++)
+        if (s->code->values[op->args[a]].is_needed)
+            use_value(g, op->args[a]);
+    if (is_inline_scan(s, value))
+        print_inline_scan(g, value);
+    else
+        print_plain_value(g->c, s, value);
+    if (s->slot[value] >= 0)
+        ci_text_line(g->c->out, "%s[l] = v%d;", slot_name(g->c, s, value), value);
+}
+
+static void
+print_sinks(Segment *g, bool folds_here)
+{
+    CiCpuStage *s = g->s;
+    int fold = 0;
+    for (int n = 0; n < s->stage->nnests; n++) {
+        const CiNest *nest = s->stage->nests[n];
+        int value = s->code->results[n];
+        bool is_fold = ci_nest_is_fold(nest);
+        const CiCpuFold *own = is_fold ? &s->folds[fold++] : NULL;
+        if (s->segment[value] != g->number || !s->code->values[value].is_needed)
+            continue;
+        if (is_fold && !folds_here)
+            continue;
+        use_value(g, value);
+        if (is_fold)
+            ci_cpu_emit_fold_step(g->c, s, own, name_of(g->c, value));
+        else
+            ci_cpu_emit_store(g->c, nest->target, nest->store, s->code->values[value].op.dtype, name_of(g->c, value));
+    }
+}
+
+/* The lines of one segment, for one lane. */
+static char *
+print_segment(CiCpuEmitter *c, CiCpuStage *s, int number, bool folds_here, int indent)
+{
+    Segment g = {c, s, number, CI_NEW_ARRAY(c->ctx, bool, s->code->nvalues + 1)};
+    CiText text = ci_text_new(c->ctx), *saved = c->out;
+    text.indent = indent;
+    c->out = &text;
+    for (int k = 0; k < s->code->nvalues; k++) {
+        bool is_here = s->code->values[k].is_needed && !s->is_invariant[k] && !s->is_cheap[k] && s->segment[k] == number;
+        if (is_here && !comes_from_array(s, k, number))
+            use_value(&g, k);
+    }
+    print_sinks(&g, folds_here);
+    c->out = saved;
+    return text.data;
+}
+
+static void
+print_pragma(CiCpuEmitter *c, const CiCpuStage *s, bool is_serial)
+{
+    if (!is_serial && !s->has_hazard)
+        ci_text_line(c->out, "#pragma omp simd");
+}
+
+/* for (l…) { const int64_t var = base + l; body }; body was printed one level deeper. */
+static void
+print_lane_loop(CiCpuEmitter *c, const CiCpuStage *s, const char *count, const char *base, const char *body, bool is_serial)
+{
+    if (!*body)
+        return;
+    print_pragma(c, s, is_serial);
+    ci_text_line(c->out, "for (int64_t l = 0; l < %s; l++) {", count);
+    if (ci_emit_mentions(body, s->lane_var->name))
+        ci_text_line(c->out, "    const int64_t %s = %s + l;", s->lane_var->name, base);
+    ci_text_add(c->out, "%s", body);
+    ci_text_line(c->out, "}");
+}
+
+/* ---- whole lanes ---- */
+
+static void
+print_arrays(CiCpuEmitter *c, const CiCpuStage *s, int size)
+{
+    for (int k = 0; k < s->nslots; k++)
+        ci_text_line(c->out, "%s t%d[%d] __attribute__((aligned(64)));", ci_emit_type(s->slots[k]), k, size);
+}
+
+static void
+print_scan_boundary(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *base)
+{
+    const CiValue *scan = &s->code->values[value];
+    const CiNest *nest = s->stage->nests[scan->nest];
+    const char *from = ci_format(c->ctx, "t%d[l]", s->slot[scan->op.args[0]]), *state = ci_format(c->ctx, "scan%d", scan->nest);
+    CiText text = ci_text_new(c->ctx);
+    ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state, "x");
+    ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
+    ci_text_line(c->out, "    const %s x = %s;", ci_emit_type(scan->op.dtype), from);
+    ci_text_line(c->out, "    %s = %s + l > 0 ? %s : x;", state, base, text.data);
+    ci_text_line(c->out, "    t%d[l] = %s;", s->slot[value], state);
+    ci_text_line(c->out, "}");
+}
+
+static void
+print_math_boundary(CiCpuEmitter *c, const CiCpuStage *s, int value)
+{
+    const CiScalar *op = &s->code->values[value].op;
+    const char *result = slot_name(c, s, value);
+    ci_cpu_emit_math_call(c, op->op, ci_dtype_compute(op->dtype), slot_name(c, s, op->args[0]),
+                          op->nargs > 1 ? slot_name(c, s, op->args[1]) : NULL, result, "m");
+    if (op->dtype != CI_DTYPE_f16)
+        return;
+    ci_text_line(c->out, "#pragma omp simd");
+    ci_text_line(c->out, "for (int64_t l = 0; l < m; l++)");
+    ci_text_line(c->out, "    %s[l] = %s(%s[l]);", result, ci_emit_use(c->base, "round_half", CI_DTYPE_f32), result);
+}
+
+/* Between two segments: folds of arrays, then calls and scans whose results the next segment reads. */
+static void
+print_boundary(CiCpuEmitter *c, CiCpuStage *s, int number, bool has_fold_arrays, const char *base)
+{
+    for (int k = 0; k < s->nfolds && has_fold_arrays; k++)
+        if (s->segment[s->folds[k].value] == number)
+            ci_cpu_emit_fold_array(c, &s->folds[k], s->slot[s->folds[k].value]);
+    for (int k = 0; k < s->code->nvalues; k++) {
+        const CiScalar *op = &s->code->values[k].op;
+        if (!s->code->values[k].is_needed || s->is_invariant[k] || s->segment[k] != number + 1 || is_inline_scan(s, k))
+            continue;
+        if (ci_op_kind(op->op) == CI_OPKIND_scan)
+            print_scan_boundary(c, s, k, base);
+        else if (ci_op_kind(op->op) == CI_OPKIND_math)
+            print_math_boundary(c, s, k);
+    }
+}
+
+/* Blocks of lanes, segment by segment, with arrays between. */
+static void
+print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
+{
+    bool is_tile = s->lanes == CI_LANES_tile, has_fold_arrays = !is_tile && s->nfolds > 0;
+    if (!is_tile) {
+        ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
+        c->out->indent += 4;
+        ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, CI_CPU_BLOCK, to, CI_CPU_BLOCK);
+    }
+    for (int k = 0; k < s->nsegments; k++) {
+        char *body = print_segment(c, s, k, is_tile, c->out->indent + 4);
+        print_lane_loop(c, s, "m", is_tile ? "lo" : "q", body, false);
+        print_boundary(c, s, k, has_fold_arrays, is_tile ? "lo" : "q");
+    }
+    if (!is_tile) {
+        c->out->indent -= 4;
+        ci_text_line(c->out, "}");
+    }
+}
+
+/* One loop over the axis itself. */
+static void
+print_plain(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
+{
+    char *body = print_segment(c, s, 0, true, c->out->indent + 4);
+    const char *var = s->lane_var->name;
+    if (!*body)
+        return;
+    print_pragma(c, s, s->nfolds > 0);
+    ci_text_line(c->out, "for (int64_t %s = %s; %s < %s; %s++) {", var, from, var, to, var);
+    ci_text_add(c->out, "%s", body);
+    ci_text_line(c->out, "}");
+}
+
+/* Chunks of as many lanes as the folds have accumulators; a block of chunks is folded before the next. */
+static void
+print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
+{
+    int lanes = s->folds[0].lanes, block = CI_BLOCK_CHAIN * lanes;
+    const char *count = ci_format(c->ctx, "%d", lanes);
+    bool is_aligned = s->lane_extent->kind == CI_EXPR_const && s->lane_extent->value % lanes == 0;
+    ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
+    c->out->indent += 4;
+    ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
+    ci_text_line(c->out, "int64_t k = 0;");
+    ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
+    c->out->indent += 4;
+    print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, c->out->indent + 4), false);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+    if (!is_aligned)
+        print_lane_loop(c, s, "m - k", "q + k", print_segment(c, s, 0, true, c->out->indent + 4), true);
+    for (int k = 0; k < s->nfolds; k++)
+        ci_cpu_emit_fold_block(c, s, &s->folds[k]);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+}
+
+static bool
+has_lane_folds(const CiCpuStage *s)
+{
+    for (int k = 0; k < s->nfolds; k++)
+        if (s->folds[k].plan == CI_PLAN_lanes)
+            return true;
+    return false;
+}
+
+void
+ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
+{
+    int size = s->lanes == CI_LANES_tile && c->tile > 16 ? c->tile : s->lanes == CI_LANES_tile ? 16 : CI_CPU_BLOCK;
+    print_arrays(c, s, size);
+    print_invariants(c, s, size);
+    if (s->lanes == CI_LANES_none) {
+        for (int n = 0; n < s->stage->nnests; n++) {
+            const CiNest *nest = s->stage->nests[n];
+            int value = s->code->results[n];
+            if (s->code->values[value].is_needed)
+                ci_cpu_emit_store(c, nest->target, nest->store, s->code->values[value].op.dtype, name_of(c, value));
+        }
+        return;
+    }
+    if (s->is_fused_fold) {
+        print_fused_folds(c, s, from, to);
+    } else if (s->nsegments > 1 || s->lanes == CI_LANES_tile || has_lane_folds(s)) {
+        print_blocks(c, s, from, to);
+    } else {
+        print_plain(c, s, from, to);
+    }
+    for (int k = 0; k < s->nfolds && s->lanes == CI_LANES_tile; k++)
+        ci_cpu_emit_fold_block(c, s, &s->folds[k]);
+}

@@ -1,0 +1,150 @@
+/* Asks the processor (cpuid) and the system (xgetbv) which architecture level may be used: a level counts only if
+ * the system saves the registers it needs. */
+#include "device/cpu/level.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
+#if defined(__x86_64__)
+static uint64_t
+saved_registers(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool
+has_all(unsigned word, unsigned mask)
+{
+    return (word & mask) == mask;
+}
+
+static CiCpuLevel
+native_level(void)
+{
+    unsigned a, b, c, d, b7, c1;
+    const unsigned fma = 1u << 12, movbe = 1u << 22, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    const unsigned avx2 = 1u << 5, bmi = (1u << 3) | (1u << 8);
+    const unsigned avx512 = (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31); /* F DQ CD BW VL */
+    if (!__get_cpuid(1, &a, &b, &c1, &d) || !__get_cpuid_count(7, 0, &a, &b7, &c, &d))
+        return CI_CPU_V2;
+    if (!has_all(c1, fma | movbe | osxsave | avx | f16c) || !has_all(b7, avx2 | bmi))
+        return CI_CPU_V2;
+    uint64_t saved = saved_registers();
+    if ((saved & 0x6) != 0x6)
+        return CI_CPU_V2;
+    return has_all(b7, avx512) && (saved & 0xe6) == 0xe6 ? CI_CPU_V4 : CI_CPU_V3;
+}
+#else
+static CiCpuLevel
+native_level(void)
+{
+    return CI_CPU_V2;
+}
+#endif
+
+static const char *const level_names[CI_CPU_LEVEL_COUNT] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+
+CiCpuLevel
+ci_cpu_level(const CiOptions *options)
+{
+    CiCpuLevel native = native_level();
+    for (int k = 0; options && options->arch && k < (int)native; k++)
+        if (!strcmp(options->arch, level_names[k]))
+            return (CiCpuLevel)k;
+    return native;
+}
+
+const char *
+ci_cpu_level_name(CiCpuLevel level)
+{
+    return level_names[level];
+}
+
+int
+ci_cpu_vector_bytes(CiCpuLevel level)
+{
+    return 16 << level;
+}
+
+const char *
+ci_cpu_math_name(CiOp op)
+{
+    switch (op) {
+    case CI_OP_arcsin:
+        return "asin";
+    case CI_OP_arccos:
+        return "acos";
+    case CI_OP_arctan:
+        return "atan";
+    case CI_OP_arcsinh:
+        return "asinh";
+    case CI_OP_arccosh:
+        return "acosh";
+    case CI_OP_arctanh:
+        return "atanh";
+    case CI_OP_power:
+        return "pow";
+    case CI_OP_arctan2:
+        return "atan2";
+    default:
+        return ci_op_name(op);
+    }
+}
+
+void
+ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40])
+{
+    bool is_single = dtype != CI_DTYPE_f64;
+    int lanes = ci_cpu_vector_bytes(level) / (is_single ? 4 : 8);
+    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", "bde"[level], lanes, ci_op_arity(op) == 2 ? "vv" : "v", ci_cpu_math_name(op),
+             is_single ? "f" : "");
+}
+
+void *
+ci_cpu_math_open(void)
+{
+#if defined(__x86_64__)
+    void *library = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library && !dlsym(library, "_ZGVbN4v_acoshf")) { /* an old one has a few functions only */
+        dlclose(library);
+        return NULL;
+    }
+    return library;
+#else
+    return NULL;
+#endif
+}
+
+const char *
+ci_cpu_libc_version(void)
+{
+#if defined(__GLIBC__)
+    return gnu_get_libc_version();
+#else
+    return "";
+#endif
+}
+
+void
+ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
+{
+    target->device = "cpu";
+    target->has_lanes_across_threads = false;
+    target->vector_bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
+    target->row_bytes = 128 * 1024;
+    target->chunk_elements = 32768;
+    target->max_buffers = 64;
+    target->max_fused_nests = 64;
+    target->unroll_limit = CI_SERIAL_LIMIT;
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = true;
+}

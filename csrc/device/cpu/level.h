@@ -1,0 +1,24 @@
+/* Architecture levels of x86-64, and the vector mathematics of the C library at each. Shared by both CPU backends, so
+ * that they call the same routines. */
+#ifndef CI_DEVICE_CPU_LEVEL_H
+#define CI_DEVICE_CPU_LEVEL_H
+
+#include "device/device.h"
+
+typedef enum CiCpuLevel { CI_CPU_V2, CI_CPU_V3, CI_CPU_V4, CI_CPU_LEVEL_COUNT } CiCpuLevel;
+
+/* What options ask for, but never above what this processor and its system can do. */
+CiCpuLevel ci_cpu_level(const CiOptions *options);
+const char *ci_cpu_level_name(CiCpuLevel level); /* "x86-64-v3" */
+int ci_cpu_vector_bytes(CiCpuLevel level);
+/* The C library's name of a MATH row for double: "exp", "atan2". */
+const char *ci_cpu_math_name(CiOp op);
+/* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
+void ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40]);
+/* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */
+void *ci_cpu_math_open(void);
+/* "2.36", or "" where the C library does not tell. */
+const char *ci_cpu_libc_version(void);
+void ci_cpu_fill_target(CiTarget *target, const CiOptions *options);
+
+#endif
