@@ -10,7 +10,7 @@
  *   mod        arg[0] % arg[1]                  Python's: sign of the divisor
  *   min, max   of two or more args in order of id, at most one of them a const
  * A linear with one term, coefficient 1 and value 0 is that term itself. ceildiv(a, b) is
- * -((-a) // b). Range analysis is part of building: each expression carries an interval of int64,
+ * (a + b - 1) // b for a const b > 0, else -((-a) // b). Range analysis is part of building: each expression carries an interval of int64,
  * where INT64_MIN and INT64_MAX mean unbounded, and floordiv/mod/min/max fold by it.
  * Division by an expression that may be 0 keeps its form; by const 0 fails with CI_ERR_VALUE. */
 #ifndef CI_SYM_EXPR_H
@@ -53,6 +53,8 @@ struct CiExpr {
     const char *name;     /* symbol */
     CiSymbolKind symbol_kind;
     const CiExpr *limit;  /* symbol: exclusive upper bound, or NULL */
+    const CiExpr *const *symbols; /* the distinct symbols inside, in order of id */
+    int nsymbols;
 };
 
 typedef struct CiSym CiSym;
@@ -62,7 +64,8 @@ const CiExpr *ci_expr_const(CiSym *sym, int64_t value);
 /* The same name gives the same symbol; asking again with another kind or range is an error. */
 const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int64_t high);
 /* A loop variable in [0, extent): its range follows from the extent's, its limit is the extent.
- * Each call makes a new symbol unless name and extent are the same. */
+ * Each call makes a new symbol unless name and extent are the same: an i0 of another extent is
+ * another symbol that prints alike. That i0 exists says that its extent is at least 1. */
 const CiExpr *ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent);
 
 const CiExpr *ci_expr_add(CiSym *sym, const CiExpr *a, const CiExpr *b);
@@ -108,6 +111,7 @@ void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
                         void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg), void *arg);
 /* Symbols must have been declared in sym. */
 const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
-const CiExpr *ci_sym_find_symbol(CiSym *sym, const char *name); /* NULL when not declared */
+/* NULL when not declared; of several index symbols of one name, the one asked for last. */
+const CiExpr *ci_sym_find_symbol(CiSym *sym, const char *name);
 
 #endif

@@ -1,0 +1,67 @@
+/* What the files of the expression module share; nobody else includes it. */
+#ifndef CI_SYM_EXPR_PRIVATE_H
+#define CI_SYM_EXPR_PRIVATE_H
+
+#include "base/map.h"
+#include "sym/expr.h"
+
+struct CiSym {
+    CiContext *ctx;
+    CiMap *nodes;    /* hash -> chain of nodes */
+    CiMap *symbols;  /* interned name -> the symbol asked for last */
+    CiMap *quotients, *remainders; /* ids of both operands -> result */
+    uint32_t next_id;
+    int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
+};
+
+typedef struct CiInterval {
+    int64_t low, high;
+} CiInterval;
+
+/* Exactly one integer, and not one that stands for "unbounded". */
+static inline bool
+ci_interval_is_point(CiInterval a)
+{
+    return a.low == a.high && a.low != INT64_MIN && a.low != INT64_MAX;
+}
+
+CiInterval ci_interval_of(const CiExpr *e);
+CiInterval ci_interval_add(CiInterval a, CiInterval b);
+CiInterval ci_interval_mul(CiInterval a, CiInterval b);
+CiInterval ci_interval_floordiv(CiInterval a, CiInterval b);
+CiInterval ci_interval_mod(CiInterval a, CiInterval b);
+/* The interval of an expression that is not a symbol, from those of its args. */
+CiInterval ci_interval_compute(const CiExpr *e);
+
+/* The one node equal to shape, whose arrays may be on the stack. */
+const CiExpr *ci_expr_intern(CiSym *sym, const CiExpr *shape);
+/* A floordiv, mod, min or max of these very args. */
+const CiExpr *ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args);
+const CiExpr *ci_expr_scale(CiSym *sym, const CiExpr *e, int64_t by);
+
+/* Any expression seen as value + sum of coef * atom. */
+int ci_expr_nterms(const CiExpr *e);
+const CiExpr *ci_expr_term(const CiExpr *e, int k, int64_t *coef);
+int64_t ci_expr_value(const CiExpr *e);
+/* Any atom seen as a product. */
+int ci_expr_nfactors(const CiExpr *atom);
+const CiExpr *ci_expr_factor(const CiExpr *atom, int k);
+
+/* Checked arithmetic on constants: CI_ERR_VALUE where int64 overflows. */
+int64_t ci_checked_add(CiContext *ctx, int64_t a, int64_t b);
+int64_t ci_checked_mul(CiContext *ctx, int64_t a, int64_t b);
+int64_t ci_checked_floordiv(CiContext *ctx, int64_t a, int64_t b);
+int64_t ci_floor_mod(int64_t a, int64_t b);
+
+/* Runs body(ctx, arg); false when a constant overflowed on the way, which proves or simplifies
+ * nothing but is no error of the caller. Other failures go on. */
+bool ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *arg);
+
+/* Proved: e >= 0 wherever its symbols are in their ranges and below their limits. */
+bool ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e);
+/* n*(x//n) + x%n -> x and its kin, in a linear that holds a mod; NULL when nothing fits. */
+const CiExpr *ci_expr_recombine(CiSym *sym, const CiExpr *linear);
+/* a = quotient*b + remainder as polynomials. */
+void ci_expr_divide(CiSym *sym, const CiExpr *a, const CiExpr *b, const CiExpr **quotient, const CiExpr **remainder);
+
+#endif

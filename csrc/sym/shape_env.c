@@ -1,0 +1,126 @@
+/* Invariant: a guard is recorded once, as it held under the hints, so all guards together hold for
+ * the sizes that were seen. */
+#include "sym/shape_env.h"
+
+CiShapeEnv *
+ci_shape_env_new(CiContext *ctx, CiSym *sym)
+{
+    CiShapeEnv *env = CI_NEW(ctx, CiShapeEnv);
+    env->sym = sym;
+    return env;
+}
+
+const CiExpr *
+ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input, int axis, int64_t hint)
+{
+    const char *name = ci_format(ctx, "s%d", env->nsources);
+    CiSymbolSource source = {NULL, input, axis, hint};
+    source.symbol = ci_expr_symbol(env->sym, name, CI_SYMBOL_size, 0, CI_INFINITY);
+    CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
+    return source.symbol;
+}
+
+typedef struct Hints {
+    CiContext *ctx;
+    const CiShapeEnv *env;
+} Hints;
+
+static int64_t
+hint_of(void *arg, const CiExpr *symbol)
+{
+    Hints *hints = arg;
+    for (int k = 0; k < hints->env->nsources; k++)
+        if (hints->env->sources[k].symbol == symbol)
+            return hints->env->sources[k].hint;
+    ci_fail(hints->ctx, CI_ERR_UNSUPPORTED, "the value of %s is not known before the program runs", symbol->name);
+}
+
+int64_t
+ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e)
+{
+    Hints hints = {ctx, env};
+    return ci_expr_evaluate(ctx, e, hint_of, &hints);
+}
+
+/* 1 proved, 0 refuted, -1 open. */
+static int
+decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b)
+{
+    switch (relation) {
+    case CI_REL_eq:
+        return ci_sym_known_eq(sym, a, b) ? 1 : ci_sym_known_ne(sym, a, b) ? 0 : -1;
+    case CI_REL_ne:
+        return ci_sym_known_ne(sym, a, b) ? 1 : ci_sym_known_eq(sym, a, b) ? 0 : -1;
+    case CI_REL_le:
+        return ci_sym_known_le(sym, a, b) ? 1 : ci_sym_known_lt(sym, b, a) ? 0 : -1;
+    case CI_REL_lt:
+        return ci_sym_known_lt(sym, a, b) ? 1 : ci_sym_known_le(sym, b, a) ? 0 : -1;
+    }
+    return -1;
+}
+
+static bool
+holds(CiRelation relation, int64_t x, int64_t y)
+{
+    switch (relation) {
+    case CI_REL_eq:
+        return x == y;
+    case CI_REL_ne:
+        return x != y;
+    case CI_REL_le:
+        return x <= y;
+    case CI_REL_lt:
+        return x < y;
+    }
+    return false;
+}
+
+static CiShapeGuard
+negated(CiShapeGuard guard)
+{
+    switch (guard.relation) {
+    case CI_REL_eq:
+        return (CiShapeGuard){CI_REL_ne, guard.left, guard.right, guard.loc};
+    case CI_REL_ne:
+        return (CiShapeGuard){CI_REL_eq, guard.left, guard.right, guard.loc};
+    case CI_REL_le:
+        return (CiShapeGuard){CI_REL_lt, guard.right, guard.left, guard.loc};
+    case CI_REL_lt:
+        return (CiShapeGuard){CI_REL_le, guard.right, guard.left, guard.loc};
+    }
+    return guard;
+}
+
+bool
+ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a, const CiExpr *b, CiLoc loc)
+{
+    int decided = decide(env->sym, relation, a, b);
+    if (decided >= 0)
+        return decided;
+    bool answer = holds(relation, ci_shape_env_hint(ctx, env, a), ci_shape_env_hint(ctx, env, b));
+    CiShapeGuard guard = {relation, a, b, loc};
+    if (!answer)
+        guard = negated(guard);
+    for (int k = 0; k < env->nguards; k++) {
+        const CiShapeGuard *old = &env->guards[k];
+        if (old->relation == guard.relation && old->left == guard.left && old->right == guard.right)
+            return answer;
+    }
+    CI_PUSH(ctx, env->guards, env->nguards, env->capguards, guard);
+    return answer;
+}
+
+void
+ci_shape_guard_print(CiText *out, const CiShapeGuard *guard)
+{
+    static const char *const SIGNS[] = {
+        [CI_REL_eq] = "==", [CI_REL_ne] = "!=", [CI_REL_le] = "<=", [CI_REL_lt] = "<"};
+    ci_expr_print(out, guard->left, CI_STYLE_text);
+    ci_text_add(out, " %s ", SIGNS[guard->relation]);
+    ci_expr_print(out, guard->right, CI_STYLE_text);
+    if (guard->loc.file && *guard->loc.file) {
+        ci_text_add(out, "  @");
+        ci_text_add_safe(out, guard->loc.file);
+        ci_text_add(out, ":%d", guard->loc.line);
+    }
+}
