@@ -11,11 +11,16 @@
  *
  *   def call(in0, in1, n2):                        # one name per graph input, scalars too
  *       assert_size_stride(in0, (128, 256), (256, 1))
- *       buf0 = empty((128, 64), (64, 1), 'f32')    # intermediates and results alike; strides in
- * elements k0(in0, buf0, n2)                          # net.py:7   buffers in the kernel's order,
- * then the scalars it reads matmul0(as_strided(in0, 0, (64,), (1,)), in1, buf1)     # operands,
- * then the result; numbered as the program numbers externs buf2 = as_strided(buf0, 0, (8192,),
- * (1,))  # takes over the memory of buf0 del buf0 return (buf2, as_strided(buf1, 3, (5,), (-1,)))
+ *       buf0 = empty((128, 64), (64, 1), 'f32')    # strides in elements
+ *       k0(in0, buf0, n2)                          # net.py:7
+ *       matmul0(as_strided(in0, 0, (64,), (1,)), in1, buf1)
+ *       buf2 = as_strided(buf0, 0, (8192,), (1,))  # takes over its memory
+ *       del buf0
+ *       return (buf2, as_strided(buf1, 3, (5,), (-1,)))
+ *
+ * Intermediates and results are made alike. A kernel takes buffers in its own order, then the
+ * scalars it reads; a library call its operands, then its result, and is numbered as the program
+ * numbers externs.
  *
  * With size symbols a line `s0 = in0.shape[1]` defines each, and a kernel that needs sizes takes
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
@@ -27,15 +32,14 @@
 
 typedef enum CiLineKind {
     CI_LINE_comment,
-    CI_LINE_symbol,      /* symbol = size of axis `number` of input `buffer` */
-    CI_LINE_assert_size, /* an input's sizes and strides; checked by guards, printed for readers and
-                            checked by the Python wrapper */
-    CI_LINE_alloc,       /* buffer: intermediate, from the device's allocator, or the host's */
+    CI_LINE_symbol,       /* symbol = size of axis `number` of input `buffer` */
+    CI_LINE_assert_size,  /* an input's sizes and strides: guards check them, readers see them */
+    CI_LINE_alloc,        /* buffer: intermediate, from the device's allocator, or the host's */
     CI_LINE_alloc_result, /* buffer: leaves the program, from the caller */
     CI_LINE_reuse,        /* buffer takes over the memory of `other`, dead from here */
     CI_LINE_free,
-    CI_LINE_copy_in, /* host to device, device to host: `other` -> buffer */
-    CI_LINE_copy_out,
+    CI_LINE_copy_in,  /* host to device: `other` -> buffer */
+    CI_LINE_copy_out, /* device to host: `other` -> buffer */
     CI_LINE_launch,
     CI_LINE_extern,
     CI_LINE_for,
@@ -48,8 +52,8 @@ typedef enum CiLineKind {
 
 typedef struct CiLine {
     CiLineKind kind;
-    const CiBuffer *buffer,
-        *other;             /* while, if: buffer is the condition, one bool in host memory */
+    const CiBuffer *buffer; /* while, if: the condition, one bool in host memory */
+    const CiBuffer *other;
     bool on_host;           /* alloc, free, reuse: host memory */
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
     const CiKernel *kernel; /* launch */
@@ -65,8 +69,7 @@ typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
 
 typedef struct CiWrapOptions {
     bool has_device_memory; /* the device's memory is not the host's */
-    bool host_arrays; /* then: arguments and results are host memory all the same, copied in and out
-                       */
+    bool host_arrays;       /* arguments and results are host memory all the same: copied */
 } CiWrapOptions;
 
 typedef struct CiWrapper {
@@ -75,8 +78,7 @@ typedef struct CiWrapper {
     CiWrapOptions options;
     const CiBuffer **buffers; /* by id: those of the loops, then copies made here */
     int nbuffers, capbuffers;
-    const CiBuffer **sides[2]; /* per buffer of the loops: itself or its copy on that side; NULL
-                                  when it has none there */
+    const CiBuffer **sides[2]; /* per buffer of the loops: itself, its copy there, or NULL */
     CiLine *lines;
     int nlines, caplines;
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
@@ -90,14 +92,13 @@ bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
 /* Calls visit for each buffer whose memory a line reads or writes (scalars are none). */
 void ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
                    void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg);
-/* Calls visit with the program's slot number of each run-time scalar a kernel reads, in order, each
- * once. */
+/* Calls visit once for each run-time scalar a kernel reads, by their numbers among CiCall.scalars.
+ */
 void ci_kernel_visit_scalars(const CiKernels *kernels, const CiKernel *kernel,
                              void (*visit)(void *arg, const CiBuffer *buffer, int slot), void *arg);
 /* The printed name of an extern's function: its name, or "extern" when that is no identifier. */
 const char *ci_extern_print_name(const CiExtern *ext);
-/* Every buffer is allocated before use, freed once, not used after; symbols are defined before use.
- */
+/* Buffers are allocated before use, freed once, not used after; symbols defined before use. */
 void ci_wrapper_verify(const CiWrapper *wrapper);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper);
