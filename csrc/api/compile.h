@@ -12,15 +12,17 @@ typedef struct CiCompileInfo {
 } CiCompileInfo;
 
 typedef struct CiRequest {
-    CiGraph *graph;               /* changed by the passes */
+    CiGraph *graph; /* changed by the passes */
     const CiOptions *options;
     const CiBackend *backend;
-    CiRuntime *runtime;
-    /* Called with each level's text ("graph", each pass's name, "loops", "kernels", "wrapper", "source") when not NULL. */
+    CiRuntime *runtime; /* outlives the program */
+    bool host_arrays;   /* for devices with memory of their own: see runtime/program.h */
+    /* Called with each level's text ("graph", each pass's name, "loops", "kernels", "wrapper": the
+     * Python source, "json": the same lines, "source") when not NULL. Must not fail through ctx. */
     void (*dump)(void *arg, const char *level, const char *text);
     void *dump_arg;
-    CiCompileInfo info;           /* out */
-    CiProgram *program;           /* out: one reference, the caller's */
+    CiCompileInfo info; /* out */
+    CiProgram *program; /* out: one reference, the caller's */
 } CiRequest;
 
 /* Runs in graph->ctx; on failure program is NULL and ci_context_message tells why. */

@@ -1,0 +1,228 @@
+/* From a graph to a program, level by level. Everything made on the way lives in the graph's
+ * context; the executable and the program do not, and are held by the job until the request gets
+ * them. */
+#include "api/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "lower/lower.h"
+#include "schedule/schedule.h"
+
+typedef struct Job {
+    CiRequest *request;
+    CiContext *ctx;
+    CiExecutable *executable;
+    int64_t lap; /* when the level being timed began */
+} Job;
+
+static double
+lap_ms(Job *job)
+{
+    int64_t now = ci_os_time_ns(), since = job->lap;
+    job->lap = now;
+    return (double)(now - since) * 1e-6;
+}
+
+/* Is `level` among the words of a comma-separated list, or does it ask for all? */
+static bool
+is_listed(const char *list, const char *level)
+{
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ", ");
+        if (length == strlen(level) && !strncmp(at, level, length))
+            return true;
+        if (length == 3 && !strncmp(at, "all", 3))
+            return true;
+        at += length + strspn(at + length, ", ");
+    }
+    return false;
+}
+
+static bool
+is_wanted(const Job *job, const char *level)
+{
+    return job->request->dump || is_listed(job->request->options->dump, level);
+}
+
+static void
+show(Job *job, const char *level, const CiText *text)
+{
+    const CiRequest *request = job->request;
+    if (is_listed(request->options->dump, level))
+        fprintf(stderr, "--- %s\n%s", level, text->data);
+    if (request->dump)
+        request->dump(request->dump_arg, level, text->data);
+}
+
+/* Texts are made only when someone looks. */
+#define SHOW(job, level, print)                                                                    \
+    do {                                                                                           \
+        if (is_wanted((job), (level))) {                                                           \
+            CiText text = ci_text_new((job)->ctx);                                                 \
+            print;                                                                                 \
+            show((job), (level), &text);                                                           \
+        }                                                                                          \
+    } while (0)
+
+static void
+show_pass(void *arg, const char *pass, CiGraph *graph)
+{
+    Job *job = arg;
+    SHOW(job, pass, ci_graph_print(&text, graph));
+}
+
+/* A misspelt level would print nothing, so it is refused. */
+static void
+check_dump_option(Job *job)
+{
+    static const char *const LEVELS[] = {
+#define PASS(name, doc) #name,
+#include "passes/passes.def"
+#undef PASS
+        "graph", "loops", "kernels", "wrapper", "json", "source", "all"};
+    for (const char *at = job->request->options->dump; *at;) {
+        size_t length = strcspn(at, ", ");
+        bool is_known = length == 0;
+        for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS && !is_known; i++)
+            is_known = strlen(LEVELS[i]) == length && !strncmp(LEVELS[i], at, length);
+        if (!is_known)
+            ci_fail(job->ctx, CI_ERR_VALUE, "option dump: there is no level or pass '%.*s'",
+                    (int)length, at);
+        at += length + strspn(at + length, ", ");
+    }
+}
+
+static int
+count_nests(const CiItems *items)
+{
+    int count = 0;
+    for (int i = 0; i < items->count; i++) {
+        const CiItem *item = &items->items[i];
+        count += item->kind == CI_ITEM_nest;
+        if (item->kind == CI_ITEM_for || item->kind == CI_ITEM_while || item->kind == CI_ITEM_if)
+            count += count_nests(&item->region->condition_items) +
+                     count_nests(&item->region->body) + count_nests(&item->region->other);
+    }
+    return count;
+}
+
+static void
+count_kernels(const CiKernels *kernels, CiCompileInfo *info)
+{
+    for (int i = 0; kernels && i < kernels->nkernels; i++) {
+        const CiKernel *kernel = kernels->kernels[i];
+        info->externs += kernel->ext != NULL;
+        info->kernels += !kernel->ext && !kernel->region;
+        for (int k = 0; kernel->region && k < 2; k++)
+            count_kernels(kernel->inner[k], info);
+    }
+}
+
+static void
+run_passes(Job *job)
+{
+    CiRequest *request = job->request;
+    CiGraph *graph = request->graph;
+    bool verify = request->options->verify;
+    if (verify)
+        ci_graph_verify(graph);
+    SHOW(job, "graph", ci_graph_print(&text, graph));
+    lap_ms(job);
+    ci_passes_run(graph, verify, show_pass, job);
+    request->info.passes_ms = lap_ms(job);
+    request->info.nodes = ci_graph_node_count(graph);
+}
+
+static CiLoops *
+lower(Job *job)
+{
+    CiRequest *request = job->request;
+    CiLowerOptions options = {.inline_limit = (int)request->options->inline_limit};
+    CiLoops *loops = ci_lower(request->graph, &options);
+    request->info.lower_ms = lap_ms(job);
+    request->info.nests = count_nests(&loops->items);
+    if (request->options->verify)
+        ci_loops_verify(loops);
+    SHOW(job, "loops", ci_loops_print(&text, loops));
+    return loops;
+}
+
+static CiKernels *
+schedule(Job *job, CiLoops *loops)
+{
+    CiRequest *request = job->request;
+    CiScheduleOptions options = {.fusion = request->options->fusion};
+    CiTarget *target = CI_NEW(job->ctx, CiTarget);
+    request->backend->fill_target(target, request->options);
+    lap_ms(job);
+    CiKernels *kernels = ci_schedule(loops, target, &options);
+    request->info.schedule_ms = lap_ms(job);
+    count_kernels(kernels, &request->info);
+    if (request->options->verify)
+        ci_kernels_verify(kernels);
+    SHOW(job, "kernels", ci_kernels_print(&text, kernels));
+    return kernels;
+}
+
+static CiWrapper *
+wrap(Job *job, CiKernels *kernels)
+{
+    CiRequest *request = job->request;
+    CiWrapOptions options = {.has_device_memory = request->backend->allocate != NULL};
+    options.host_arrays = options.has_device_memory && request->host_arrays;
+    lap_ms(job);
+    CiWrapper *wrapper = ci_wrap_with(kernels, &options);
+    request->info.wrap_ms = lap_ms(job);
+    if (request->options->verify)
+        ci_wrapper_verify(wrapper);
+    SHOW(job, "wrapper", ci_wrapper_print_python(&text, wrapper));
+    SHOW(job, "json", ci_wrapper_print_json(&text, wrapper));
+    return wrapper;
+}
+
+static void
+build(Job *job, CiKernels *kernels)
+{
+    CiRequest *request = job->request;
+    const CiBackend *backend = request->backend;
+    if (request->info.kernels == 0)
+        return;
+    if (backend->emit)
+        SHOW(job, "source", backend->emit(&text, kernels, request->options));
+    job->executable =
+        backend->build(job->ctx, kernels, request->options, request->runtime, &request->info.build);
+}
+
+static void
+compile_body(CiContext *ctx, void *arg)
+{
+    Job *job = arg;
+    CiRequest *request = job->request;
+    char message[512];
+    check_dump_option(job);
+    run_passes(job);
+    CiLoops *loops = lower(job);
+    CiKernels *kernels = schedule(job, loops);
+    CiWrapper *wrapper = wrap(job, kernels);
+    build(job, kernels);
+    CiStatus status = ci_program_open(wrapper, request->backend, job->executable, request->runtime,
+                                      &request->program, message, sizeof message);
+    if (status)
+        ci_fail(ctx, status, "%s", message);
+}
+
+CiStatus
+ci_compile(CiRequest *request)
+{
+    int64_t start = ci_os_time_ns();
+    Job job = {.request = request, .ctx = request->graph->ctx, .lap = start};
+    request->program = NULL;
+    request->info = (CiCompileInfo){0};
+    CiStatus status = ci_protect(job.ctx, compile_body, &job);
+    if (status && job.executable)
+        request->backend->close(job.executable);
+    request->info.total_ms = (double)(ci_os_time_ns() - start) * 1e-6;
+    return status;
+}
