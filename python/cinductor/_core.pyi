@@ -117,6 +117,7 @@ class Specialization:
       (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of size <= 1 and of empty arrays not looked at
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact dict type and keys in order
+      (s, "same", r)  the very object of source r (an array given twice)
       ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
       ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other array of either group
     """

@@ -1,0 +1,1 @@
+"""Capture: the rewriter makes Python visible, the stage decides what each step means."""

@@ -1,0 +1,87 @@
+"""The names that a function binds: what decides where a name of its body lives."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .source import FunctionNode
+
+
+class Names(ast.NodeVisitor):
+    """The names a function's body binds, and those it declares global or nonlocal."""
+
+    def __init__(self, node: FunctionNode) -> None:
+        self.bound: set[str] = set()
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.loads: set[str] = set()  # by functions inside
+        arguments = node.args
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.bound.add(arg.arg)
+        for star in (arguments.vararg, arguments.kwarg):
+            if star is not None:
+                self.bound.add(star.arg)
+        for statement in node.body if isinstance(node.body, list) else [node.body]:
+            self.visit(statement)
+        self.bound -= self.globals | self.nonlocals
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.bound.add(node.name)
+        self._inner(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._inner(node)
+
+    def _inner(self, node: FunctionNode) -> None:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.visit(default)
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                self.visit(decorator)
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name):
+                self.loads.add(child.id)
+
+    def _comprehension(self, node: Any) -> None:
+        targets = {
+            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+        }
+        before = set(self.bound)
+        self.generic_visit(node)
+        walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        self.bound -= targets - before - walrus
+        if not isinstance(node, ast.ListComp) or True:
+            self.loads |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.globals.update(node.names)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.nonlocals.update(node.names)
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            self.bound.add((alias.asname or alias.name).split(".")[0])
+
+    visit_ImportFrom = visit_Import
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def _capture(self, node: Any) -> None:
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if name:
+            self.bound.add(name)
+        self.generic_visit(node)
+
+    visit_MatchAs = visit_MatchStar = visit_MatchMapping = _capture

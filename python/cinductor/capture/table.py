@@ -1,0 +1,107 @@
+"""What capture makes of every class of Python's syntax: one row each.
+
+captured: becomes a call of the stage, which sees the value or the effect.
+kept: stays as written; its parts are captured where they are.
+break: a function that contains it runs in NumPy whole, for the reason given.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """The verdict on a class of syntax and why."""
+
+    verdict: str
+    reason: str
+
+
+KEPT, CAPTURED, BREAK = "kept", "captured", "break"
+
+SYNTAX: dict[str, Row] = {
+    # statements
+    "FunctionDef": Row(KEPT, "rewritten in place; decorators are called by the stage"),
+    "AsyncFunctionDef": Row(BREAK, "defines a coroutine"),
+    "ClassDef": Row(BREAK, "defines a class"),
+    "Return": Row(KEPT, "its value is captured"),
+    "Delete": Row(CAPTURED, "deleting an attribute, an item or a global is an effect"),
+    "Assign": Row(CAPTURED, "stores to attributes, items and globals; unpacking"),
+    "TypeAlias": Row(KEPT, "its value is not evaluated"),
+    "AugAssign": Row(CAPTURED, "may change an object in place"),
+    "AnnAssign": Row(CAPTURED, "an assignment"),
+    "For": Row(CAPTURED, "what is iterated is read by the stage; the loop unrolls"),
+    "AsyncFor": Row(BREAK, "is part of a coroutine"),
+    "While": Row(CAPTURED, "its test is read by the stage; the loop unrolls"),
+    "If": Row(CAPTURED, "its test is read by the stage"),
+    "With": Row(CAPTURED, "entering and leaving a context is an effect, but for numpy.errstate"),
+    "AsyncWith": Row(BREAK, "is part of a coroutine"),
+    "Match": Row(CAPTURED, "its subject is read whole"),
+    "Raise": Row(KEPT, "its parts are captured"),
+    "Try": Row(KEPT, "its parts are captured"),
+    "TryStar": Row(KEPT, "its parts are captured"),
+    "Assert": Row(CAPTURED, "its test is read by the stage"),
+    "Import": Row(CAPTURED, "importing a module that is not there yet is an effect"),
+    "ImportFrom": Row(CAPTURED, "the names it binds are guarded reads"),
+    "Global": Row(KEPT, "stores to the name are captured"),
+    "Nonlocal": Row(KEPT, "stores to a name outside the function are captured"),
+    "Expr": Row(KEPT, "its value is captured"),
+    "Pass": Row(KEPT, "does nothing"),
+    "Break": Row(KEPT, "the loop unrolls"),
+    "Continue": Row(KEPT, "the loop unrolls"),
+    # expressions
+    "BoolOp": Row(CAPTURED, "its operands' truth is read by the stage"),
+    "NamedExpr": Row(KEPT, "binds a local name"),
+    "BinOp": Row(CAPTURED, "operands that are not traced are read whole"),
+    "UnaryOp": Row(CAPTURED, "operands that are not traced are read whole"),
+    "Lambda": Row(KEPT, "rewritten in place"),
+    "IfExp": Row(CAPTURED, "its test is read by the stage"),
+    "Dict": Row(CAPTURED, "mappings unpacked into it are read by the stage"),
+    "Set": Row(KEPT, "its parts are captured"),
+    "ListComp": Row(CAPTURED, "what is iterated is read by the stage"),
+    "SetComp": Row(CAPTURED, "what is iterated is read by the stage"),
+    "DictComp": Row(CAPTURED, "what is iterated is read by the stage"),
+    "GeneratorExp": Row(CAPTURED, "only as the argument of a call: it may not outlive it"),
+    "Await": Row(BREAK, "is part of a coroutine"),
+    "Yield": Row(BREAK, "is part of a generator"),
+    "YieldFrom": Row(BREAK, "is part of a generator"),
+    "Compare": Row(CAPTURED, "operands that are not traced are read whole"),
+    "Call": Row(CAPTURED, "the stage decides by the identity of what is called"),
+    "FormattedValue": Row(CAPTURED, "the value is read whole"),
+    "JoinedStr": Row(KEPT, "its parts are captured"),
+    "Interpolation": Row(CAPTURED, "the value is read whole"),
+    "TemplateStr": Row(KEPT, "its parts are captured"),
+    "Constant": Row(KEPT, "a constant"),
+    "Attribute": Row(CAPTURED, "a guarded read, or an effect when stored to"),
+    "Subscript": Row(CAPTURED, "a guarded read, or an effect when stored to"),
+    "Starred": Row(CAPTURED, "what is unpacked is read by the stage"),
+    "Name": Row(CAPTURED, "globals, builtins and names of enclosing functions are guarded reads"),
+    "List": Row(KEPT, "its parts are captured"),
+    "Tuple": Row(KEPT, "its parts are captured"),
+    "Slice": Row(CAPTURED, "becomes a slice object"),
+}
+
+# Names whose calls look at the caller's own frame: a function that calls one runs in NumPy.
+FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "__import__"})
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "iadd",
+    ast.Sub: "isub",
+    ast.Mult: "imul",
+    ast.MatMult: "imatmul",
+    ast.Div: "itruediv",
+    ast.Mod: "imod",
+    ast.Pow: "ipow",
+    ast.LShift: "ilshift",
+    ast.RShift: "irshift",
+    ast.BitOr: "ior",
+    ast.BitXor: "ixor",
+    ast.BitAnd: "iand",
+    ast.FloorDiv: "ifloordiv",
+}
+
+
+def verdict(node: ast.AST) -> Row | None:
+    """The row of a statement or expression; None for other syntax (operators, contexts, ...)."""
+    return SYNTAX.get(type(node).__name__)
