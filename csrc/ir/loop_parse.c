@@ -18,25 +18,19 @@ typedef struct Parser {
     int nscope;
 } Parser;
 
-static const CiExpr *
-in_scope(Parser *p, const CiExpr *e)
+/* Inner loops may have taken the names; asking for a variable again gives the name back to it. */
+static void
+leave_scope(Parser *p, int outside)
 {
-    const CiExpr *from[MAX_SCOPE], *to[MAX_SCOPE];
-    int count = 0;
-    for (int k = 0; k < p->nscope; k++) {
-        const CiExpr *namesake = ci_sym_find_symbol(p->loops->sym, p->scope[k]->name);
-        if (!namesake || namesake == p->scope[k])
-            continue;
-        from[count] = namesake;
-        to[count++] = p->scope[k];
-    }
-    return count ? ci_expr_substitute(p->loops->sym, e, count, from, to) : e;
+    p->nscope = outside;
+    for (int k = 0; k < outside; k++)
+        ci_expr_index(p->loops->sym, p->scope[k]->name, p->scope[k]->limit);
 }
 
 static const CiExpr *
 parse_expr(Parser *p)
 {
-    return in_scope(p, ci_expr_parse(p->loops->sym, &p->lex));
+    return ci_expr_parse(p->loops->sym, &p->lex);
 }
 
 static const CiExpr *
@@ -236,7 +230,7 @@ parse_loops_of(Parser *p, CiNest *nest, const CiLexer *store)
         parse_skipped_store(p, nest, store);
     else
         set_plain_store(p, nest);
-    p->nscope = outside;
+    leave_scope(p, outside);
 }
 
 /* ---- views of buffers ---- */
@@ -391,7 +385,7 @@ parse_region(Parser *p, CiItems *items)
         ci_lexer_expect(lex, "else");
         parse_inner(p, &region->other);
     }
-    p->nscope = outside;
+    leave_scope(p, outside);
     CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
 }
 

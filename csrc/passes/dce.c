@@ -1,0 +1,90 @@
+/* Dead code: one backward walk, for users come after what they use. A library call of unknown kind
+ * stays (it may raise, or draw from a generator), and so does whatever its arguments need; a region
+ * lives or dies as a whole.
+ *
+ * needs: a valid graph. keeps: results, writes, effects. */
+#include "passes/pass.h"
+
+#include "base/map.h"
+
+static void
+use(CiNode *node)
+{
+    node->nuses++;
+}
+
+static bool
+has_effect(const CiNode *node)
+{
+    return node->op == CI_OP_extern;
+}
+
+static bool
+block_has_effect(const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        if (has_effect(block->nodes[k]))
+            return true;
+        for (int b = 0; b < block->nodes[k]->nblocks; b++)
+            if (block_has_effect(block->nodes[k]->blocks[b]))
+                return true;
+    }
+    return false;
+}
+
+static bool
+is_live(const CiNode *node)
+{
+    bool is_needed = node->nuses > 0 || has_effect(node);
+    for (int b = 0; !is_needed && b < node->nblocks; b++)
+        is_needed = block_has_effect(node->blocks[b]);
+    return is_needed;
+}
+
+static void
+clear_block(CiBlock *block)
+{
+    for (int k = 0; k < block->nparams; k++)
+        block->params[k]->nuses = 0;
+    for (int k = 0; k < block->nnodes; k++) {
+        block->nodes[k]->nuses = 0;
+        for (int b = 0; b < block->nodes[k]->nblocks; b++)
+            clear_block(block->nodes[k]->blocks[b]);
+    }
+}
+
+static void
+sweep_block(CiBlock *block)
+{
+    for (int k = 0; k < block->nresults; k++)
+        use(block->results[k]);
+    for (int k = block->nnodes - 1; k >= 0; k--) {
+        CiNode *node = block->nodes[k];
+        if (!is_live(node))
+            continue;
+        node->nuses += node->nuses == 0; /* kept for its effect */
+        for (int b = node->nblocks - 1; b >= 0; b--)
+            sweep_block(node->blocks[b]);
+        for (int i = 0; i < node->nargs; i++)
+            use(node->args[i]);
+    }
+    int kept = 0;
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (node->nuses ||
+            (node->op == CI_OP_result && node->args[0]->nuses)) /* results go with their region */
+            block->nodes[kept++] = block->nodes[k];
+    }
+    block->nnodes = kept;
+}
+
+void
+ci_pass_dce(CiGraph *g)
+{
+    clear_block(g->body);
+    for (int k = 0; k < g->ninputs; k++)
+        g->inputs[k]->nuses = 0;
+    for (int k = 0; k < g->nwrites; k++)
+        use(g->writes[k].value);
+    sweep_block(g->body);
+}
