@@ -170,7 +170,8 @@ static CiWrapper *
 wrap(Job *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
-    CiWrapOptions options = {.has_device_memory = request->backend->allocate != NULL};
+    CiWrapOptions options = {.has_device_memory = request->backend->allocate != NULL,
+                             .env = request->graph->env};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);
     CiWrapper *wrapper = ci_wrap_with(kernels, &options);

@@ -37,9 +37,12 @@ flatten_symbols(Flatten *flat)
         const CiLine *line = &w->lines[i];
         if (line->kind != CI_LINE_symbol)
             continue;
+        int scalar = 0;
+        for (int k = 0; k < line->buffer->input; k++)
+            scalar += w->kernels->loops->buffers[k]->kind == CI_BUFFER_scalar;
         ci_values_add_symbol(&flat->builder, line->symbol, false);
         CI_PUSH(flat->ctx, program->sources, program->nsources, program->capsources,
-                ((CiPlanSource){line->buffer->input, line->number}));
+                ((CiPlanSource){line->buffer->input, line->number, scalar}));
     }
     for (int i = 0; i < w->nlines; i++)
         if (w->lines[i].kind == CI_LINE_for)

@@ -74,8 +74,9 @@ typedef struct CiPlanReturn {
     int offset, sizes, strides;
 } CiPlanReturn;
 
-typedef struct CiPlanSource { /* of an extent */
+typedef struct CiPlanSource { /* of an extent, or of an integer argument (axis -1) */
     int input, axis;
+    int scalar; /* its slot in CiCall.scalars */
 } CiPlanSource;
 
 struct CiProgram {

@@ -122,8 +122,11 @@ ci_program_symbol_count(const CiProgram *program)
 void
 ci_program_symbols(const CiProgram *program, const CiCall *call, int64_t *symbols)
 {
-    for (int i = 0; i < program->nsources; i++)
-        symbols[i] = call->sizes[program->sources[i].input][program->sources[i].axis];
+    for (int i = 0; i < program->nsources; i++) {
+        const CiPlanSource *source = &program->sources[i];
+        symbols[i] = source->axis < 0 ? call->scalars[source->scalar].i
+                                      : call->sizes[source->input][source->axis];
+    }
     for (int i = program->nsources; i < program->values.nsymbols; i++)
         symbols[i] = 0;
 }

@@ -56,23 +56,40 @@ start_line(const Printer *printer)
     ci_text_add(printer->out, "%*s", printer->out->indent, "");
 }
 
-/* net.py:7-8, or net.py:7,9; the file's own name is enough for a reader. */
+/* The least line of a file above `above`; 0 when there is none. */
+static int
+next_line(int nlocs, const CiLoc *locs, const char *file, int above)
+{
+    int least = 0;
+    for (int i = 0; i < nlocs; i++)
+        if (!strcmp(locs[i].file, file) && locs[i].line > above && (!least || locs[i].line < least))
+            least = locs[i].line;
+    return least;
+}
+
+/* net.py:7-8,12; the file's own name is enough for a reader. Slow on purpose: there are few. */
 static void
 print_locs(CiText *out, int nlocs, const CiLoc *locs)
 {
-    const char *file = NULL;
+    const char *separator = "  # ";
     for (int i = 0; i < nlocs; i++) {
-        if (locs[i].line <= 0 || !locs[i].file[0])
+        bool is_first = locs[i].file[0] && locs[i].line > 0;
+        for (int k = 0; k < i && is_first; k++)
+            is_first = strcmp(locs[k].file, locs[i].file) != 0;
+        if (!is_first)
             continue;
-        if (file && !strcmp(file, locs[i].file)) {
-            ci_text_add(out, ",%d", locs[i].line);
-            continue;
-        }
         const char *slash = strrchr(locs[i].file, '/');
-        ci_text_add(out, file ? " " : "  # ");
-        file = locs[i].file;
-        ci_text_add_safe(out, slash ? slash + 1 : file);
-        ci_text_add(out, ":%d", locs[i].line);
+        ci_text_add(out, "%s", separator);
+        ci_text_add_safe(out, slash ? slash + 1 : locs[i].file);
+        separator = " ";
+        int line = next_line(nlocs, locs, locs[i].file, 0);
+        for (const char *mark = ":"; line; mark = ",") {
+            int last = line;
+            while (next_line(nlocs, locs, locs[i].file, last) == last + 1)
+                last++;
+            ci_text_add(out, last > line ? "%s%d-%d" : "%s%d", mark, line, last);
+            line = next_line(nlocs, locs, locs[i].file, last);
+        }
     }
 }
 
@@ -229,8 +246,11 @@ print_line(Printer *printer, const CiLine *line)
         ci_text_add(out, "# %s\n", line->text);
         break;
     case CI_LINE_symbol:
-        ci_text_line(out, "%s = %s.shape[%d]", line->symbol->name, line->buffer->name,
-                     line->number);
+        if (line->number < 0)
+            ci_text_line(out, "%s = %s", line->symbol->name, line->buffer->name);
+        else
+            ci_text_line(out, "%s = %s.shape[%d]", line->symbol->name, line->buffer->name,
+                         line->number);
         break;
     case CI_LINE_assert_size:
         print_assert(printer, line->buffer);

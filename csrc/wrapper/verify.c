@@ -169,9 +169,11 @@ check_line(Verify *verify, const CiLine *line)
 {
     switch (line->kind) {
     case CI_LINE_symbol:
-        if (line->buffer->kind != CI_BUFFER_input || line->number >= line->buffer->rank ||
-            line->buffer->sizes[line->number] != line->symbol)
-            refuse(verify, "is not the extent it says", line->symbol->name);
+        if (line->number < 0
+                ? line->buffer->kind != CI_BUFFER_scalar
+                : line->buffer->kind != CI_BUFFER_input || line->number >= line->buffer->rank ||
+                      line->buffer->sizes[line->number] != line->symbol)
+            refuse(verify, "is not what its line says", line->symbol->name);
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
         break;
     case CI_LINE_alloc:

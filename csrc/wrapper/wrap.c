@@ -219,24 +219,33 @@ wrap_kernels(Wrap *wrap, const CiKernels *kernels)
     }
 }
 
-/* Each size symbol is the extent of some input's axis; the first such axis gives it. */
+static void
+add_symbol(Wrap *wrap, CiMap *seen, const CiExpr *symbol, const CiBuffer *input, int axis)
+{
+    if (ci_map_find(seen, CI_KEY(symbol)))
+        return;
+    ci_map_put(seen, CI_KEY(symbol), (void *)symbol);
+    CiLine *line = add_line(wrap, CI_LINE_symbol);
+    line->buffer = input;
+    line->symbol = symbol;
+    line->number = axis;
+}
+
+/* A symbol is the value of an integer argument, or the extent of some input's axis: the first one.
+ */
 static void
 wrap_symbols(Wrap *wrap, const CiLoops *loops)
 {
     CiMap *seen = ci_map_new(wrap->ctx);
-    for (int i = 0; i < loops->ninputs; i++) {
-        const CiBuffer *input = loops->buffers[i];
-        for (int axis = 0; axis < input->rank; axis++) {
-            const CiExpr *size = input->sizes[axis];
-            if (size->kind != CI_EXPR_symbol || ci_map_find(seen, CI_KEY(size)))
-                continue;
-            ci_map_put(seen, CI_KEY(size), (void *)size);
-            CiLine *line = add_line(wrap, CI_LINE_symbol);
-            line->buffer = input;
-            line->symbol = size;
-            line->number = axis;
-        }
-    }
+    const CiShapeEnv *env = wrap->wrapper->options.env;
+    for (int i = 0; env && i < env->nsources; i++)
+        if (env->sources[i].axis < 0)
+            add_symbol(wrap, seen, env->sources[i].symbol, loops->buffers[env->sources[i].input],
+                       -1);
+    for (int i = 0; i < loops->ninputs; i++)
+        for (int axis = 0; axis < loops->buffers[i]->rank; axis++)
+            if (loops->buffers[i]->sizes[axis]->kind == CI_EXPR_symbol)
+                add_symbol(wrap, seen, loops->buffers[i]->sizes[axis], loops->buffers[i], axis);
 }
 
 static void

@@ -32,7 +32,7 @@
 
 typedef enum CiLineKind {
     CI_LINE_comment,
-    CI_LINE_symbol,       /* symbol = size of axis `number` of input `buffer` */
+    CI_LINE_symbol,       /* symbol = size of axis `number` of input `buffer`; -1: its value */
     CI_LINE_assert_size,  /* an input's sizes and strides: guards check them, readers see them */
     CI_LINE_alloc,        /* buffer: intermediate, from the device's allocator, or the host's */
     CI_LINE_alloc_result, /* buffer: leaves the program, from the caller */
@@ -70,6 +70,7 @@ typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
 typedef struct CiWrapOptions {
     bool has_device_memory; /* the device's memory is not the host's */
     bool host_arrays;       /* arguments and results are host memory all the same: copied */
+    const CiShapeEnv *env;  /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
 
 typedef struct CiWrapper {
