@@ -426,8 +426,6 @@ print_index_helpers(CiText *out, const char *kernels)
     static const char *const helpers[][2] = {
         {"ci_floordiv", "    const int64_t q = a / b;\n    return q - (a % b != 0 && (a < 0) != (b < 0));\n"},
         {"ci_mod", "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
-        {"ci_min", "    return a < b ? a : b;\n"},
-        {"ci_max", "    return a > b ? a : b;\n"},
     };
     for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++)
         if (ci_emit_mentions(kernels, helpers[k][0]))

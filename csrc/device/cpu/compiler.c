@@ -1,0 +1,166 @@
+/* The system's C compiler as a child process: no shell, absolute paths, everything it needs in its arguments.
+ *
+ * Each flag keeps every IEEE value: no-math-errno makes sqrt one instruction, no-trapping-math lets floor and
+ * comparisons be vectors, wrapv keeps integer overflow defined, ffp-contract=off keeps a*b + c in two roundings. */
+#include "device/cpu/compiler.h"
+
+#include "base/os.h"
+#include "host/child.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_BYTES 2000
+#define COMPILE_TIMEOUT_S 600.0
+
+static const char *const flags[] = {
+    "-std=gnu11",          "-O3",       "-ffp-contract=off",  "-fno-math-errno", "-fno-trapping-math",
+    "-fwrapv",             "-fPIC",     "-fno-strict-aliasing", "-fopenmp-simd",   "-shared",
+    "-nostdlib",           "-pipe",     "-fno-asynchronous-unwind-tables", "-w",
+};
+enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
+
+static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
+
+/* ---- finding ---- */
+
+static void
+describe(CiCompiler *compiler)
+{
+    char resolved[4096];
+    CiFileInfo info = {0};
+    if (ci_os_resolve(compiler->path, resolved, sizeof resolved))
+        snprintf(resolved, sizeof resolved, "%s", compiler->path);
+    (void)ci_os_stat(resolved, &info);
+    snprintf(compiler->identity, sizeof compiler->identity, "%s %lld %lld", resolved, (long long)info.size,
+             (long long)info.mtime_ns);
+}
+
+/* The program is the first word; the others go before our own arguments. */
+static bool
+find_from_variable(CiCompiler *compiler, const char *variable)
+{
+    const char *at = variable + strspn(variable, " \t");
+    size_t length = strcspn(at, " \t"), used = 0;
+    char program[4096];
+    if (length == 0 || length >= sizeof program)
+        return false;
+    memcpy(program, at, length);
+    program[length] = 0;
+    for (at += length; *(at += strspn(at, " \t")); at += length) {
+        length = strcspn(at, " \t");
+        if (used + length + 1 > sizeof compiler->words || compiler->nwords == CI_CPU_MAX_WORDS / 2)
+            return false;
+        memcpy(compiler->words + used, at, length);
+        compiler->words[used + length] = 0;
+        used += length + 1;
+        compiler->nwords++;
+    }
+    return ci_os_find_program(program, compiler->path, sizeof compiler->path) == 0;
+}
+
+bool
+ci_compiler_find(CiCompiler *compiler)
+{
+    static const char *const names[] = {"cc", "gcc", "clang"};
+    const char *variable = getenv("CC");
+    memset(compiler, 0, sizeof *compiler);
+    bool is_found = variable && find_from_variable(compiler, variable);
+    if (!is_found)
+        compiler->nwords = 0;
+    for (size_t k = 0; k < sizeof names / sizeof *names && !is_found; k++)
+        is_found = ci_os_find_program(names[k], compiler->path, sizeof compiler->path) == 0;
+    if (is_found)
+        describe(compiler);
+    return is_found;
+}
+
+const char *
+ci_compiler_tried(void)
+{
+    return "$CC, cc, gcc, clang";
+}
+
+/* ---- running ---- */
+
+const char *
+ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast)
+{
+    CiText text = ci_text_new(ctx);
+    for (int k = 0; k < FLAG_COUNT; k++)
+        ci_text_add(&text, "%s ", flags[k]);
+    ci_text_add(&text, "%s%s%s", level_flags[level], level == CI_CPU_V4 ? " -mprefer-vector-width=512" : "",
+                is_fast ? " -ffp-contract=fast" : "");
+    return text.data;
+}
+
+typedef struct Command {
+    const char *words[CI_CPU_MAX_WORDS];
+    int count;
+} Command;
+
+static void
+add_word(Command *command, const char *word)
+{
+    command->words[command->count++] = word;
+}
+
+static void
+build_command(Command *command, const CiCompileJob *job, const char *source_path, const char *out)
+{
+    const char *word = job->compiler->words, *source = job->source->data;
+    add_word(command, job->compiler->path);
+    for (int k = 0; k < job->compiler->nwords; k++, word += strlen(word) + 1)
+        add_word(command, word);
+    for (int k = 0; k < FLAG_COUNT; k++)
+        add_word(command, flags[k]);
+    add_word(command, level_flags[job->level]);
+    if (job->level == CI_CPU_V4)
+        add_word(command, "-mprefer-vector-width=512");
+    if (job->is_fast)
+        add_word(command, "-ffp-contract=fast");
+    add_word(command, source_path);
+    add_word(command, "-o");
+    add_word(command, out);
+    if (strstr(source, "_ZGV"))
+        add_word(command, "-lmvec");
+    if (strstr(source, "_ZGV") || strstr(source, "__builtin_fmod") || strstr(source, "__builtin_nextafter") ||
+        strstr(source, "__builtin_ldexp"))
+        add_word(command, "-lm");
+}
+
+static _Noreturn void
+fail_compile(CiContext *ctx, const Command *command, const char *output, int exit_code)
+{
+    CiText text = ci_text_new(ctx);
+    for (int k = 0; k < command->count; k++)
+        ci_text_add(&text, k ? " %s" : "%s", command->words[k]);
+    size_t length = strlen(output);
+    ci_fail(ctx, CI_ERR_COMPILE, "the C compiler answered %d\n%s\n%.*s%s", exit_code, text.data,
+            length > MESSAGE_BYTES ? MESSAGE_BYTES : (int)length, output, length > MESSAGE_BYTES ? "\n..." : "");
+}
+
+void
+ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capacity)
+{
+    char *source_path = ci_format(ctx, "%s/kernel.c", job->directory);
+    Command command = {.count = 0};
+    CiChildResult result = {0};
+    snprintf(out, capacity, "%s/kernel.so", job->directory);
+    int error = ci_os_write_atomic(source_path, job->source->data, job->source->length);
+    if (error)
+        ci_fail(ctx, CI_ERR_IO, "%s: %s", source_path, strerror(error));
+    build_command(&command, job, source_path, out);
+    error = ci_child_run(command.words, NULL, 0, COMPILE_TIMEOUT_S, job->should_stop, job->should_stop_arg, &result);
+    if (error)
+        ci_fail(ctx, CI_ERR_COMPILE, "%s could not be started: %s", command.words[0], strerror(error));
+    char *output = ci_copy_text(ctx, result.output ? result.output : "", result.output ? strlen(result.output) : 0);
+    free(result.output);
+    if (result.interrupted)
+        ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted while compiling");
+    if (result.timed_out)
+        fail_compile(ctx, &command, "no answer in time", result.exit_code);
+    if (result.exit_code)
+        fail_compile(ctx, &command, output, result.exit_code);
+}

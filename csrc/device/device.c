@@ -1,0 +1,43 @@
+/* The registry of backends, best first within a device, and the defaults of options. */
+#include "device/device.h"
+
+#include <string.h>
+
+#define BACKEND(symbol) extern const CiBackend symbol;
+#include "device/devices.def"
+#undef BACKEND
+
+static const CiBackend *const backends[] = {
+#define BACKEND(symbol) &symbol,
+#include "device/devices.def"
+#undef BACKEND
+};
+
+int
+ci_backend_count(void)
+{
+    return (int)(sizeof backends / sizeof *backends);
+}
+
+const CiBackend *
+ci_backend_at(int position)
+{
+    return backends[position];
+}
+
+const CiBackend *
+ci_backend_find(const char *device, const char *name)
+{
+    for (int k = 0; k < ci_backend_count(); k++)
+        if (!strcmp(backends[k]->device, device) && (!name || !*name || !strcmp(backends[k]->name, name)))
+            return backends[k];
+    return NULL;
+}
+
+void
+ci_options_default(CiOptions *options)
+{
+#define OPTION(name, type, value, env, doc) options->name = value;
+#include "base/options.def"
+#undef OPTION
+}
