@@ -1,0 +1,193 @@
+"""What may go wrong around a compiled function costs at most one warning, never the result.
+
+Each case runs in a process of its own with a cache directory of its own.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, warnings
+import numpy as np
+import cinductor
+
+def f(a, b):
+    return np.exp(a * b + 1).sum(axis=1)
+
+a = np.linspace(-1, 1, 600).reshape(20, 30)
+b = np.linspace(0, 1, 30)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    g = cinductor.compile(f)
+    for _ in range(3):
+        np.testing.assert_allclose(g(a, b), f(a, b), rtol=1e-12)
+print("warnings", len(caught))
+for w in caught:
+    print("text", str(w.message).replace(chr(10), " "))
+print("info", cinductor.cache.info())
+"""
+
+
+def run(cache, *, program=PROGRAM, **env):
+    """Runs program in a new process; returns its output lines."""
+    full = {**os.environ, "CINDUCTOR_CACHE_DIR": str(cache), **env}
+    full = {k: v for k, v in full.items() if v is not None}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=full, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def warnings_in(lines):
+    return [line[5:] for line in lines if line.startswith("text ")]
+
+
+def entries(cache):
+    return sorted(p for p in Path(cache).rglob("*") if p.is_file())
+
+
+def test_a_second_process_needs_no_compiler(tmp_path):
+    assert warnings_in(run(tmp_path)) == []
+    assert entries(tmp_path)
+    lines = run(tmp_path, PATH="/nonexistent", CC=None)
+    assert warnings_in(lines) == [] or "compiler" not in warnings_in(lines)[0]
+
+
+def test_without_a_compiler_the_interpreter_answers_with_one_warning(tmp_path):
+    texts = warnings_in(run(tmp_path, PATH="/nonexistent", CC=None))
+    assert len(texts) == 1
+    assert "compiler" in texts[0] and "gcc" in texts[0]
+
+
+def test_a_failing_compiler_costs_one_warning(tmp_path):
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\necho 'internal compiler error: boom' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    texts = warnings_in(run(tmp_path / "cache", CC=str(broken)))
+    assert len(texts) == 1
+    assert "boom" in texts[0]
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "empty"])
+def test_a_damaged_entry_is_built_again(tmp_path, harm):
+    run(tmp_path)
+    for path in entries(tmp_path):
+        data = bytearray(path.read_bytes())
+        if harm == "truncate":
+            data = data[: len(data) // 2]
+        elif harm == "flip":
+            data[len(data) // 2] ^= 0x10
+        else:
+            data = b""
+        path.write_bytes(bytes(data))
+    assert len(warnings_in(run(tmp_path))) <= 1
+
+
+def test_an_unwritable_cache_is_no_error(tmp_path):
+    file = tmp_path / "a file, not a folder"
+    file.write_text("")
+    assert len(warnings_in(run(file / "cache"))) <= 1
+
+
+def test_a_cache_that_others_can_write_is_not_used(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    texts = warnings_in(run(shared))
+    assert len(texts) <= 1
+    assert not [p for p in entries(shared) if p.suffix == ".so"]
+
+
+def test_no_home_directory(tmp_path):
+    run(tmp_path, CINDUCTOR_CACHE_DIR=None, HOME=None, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+    assert entries(tmp_path / "xdg")
+
+
+def test_many_processes_one_cold_cache(tmp_path):
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path)}
+    children = [subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
+    for child in children:
+        _, err = child.communicate(timeout=120)
+        assert child.returncode == 0, err.decode()
+    assert not [p for p in entries(tmp_path) if "tmp" in p.name]
+
+
+FORK = """
+import os, sys
+import numpy as np
+import cinductor
+
+f = cinductor.compile(lambda x: np.exp(x).sum())
+x = np.linspace(0, 1, 2_000_000)
+want = f(x)
+child = os.fork()
+if child == 0:
+    os._exit(0 if f(x) == want and cinductor.compile(lambda x: x * 2)(x[:5])[4] == 2 * x[4] else 1)
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0
+assert f(x) == want
+"""
+
+THREADS = """
+import threading
+import numpy as np
+import cinductor
+
+f = cinductor.compile(lambda x, y: np.sqrt(x * x + y).sum(axis=0))
+failures = []
+
+def work(k):
+    x = np.full((50, 40 + k % 3), 1.0 + k)
+    for _ in range(50):
+        if not np.allclose(f(x, 3.0), np.sqrt(x * x + 3.0).sum(axis=0)):
+            failures.append(k)
+
+threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert not failures, failures
+"""
+
+SUBNORMALS = """
+import numpy as np
+import cinductor
+
+for k in range(5):
+    cinductor.compile(lambda x: np.exp(x) * k)(np.arange(1000.0))
+assert np.float64(5e-324) * 1.0 != 0.0
+"""
+
+BITS = """
+import sys
+import numpy as np
+import cinductor
+
+rng = np.random.default_rng(0)
+x = rng.normal(size=(7, 100_003)).astype(np.float32)
+f = cinductor.compile(lambda x: (x.sum(), x.sum(axis=0), x.sum(axis=1), np.exp(x).mean()))
+print([v.tobytes().hex()[:4000] if v.ndim else v.tobytes().hex() for v in f(x)])
+"""
+
+
+@pytest.mark.parametrize("program", [FORK, THREADS, SUBNORMALS], ids=["fork", "threads", "subnormals"])
+def test_process(program, tmp_path):
+    run(tmp_path, program=program)
+
+
+def test_the_same_bits_for_any_number_of_threads(tmp_path):
+    outputs = {tuple(run(tmp_path, program=BITS, CINDUCTOR_THREADS=str(n))) for n in (1, 2, 3, 7)}
+    assert len(outputs) == 1
+
+
+def test_sources_are_the_same_in_every_process(tmp_path):
+    program = """
+import numpy as np
+import cinductor
+x = np.ones((30, 40), np.float32)
+print(cinductor.explain(lambda x: (x - x.max(axis=1, keepdims=True)).sum(axis=0), x).source)
+"""
+    outputs = {"\n".join(run(tmp_path, program=program, PYTHONHASHSEED=str(n))) for n in (1, 2)}
+    assert len(outputs) == 1
