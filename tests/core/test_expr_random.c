@@ -292,3 +292,29 @@ TEST(substitution_commutes_with_evaluation)
         ci_context_close(inner);
     }
 }
+
+/* All chains of three divisions or remainders by small constants, with a shift between. */
+TEST(chains_of_constant_divisions)
+{
+    static const int64_t DIVISORS[] = {-4, -3, 2, 3, 4, 6, 8, 12};
+    Fuzz fuzz = open_fuzz(ctx, 7);
+    for (int code = 0; code < 8 * 8 * 8 * 8 * 3; code++) {
+        int64_t by[3] = {DIVISORS[code & 7], DIVISORS[code >> 3 & 7], DIVISORS[code >> 6 & 7]}, shift = code >> 12;
+        const CiExpr *e = fuzz.symbols[3];
+        for (int k = 0; k < 3; k++) {
+            e = build(fuzz.sym, code >> (9 + k) & 1 ? '/' : '%', e, ci_expr_const(fuzz.sym, by[k]));
+            e = ci_expr_add(fuzz.sym, ci_expr_mul(fuzz.sym, e, ci_expr_const(fuzz.sym, k == 1 ? 2 : 1)), ci_expr_const(fuzz.sym, k == 0 ? shift : 0));
+        }
+        for (int64_t z = -30; z <= 30; z++) {
+            int64_t expected = z;
+            for (int k = 0; k < 3; k++) {
+                int64_t quotient = expected / by[k] - (expected % by[k] != 0 && (expected < 0) != (by[k] < 0));
+                expected = code >> (9 + k) & 1 ? quotient : expected - quotient * by[k];
+                expected = expected * (k == 1 ? 2 : 1) + (k == 0 ? shift : 0);
+            }
+            fuzz.values[3] = z;
+            if (ci_expr_evaluate(ctx, e, value_of, &fuzz) != expected)
+                CI_TEST_SAY("%s at %lld is not %lld", print(ctx, e), (long long)z, (long long)expected);
+        }
+    }
+}
