@@ -8,8 +8,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct DtypeRow {
@@ -384,9 +384,9 @@ ci_const_print(CiText *out, CiDtype dtype, CiConst v)
     } else {
         ci_text_add(out, "(");
         print_real(out, real, v.re);
-        ci_text_add(out, signbit(v.im) && v.im == v.im ? "-" : "+");
-        print_real(out, real, v.im == v.im ? fabs(v.im) : v.im);
-        ci_text_add(out, "j)");
+        ci_text_add(out, ", ");
+        print_real(out, real, v.im);
+        ci_text_add(out, ")");
     }
 }
 
@@ -406,34 +406,15 @@ parse_digits(CiLexer *lex)
 }
 
 static double
-parse_magnitude(CiLexer *lex, bool is_imaginary)
-{
-    double value = 0.0;
-    if (lex->kind == CI_TOKEN_float)
-        value = lex->float_value;
-    else if (lex->kind == CI_TOKEN_int)
-        value = (double)lex->int_value;
-    else if (is_imaginary && ci_lexer_is(lex, "infj"))
-        value = HUGE_VAL;
-    else if (is_imaginary && ci_lexer_is(lex, "nanj"))
-        value = (double)NAN;
-    else
-        ci_lexer_fail(lex, "expected a number");
-    bool has_suffix = lex->kind == CI_TOKEN_name;
-    ci_lexer_next(lex);
-    if (is_imaginary && !has_suffix)
-        ci_lexer_expect(lex, "j");
-    return value;
-}
-
-static double
-parse_signed(CiLexer *lex, CiDtype real, bool is_imaginary)
+parse_real(CiLexer *lex, CiDtype dtype)
 {
     bool is_negative = ci_lexer_accept(lex, "-");
-    if (!is_negative)
-        ci_lexer_accept(lex, "+");
-    double value = round_to(real, parse_magnitude(lex, is_imaginary));
-    return is_negative ? -value : value;
+    if (lex->kind != CI_TOKEN_float && lex->kind != CI_TOKEN_int)
+        ci_lexer_fail(lex, "expected a number");
+    double value =
+        lex->kind == CI_TOKEN_float ? lex->float_value : (double)(uint64_t)lex->int_value;
+    ci_lexer_next(lex);
+    return round_to(dtype, is_negative ? -value : value);
 }
 
 static int64_t
@@ -464,11 +445,12 @@ ci_const_parse(CiLexer *lex, CiDtype dtype)
     } else if (ci_dtype_is_integral(dtype)) {
         v.i = parse_integer(lex, dtype);
     } else if (real == dtype) {
-        v.re = parse_signed(lex, real, false);
+        v.re = parse_real(lex, real);
     } else {
         ci_lexer_expect(lex, "(");
-        v.re = parse_signed(lex, real, false);
-        v.im = parse_signed(lex, real, true);
+        v.re = parse_real(lex, real);
+        ci_lexer_expect(lex, ",");
+        v.im = parse_real(lex, real);
         ci_lexer_expect(lex, ")");
     }
     return v;

@@ -47,7 +47,7 @@ CiConst ci_const_double(CiDtype dtype, double value);
 bool ci_const_equal(CiDtype dtype, CiConst a, CiConst b); /* bits, NaN equal to any NaN */
 void ci_const_store(CiDtype dtype, CiConst v, void *element);
 CiConst ci_const_load(CiDtype dtype, const void *element);
-void ci_const_print(CiText *out, CiDtype dtype, CiConst v); /* 1, 0.5, inf, nan, true, (1.0+2.0j) */
+void ci_const_print(CiText *out, CiDtype dtype, CiConst v); /* 1, 0.5, inf, nan, true, (1, -2.5) */
 CiConst ci_const_parse(CiLexer *lex, CiDtype dtype);
 uint16_t ci_half_from_float(float value); /* round to nearest even, as IEEE */
 float ci_half_to_float(uint16_t bits);

@@ -1,0 +1,275 @@
+/* Runs one golden file and prints what each level makes of it.
+ *
+ *   golden FILE
+ *
+ * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels to print, graph when not
+ * given), then a graph or loops as text. What stands behind a line that begins with `---` is what was
+ * expected, and not read here. For each level comes a line `--- expected LEVEL` and its text; when a step fails,
+ * `--- expected error` and the message, and nothing more. A text form is also read back and printed
+ * again; a difference is an error of its own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/os.h"
+#include "ir/kernel.h"
+#include "passes/pass.h"
+#ifdef GOLDEN_LOWER
+#include "lower/lower.h"
+#endif
+#ifdef GOLDEN_SCHEDULE
+#include "schedule/schedule.h"
+#endif
+#ifdef GOLDEN_WRAPPER
+#include "wrapper/wrapper.h"
+#endif
+#ifdef GOLDEN_DEVICE
+#include "device/device.h"
+#endif
+
+typedef struct Run {
+    const char *text;   /* the program */
+    const char *passes; /* comma-separated, "" for none */
+    const char *dump;
+    const char *device, *backend;
+    bool fusion;
+    CiGraph *graph;
+    CiLoops *loops;
+    CiKernels *kernels;
+} Run;
+
+/* The value of a header line, or what it is when it does not stand there. */
+static const char *
+find_header(CiContext *ctx, const char *file, const char *word, const char *missing)
+{
+    char *key = ci_format(ctx, "# %s:", word);
+    for (const char *line = file; *line == '#'; line = strchr(line, '\n') + 1) {
+        size_t length = strcspn(line, "\n"), skip = strlen(key);
+        if (strncmp(line, key, skip) == 0) {
+            while (line[skip] == ' ')
+                skip++;
+            return ci_copy_text(ctx, line + skip, length - skip);
+        }
+        if (!line[length])
+            break;
+    }
+    return missing;
+}
+
+static bool
+has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length) {
+        bool begins = at == list || at[-1] == ',' || at[-1] == ' ';
+        if (begins && (at[length] == 0 || at[length] == ',' || at[length] == ' '))
+            return true;
+    }
+    return false;
+}
+
+static void
+show(const char *level, const char *text)
+{
+    printf("--- expected %s\n%s", level, text);
+}
+
+/* ---- levels ---- */
+
+static void
+run_passes(CiContext *ctx, Run *run)
+{
+    if (strcmp(run->passes, "all") == 0) {
+        ci_passes_run(run->graph, true, NULL, NULL);
+        return;
+    }
+    for (const char *at = run->passes; *at;) {
+        size_t length = strcspn(at, ", ");
+        char *name = ci_copy_text(ctx, at, length);
+        if (length && !ci_passes_run_one(run->graph, name))
+            ci_fail(ctx, CI_ERR_VALUE, "no pass is called %s", name);
+        ci_graph_verify(run->graph);
+        at += length + strspn(at + length, ", ");
+    }
+}
+
+static void
+show_graph(CiContext *ctx, Run *run)
+{
+    CiText once = ci_text_new(ctx), twice = ci_text_new(ctx), copied = ci_text_new(ctx);
+    ci_graph_print(&once, run->graph);
+    ci_graph_print(&twice, ci_graph_parse(ctx, once.data));
+    ci_graph_print(&copied, ci_graph_copy_to(ctx, run->graph));
+    if (strcmp(once.data, twice.data) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the graph prints as\n%s", twice.data);
+    if (strcmp(once.data, copied.data) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "copied, the graph prints as\n%s", copied.data);
+    show("graph", once.data);
+}
+
+static void
+show_loops(CiContext *ctx, Run *run)
+{
+    CiText once = ci_text_new(ctx), twice = ci_text_new(ctx);
+    ci_loops_print(&once, run->loops);
+    ci_loops_print(&twice, ci_loops_parse(ctx, once.data));
+    if (strcmp(once.data, twice.data) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the loops print as\n%s", twice.data);
+    show("loops", once.data);
+}
+
+static void
+make_loops(CiContext *ctx, Run *run)
+{
+#ifdef GOLDEN_LOWER
+    CiLowerOptions options = {.inline_limit = 64};
+    (void)ctx;
+    if (!run->loops)
+        run->loops = ci_lower(run->graph, &options);
+#endif
+    if (!run->loops)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no lowering");
+    ci_loops_verify(run->loops);
+}
+
+#ifdef GOLDEN_SCHEDULE
+/* Fixed here, so that no dump depends on the machine; a backend fills in what is its own. */
+static const CiTarget *
+make_target(CiContext *ctx, const Run *run)
+{
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    *target = (CiTarget){.device = run->device,
+                         .backend = run->backend,
+                         .vector_bytes = 32,
+                         .row_bytes = 256 * 1024,
+                         .chunk_elements = 32768,
+                         .max_buffers = 64,
+                         .max_fused_nests = 64,
+                         .unroll_limit = 8};
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = true;
+#ifdef GOLDEN_DEVICE
+    const CiBackend *backend = ci_backend_find(run->device, run->backend);
+    CiOptions options;
+    ci_options_default(&options);
+    options.arch = "x86-64-v3";
+    if (backend && strcmp(run->device, "cpu") != 0)
+        backend->fill_target(target, &options);
+#endif
+    return target;
+}
+#endif
+
+static void
+make_kernels(CiContext *ctx, Run *run)
+{
+#ifdef GOLDEN_SCHEDULE
+    CiScheduleOptions options = {.fusion = run->fusion};
+    run->kernels = ci_schedule(run->loops, make_target(ctx, run), &options);
+#endif
+    if (!run->kernels)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no scheduler");
+    ci_kernels_verify(run->kernels);
+}
+
+static void
+show_wrapper(CiContext *ctx, const Run *run)
+{
+    CiText text = ci_text_new(ctx);
+#ifdef GOLDEN_WRAPPER
+    CiWrapper *wrapper = ci_wrap(run->kernels);
+    ci_wrapper_verify(wrapper);
+    ci_wrapper_print_python(&text, wrapper);
+#else
+    (void)run;
+#endif
+    show("wrapper", text.data);
+}
+
+static void
+show_source(CiContext *ctx, const Run *run)
+{
+    CiText text = ci_text_new(ctx);
+#ifdef GOLDEN_DEVICE
+    CiOptions options;
+    const CiBackend *backend = ci_backend_find(run->device, run->backend);
+    ci_options_default(&options);
+    options.arch = "x86-64-v3";
+    if (backend && backend->emit)
+        backend->emit(&text, run->kernels, &options);
+#else
+    (void)run;
+#endif
+    show("source", text.data);
+}
+
+static void
+run_levels(CiContext *ctx, void *arg)
+{
+    Run *run = arg;
+    if (strncmp(run->text, "loops", 5) == 0 || strstr(run->text, "\nloops ")) {
+        run->loops = ci_loops_parse(ctx, run->text);
+    } else {
+        run->graph = ci_graph_parse(ctx, run->text);
+        ci_graph_verify(run->graph);
+        run_passes(ctx, run);
+        if (has_word(run->dump, "graph"))
+            show_graph(ctx, run);
+    }
+    bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
+    bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels");
+    if (!has_kernels && !has_word(run->dump, "loops"))
+        return;
+    make_loops(ctx, run);
+    if (has_word(run->dump, "loops"))
+        show_loops(ctx, run);
+    if (!has_kernels)
+        return;
+    make_kernels(ctx, run);
+    if (has_word(run->dump, "kernels")) {
+        CiText text = ci_text_new(ctx);
+        ci_kernels_print(&text, run->kernels);
+        show("kernels", text.data);
+    }
+    if (has_wrapper)
+        show_wrapper(ctx, run);
+    if (has_source)
+        show_source(ctx, run);
+}
+
+/* ---- the file ---- */
+
+static void
+read_file(CiContext *ctx, Run *run, const char *file)
+{
+    const char *end = strncmp(file, "---", 3) == 0 ? file : strstr(file, "\n---");
+    run->text = ci_copy_text(ctx, file, end ? (size_t)(end - file) + 1 : strlen(file));
+    const char *head = run->text;
+    bool is_loops = strncmp(head, "loops", 5) == 0 || strstr(head, "\nloops ");
+    run->passes = find_header(ctx, head, "passes", "");
+    run->dump = find_header(ctx, head, "dump", is_loops ? "loops" : "graph");
+    run->device = find_header(ctx, head, "device", "cpu");
+    run->backend = find_header(ctx, head, "backend", "c");
+    run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    void *data;
+    size_t size;
+    if (argc != 2 || ci_os_read(argv[1], &data, &size) != 0) {
+        fprintf(stderr, "usage: golden FILE\n");
+        return 2;
+    }
+    CiContext *ctx = ci_context_open();
+    Run run = {0};
+    read_file(ctx, &run, ci_copy_text(ctx, data, size));
+    if (ci_protect(ctx, run_levels, &run) != CI_OK) {
+        printf("--- expected error\n%s\n", ci_context_message(ctx));
+    }
+    ci_context_close(ctx);
+    free(data);
+    return 0;
+}
