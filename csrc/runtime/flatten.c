@@ -185,6 +185,9 @@ flatten_extern(Flatten *flat, const CiLine *line)
     const CiExternItem *item = line->ext;
     CiSym *sym = flat->wrapper->kernels->loops->sym;
     CiPlanExtern *plan = &flat->program->externs[line->number];
+    if (!item->ext->call)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "%s has no function to call: text cannot carry one",
+                item->ext->name);
     int n = item->noperands;
     plan->noperands = n;
     plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);
@@ -273,8 +276,8 @@ flatten_region(Flatten *flat, const CiLine *line, int position)
     } else if (line->kind == CI_LINE_while || line->kind == CI_LINE_if) {
         add_step(flat, CI_STEP_unless)->slot = slot_for(flat, line->buffer, NULL);
     } else {
-        const CiLine *open = &w->lines[line->match];
-        int opened = flat->step_of[line->match];
+        const CiLine *open = &w->lines[line->open];
+        int opened = flat->step_of[line->open];
         if (line->kind == CI_LINE_else || open->kind == CI_LINE_while)
             add_step(flat, CI_STEP_jump)->target = opened;
         if (open->kind == CI_LINE_for) {

@@ -184,7 +184,7 @@ chain_lives(Place *place)
 static CiLine *
 add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
 {
-    CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .loc = {"", 0}};
+    CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .open = -1, .loc = {"", 0}};
     line.bytes = ci_buffer_bytes(place->wrapper->kernels->loops->sym, buffer);
     line.on_host = ci_wrapper_is_on_host(place->wrapper, buffer);
     CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);
@@ -285,7 +285,7 @@ ci_wrapper_match(CiWrapper *wrapper)
             CI_REQUIRE(wrapper->ctx, depth > 0);
             int start = open[--depth];
             wrapper->lines[start].match = i;
-            line->match = start;
+            line->open = start;
         }
         if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
             line->kind == CI_LINE_else)

@@ -154,7 +154,7 @@ check_region(Verify *verify, const CiLine *line)
     const CiWrapper *w = verify->wrapper;
     bool closes = line->kind == CI_LINE_end || line->kind == CI_LINE_else;
     if (closes) {
-        if (verify->open < 0 || line->match != verify->open ||
+        if (verify->open < 0 || line->open != verify->open ||
             w->lines[verify->open].match != verify->line)
             refuse(verify, "does not match its region", "end");
         for (int i = 0; i < w->nbuffers; i++)

@@ -61,7 +61,8 @@ typedef struct CiLine {
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent */
     const char *text;             /* comment */
-    int match; /* for/while/if/else: line of the matching end (if: its else when it has one) */
+    int match; /* for, while, if, else: the line that closes the block: its else or end */
+    int open;  /* else, end: the line that opened the block they close */
     CiLoc loc;
 } CiLine;
 

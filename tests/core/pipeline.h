@@ -1,0 +1,75 @@
+/* What tests of the wrapper and of programs share: a graph's text taken down to kernels for a
+ * made-up target, and regions put around kernels by hand, for no front end makes them yet. */
+#ifndef TEST_PIPELINE_H
+#define TEST_PIPELINE_H
+
+#include "lower/lower.h"
+#include "schedule/schedule.h"
+#include "wrapper/wrapper.h"
+
+static inline CiTarget *
+test_target(CiContext *ctx)
+{
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    *target = (CiTarget){.device = "test",
+                         .backend = "fake",
+                         .vector_bytes = 32,
+                         .row_bytes = 1 << 18,
+                         .chunk_elements = 4096,
+                         .max_buffers = 32,
+                         .max_fused_nests = 16,
+                         .unroll_limit = 8};
+    for (int i = 0; i < CI_DTYPE_COUNT; i++)
+        target->dtypes[i] = true;
+    return target;
+}
+
+/* Kernels of a graph's text; each library call gets the function `call`. */
+static inline CiKernels *
+test_kernels(CiContext *ctx, const char *text, int32_t (*call)(void *, const CiExternCall *))
+{
+    CiGraph *graph = ci_graph_parse(ctx, text);
+    for (int i = 0; i < graph->body->nnodes; i++)
+        if (graph->body->nodes[i]->ext)
+            ((CiExtern *)graph->body->nodes[i]->ext)->call = call;
+    CiLoops *loops = ci_lower(graph, &(CiLowerOptions){.inline_limit = 64});
+    return ci_schedule(loops, test_target(ctx), &(CiScheduleOptions){.fusion = false});
+}
+
+static inline CiKernels *
+test_some_kernels(CiKernels *kernels, int first, int count)
+{
+    CiKernels *some = CI_NEW(kernels->loops->ctx, CiKernels);
+    *some = *kernels;
+    some->kernels = kernels->kernels + first;
+    some->nkernels = count;
+    return some;
+}
+
+/* Puts kernels [first, first + count) into a region, whose second body takes `other` more. */
+static inline CiKernel *
+test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int other)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    CiKernels *all = CI_NEW(ctx, CiKernels);
+    *all = *kernels;
+    CiKernel *kernel = CI_NEW(ctx, CiKernel);
+    kernel->id = kernels->nkernels;
+    kernel->region = region;
+    kernel->inner[0] = test_some_kernels(all, first, count);
+    kernel->inner[1] = other ? test_some_kernels(all, first + count, other) : NULL;
+    CiItems *second = region->condition ? &region->other : NULL;
+    if (second && !region->condition_items.count)
+        second->count = other;
+    kernels->kernels = CI_NEW_ARRAY(ctx, CiKernel *, all->nkernels + 1);
+    kernels->nkernels = 0;
+    for (int i = 0; i < all->nkernels; i++) {
+        if (i == first)
+            kernels->kernels[kernels->nkernels++] = kernel;
+        if (i < first || i >= first + count + other)
+            kernels->kernels[kernels->nkernels++] = all->kernels[i];
+    }
+    return kernel;
+}
+
+#endif
