@@ -1,6 +1,6 @@
 /* The disk cache: content-addressed, one file an entry, written by temp file and rename, checked on
  * every load. A key is the SHA-256 of whatever the entry depends on. An entry is the payload followed by
- * a trailer (payload size, SHA-256 of payload, magic), so that a shared object can be loaded straight from its
+ * a trailer (payload size, SHA-256 of the entry's name and payload, magic), so that a shared object can be loaded straight from its
  * file. Ownership and mode of the whole path are checked when the cache is opened: a directory that
  * others can write is refused and a private one used instead. Never an error: a cache that cannot be
  * used gives misses and one warning text. */
@@ -19,7 +19,7 @@ typedef struct CiCacheInfo {
 } CiCacheInfo;
 
 /* path NULL: $CINDUCTOR_CACHE_DIR, else $XDG_CACHE_HOME/cinductor, else ~/.cache/cinductor, else a
- * private temporary directory. Returns NULL only without memory. */
+ * private temporary directory. Returns NULL only without memory. Threads may share a cache. */
 CiCache *ci_cache_open(const char *path);
 void ci_cache_close(CiCache *cache);
 /* The text of the first thing that went wrong and has not been taken yet, or NULL; caller frees. */
