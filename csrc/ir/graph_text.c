@@ -234,8 +234,9 @@ print_open(CiText *out, const CiNode *region)
 static void
 print_region(CiText *out, const CiNode *region)
 {
-    ci_text_add(out, "%s ", ci_op_name(region->op));
+    ci_text_add(out, "%s", ci_op_name(region->op));
     if (region->op == CI_OP_if) {
+        ci_text_add(out, " ");
         print_ref(out, region->args[0]);
         print_open(out, region);
         print_block(out, region->blocks[0], "yield");
@@ -250,7 +251,7 @@ print_region(CiText *out, const CiNode *region)
         ci_text_add(out, "} do {\n");
         print_block(out, region->blocks[1], "next");
     } else {
-        ci_text_add(out, "%s<", region->starts[1]->name);
+        ci_text_add(out, " %s<", region->starts[1]->name);
         ci_expr_print(out, region->starts[0], CI_STYLE_text);
         print_carried(out, region);
         print_open(out, region);

@@ -134,7 +134,7 @@ why_not_same_memory(CiGraph *g, CiNode *a, CiNode *b)
             return "a returned view would be the same object as another";
         return NULL;
     }
-    if (right->is_new && ci_node_is_fresh(b))
+    if (right->is_new && (ci_node_is_fresh(b) || b->op == CI_OP_const))
         return NULL;
     if (!ci_node_is_fresh(b) || right->uses > 1 || right->flags & CI_IDENTITY_observed)
         return "an observed value would share memory";

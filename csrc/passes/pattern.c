@@ -198,6 +198,8 @@ match(const Term *term, CiNode *node, Bindings *bindings)
 {
     if (!has_type(node, term->type))
         return false;
+    while (term->kind == TERM_number && node->op == CI_OP_expand)
+        node = node->args[0];
     if (term->kind == TERM_number)
         return node->op == CI_OP_const &&
                ci_const_equal(node->dtype, node->value, number_of(node->dtype, term->number));
