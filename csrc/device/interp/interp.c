@@ -1,0 +1,94 @@
+/* The interpreter as a backend: no compiler, no files. */
+#include "device/interp/program.h"
+
+#include "base/os.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *
+why_not_available(const CiOptions *options, char *out, size_t capacity)
+{
+    (void)options, (void)out, (void)capacity;
+    return NULL;
+}
+
+static void
+fill_target(CiTarget *target, const CiOptions *options)
+{
+    ci_cpu_fill_target(target, options);
+    target->backend = "interp";
+}
+
+typedef struct Build {
+    CiInterpExecutable *exe;
+    const CiKernels *kernels;
+    CiStatus status; /* of the executable's own context */
+} Build;
+
+static void
+compile_body(CiContext *own, void *arg)
+{
+    Build *b = arg;
+    (void)own;
+    ci_interp_compile(b->exe, b->kernels);
+}
+
+/* Two arenas grow while compiling, the executable's and (for expressions) the compilation's: either may fail. */
+static void
+build_body(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    (void)ctx;
+    b->status = ci_protect(b->exe->ctx, compile_body, b);
+}
+
+static void
+close_executable(CiExecutable *executable)
+{
+    CiInterpExecutable *exe = (CiInterpExecutable *)executable;
+    if (exe->math.library)
+        dlclose(exe->math.library);
+    ci_context_close(exe->ctx);
+    free(exe);
+}
+
+extern const CiBackend ci_backend_cpu_interp;
+
+static CiExecutable *
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+{
+    int64_t start = ci_os_time_ns();
+    CiInterpExecutable *exe = calloc(1, sizeof *exe);
+    CiContext *own = exe ? ci_context_open() : NULL;
+    if (!own) {
+        free(exe);
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for the interpreter");
+    }
+    exe->base = (CiExecutable){&ci_backend_cpu_interp, runtime};
+    exe->ctx = own;
+    exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
+    Build b = {exe, kernels, CI_OK};
+    CiStatus status = ci_protect(ctx, build_body, &b);
+    if (status != CI_OK || b.status != CI_OK) {
+        char message[1024];
+        snprintf(message, sizeof message, "%s", ci_context_message(status != CI_OK ? ctx : own));
+        close_executable(&exe->base);
+        ci_fail(ctx, status != CI_OK ? status : b.status, "%s", message);
+    }
+    if (info)
+        *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6};
+    return &exe->base;
+}
+
+const CiBackend ci_backend_cpu_interp = {
+    .device = "cpu",
+    .name = "interp",
+    .doc = "walks loop bodies block by block, with no compiler",
+    .why_not_available = why_not_available,
+    .fill_target = fill_target,
+    .build = build,
+    .close = close_executable,
+    .launch = ci_interp_launch,
+};

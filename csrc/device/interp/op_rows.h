@@ -1,0 +1,119 @@
+/* The rows of ops.def for one element type; included once per type, so it has no guard. The includer defines
+ *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def
+ *   PICK(b, i, u, f, c)        the expression of the type's class
+ *   ROUND(x)                   rounding after an operation whose result is of the same type (halves)
+ *   HAS_ORDER                  1 unless complex
+ * A row without an expression for the class makes nothing. */
+#define JOIN_(x, y) x##_##y
+#define JOIN(x, y) JOIN_(x, y)
+#define FUNCTION(name) JOIN(JOIN(op, name), DTYPE_NAME)
+
+#define PROBE(...) ~, 1,
+#define SECOND_(first, second, ...) second
+#define SECOND(...) SECOND_(__VA_ARGS__, ~)
+#define IS_EXPRESSION(x) SECOND(PROBE x, 0, ~)
+
+#define RESULT_same T
+#define RESULT_boolean uint8_t
+#define RESULT_real R
+#define FINISH_same(x) ROUND(x)
+#define FINISH_boolean(x) x
+#define FINISH_real(x) x
+
+#define OPERANDS_1 const T a = x[k];
+#define OPERANDS_2 const T a = x[k], b = y[k];
+#define USE_1 (void)a;
+#define USE_2 (void)a, (void)b;
+
+#define MAKE_0(name, arity, result, expression)
+#define MAKE_1(name, arity, result, expression)                                                                           \
+    static void FUNCTION(name)(void *out, const void *first, const void *second, const void *third, int64_t count)       \
+    {                                                                                                                     \
+        const T *x = first, *y = second;                                                                                  \
+        RESULT_##result *to = out;                                                                                        \
+        (void)y, (void)third;                                                                                             \
+        for (int64_t k = 0; k < count; k++) {                                                                             \
+            OPERANDS_##arity USE_##arity to[k] = FINISH_##result(expression);                           \
+        }                                                                                                                 \
+    }
+#define MAKE_(chosen, name, arity, result, expression) MAKE_##chosen(name, arity, result, expression)
+#define MAKE(chosen, name, arity, result, expression) MAKE_(chosen, name, arity, result, expression)
+#define POINTWISE(name, arity, result, b, i, u, f, c)                                                                     \
+    MAKE(IS_EXPRESSION(PICK(b, i, u, f, c)), name, arity, result, PICK(b, i, u, f, c))
+#include "ir/ops.def"
+
+#if HAS_ORDER
+#define ARG(name, sign)                                                                                                   \
+    static void JOIN(JOIN(inner, name), DTYPE_NAME)(void *best, int64_t *at, const void *values, int64_t count, int64_t first) \
+    {                                                                                                                     \
+        T *b = best;                                                                                                      \
+        const T *v = values;                                                                                              \
+        for (int64_t k = 0; k < count; k++)                                                                               \
+            if (v[k] sign *b || (v[k] != v[k] && *b == *b))                                                               \
+                *b = v[k], *at = first + k;                                                                               \
+    }                                                                                                                     \
+    static void JOIN(JOIN(outer, name), DTYPE_NAME)(void *best, int64_t *at, const void *values, int64_t count, int64_t first) \
+    {                                                                                                                     \
+        T *b = best;                                                                                                      \
+        const T *v = values;                                                                                              \
+        for (int64_t k = 0; k < count; k++)                                                                               \
+            if (v[k] sign b[k] || (v[k] != v[k] && b[k] == b[k]))                                                         \
+                b[k] = v[k], at[k] = first;                                                                               \
+    }
+ARG(argmax, >)
+ARG(argmin, <)
+#undef ARG
+#endif
+
+#define ENTRY_0(name)
+#define ENTRY_1(name) [CI_OP_##name] = FUNCTION(name),
+#define ENTRY_(chosen, name) ENTRY_##chosen(name)
+#define ENTRY(chosen, name) ENTRY_(chosen, name)
+#define POINTWISE(name, arity, result, b, i, u, f, c) ENTRY(IS_EXPRESSION(PICK(b, i, u, f, c)), name)
+const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {
+    {
+#include "ir/ops.def"
+    },
+#if HAS_ORDER
+    {JOIN(inner_argmax, DTYPE_NAME), JOIN(inner_argmin, DTYPE_NAME)},
+    {JOIN(outer_argmax, DTYPE_NAME), JOIN(outer_argmin, DTYPE_NAME)},
+#else
+    {NULL, NULL},
+    {NULL, NULL},
+#endif
+};
+
+#undef JOIN_
+#undef JOIN
+#undef FUNCTION
+#undef PROBE
+#undef SECOND_
+#undef SECOND
+#undef IS_EXPRESSION
+#undef RESULT_same
+#undef RESULT_boolean
+#undef RESULT_real
+#undef FINISH_same
+#undef FINISH_boolean
+#undef FINISH_real
+#undef OPERANDS_1
+#undef OPERANDS_2
+#undef USE_1
+#undef USE_2
+#undef MAKE_0
+#undef MAKE_1
+#undef MAKE_
+#undef MAKE
+#undef ENTRY_0
+#undef ENTRY_1
+#undef ENTRY_
+#undef ENTRY
+#undef DTYPE_NAME
+#undef T
+#undef R
+#undef M
+#undef S
+#undef BITS
+#undef HAS_ORDER
+#undef ROUND
+#undef PICK

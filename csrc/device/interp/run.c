@@ -1,0 +1,334 @@
+/* Walks nests block by block: up to 256 lanes of one axis at a time, each operation over the whole block.
+ *
+ * Folds keep the orders of ir/loop.h exactly: the same lanes, blocks and binary counter as generated code. */
+#include "device/interp/run.h"
+
+#include "base/os.h"
+#include "device/interp/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_NS 5000000
+
+int64_t
+ci_formula_evaluate(const CiFormula *f, const int64_t *env)
+{
+    int64_t a, b;
+    switch (f->kind) {
+    case CI_EXPR_const:
+        return f->value;
+    case CI_EXPR_symbol:
+        return env[f->slot];
+    case CI_EXPR_linear:
+        a = f->value;
+        for (int k = 0; k < f->nargs; k++)
+            a += f->coefs[k] * ci_formula_evaluate(&f->args[k], env);
+        return a;
+    case CI_EXPR_product:
+        a = 1;
+        for (int k = 0; k < f->nargs; k++)
+            a *= ci_formula_evaluate(&f->args[k], env);
+        return a;
+    case CI_EXPR_floordiv:
+    case CI_EXPR_mod:
+        a = ci_formula_evaluate(&f->args[0], env);
+        b = ci_formula_evaluate(&f->args[1], env);
+        if (b == 0)
+            return 0;
+        if (f->kind == CI_EXPR_floordiv)
+            return a / b - (a % b != 0 && (a < 0) != (b < 0));
+        return a % b != 0 && (a < 0) != (b < 0) ? a % b + b : a % b;
+    default:
+        a = ci_formula_evaluate(&f->args[0], env);
+        for (int k = 1; k < f->nargs; k++) {
+            b = ci_formula_evaluate(&f->args[k], env);
+            a = (f->kind == CI_EXPR_min) == (b < a) ? b : a;
+        }
+        return a;
+    }
+}
+
+/* ---- one block of a body ---- */
+
+static int
+lane_slot(const CiInterpNest *nest)
+{
+    return nest->first_slot + nest->lane_axis;
+}
+
+/* Element numbers of lanes [start, start + count). */
+static void
+index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index, int64_t start, int64_t *out, int64_t count)
+{
+    if (index->is_linear) {
+        int64_t stride = ci_formula_evaluate(&index->stride, r->env), base = ci_formula_evaluate(&index->base, r->env) + start * stride;
+        for (int64_t k = 0; k < count; k++)
+            out[k] = base + k * stride;
+        return;
+    }
+    int64_t saved = r->env[lane_slot(nest)];
+    for (int64_t k = 0; k < count; k++) {
+        r->env[lane_slot(nest)] = start + k;
+        out[k] = ci_formula_evaluate(&index->whole, r->env);
+    }
+    r->env[lane_slot(nest)] = saved;
+}
+
+static void
+load_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpScalar *op, int64_t start, void *out, int64_t count)
+{
+    const void *memory = r->memory[op->memory];
+    int size = ci_interp_size(op->dtype);
+    if (op->index.is_linear) {
+        int64_t stride = ci_formula_evaluate(&op->index.stride, r->env);
+        ci_interp_gather(op->dtype, out, memory, ci_formula_evaluate(&op->index.base, r->env) + start * stride, stride, count);
+        return;
+    }
+    int64_t numbers[CI_INTERP_BLOCK];
+    index_block(r, nest, &op->index, start, numbers, count);
+    for (int64_t k = 0; k < count; k++)
+        ci_interp_gather(op->dtype, (char *)out + size * k, memory, numbers[k], 1, 1);
+}
+
+static void
+fill(void *block, const void *value, int size, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++)
+        memcpy((char *)block + size * k, value, (size_t)size);
+}
+
+static void
+slot_value(const CiInterpRun *r, const CiInterpScalar *op, void *value)
+{
+    const CiSlot *slot = &r->launch->scalars[op->memory];
+    CiConst v = {slot->i, slot->f, 0};
+    if (ci_dtype_class(op->dtype) == CI_CLASS_complex)
+        v = (CiConst){0, slot->c[0], slot->c[1]};
+    ci_const_store(op->dtype, v, value);
+}
+
+static void
+run_op(CiInterpRun *r, const CiInterpNest *nest, int position, int64_t start, int64_t count)
+{
+    const CiInterpScalar *op = &nest->ops[position];
+    void *out = r->blocks + (size_t)position * CI_INTERP_BLOCK_BYTES;
+    void *args[3] = {NULL, NULL, NULL};
+    for (int a = 0; a < op->nargs; a++)
+        args[a] = r->blocks + (size_t)op->args[a] * CI_INTERP_BLOCK_BYTES;
+    _Alignas(16) unsigned char value[16];
+    switch (op->kind) {
+    case CI_INTERP_load:
+        load_block(r, nest, op, start, out, count);
+        break;
+    case CI_INTERP_slot:
+        slot_value(r, op, value);
+        fill(out, value, ci_interp_size(op->dtype), count);
+        break;
+    case CI_INTERP_index:
+        index_block(r, nest, &op->index, start, out, count);
+        break;
+    case CI_INTERP_const:
+        fill(out, op->value, ci_interp_size(op->dtype), count);
+        break;
+    case CI_INTERP_op:
+        op->op(out, args[0], args[1], args[2], count);
+        break;
+    case CI_INTERP_math:
+        ci_interp_math_run(&op->routine, out, args[0], args[1], count);
+        for (int64_t k = 0; k < count && op->rounds; k++)
+            ((float *)out)[k] = ci_round_half_f32(((float *)out)[k]);
+        break;
+    }
+}
+
+void *
+ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t count)
+{
+    for (int k = 0; k < nest->nops; k++)
+        run_op(r, nest, k, start, count);
+    void *result = r->blocks + (size_t)nest->result * CI_INTERP_BLOCK_BYTES;
+    if (nest->needs_truth) {
+        CiDtype dtype = nest->ops[nest->result].dtype;
+        ci_interp_cast(dtype, CI_DTYPE_bool)(r->truth, result, NULL, NULL, count);
+        result = r->truth;
+    }
+    return result;
+}
+
+void
+ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start, int64_t count)
+{
+    void *memory = r->memory[nest->target];
+    nest->store_cast(r->stored, values, NULL, NULL, count);
+    if (nest->store.is_linear) {
+        int64_t stride = ci_formula_evaluate(&nest->store.stride, r->env);
+        ci_interp_scatter(nest->target_dtype, r->stored, memory, ci_formula_evaluate(&nest->store.base, r->env) + start * stride,
+                          stride, count);
+        return;
+    }
+    int64_t numbers[CI_INTERP_BLOCK];
+    int size = ci_interp_size(nest->target_dtype);
+    index_block(r, nest, &nest->store, start, numbers, count);
+    for (int64_t k = 0; k < count; k++)
+        ci_interp_scatter(nest->target_dtype, r->stored + size * k, memory, numbers[k], 1, 1);
+}
+
+/* ---- domains ---- */
+
+int32_t
+ci_interp_poll(CiInterpRun *r)
+{
+    CiRuntime *runtime = r->runtime;
+    if (!runtime->poll || ++r->blocks_since_poll < 64)
+        return CI_OK;
+    r->blocks_since_poll = 0;
+    int64_t now = ci_os_time_ns();
+    if (now - r->last_poll < POLL_NS)
+        return CI_OK;
+    r->last_poll = now;
+    return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
+}
+
+/* The next point of axes [from, to) in C order; false after the last. */
+bool
+ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to)
+{
+    for (int k = to - 1; k >= from; k--) {
+        if (++r->env[nest->first_slot + k] < r->extents[k])
+            return true;
+        r->env[nest->first_slot + k] = 0;
+    }
+    return false;
+}
+
+bool
+ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to)
+{
+    bool has_any = true;
+    for (int k = from; k < to; k++) {
+        r->env[nest->first_slot + k] = 0;
+        has_any &= r->extents[k] > 0;
+    }
+    return has_any;
+}
+
+static int32_t
+run_points(CiInterpRun *r, const CiInterpNest *nest)
+{
+    if (nest->lane_axis < 0) {
+        ci_interp_store(r, nest, ci_interp_block(r, nest, 0, 1), 0, 1);
+        return CI_OK;
+    }
+    int64_t lanes = r->extents[nest->lane_axis];
+    if (!ci_interp_start(r, nest, 0, nest->naxes))
+        return CI_OK;
+    do {
+        for (int64_t start = 0; start < lanes; start += CI_INTERP_BLOCK) {
+            int64_t count = lanes - start < CI_INTERP_BLOCK ? lanes - start : CI_INTERP_BLOCK;
+            ci_interp_store(r, nest, ci_interp_block(r, nest, start, count), start, count);
+            int32_t status = ci_interp_poll(r);
+            if (status)
+                return status;
+        }
+    } while (ci_interp_next(r, nest, 0, nest->lane_axis));
+    return CI_OK;
+}
+
+static int32_t
+run_scan(CiInterpRun *r, const CiInterpNest *nest)
+{
+    int64_t lanes = r->extents[nest->lane_axis];
+    int size = ci_interp_size(nest->dtype);
+    _Alignas(16) char running[16];
+    if (!ci_interp_start(r, nest, 0, nest->naxes))
+        return CI_OK;
+    do {
+        for (int64_t start = 0; start < lanes; start += CI_INTERP_BLOCK) {
+            int64_t count = lanes - start < CI_INTERP_BLOCK ? lanes - start : CI_INTERP_BLOCK;
+            char *values = ci_interp_block(r, nest, start, count);
+            for (int64_t k = 0; k < count; k++) {
+                if (start + k > 0)
+                    nest->combine(values + size * k, running, values + size * k, NULL, 1);
+                memcpy(running, values + size * k, (size_t)size);
+            }
+            ci_interp_store(r, nest, values, start, count);
+            int32_t status = ci_interp_poll(r);
+            if (status)
+                return status;
+        }
+    } while (ci_interp_next(r, nest, 0, nest->lane_axis));
+    return CI_OK;
+}
+
+static int32_t
+run_nest(CiInterpRun *r, const CiInterpNest *nest)
+{
+    for (int k = 0; k < nest->naxes; k++)
+        r->extents[k] = ci_formula_evaluate(&nest->extents[k], r->env);
+    switch (nest->shape) {
+    case CI_SHAPE_point:
+        return run_points(r, nest);
+    case CI_SHAPE_scan:
+        return run_scan(r, nest);
+    case CI_SHAPE_inner:
+        return ci_interp_fold_inner(r, nest);
+    default:
+        return ci_interp_fold_outer(r, nest);
+    }
+}
+
+/* ---- launch ---- */
+
+static int32_t
+take_memory(CiInterpRun *r, const CiInterpKernel *kernel, size_t *sizes)
+{
+    memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
+    for (int k = 0; k < kernel->ntemps; k++) {
+        sizes[k] = (size_t)ci_formula_evaluate(&kernel->temp_bytes[k], r->env);
+        r->memory[kernel->nbuffers + k] = ci_allocator_take(r->runtime->allocator, sizes[k]);
+        if (!r->memory[kernel->nbuffers + k])
+            return CI_ERR_MEMORY;
+    }
+    return CI_OK;
+}
+
+static int32_t
+run_kernel(CiInterpRun *r, const CiInterpKernel *kernel, size_t *sizes)
+{
+    memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
+    int32_t status = take_memory(r, kernel, sizes);
+    for (int k = 0; k < kernel->nnests && !status; k++)
+        status = run_nest(r, &kernel->nests[k]);
+    for (int k = 0; k < kernel->ntemps; k++)
+        if (r->memory[kernel->nbuffers + k])
+            ci_allocator_give(r->runtime->allocator, r->memory[kernel->nbuffers + k], sizes[k]);
+    return status;
+}
+
+/* One zeroed piece of memory holds everything a launch needs. */
+int32_t
+ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
+{
+    const CiInterpKernel *kernel = &((CiInterpExecutable *)executable)->kernels[launch->kernel];
+    size_t blocks = (size_t)(kernel->max_ops + CI_INTERP_EXTRA_BLOCKS) * CI_INTERP_BLOCK_BYTES;
+    size_t memories = sizeof(void *) * (size_t)(kernel->nbuffers + kernel->ntemps + 1);
+    size_t numbers = sizeof(int64_t) * (size_t)(2 * kernel->nslots + 2), sizes = sizeof(size_t) * (size_t)(kernel->ntemps + 1);
+    size_t total = blocks + memories + numbers + sizes;
+    char *space = ci_allocator_take(executable->runtime->allocator, total);
+    if (fault)
+        fault->kind = 0;
+    if (!space)
+        return CI_ERR_MEMORY;
+    memset(space + blocks, 0, total - blocks);
+    CiInterpRun run = {.launch = launch, .runtime = executable->runtime, .blocks = space};
+    run.truth = space + (size_t)kernel->max_ops * CI_INTERP_BLOCK_BYTES;
+    run.stored = run.truth + CI_INTERP_BLOCK_BYTES;
+    run.memory = (void **)(space + blocks);
+    run.env = (int64_t *)(space + blocks + memories);
+    run.extents = run.env + kernel->nslots + 1;
+    run.last_poll = ci_os_time_ns();
+    int32_t status = run_kernel(&run, kernel, (size_t *)(space + blocks + memories + numbers));
+    ci_allocator_give(executable->runtime->allocator, space, total);
+    return status;
+}
