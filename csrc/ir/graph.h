@@ -1,6 +1,6 @@
 /* The graph level: operations on whole arrays, functional, as a tree of blocks.
  *
- *   graph f(in0: f32[128,256], in1: f32[], n: python f64) {
+ *   graph f(in0: f32[128,256], in1: f32[], in2: python f64[]) {
  *     %0: f32[128,256] = multiply(in0, in1)              @net.py:7
  *     %1: f32[126,256] = slice(%0, starts=[1, 0], steps=[1, 1])  @net.py:8
  *     %2: f32[128,256] = assign(%0, %1, in1)             @net.py:8

@@ -1,14 +1,14 @@
 /* The loop level: one loop nest per value that got memory, a body over scalars.
  *
- *   loops f(in0: f32[128,256], in1: python f64) {
+ *   loops f(in0: f32[128,256], in1: python f64[]) {
  *     buf0: f32[128] = for i0<128 sum.lanes r0<256 {
  *       %0: f32 = load in0[256*i0 + r0]
  *       %1: f32 = exp %0
  *       yield %1
- *     }  # net.py:7
+ *     }  @net.py:7
  *     buf1: f32[128,256] strides [256,1]
  *     buf1[256*i0 + i1] = for i0<128, i1<256 { … yield %3 }
- *     buf2: f32[64,64] = extern matmul(buf1, in0)
+ *     buf2: f32[64,64] = extern matmul(buf1, in0) key "…"
  *     in0[i0] = for i0<128 { … }                 # writes in place
  *     return buf0, buf1[+0; sizes; strides]
  *   }
