@@ -1,6 +1,7 @@
 /* The registry of backends, best first within a device, and the defaults of options. */
 #include "device/device.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define BACKEND(symbol) extern const CiBackend symbol;
@@ -40,4 +41,15 @@ ci_options_default(CiOptions *options)
 #define OPTION(name, type, value, env, doc) options->name = value;
 #include "base/options.def"
 #undef OPTION
+}
+
+void
+ci_runtime_shut(CiRuntime *runtime)
+{
+    CiDeviceState *state = atomic_exchange(&runtime->states, NULL);
+    while (state) {
+        CiDeviceState *next = state->next;
+        state->backend->shut(state);
+        state = next;
+    }
 }

@@ -18,6 +18,16 @@ typedef struct CiOptions {
 } CiOptions;
 void ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
 
+typedef struct CiBackend CiBackend;
+
+/* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the backend allocates at
+ * its first use, from whatever thread, and ended by its `shut`. */
+typedef struct CiDeviceState CiDeviceState;
+struct CiDeviceState {
+    const CiBackend *backend;
+    CiDeviceState *next;
+};
+
 /* What kernels and executables use while running; owned by the binding, shared by all programs. */
 typedef struct CiRuntime {
     CiPool *pool;
@@ -27,7 +37,10 @@ typedef struct CiRuntime {
     void *poll_arg;
     bool (*should_stop_build)(void *arg);  /* asked while a child process builds; may be NULL */
     void *should_stop_arg;
+    _Atomic(CiDeviceState *) states;       /* one per backend that keeps something */
 } CiRuntime;
+/* Ends what backends keep; after the last program and the last memory of a device. */
+void ci_runtime_shut(CiRuntime *runtime);
 
 /* A run-time Python scalar: i64 and bool in i, f64 in f, c128 in c. 16 bytes. */
 typedef union CiSlot {
@@ -66,7 +79,6 @@ typedef struct CiLaunch {
 } CiLaunch;
 
 typedef struct CiExecutable CiExecutable;
-typedef struct CiBackend CiBackend;
 
 /* Built kernels of one program. The backend allocates it with malloc and embeds it first. */
 struct CiExecutable {
@@ -100,6 +112,9 @@ struct CiBackend {
     int32_t (*copy_in)(CiRuntime *runtime, void *device, const void *host, size_t size);
     int32_t (*copy_out)(CiRuntime *runtime, void *host, const void *device, size_t size);
     int32_t (*synchronize)(CiRuntime *runtime);
+    /* What the device said when a call last answered CI_ERR_DEVICE; NULL: nothing to add to the status. */
+    const char *(*last_error)(CiRuntime *runtime, char *out, size_t capacity);
+    void (*shut)(CiDeviceState *state); /* needed by backends that keep a state */
 };
 
 /* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. */

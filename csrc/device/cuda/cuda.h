@@ -85,6 +85,17 @@ const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan, const CiCudaStage *sta
 #define CI_CUDA_CHUNK_BLOCKS 528 /* blocks that fill a large card: what a split fold is shared out among */
 #define CI_CUDA_PARTIAL 16       /* bytes of one partial result */
 
+/* ---- extent.c: sizes at a launch ---- */
+
+/* An expression over a kernel's sizes, in postfix form. */
+typedef struct CiCudaExtent {
+    struct CiCudaExtentCode *code;
+    int ncode;
+} CiCudaExtent;
+
+CiCudaExtent ci_cuda_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);
+int64_t ci_cuda_extent_value(const CiCudaExtent *extent, const int64_t *sizes);
+
 /* ---- emit_*.c: source ---- */
 
 typedef struct CiCudaEmitter {

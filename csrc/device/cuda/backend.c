@@ -1,0 +1,459 @@
+/* The CUDA backend: building an executable and launching its kernels.
+ *
+ * Vectors need aligned memory. An executable has two images: one that uses vectors, loaded when built, and one without,
+ * made the first time a kernel meets memory that is not aligned (a view that starts inside an array). A program whose
+ * kernels use no vectors has the first one only. Building works without a device, for the architecture below;
+ * launching then answers CI_ERR_DEVICE. */
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+
+#include "base/os.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_CAPABILITY 90
+#define MAX_PARAMETERS 1024
+#define STATIC_SHARED 49152 /* what a block may use without asking */
+#define ATTRIBUTE_dynamic_shared 8
+
+/* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
+typedef struct Layout {
+    const char *name;
+    bool is_flat, is_split;
+    int vector;                /* flat: points a thread takes */
+    CiCudaShape shape, finish;
+    CiCudaExtent points, length;
+    int64_t shared_bytes;
+    int nbuffers, nsizes, nslots, nfolds;
+    int *alignment;            /* per buffer, bytes */
+    int *slots;                /* numbers among the program's scalars */
+    CUfunction run, finish_run;
+} Layout;
+
+typedef struct Image {
+    const char *source;
+    Layout *layouts;           /* by kernel id */
+    CUmodule module;
+    atomic_bool is_loaded;
+} Image;
+
+typedef struct CudaExecutable {
+    CiExecutable base;
+    CiContext *memory;         /* of everything below */
+    int nkernels;
+    Image images[2];           /* with vectors, without */
+    bool is_fast, uses_cache;
+    const char *where;         /* NVRTC */
+    pthread_mutex_t lock;      /* while the second image is made */
+} CudaExecutable;
+
+/* ---- description ---- */
+
+static const char *
+nvrtc_folder(const CiOptions *options)
+{
+    const char *folder = getenv("CINDUCTOR_NVRTC");
+    (void)options;
+    return folder && *folder ? folder : NULL;
+}
+
+static const char *
+why_not_available(const CiOptions *options, char *out, size_t capacity)
+{
+    CiCudaDriver driver;
+    const char *why = ci_cuda_driver_open(&driver, out, capacity);
+    return why ? why : ci_cuda_why_no_nvrtc(nvrtc_folder(options), out, capacity);
+}
+
+static void
+fill_target(CiTarget *target, const CiOptions *options)
+{
+    (void)options;
+    *target = (CiTarget){.device = "cuda", .backend = "cuda", .has_lanes_across_threads = true, .vector_bytes = 16,
+                         .row_bytes = 64 * 1024, .chunk_elements = 16384, .max_buffers = 128, .max_fused_nests = 64,
+                         .unroll_limit = CI_SERIAL_LIMIT};
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = true;
+}
+
+static void
+emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
+{
+    ci_cuda_emit_source(out, kernels, options, ci_cuda_plan_all(kernels->loops->ctx, kernels, true));
+}
+
+/* ---- build ---- */
+
+typedef struct Build {
+    const CiKernels *kernels;
+    CudaExecutable *executable;
+    CiCudaPlan **plans;
+    Layout *layouts;
+    int nkernels;
+} Build;
+
+static void
+describe_slots(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *layout)
+{
+    const CiBuffer **slots;
+    layout->nslots = ci_cuda_slots(ctx, kernel, &slots);
+    layout->slots = CI_NEW_ARRAY(ctx, int, layout->nslots + 1);
+    for (int k = 0; k < layout->nslots; k++)
+        layout->slots[k] = ci_emit_scalar_slot(b->kernels->loops, slots[k]);
+}
+
+static void
+describe_kernel(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *layout)
+{
+    const CiCudaPlan *plan = b->plans[kernel->id];
+    *layout = (Layout){.name = ci_format(ctx, "%s", kernel->name), .is_flat = plan->is_flat, .is_split = plan->is_split,
+                       .vector = plan->stages ? plan->stages[0].vector : 1, .shape = plan->shape, .finish = plan->finish,
+                       .shared_bytes = plan->shared_bytes, .nbuffers = kernel->nbuffers, .nsizes = kernel->nsize_args};
+    layout->points = ci_cuda_extent_new(ctx, kernel, plan->npoints);
+    if (plan->is_split) {
+        layout->length = ci_cuda_extent_new(ctx, kernel, plan->length);
+        layout->nfolds = plan->stages[0].nfolds;
+    }
+    layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    memcpy(layout->alignment, plan->alignment, sizeof(int) * (size_t)kernel->nbuffers);
+    describe_slots(ctx, b, kernel, layout);
+    if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > MAX_PARAMETERS)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device", kernel->name);
+}
+
+typedef struct Describing {
+    CiContext *ctx;
+    Build *build;
+} Describing;
+
+static void
+describe(void *arg, const CiKernel *kernel)
+{
+    Describing *describing = arg;
+    describe_kernel(describing->ctx, describing->build, kernel, &describing->build->layouts[kernel->id]);
+}
+
+static void
+count_kernel(void *arg, const CiKernel *kernel)
+{
+    int *count = arg;
+    *count = kernel->id >= *count ? kernel->id + 1 : *count;
+}
+
+static bool
+uses_vectors(const Build *b)
+{
+    for (int k = 0; k < b->nkernels; k++)
+        for (int j = 0; b->layouts[k].name && j < b->layouts[k].nbuffers; j++)
+            if (b->layouts[k].alignment[j] > 0)
+                return true;
+    return false;
+}
+
+/* Runs in the executable's own memory. */
+static void
+describe_image(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    b->layouts = CI_NEW_ARRAY(ctx, Layout, b->nkernels + 1);
+    Describing describing = {ctx, b};
+    ci_cuda_visit_kernels(b->kernels, describe, &describing);
+}
+
+typedef struct Copy {
+    const char *text;
+    char *out;
+} Copy;
+
+static void
+copy_text(CiContext *ctx, void *arg)
+{
+    Copy *copy = arg;
+    copy->out = ci_format(ctx, "%s", copy->text);
+}
+
+static void
+check(CiContext *ctx, const CudaExecutable *executable, CiStatus status)
+{
+    if (status)
+        ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(executable->memory)));
+}
+
+static void
+make_image(CiContext *ctx, Build *b, int number)
+{
+    Image *image = &b->executable->images[number];
+    CiText source = ci_text_new(ctx);
+    b->plans = ci_cuda_plan_all(ctx, b->kernels, number == 0);
+    ci_cuda_emit_source(&source, b->kernels, NULL, b->plans);
+    check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
+    image->layouts = b->layouts;
+    Copy copy = {.text = source.data};
+    check(ctx, b->executable, ci_protect(b->executable->memory, copy_text, &copy));
+    image->source = copy.out;
+}
+
+/* ---- loading: status-coded, for a launch may do it ---- */
+
+static int
+find_functions(CiCudaState *state, Image *image, int nkernels)
+{
+    for (int k = 0; k < nkernels; k++) {
+        Layout *layout = &image->layouts[k];
+        char finish[64];
+        if (!layout->name)
+            continue;
+        int result = state->driver.module_function(&layout->run, image->module, layout->name);
+        if (!result && layout->is_split) {
+            snprintf(finish, sizeof finish, "%s_finish", layout->name);
+            result = state->driver.module_function(&layout->finish_run, image->module, finish);
+        }
+        if (!result && layout->shared_bytes > STATIC_SHARED / 2) /* folds use some too */
+            result = state->driver.function_attribute(layout->run, ATTRIBUTE_dynamic_shared, (int)layout->shared_bytes);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+static int32_t
+load_cubin(CudaExecutable *executable, Image *image, const void *cubin)
+{
+    CiCudaState *state = ci_cuda_state(executable->base.runtime);
+    int32_t status = ci_cuda_enter(state);
+    if (status)
+        return status;
+    int result = state->driver.module_load(&image->module, cubin);
+    if (!result)
+        result = find_functions(state, image, executable->nkernels);
+    return ci_cuda_leave(state, result);
+}
+
+static CiCudaCompile
+compile_job(CudaExecutable *executable, const Image *image)
+{
+    CiCudaState *state = ci_cuda_state(executable->base.runtime);
+    return (CiCudaCompile){.source = image->source, .is_fast = executable->is_fast, .where = executable->where,
+                           .cache = executable->uses_cache ? executable->base.runtime->cache : NULL,
+                           .capability = state && state->capability ? state->capability : DEFAULT_CAPABILITY};
+}
+
+static int32_t
+load_second(CudaExecutable *executable)
+{
+    Image *image = &executable->images[1];
+    int32_t status = CI_OK;
+    pthread_mutex_lock(&executable->lock);
+    if (!atomic_load(&image->is_loaded)) {
+        CiCudaCompile job = compile_job(executable, image);
+        status = (int32_t)ci_cuda_compile(&job);
+        if (!status)
+            status = load_cubin(executable, image, job.cubin);
+        free(job.cubin);
+        if (!status)
+            atomic_store(&image->is_loaded, true);
+    }
+    pthread_mutex_unlock(&executable->lock);
+    return status;
+}
+
+static void
+load_first(CiContext *ctx, CudaExecutable *executable, CiBuildInfo *info)
+{
+    Image *image = &executable->images[0];
+    CiCudaState *state = ci_cuda_state(executable->base.runtime);
+    char why[300];
+    CiCudaCompile job = compile_job(executable, image);
+    int64_t start = ci_os_time_ns();
+    CiStatus status = ci_cuda_compile(&job);
+    if (status)
+        ci_fail(ctx, status, "%s", job.message[0] ? job.message : ci_status_text(status));
+    int64_t compiled = ci_os_time_ns();
+    if (state && !state->why_not[0])
+        status = (CiStatus)load_cubin(executable, image, job.cubin);
+    free(job.cubin);
+    if (status) {
+        const char *text = ci_cuda_last_error(executable->base.runtime, why, sizeof why);
+        ci_fail(ctx, status, "the kernels could not be loaded: %s", text ? text : ci_status_text(status));
+    }
+    atomic_store(&image->is_loaded, true);
+    info->from_cache = job.from_cache;
+    info->compile_ms = (double)(compiled - start) * 1e-6;
+    info->load_ms = (double)(ci_os_time_ns() - compiled) * 1e-6;
+}
+
+typedef struct Building {
+    Build build;
+    const CiOptions *options;
+    CiBuildInfo *info;
+} Building;
+
+static void
+build_body(CiContext *ctx, void *arg)
+{
+    Building *building = arg;
+    Build *b = &building->build;
+    int64_t start = ci_os_time_ns();
+    Copy where = {.text = nvrtc_folder(building->options)};
+    if (where.text)
+        check(ctx, b->executable, ci_protect(b->executable->memory, copy_text, &where));
+    b->executable->where = where.out;
+    make_image(ctx, b, 0);
+    if (uses_vectors(b))
+        make_image(ctx, b, 1);
+    building->info->emit_ms = (double)(ci_os_time_ns() - start) * 1e-6;
+    load_first(ctx, b->executable, building->info);
+}
+
+static void
+close_executable(CiExecutable *base)
+{
+    CudaExecutable *executable = (CudaExecutable *)base;
+    for (int k = 0; k < 2; k++) {
+        CiCudaState *state = executable->images[k].module ? ci_cuda_state(base->runtime) : NULL;
+        if (state && !ci_cuda_enter(state))
+            (void)ci_cuda_leave(state, state->driver.module_unload(executable->images[k].module));
+    }
+    pthread_mutex_destroy(&executable->lock);
+    if (executable->memory)
+        ci_context_close(executable->memory);
+    free(executable);
+}
+
+static CiExecutable *
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+{
+    CiBuildInfo ignored;
+    CudaExecutable *executable = calloc(1, sizeof *executable);
+    if (!executable)
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
+    executable->base = (CiExecutable){&ci_backend_cuda, runtime};
+    executable->memory = ci_context_open();
+    executable->is_fast = options->numerics && !strcmp(options->numerics, "fast");
+    executable->uses_cache = options->cache;
+    pthread_mutex_init(&executable->lock, NULL);
+    ci_cuda_visit_kernels(kernels, count_kernel, &executable->nkernels);
+    Building building = {.build = {.kernels = kernels, .executable = executable, .nkernels = executable->nkernels},
+                         .options = options, .info = info ? info : &ignored};
+    *building.info = (CiBuildInfo){0};
+    CiStatus status = executable->memory ? ci_protect(ctx, build_body, &building) : CI_ERR_MEMORY;
+    if (status == CI_OK)
+        return &executable->base;
+    close_executable(&executable->base);
+    ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(ctx)));
+}
+
+/* ---- launch ---- */
+
+/* The list of emit_kernel.c: pointers to the values of the parameters. */
+typedef struct Parameters {
+    void *list[MAX_PARAMETERS];
+    int count;
+} Parameters;
+
+static void
+fill_parameters(const Layout *layout, const CiLaunch *launch, Parameters *parameters)
+{
+    int n = 0;
+    for (int k = 0; k < layout->nbuffers; k++)
+        parameters->list[n++] = (void *)(uintptr_t)&launch->buffers[k];
+    for (int k = 0; k < layout->nsizes; k++)
+        parameters->list[n++] = (void *)(uintptr_t)&launch->sizes[k];
+    for (int k = 0; k < layout->nslots; k++)
+        parameters->list[n++] = (void *)(uintptr_t)&launch->scalars[layout->slots[k]];
+    parameters->count = n;
+}
+
+static bool
+is_aligned(const Layout *layout, const CiLaunch *launch)
+{
+    for (int k = 0; k < layout->nbuffers; k++)
+        if (layout->alignment[k] > 1 && (uintptr_t)launch->buffers[k] % (uintptr_t)layout->alignment[k])
+            return false;
+    return true;
+}
+
+static int64_t
+ceildiv(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int
+start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y, const CiCudaShape *shape, int64_t shared_bytes,
+      Parameters *parameters)
+{
+    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)(shape->group * shape->points), 1, 1,
+                          (unsigned)shared_bytes, NULL, parameters->list, NULL);
+}
+
+/* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function of sizes alone. */
+static int
+launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *launch, int64_t points, Parameters *parameters)
+{
+    int64_t blocks = ceildiv(points, layout->shape.points), length = ci_cuda_extent_value(&layout->length, launch->sizes);
+    int64_t most = CI_CUDA_CHUNK_BLOCKS / blocks, wanted = ceildiv(length, 4 * (int64_t)layout->shape.group);
+    int chunks = (int)(wanted < 1 || most < 1 ? 1 : wanted < most ? wanted : most);
+    CUdeviceptr partials = 0;
+    int result = driver->allocate(&partials, (size_t)(CI_CUDA_PARTIAL * (int64_t)chunks * points * layout->nfolds), NULL);
+    if (result)
+        return result;
+    parameters->list[parameters->count++] = &partials;
+    parameters->list[parameters->count++] = &chunks;
+    result = start(driver, layout->run, blocks, chunks, &layout->shape, layout->shared_bytes, parameters);
+    if (!result)
+        result = start(driver, layout->finish_run, ceildiv(points, layout->finish.points), 1, &layout->finish, 0, parameters);
+    int freed = driver->release(partials, NULL);
+    return result ? result : freed;
+}
+
+static int32_t
+launch_kernel(CiExecutable *base, const CiLaunch *launch, CiFault *fault)
+{
+    CudaExecutable *executable = (CudaExecutable *)base;
+    CiCudaState *state = ci_cuda_state(base->runtime);
+    Image *image = &executable->images[0];
+    Parameters parameters;
+    if (fault)
+        fault->kind = 0;
+    if (!is_aligned(&image->layouts[launch->kernel], launch)) {
+        image = &executable->images[1];
+        int32_t failed = atomic_load(&image->is_loaded) ? CI_OK : load_second(executable);
+        if (failed)
+            return failed;
+    }
+    const Layout *layout = &image->layouts[launch->kernel];
+    int64_t points = ci_cuda_extent_value(&layout->points, launch->sizes);
+    if (points <= 0)
+        return CI_OK;
+    int32_t status = ci_cuda_enter(state);
+    if (status)
+        return status;
+    fill_parameters(layout, launch, &parameters);
+    int64_t blocks = ceildiv(layout->is_flat ? ceildiv(points, layout->vector) : points, layout->shape.points);
+    return ci_cuda_leave(state, layout->is_split ? launch_split(&state->driver, layout, launch, points, &parameters)
+                                                 : start(&state->driver, layout->run, blocks, 1, &layout->shape,
+                                                         layout->shared_bytes, &parameters));
+}
+
+const CiBackend ci_backend_cuda = {
+    .device = "cuda",
+    .name = "cuda",
+    .doc = "CUDA C++ through NVRTC and the driver, on the first NVIDIA device",
+    .why_not_available = why_not_available,
+    .fill_target = fill_target,
+    .emit = emit,
+    .build = build,
+    .close = close_executable,
+    .launch = launch_kernel,
+    .allocate = ci_cuda_allocate,
+    .release = ci_cuda_release,
+    .copy_in = ci_cuda_copy_in,
+    .copy_out = ci_cuda_copy_out,
+    .synchronize = ci_cuda_synchronize,
+    .last_error = ci_cuda_last_error,
+    .shut = ci_cuda_shut,
+};

@@ -1,0 +1,226 @@
+/* The driver: opening it, its context, its memory.
+ *
+ * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that reason, never a crash. The
+ * context is pushed for each call and popped after it, so that another library's choice of device stays as it was. */
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    RESULT_no_memory = 2,
+    RESULT_unusable = -1,     /* ours: see why_not */
+    RESULT_forked = -2,
+    ATTRIBUTE_major = 75,
+    ATTRIBUTE_minor = 76,
+    ATTRIBUTE_shared_optin = 97,
+    POOL_release_threshold = 4
+};
+
+#define KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the pool keeps at hand */
+#define LEAST_BLOCK 256
+
+const char *
+ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *symbol;
+    int count = 0, result;
+    if (!library) {
+        snprintf(out, capacity, "no CUDA driver: %s", dlerror());
+        return out;
+    }
+#define DRIVER(field, name, parameters)                                    \
+    if (!(symbol = dlsym(library, #name))) {                               \
+        snprintf(out, capacity, "the CUDA driver is too old: no " #name);  \
+        return out;                                                        \
+    }                                                                      \
+    memcpy(&driver->field, &symbol, sizeof symbol);
+    CI_CUDA_DRIVER_TABLE
+#undef DRIVER
+    result = driver->init(0);
+    if (!result)
+        result = driver->device_count(&count);
+    if (!result && count > 0)
+        return NULL;
+    const char *text = "no device";
+    if (result)
+        driver->error_string(result, &text);
+    snprintf(out, capacity, "no CUDA device: %s", text ? text : "unknown error");
+    return out;
+}
+
+static int
+open_device(CiCudaState *state)
+{
+    const CiCudaDriver *driver = &state->driver;
+    int major = 0, minor = 0, result = driver->device_get(&state->device, 0);
+    if (!result)
+        result = driver->context_retain(&state->context, state->device);
+    if (result)
+        return result;
+    (void)driver->device_attribute(&major, ATTRIBUTE_major, state->device);
+    (void)driver->device_attribute(&minor, ATTRIBUTE_minor, state->device);
+    (void)driver->device_attribute(&state->shared_limit, ATTRIBUTE_shared_optin, state->device);
+    state->capability = 10 * major + minor;
+    CUmemoryPool pool;
+    uint64_t keep = KEEP_BYTES;
+    if (!driver->pool(&pool, state->device))
+        (void)driver->pool_attribute(pool, POOL_release_threshold, &keep);
+    return 0;
+}
+
+static CiCudaState *
+open_state(void)
+{
+    CiCudaState *state = calloc(1, sizeof *state);
+    if (!state)
+        return NULL;
+    state->base.backend = &ci_backend_cuda;
+    state->process = getpid();
+    if (ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
+        return state;
+    int result = open_device(state);
+    if (result) {
+        const char *text = NULL;
+        state->driver.error_string(result, &text);
+        snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s", text ? text : "unknown error");
+    }
+    return state;
+}
+
+static CiCudaState *
+find_state(CiRuntime *runtime)
+{
+    for (CiDeviceState *state = atomic_load(&runtime->states); state; state = state->next)
+        if (state->backend == &ci_backend_cuda)
+            return (CiCudaState *)state;
+    return NULL;
+}
+
+CiCudaState *
+ci_cuda_state(CiRuntime *runtime)
+{
+    CiCudaState *found = find_state(runtime), *own;
+    if (found)
+        return found;
+    own = open_state();
+    if (!own)
+        return NULL;
+    CiDeviceState *first = atomic_load(&runtime->states);
+    do {
+        found = find_state(runtime);
+        if (found) { /* another thread was first */
+            ci_cuda_shut(&own->base);
+            return found;
+        }
+        own->base.next = first;
+    } while (!atomic_compare_exchange_weak(&runtime->states, &first, &own->base));
+    return own;
+}
+
+void
+ci_cuda_shut(CiDeviceState *base)
+{
+    CiCudaState *state = (CiCudaState *)base;
+    if (state->context && state->process == getpid())
+        (void)state->driver.context_release(state->device);
+    free(state);
+}
+
+int32_t
+ci_cuda_enter(CiCudaState *state)
+{
+    int result = !state ? RESULT_no_memory : state->why_not[0] ? RESULT_unusable : state->process != getpid() ? RESULT_forked : 0;
+    if (!state)
+        return CI_ERR_MEMORY;
+    if (!result)
+        result = state->driver.context_push(state->context);
+    if (result)
+        atomic_store(&state->last_error, result);
+    return result ? CI_ERR_DEVICE : CI_OK;
+}
+
+int32_t
+ci_cuda_leave(CiCudaState *state, int result)
+{
+    CUcontext ignored;
+    (void)state->driver.context_pop(&ignored);
+    if (result)
+        atomic_store(&state->last_error, result);
+    return !result ? CI_OK : result == RESULT_no_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+}
+
+const char *
+ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity)
+{
+    CiCudaState *state = find_state(runtime);
+    int result = state ? atomic_load(&state->last_error) : 0;
+    const char *text = NULL;
+    if (!result)
+        return NULL;
+    if (result == RESULT_unusable)
+        text = state->why_not;
+    else if (result == RESULT_forked)
+        text = "a process made by fork cannot use its parent's CUDA context";
+    else
+        state->driver.error_string(result, &text);
+    snprintf(out, capacity, "%s", text ? text : "unknown error");
+    return out;
+}
+
+/* ---- memory ---- */
+
+static CUdeviceptr
+address(const void *block)
+{
+    return (CUdeviceptr)(uintptr_t)block;
+}
+
+int32_t
+ci_cuda_allocate(CiRuntime *runtime, size_t size, void **block)
+{
+    CiCudaState *state = ci_cuda_state(runtime);
+    CUdeviceptr made = 0;
+    int32_t status = ci_cuda_enter(state);
+    if (status)
+        return status;
+    status = ci_cuda_leave(state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size, NULL));
+    *block = (void *)(uintptr_t)made;
+    return status;
+}
+
+void
+ci_cuda_release(CiRuntime *runtime, void *block, size_t size)
+{
+    CiCudaState *state = find_state(runtime);
+    (void)size;
+    if (state && block && !ci_cuda_enter(state))
+        (void)ci_cuda_leave(state, state->driver.release(address(block), NULL));
+}
+
+int32_t
+ci_cuda_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size)
+{
+    CiCudaState *state = ci_cuda_state(runtime);
+    int32_t status = size ? ci_cuda_enter(state) : CI_OK;
+    return status || !size ? status : ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
+}
+
+int32_t
+ci_cuda_copy_out(CiRuntime *runtime, void *host, const void *device, size_t size)
+{
+    CiCudaState *state = ci_cuda_state(runtime);
+    int32_t status = size ? ci_cuda_enter(state) : CI_OK;
+    return status || !size ? status : ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
+}
+
+int32_t
+ci_cuda_synchronize(CiRuntime *runtime)
+{
+    CiCudaState *state = ci_cuda_state(runtime);
+    int32_t status = ci_cuda_enter(state);
+    return status ? status : ci_cuda_leave(state, state->driver.synchronize(NULL));
+}

@@ -1,0 +1,214 @@
+/* NVRTC: CUDA C++ to cubin in this process, through the disk cache. Needs no GPU.
+ *
+ * It is looked for where it is cheapest to be right: already loaded, where the caller says, by the loader's names, in the
+ * toolkit's folders. Its handle is never closed: others may have got hold of it. */
+#include "base/hash.h"
+#include "base/os.h"
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKAGE_VERSION "0.1.0"
+#define LOG_SHOWN 2000
+
+typedef struct NvrtcProgram *Program;
+
+#define NVRTC_TABLE                                                                                                        \
+    NVRTC(version, nvrtcVersion, (int *major, int *minor))                                                                 \
+    NVRTC(create, nvrtcCreateProgram,                                                                                      \
+          (Program *program, const char *source, const char *name, int nheaders, const char *const *headers,               \
+           const char *const *names))                                                                                      \
+    NVRTC(destroy, nvrtcDestroyProgram, (Program *program))                                                                \
+    NVRTC(compile, nvrtcCompileProgram, (Program program, int noptions, const char *const *options))                       \
+    NVRTC(log_size, nvrtcGetProgramLogSize, (Program program, size_t *size))                                               \
+    NVRTC(log, nvrtcGetProgramLog, (Program program, char *log))                                                           \
+    NVRTC(cubin_size, nvrtcGetCUBINSize, (Program program, size_t *size))                                                  \
+    NVRTC(cubin, nvrtcGetCUBIN, (Program program, char *cubin))
+
+typedef struct Nvrtc {
+#define NVRTC(field, symbol, parameters) int (*field) parameters;
+    NVRTC_TABLE
+#undef NVRTC
+} Nvrtc;
+
+static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+enum { NAME_COUNT = (int)(sizeof names / sizeof *names) };
+
+/* ---- finding ---- */
+
+static void *
+open_in(const char *folder, const char *below, int flags)
+{
+    char path[4096];
+    void *library = NULL;
+    for (int k = 0; k < NAME_COUNT && !library; k++) {
+        int length = snprintf(path, sizeof path, "%s%s/%s", folder, below, names[k]);
+        if (length > 0 && length < (int)sizeof path)
+            library = dlopen(path, flags);
+    }
+    return library;
+}
+
+static void *
+open_named(int flags)
+{
+    void *library = NULL;
+    for (int k = 0; k < NAME_COUNT && !library; k++)
+        library = dlopen(names[k], flags);
+    return library;
+}
+
+static void *
+open_toolkit(void)
+{
+    static const char *const variables[] = {"CUDA_PATH", "CUDA_HOME"};
+    void *library = NULL;
+    for (int k = 0; k < 2 && !library; k++) {
+        const char *folder = getenv(variables[k]);
+        if (folder && *folder)
+            library = open_in(folder, "/lib64", RTLD_NOW | RTLD_LOCAL);
+    }
+    return library ? library : open_in("/usr/local/cuda", "/lib64", RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *
+open_library(const char *where)
+{
+    void *library = open_named(RTLD_NOW | RTLD_NOLOAD);
+    if (!library && where && *where)
+        library = dlopen(where, RTLD_NOW | RTLD_LOCAL);
+    if (!library && where && *where)
+        library = open_in(where, "", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = open_named(RTLD_NOW | RTLD_LOCAL);
+    return library ? library : open_toolkit();
+}
+
+static const char *
+open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
+{
+    void *library = open_library(where), *symbol;
+    if (!library) {
+        snprintf(out, capacity, "no NVRTC: tried %s%sthe loader, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda "
+                 "(the extra cinductor[cuda] brings it)", where ? where : "", where && *where ? ", " : "");
+        return out;
+    }
+#define NVRTC(field, name, parameters)                            \
+    if (!(symbol = dlsym(library, #name))) {                      \
+        snprintf(out, capacity, "NVRTC is too old: no " #name);   \
+        return out;                                               \
+    }                                                             \
+    memcpy(&nvrtc->field, &symbol, sizeof symbol);
+    NVRTC_TABLE
+#undef NVRTC
+    return NULL;
+}
+
+const char *
+ci_cuda_why_no_nvrtc(const char *where, char *out, size_t capacity)
+{
+    Nvrtc nvrtc;
+    return open_nvrtc(&nvrtc, where, out, capacity);
+}
+
+/* ---- compiling ---- */
+
+static void
+find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int noptions, char key[65])
+{
+    char version[64];
+    uint8_t digest[32];
+    int major = 0, minor = 0;
+    CiSha256 hash;
+    (void)nvrtc->version(&major, &minor);
+    snprintf(version, sizeof version, "nvrtc %d.%d", major, minor);
+    ci_sha256_init(&hash);
+    ci_sha256_add_text(&hash, "cinductor " PACKAGE_VERSION " cuda");
+    ci_sha256_add_text(&hash, version);
+    for (int k = 0; k < noptions; k++)
+        ci_sha256_add_text(&hash, options[k]);
+    ci_sha256_add_text(&hash, job->source);
+    ci_sha256_finish(&hash, digest);
+    ci_sha256_hex(digest, key);
+}
+
+static bool
+take_from_cache(CiCudaCompile *job, const char *key)
+{
+    char path[4096];
+    if (!job->cache || !ci_cache_find(job->cache, key, "cubin", path, sizeof path))
+        return false;
+    job->from_cache = !ci_os_read(path, &job->cubin, &job->size);
+    return job->from_cache;
+}
+
+static CiStatus
+fail_with_log(CiCudaCompile *job, const Nvrtc *nvrtc, Program program, int result)
+{
+    size_t size = 0;
+    char *log = NULL;
+    if (!nvrtc->log_size(program, &size) && size > 1)
+        log = calloc(1, size + 1);
+    if (log)
+        (void)nvrtc->log(program, log);
+    snprintf(job->message, sizeof job->message, "NVRTC answered %d\n%.*s", result, LOG_SHOWN, log ? log : "");
+    free(log);
+    return CI_ERR_COMPILE;
+}
+
+static CiStatus
+take_cubin(CiCudaCompile *job, const Nvrtc *nvrtc, Program program)
+{
+    int result = nvrtc->cubin_size(program, &job->size);
+    if (result || !job->size) {
+        snprintf(job->message, sizeof job->message, "NVRTC made no cubin (%d)", result);
+        return CI_ERR_COMPILE;
+    }
+    job->cubin = malloc(job->size);
+    if (!job->cubin)
+        return CI_ERR_MEMORY;
+    return nvrtc->cubin(program, job->cubin) ? CI_ERR_COMPILE : CI_OK;
+}
+
+static CiStatus
+compile(CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int noptions)
+{
+    Program program = NULL;
+    int result = nvrtc->create(&program, job->source, "kernels.cu", 0, NULL, NULL);
+    if (result) {
+        snprintf(job->message, sizeof job->message, "NVRTC could not start (%d)", result);
+        return CI_ERR_COMPILE;
+    }
+    result = nvrtc->compile(program, noptions, options);
+    CiStatus status = result ? fail_with_log(job, nvrtc, program, result) : take_cubin(job, nvrtc, program);
+    (void)nvrtc->destroy(&program);
+    return status;
+}
+
+CiStatus
+ci_cuda_compile(CiCudaCompile *job)
+{
+    Nvrtc nvrtc;
+    char architecture[64], key[65], path[4096];
+    const char *options[4] = {architecture, "--std=c++17"};
+    int noptions = 2;
+    if (open_nvrtc(&nvrtc, job->where, job->message, sizeof job->message))
+        return CI_ERR_NO_COMPILER;
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", job->capability);
+    if (!job->is_fast)
+        options[noptions++] = "--fmad=false";
+    find_key(job, &nvrtc, options, noptions, key);
+    if (take_from_cache(job, key))
+        return CI_OK;
+    CiStatus status = compile(job, &nvrtc, options, noptions);
+    if (status) {
+        free(job->cubin);
+        job->cubin = NULL;
+    } else if (job->cache) {
+        (void)ci_cache_store(job->cache, key, "cubin", job->cubin, job->size, path, sizeof path);
+    }
+    return status;
+}
