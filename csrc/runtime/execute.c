@@ -126,7 +126,8 @@ call_extern(Frame *frame, int number)
     const int64_t **sizes = frame->rows, **strides = frame->rows + frame->program->max_rows;
     for (int k = 0; k <= plan->noperands; k++) {
         char *data = frame->slots[plan->slots[k]];
-        frame->arguments[k] = data + frame->values[plan->offsets[k]];
+        frame->arguments[k] =
+            data + frame->values[plan->offsets[k]] * ci_dtype_size(plan->dtypes[k]);
         sizes[k] = frame->values + plan->sizes[k];
         strides[k] = frame->values + plan->strides[k];
     }

@@ -24,8 +24,7 @@ number_of(Flatten *flat, const CiExpr *e)
 static int
 zero_unless(Flatten *flat, const CiExpr *e)
 {
-    return e ? number_of(flat, e)
-             : number_of(flat, ci_expr_const(flat->wrapper->kernels->loops->sym, 0));
+    return e ? number_of(flat, e) : ci_values_constant(&flat->builder, 0);
 }
 
 static void
@@ -183,7 +182,6 @@ flatten_extern(Flatten *flat, const CiLine *line)
 {
     CiContext *ctx = flat->ctx;
     const CiExternItem *item = line->ext;
-    CiSym *sym = flat->wrapper->kernels->loops->sym;
     CiPlanExtern *plan = &flat->program->externs[line->number];
     if (!item->ext->call)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "%s has no function to call: text cannot carry one",
@@ -198,10 +196,8 @@ flatten_extern(Flatten *flat, const CiLine *line)
     plan->dtypes = CI_NEW_ARRAY(ctx, CiDtype, n + 1);
     for (int k = 0; k <= n; k++) {
         const CiBuffer *buffer = k < n ? item->operands[k] : item->result;
-        const CiExpr *itemsize = ci_expr_const(sym, ci_dtype_size(buffer->dtype));
         plan->slots[k] = slot_on(flat, buffer, CI_SIDE_host);
-        plan->offsets[k] = k < n ? number_of(flat, ci_expr_mul(sym, item->offsets[k], itemsize))
-                                 : zero_unless(flat, NULL);
+        plan->offsets[k] = zero_unless(flat, k < n ? item->offsets[k] : NULL);
         plan->dtypes[k] = buffer->dtype;
         plan->ranks[k] = k < n ? item->ranks[k] : buffer->rank;
         plan->sizes[k] =

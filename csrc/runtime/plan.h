@@ -52,7 +52,7 @@ typedef struct CiPlanExtern {
     CiExtern ext;
     int noperands;
     int *slots;   /* operands, then the result */
-    int *offsets; /* bytes */
+    int *offsets; /* elements */
     int *sizes, *strides;
     int *ranks;
     CiDtype *dtypes;

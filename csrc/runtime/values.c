@@ -104,6 +104,12 @@ ci_values_number(CiValuesBuilder *builder, const CiExpr *e)
 }
 
 int
+ci_values_constant(CiValuesBuilder *builder, int64_t value)
+{
+    return add_value(builder, value, -1);
+}
+
+int
 ci_values_row(CiValuesBuilder *builder, int count, const CiExpr *const *exprs)
 {
     int *numbers = CI_NEW_ARRAY(builder->ctx, int, count + 1);
@@ -113,12 +119,6 @@ ci_values_row(CiValuesBuilder *builder, int count, const CiExpr *const *exprs)
     for (int k = 0; k < count; k++)
         add_code(builder, (CiValueCode){CI_VALUE_copy, 0, numbers[k], 0, 0});
     return first;
-}
-
-bool
-ci_values_is_constant(const CiValuesBuilder *builder, int number)
-{
-    return builder->segment_of[number] < 0;
 }
 
 static int64_t

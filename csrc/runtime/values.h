@@ -54,9 +54,9 @@ void ci_values_begin(CiValuesBuilder *builder, CiContext *ctx, CiValues *values)
 int ci_values_add_symbol(CiValuesBuilder *builder, const CiExpr *symbol, bool is_loop_variable);
 /* The number of an expression's value. Fails with CI_ERR_INTERNAL on an unknown symbol. */
 int ci_values_number(CiValuesBuilder *builder, const CiExpr *e);
+int ci_values_constant(CiValuesBuilder *builder, int64_t value);
 /* Consecutive numbers for a row of values; returns the first. */
 int ci_values_row(CiValuesBuilder *builder, int count, const CiExpr *const *exprs);
-bool ci_values_is_constant(const CiValuesBuilder *builder, int number);
 
 void ci_values_run(const CiSegment *segment, int ncode, int64_t *table);
 

@@ -350,23 +350,29 @@ ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
     }
 }
 
+static bool
+is_read_by(const CiKernel *kernel, const CiBuffer *buffer)
+{
+    for (int s = 0; s < kernel->nstages; s++)
+        for (int n = 0; n < kernel->stages[s].nnests; n++) {
+            const CiBody *body = &kernel->stages[s].nests[n]->body;
+            for (int k = 0; k < body->nops; k++)
+                if (body->ops[k].op == CI_OP_load && body->ops[k].buffer == buffer)
+                    return true;
+        }
+    return false;
+}
+
+/* Slow on purpose: there are few scalars. */
 void
 ci_kernel_visit_scalars(const CiKernels *kernels, const CiKernel *kernel,
                         void (*visit)(void *arg, const CiBuffer *buffer, int slot), void *arg)
 {
     const CiLoops *loops = kernels->loops;
-    bool *is_read = CI_NEW_ARRAY(loops->ctx, bool, loops->nbuffers + 1);
-    for (int s = 0; s < kernel->nstages; s++)
-        for (int n = 0; n < kernel->stages[s].nnests; n++) {
-            const CiBody *body = &kernel->stages[s].nests[n]->body;
-            for (int k = 0; k < body->nops; k++)
-                if (body->ops[k].op == CI_OP_load)
-                    is_read[body->ops[k].buffer->id] = true;
-        }
     for (int i = 0, slot = 0; i < loops->ninputs; i++) {
         if (loops->buffers[i]->kind != CI_BUFFER_scalar)
             continue;
-        if (is_read[i])
+        if (is_read_by(kernel, loops->buffers[i]))
             visit(arg, loops->buffers[i], slot);
         slot++;
     }

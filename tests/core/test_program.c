@@ -353,14 +353,6 @@ TEST(memory_that_cannot_be_had)
     stop(program);
 }
 
-/* Sanitizers stop a program that asks for too much, unless told not to. */
-const char *__asan_default_options(void);
-const char *
-__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
-
 TEST(views_of_results_and_inputs)
 {
     start();
