@@ -1,0 +1,315 @@
+/* Compiles graphs for the GPU, and where there is one runs them beside the CPU.
+ *
+ *   check build FILE...    NVRTC makes a cubin of each; needs no GPU
+ *   check run FILE...      results and written arguments must agree with backend `interp`
+ *
+ * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by the end. One line of
+ * output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1 when one failed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/cinductor.h"
+#include "base/os.h"
+
+#define MAX_INPUTS 64
+#define MAX_RESULTS 64
+#define SPARE 4096
+
+typedef struct Memory {
+    CiDtype dtype;
+    int64_t count;
+    char *data;
+} Memory;
+
+/* One run's arguments and results. */
+typedef struct Side {
+    CiProgram *program;
+    Memory inputs[MAX_INPUTS], results[MAX_RESULTS];
+    int nresults;
+} Side;
+
+typedef struct Check {
+    CiContext *ctx;
+    const char *text, *why;
+    CiGraph *graph;
+    int64_t sizes[MAX_INPUTS][CI_MAX_RANK];
+    const int64_t *size_rows[MAX_INPUTS];
+    CiSlot scalars[MAX_INPUTS];
+    int nscalars;
+    bool cannot_run;
+} Check;
+
+/* ---- values ---- */
+
+static uint64_t
+next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static int64_t
+size_of_symbol(void *arg, const CiExpr *symbol)
+{
+    (void)arg;
+    int64_t value = 37 + 12 * (int64_t)(symbol->id % 3);
+    return value > symbol->high ? symbol->high : value < symbol->low ? symbol->low : value;
+}
+
+static void
+fill(Memory *memory, uint64_t seed)
+{
+    int size = ci_dtype_size(memory->dtype);
+    for (int64_t i = 0; i < memory->count; i++) {
+        uint64_t r = next_random(&seed), q = next_random(&seed);
+        CiConst value = {.i = (int64_t)(r % 15), .re = (double)(r % 4096) / 2048 + 0.125, .im = (double)(q % 4096) / 4096};
+        if (memory->dtype == CI_DTYPE_bool)
+            value.i = (int64_t)(r % 2);
+        else if (ci_dtype_class(memory->dtype) == CI_CLASS_int)
+            value.i -= 6;
+        ci_const_store(memory->dtype, value, memory->data + i * size);
+    }
+}
+
+/* ---- one side ---- */
+
+static bool
+make_memory(Memory *memory, CiDtype dtype, int64_t count)
+{
+    *memory = (Memory){dtype, count, calloc((size_t)count + SPARE, (size_t)ci_dtype_size(dtype))};
+    return memory->data != NULL;
+}
+
+static void *
+new_result(void *arg, int number, const CiResultBuffer *result)
+{
+    Side *side = arg;
+    int64_t count = 1;
+    for (int k = 0; k < result->rank; k++)
+        count *= result->sizes[k];
+    if (number >= MAX_RESULTS || !make_memory(&side->results[number], result->dtype, count))
+        return NULL;
+    memset(side->results[number].data, 0x55, (size_t)(count * ci_dtype_size(result->dtype)));
+    side->nresults = number >= side->nresults ? number + 1 : side->nresults;
+    return side->results[number].data;
+}
+
+static void
+free_side(Side *side)
+{
+    for (int k = 0; k < MAX_INPUTS; k++)
+        free(side->inputs[k].data);
+    for (int k = 0; k < side->nresults; k++)
+        free(side->results[k].data);
+    ci_program_release(side->program);
+}
+
+/* Sizes of the inputs, and elements from the first to the last of each. */
+static void
+measure(CiContext *ctx, void *arg)
+{
+    Check *check = arg;
+    check->graph = ci_graph_parse(ctx, check->text);
+    check->cannot_run |= check->graph->ninputs > MAX_INPUTS;
+    for (int k = 0; k < check->graph->ninputs && !check->cannot_run; k++) {
+        const CiNode *input = check->graph->inputs[k];
+        check->size_rows[k] = check->sizes[k];
+        for (int a = 0; a < input->rank; a++)
+            check->sizes[k][a] = ci_expr_evaluate(ctx, input->sizes[a], size_of_symbol, NULL);
+        for (int a = 0; a < input->rank; a++)
+            check->cannot_run |= ci_expr_evaluate(ctx, check->graph->strides[k][a], size_of_symbol, NULL) < 0;
+    }
+}
+
+static bool
+fill_inputs(Check *check, Side *side)
+{
+    int slot = 0;
+    for (int k = 0; k < check->graph->ninputs; k++) {
+        const CiNode *input = check->graph->inputs[k];
+        int64_t count = 1;
+        if (input->kind == CI_KIND_python) {
+            CiSlot value = {.c = {1.5, -0.25}};
+            if (ci_dtype_is_integral(input->dtype))
+                value.i = input->dtype == CI_DTYPE_bool ? 1 : 3;
+            check->scalars[slot++] = value;
+            continue;
+        }
+        for (int a = 0; a < input->rank; a++)
+            count *= check->sizes[k][a];
+        if (!make_memory(&side->inputs[k], input->dtype, count))
+            return false;
+        fill(&side->inputs[k], 17 * (uint64_t)k + 5);
+    }
+    return true;
+}
+
+static CiStatus
+compile_side(CiApi *api, Check *check, const char *device, const char *backend, Side *side)
+{
+    CiContext *ctx = ci_context_open();
+    CiOptions options;
+    CiStatus status;
+    ci_options_default(&options);
+    options.verify = true;
+    Check own = {.text = check->text};
+    status = ci_protect(ctx, measure, &own);
+    if (!status) {
+        CiRequest request = {.graph = own.graph, .options = &options, .backend = ci_backend_find(device, backend),
+                             .runtime = ci_api_runtime(api), .host_arrays = true};
+        status = ci_compile(&request);
+        side->program = request.program;
+        check->cannot_run |= request.info.externs > 0;
+    }
+    if (status)
+        check->why = ci_format(check->ctx, "%s: %s", ci_status_name(status), ci_context_message(ctx));
+    ci_context_close(ctx);
+    return status;
+}
+
+static CiStatus
+run_side(Check *check, Side *side)
+{
+    void *inputs[MAX_INPUTS] = {0};
+    for (int k = 0; k < check->graph->ninputs; k++)
+        inputs[k] = side->inputs[k].data;
+    CiCall call = {.inputs = inputs, .sizes = check->size_rows, .scalars = check->scalars, .new_result = new_result, .arg = side};
+    return (CiStatus)ci_program_run(side->program, &call);
+}
+
+/* ---- comparing ---- */
+
+static double
+tolerance(CiDtype dtype)
+{
+    return ci_dtype_real(dtype) == CI_DTYPE_f16 ? 4e-3 : ci_dtype_real(dtype) == CI_DTYPE_f32 ? 2e-5 : 1e-11;
+}
+
+static bool
+is_near(double a, double b, double scale)
+{
+    return a == b || (a != a && b != b) || fabs(a - b) <= scale * (1 + fmax(fabs(a), fabs(b)));
+}
+
+static const char *
+compare(const Check *check, const Memory *got, const Memory *want, const char *what, int number)
+{
+    int size = ci_dtype_size(got->dtype);
+    bool is_exact = ci_dtype_is_integral(got->dtype);
+    for (int64_t i = 0; got->data && i < got->count; i++) {
+        CiConst a = ci_const_load(got->dtype, got->data + i * size), b = ci_const_load(got->dtype, want->data + i * size);
+        double scale = tolerance(got->dtype);
+        if (is_exact ? a.i == b.i : is_near(a.re, b.re, scale) && is_near(a.im, b.im, scale))
+            continue;
+        return is_exact ? ci_format(check->ctx, "%s %d[%lld] is %lld, should be %lld", what, number, (long long)i, (long long)a.i, (long long)b.i)
+                        : ci_format(check->ctx, "%s %d[%lld] is %.9g%+.9gi, should be %.9g%+.9gi", what, number, (long long)i, a.re, a.im, b.re, b.im);
+    }
+    return NULL;
+}
+
+static const char *
+compare_sides(const Check *check, const Side *got, const Side *want)
+{
+    for (int k = 0; k < want->nresults; k++) {
+        const char *why = compare(check, &got->results[k], &want->results[k], "result", k);
+        if (why)
+            return why;
+    }
+    for (int k = 0; k < check->graph->ninputs; k++) {
+        const char *why = compare(check, &got->inputs[k], &want->inputs[k], "input", k);
+        if (why)
+            return why;
+    }
+    return NULL;
+}
+
+/* ---- files ---- */
+
+/* NULL, or what differs. */
+static const char *
+run_both(CiApi *api, Check *check, Side *gpu)
+{
+    Side cpu = {0};
+    char text[300];
+    const char *why = NULL;
+    CiStatus status = compile_side(api, check, "cpu", "interp", &cpu);
+    if (status)
+        why = check->why;
+    else if (!fill_inputs(check, gpu) || !fill_inputs(check, &cpu))
+        why = "no memory";
+    else if ((status = run_side(check, gpu)) != CI_OK)
+        why = ci_backend_find("cuda", "cuda")->last_error(ci_api_runtime(api), text, sizeof text);
+    else if ((status = run_side(check, &cpu)) == CI_OK)
+        why = compare_sides(check, gpu, &cpu);
+    why = why || !status ? why : ci_status_name(status);
+    why = why ? ci_format(check->ctx, "%s", why) : NULL;
+    free_side(&cpu);
+    return why;
+}
+
+static bool
+check_graph(CiApi *api, const char *name, const char *text, bool runs)
+{
+    CiContext *ctx = ci_context_open();
+    Check check = {.ctx = ctx, .text = text};
+    Side gpu = {0};
+    const char *verdict = "ok", *why = "";
+    CiStatus status = ci_protect(ctx, measure, &check);
+    if (!status)
+        status = compile_side(api, &check, "cuda", "cuda", &gpu);
+    else
+        check.why = ci_format(ctx, "%s", ci_context_message(ctx));
+    if (status) {
+        bool is_refused = status == CI_ERR_LOWERING || status == CI_ERR_SYNTAX || status == CI_ERR_UNSUPPORTED;
+        verdict = is_refused ? "skip" : "fail";
+        why = check.why;
+    } else if (runs && !check.cannot_run) {
+        why = run_both(api, &check, &gpu);
+        verdict = why ? "fail" : "ok";
+        why = why ? why : "";
+    }
+    printf("%s %s %s\n", verdict, name, why);
+    free_side(&gpu);
+    bool is_good = strcmp(verdict, "fail") != 0;
+    ci_context_close(ctx);
+    return is_good;
+}
+
+static bool
+check_file(CiApi *api, const char *path, bool runs)
+{
+    void *data;
+    size_t size;
+    bool is_good = true;
+    if (ci_os_read(path, &data, &size)) {
+        printf("fail %s cannot be read\n", path);
+        return false;
+    }
+    char *text = calloc(1, size + 1);
+    memcpy(text, data, size);
+    free(data);
+    char *end = strstr(text, "\n---");
+    if (end)
+        end[1] = 0;
+    if (strstr(text, "loops ") == NULL || strstr(text, "graph "))
+        is_good = check_graph(api, path, text, runs);
+    free(text);
+    fflush(stdout);
+    return is_good;
+}
+
+int
+main(int argc, char **argv)
+{
+    CiApi *api;
+    bool is_good = true;
+    if (argc < 3 || ci_api_open(&api, 0, ""))
+        return 2;
+    for (int k = 2; k < argc; k++)
+        is_good &= check_file(api, argv[k], !strcmp(argv[1], "run"));
+    ci_runtime_shut(ci_api_runtime(api));
+    ci_api_close(api);
+    return is_good ? 0 : 1;
+}
