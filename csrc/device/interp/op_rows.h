@@ -3,6 +3,7 @@
  *   PICK(b, i, u, f, c)        the expression of the type's class
  *   ROUND(x)                   rounding after an operation whose result is of the same type (halves)
  *   HAS_ORDER                  1 unless complex
+ *   WRAPS                      before functions whose arithmetic may wrap, or nothing
  * A row without an expression for the class makes nothing. */
 #define JOIN_(x, y) x##_##y
 #define JOIN(x, y) JOIN_(x, y)
@@ -27,7 +28,7 @@
 
 #define MAKE_0(name, arity, result, expression)
 #define MAKE_1(name, arity, result, expression)                                                                           \
-    static void FUNCTION(name)(void *out, const void *first, const void *second, const void *third, int64_t count)       \
+    WRAPS static void FUNCTION(name)(void *out, const void *first, const void *second, const void *third, int64_t count)       \
     {                                                                                                                     \
         const T *x = first, *y = second;                                                                                  \
         RESULT_##result *to = out;                                                                                        \

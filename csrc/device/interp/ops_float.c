@@ -6,6 +6,7 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
+#define WRAPS
 #define DTYPE_NAME f32
 #define T float
 #define R T

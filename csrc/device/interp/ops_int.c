@@ -1,7 +1,12 @@
-/* The operations of bool and integers. Overflow wraps: the core is compiled with -fwrapv. */
+/* The operations of bool and integers. Overflow wraps, and shifts of negative numbers are shifts of their bits: the
+ * expressions say so for generated code, which is compiled with -fwrapv, so here the compiler is told the same. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("wrapv")
+#endif
 #include "device/interp/ops.h"
 #include "device/interp/support.h"
 
+#define WRAPS __attribute__((no_sanitize("signed-integer-overflow"), no_sanitize("shift")))
 #undef bool /* a name of a type here, not stdbool's macro */
 
 #define DTYPE_NAME bool

@@ -4,6 +4,7 @@
 
 #include "ir/dtype.h"
 
+/* Index arithmetic of ints aside, nothing in support.def overflows: what may wrap is unsigned there. */
 #define SKIP(name, result, params, ...)
 #define DEFINE(name, result, params, ...)                                                                                \
     __attribute__((unused)) static inline result S(name) params __VA_ARGS__

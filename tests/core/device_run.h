@@ -1,0 +1,162 @@
+/* Runs a loops text on a CPU backend over made-up inputs and keeps every buffer, for comparing backends bit by bit. */
+#ifndef TEST_DEVICE_RUN_H
+#define TEST_DEVICE_RUN_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/device.h"
+#include "schedule/schedule.h"
+
+typedef struct TestRun {
+    CiLoops *loops;
+    void **data;            /* by buffer id */
+    int64_t *bytes;
+    int children;
+} TestRun;
+
+typedef struct TestSizes {
+    const char *name;
+    int64_t value;          /* every size symbol has this value */
+} TestSizes;
+
+static inline uint64_t
+test_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Mostly tame numbers, now and then what breaks things. */
+static inline double
+test_float(uint64_t *state, bool is_tame)
+{
+    static const double wild[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 0.5, 65504.0, 5e-8, -1e-40, 3e38, 2.5};
+    uint64_t bits = test_random(state);
+    if (!is_tame && bits % 16 == 0)
+        return wild[(bits >> 8) % (sizeof wild / sizeof *wild)];
+    double unit = (double)(bits >> 11) * 0x1p-53;
+    return is_tame ? unit * 2 + 0.25 : (unit - 0.5) * (bits % 8 == 1 ? 2000 : 8);
+}
+
+static inline void
+test_fill(CiDtype dtype, void *data, int64_t count, uint64_t seed, bool is_tame)
+{
+    uint64_t state = seed * 2654435761u + 88172645463325252u;
+    int size = ci_dtype_size(dtype);
+    for (int64_t k = 0; k < count; k++) {
+        CiConst v = {0, 0, 0};
+        uint64_t bits = test_random(&state);
+        if (ci_dtype_is_integral(dtype))
+            v = ci_const_int(dtype, bits % 4 == 0 ? (int64_t)(bits >> 3) : (int64_t)(bits >> 8) % 100 - (is_tame ? 0 : 50));
+        else
+            v = (CiConst){0, test_float(&state, is_tame), test_float(&state, is_tame)};
+        if (dtype == CI_DTYPE_bool)
+            v.i = bits >> 5 & 1;
+        ci_const_store(dtype, v, (char *)data + size * k);
+    }
+}
+
+static inline int64_t
+test_value_of(void *arg, const CiExpr *symbol)
+{
+    (void)symbol;
+    return *(int64_t *)arg;
+}
+
+static inline int64_t
+test_evaluate(CiContext *ctx, const CiExpr *e, int64_t size)
+{
+    return e ? ci_expr_evaluate(ctx, e, test_value_of, &size) : 0;
+}
+
+static inline void
+test_allocate(CiContext *ctx, TestRun *run, int64_t size, uint64_t seed, bool is_tame)
+{
+    CiLoops *loops = run->loops;
+    run->data = CI_NEW_ARRAY(ctx, void *, loops->nbuffers + 1);
+    run->bytes = CI_NEW_ARRAY(ctx, int64_t, loops->nbuffers + 1);
+    for (int k = 0; k < loops->nbuffers; k++) {
+        CiBuffer *buffer = loops->buffers[k];
+        int64_t count = 1;
+        for (int a = 0; a < buffer->rank; a++)
+            count *= test_evaluate(ctx, buffer->sizes[a], size);
+        run->bytes[k] = count * ci_dtype_size(buffer->dtype);
+        run->data[k] = ci_new(ctx, (size_t)run->bytes[k] + 64);
+        if (buffer->kind == CI_BUFFER_input)
+            test_fill(buffer->dtype, run->data[k], count, seed + (uint64_t)k, is_tame);
+    }
+}
+
+static inline int32_t
+test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *kernel, int64_t size, const CiSlot *scalars)
+{
+    void **buffers = CI_NEW_ARRAY(ctx, void *, kernel->nbuffers + 1);
+    int64_t *sizes = CI_NEW_ARRAY(ctx, int64_t, kernel->nsize_args + 1);
+    for (int k = 0; k < kernel->nbuffers; k++)
+        buffers[k] = run->data[kernel->buffers[k]->id];
+    for (int k = 0; k < kernel->nsize_args; k++)
+        sizes[k] = test_evaluate(ctx, kernel->size_args[k], size);
+    CiLaunch launch = {.kernel = kernel->id, .buffers = buffers, .sizes = sizes, .scalars = scalars};
+    launch.units = test_evaluate(ctx, kernel->units, size);
+    launch.finish_units = test_evaluate(ctx, kernel->finish_units, size);
+    launch.scratch_bytes = test_evaluate(ctx, kernel->scratch_bytes, size);
+    launch.partial_bytes = test_evaluate(ctx, kernel->partial_bytes, size);
+    launch.unit_work = test_evaluate(ctx, kernel->unit_work, size);
+    CiFault fault;
+    return exe->backend->launch(exe, &launch, &fault);
+}
+
+typedef struct TestSetting {
+    const char *backend, *arch;
+    bool fusion, is_tame;
+    int threads;
+    int64_t size;           /* of every symbol */
+    uint64_t seed;
+} TestSetting;
+
+/* Buffers after the run; memory is ctx's. Failures go through ctx. */
+static inline TestRun
+test_run(CiContext *ctx, const char *text, const TestSetting *setting)
+{
+    static const CiSlot scalars[4] = {{.f = 1.75}, {.i = 3}, {.c = {0.5, -2.0}}, {.f = -0.125}};
+    TestRun run = {.loops = ci_loops_parse(ctx, text)};
+    CiOptions options;
+    ci_options_default(&options);
+    options.arch = setting->arch ? setting->arch : "";
+    const CiBackend *backend = ci_backend_find("cpu", setting->backend);
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    backend->fill_target(target, &options);
+    CiKernels *kernels = ci_schedule(run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
+    CiRuntime runtime = {.pool = setting->threads > 1 ? ci_pool_open(setting->threads) : NULL, .allocator = ci_allocator_open(1 << 20)};
+    CiBuildInfo info = {0};
+    CiExecutable *exe = backend->build(ctx, kernels, &options, &runtime, &info);
+    test_allocate(ctx, &run, setting->size, setting->seed, setting->is_tame);
+    int32_t status = CI_OK;
+    for (int k = 0; k < kernels->nkernels && !status; k++)
+        status = test_launch(ctx, &run, exe, kernels->kernels[k], setting->size, scalars);
+    backend->close(exe);
+    ci_allocator_close(runtime.allocator);
+    if (runtime.pool)
+        ci_pool_close(runtime.pool);
+    CI_REQUIRE(ctx, status == CI_OK);
+    run.children = info.children;
+    return run;
+}
+
+/* The first element of a buffer that differs (a NaN is equal to any NaN), or -1. */
+static inline int64_t
+test_first_difference(const CiBuffer *buffer, const void *a, const void *b, int64_t bytes)
+{
+    int size = ci_dtype_size(buffer->dtype);
+    for (int64_t k = 0; k < bytes / size; k++)
+        if (!ci_const_equal(buffer->dtype, ci_const_load(buffer->dtype, (const char *)a + size * k),
+                            ci_const_load(buffer->dtype, (const char *)b + size * k)))
+            return k;
+    return -1;
+}
+
+#endif
