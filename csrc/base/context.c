@@ -1,8 +1,9 @@
 /* The arena and the landing of failures.
  *
- * Chunks come zeroed from calloc and are handed out front to back, so memory is zeroed without being
- * touched twice. A request that would leave most of a chunk unused gets a chunk of its own. Under
- * AddressSanitizer what was not handed out is poisoned, and blocks are kept 16 bytes apart. */
+ * Chunks come zeroed from calloc and are handed out front to back, so memory is zeroed without
+ * being touched twice. A request that would leave most of a chunk unused gets a chunk of its own.
+ * Under AddressSanitizer what was not handed out is poisoned, and blocks are kept 16 bytes apart.
+ */
 #include "base/context.h"
 
 #include <setjmp.h>
@@ -111,8 +112,8 @@ ci_context_strings(CiContext *ctx)
     return &ctx->strings;
 }
 
-/* A chunk with room for size bytes, or NULL. A big request goes behind the chunk being filled, which
- * keeps its room for the small ones that follow. */
+/* A chunk with room for size bytes, or NULL. A big request goes behind the chunk being filled,
+ * which keeps its room for the small ones that follow. */
 static Chunk *
 chunk_for(CiContext *ctx, size_t size)
 {
@@ -208,7 +209,8 @@ ci_fail(CiContext *ctx, CiStatus status, const char *format, ...)
     memcpy(ctx->message, message, sizeof message);
     ctx->status = status;
     if (!ctx->landing) {
-        fprintf(stderr, "cinductor: failure outside ci_protect: %s: %s\n", ci_status_name(status), message);
+        fprintf(stderr, "cinductor: failure outside ci_protect: %s: %s\n", ci_status_name(status),
+                message);
         abort();
     }
     longjmp(ctx->landing->at, 1);

@@ -1,5 +1,6 @@
-/* Two hashes for two uses: a fast mixer whose values never leave the process, and SHA-256 (FIPS 180-4),
- * whose values name files. Both read bytes in a fixed order, so neither depends on the machine. */
+/* Two hashes for two uses: a fast mixer whose values never leave the process, and SHA-256 (FIPS
+ * 180-4), whose values name files. Both read bytes in a fixed order, so neither depends on the
+ * machine. */
 #include "base/hash.h"
 
 #include <string.h>

@@ -274,6 +274,6 @@ ci_lexer_fail(CiLexer *lex, const char *format, ...)
     /* A long line is shown from a little before the place. */
     int skip = column > 80 ? column - 60 : 0;
     width = width - skip > 100 ? 100 : width - skip;
-    ci_fail(lex->ctx, CI_ERR_SYNTAX, "line %d, column %d: %s\n  %.*s\n  %*s^", lex->line, column + 1,
-            message, width, first + skip, column - skip, "");
+    ci_fail(lex->ctx, CI_ERR_SYNTAX, "line %d, column %d: %s\n  %.*s\n  %*s^", lex->line,
+            column + 1, message, width, first + skip, column - skip, "");
 }

@@ -7,9 +7,10 @@
 
 typedef enum CiTokenKind {
     CI_TOKEN_end,
-    CI_TOKEN_name,   /* letters, digits, _, starting with a letter or _; % and @ before one are punct */
-    CI_TOKEN_int,    /* 64 bits, no sign: above INT64_MAX int_value holds the bits; 0x.. too */
-    CI_TOKEN_float,  /* 1.5 1e-3 inf nan are floats; hex floats too */
+    CI_TOKEN_name,  /* letters, digits, _, starting with a letter or _; % and @ before one are punct
+                     */
+    CI_TOKEN_int,   /* 64 bits, no sign: above INT64_MAX int_value holds the bits; 0x.. too */
+    CI_TOKEN_float, /* 1.5 1e-3 inf nan are floats; hex floats too */
     CI_TOKEN_string, /* "..." with \" \\ \n \xHH */
     CI_TOKEN_punct   /* one character, or -> .. <= >= == != // */
 } CiTokenKind;

@@ -1,6 +1,6 @@
 /* Entries in insertion order, and a table of positions + 1 with linear probing over them.
- * Invariant: the table's size is a power of two and at most half of it is used. A put that fails for
- * memory leaves the map as it was: room is made first, the entry comes last. */
+ * Invariant: the table's size is a power of two and at most half of it is used. A put that fails
+ * for memory leaves the map as it was: room is made first, the entry comes last. */
 #include "base/map.h"
 
 #include <string.h>

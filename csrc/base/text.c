@@ -37,8 +37,7 @@ ci_text_add_chars(CiText *text, const char *chars, size_t length)
     text->data[text->length] = 0;
 }
 
-static void CI_PRINTF(2, 0)
-add_args(CiText *text, const char *format, va_list args)
+static void CI_PRINTF(2, 0) add_args(CiText *text, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);

@@ -20,8 +20,8 @@ void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
 /* A name or a path made safe inside a comment of C, CUDA or Python: letters, digits, _ . - / only;
  * anything else becomes '?'. */
 void ci_text_add_safe(CiText *text, const char *name);
-/* Shortest decimal that reads back to the same double, always a float token: "1.0", "-0.0", "1e+22",
- * "inf", "-inf", "nan". */
+/* Shortest decimal that reads back to the same double, always a float token: "1.0", "-0.0",
+ * "1e+22", "inf", "-inf", "nan". */
 void ci_text_add_double(CiText *text, double value);
 /* C hexadecimal float constant; infinities and NaN as __builtin_ calls. suffix "" or
  * "f". Negative ones stand in parentheses, so the text can follow any operator. */

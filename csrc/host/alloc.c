@@ -1,9 +1,9 @@
-/* Blocks by size class, four classes to a doubling. A block that is given back waits in the list of its class
- * and in one list of all by age, both threaded through the block itself; when more is kept than
- * allowed the oldest goes.
+/* Blocks by size class, four classes to a doubling. A block that is given back waits in the list of
+ * its class and in one list of all by age, both threaded through the block itself; when more is
+ * kept than allowed the oldest goes.
  *
- * The lock is only ever tried: who does not get it goes to the system directly. So nobody waits, and
- * a child forked while another thread held it loses the cache, not its life. */
+ * The lock is only ever tried: who does not get it goes to the system directly. So nobody waits,
+ * and a child forked while another thread held it loses the cache, not its life. */
 #define _GNU_SOURCE
 #include "host/alloc.h"
 

@@ -1,7 +1,7 @@
-/* Invariant: what stands in the directory under an entry's name is a whole entry or will be refused.
- * The directory is trusted once, when it is opened: every folder on its resolved path belongs to this
- * user or to root and cannot be written by others (or is sticky, as /tmp is, and so keeps others from
- * renaming what is ours). Entries are checked each time. */
+/* Invariant: what stands in the directory under an entry's name is a whole entry or will be
+ * refused. The directory is trusted once, when it is opened: every folder on its resolved path
+ * belongs to this user or to root and cannot be written by others (or is sticky, as /tmp is, and so
+ * keeps others from renaming what is ours). Entries are checked each time. */
 #define _GNU_SOURCE
 #include "host/cache.h"
 
@@ -37,8 +37,7 @@ struct CiCache {
     char *_Atomic warning;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-warn(CiCache *cache, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) warn(CiCache *cache, const char *format, ...)
 {
     char *text = NULL, *none = NULL;
     va_list args;
@@ -150,7 +149,8 @@ ci_cache_open(const char *path)
         strcpy(cache->directory, place);
         cache->remove_at_close = getpid();
     } else {
-        warn(cache, "no directory can be used as a cache: %s: %s", temporary_root(), strerror(errno));
+        warn(cache, "no directory can be used as a cache: %s: %s", temporary_root(),
+             strerror(errno));
     }
     return cache;
 }
@@ -179,7 +179,8 @@ is_key(const char *text, size_t length)
     return length == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* The path of an entry in out; false when the names cannot be ones of an entry or nothing is kept. */
+/* The path of an entry in out; false when the names cannot be ones of an entry or nothing is kept.
+ */
 static bool
 entry_path(const CiCache *cache, const char *key, const char *extension, char *out, size_t capacity)
 {
@@ -232,9 +233,12 @@ check_entry(const char *path, const char *key, const char *extension)
 }
 
 bool
-ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, char *out, size_t capacity)
+ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, char *out,
+              size_t capacity)
 {
-    int error = entry_path(cache, key_hex, extension, out, capacity) ? check_entry(out, key_hex, extension) : ENOENT;
+    int error = entry_path(cache, key_hex, extension, out, capacity)
+                    ? check_entry(out, key_hex, extension)
+                    : ENOENT;
     if (!error) {
         atomic_fetch_add(&cache->hits, 1);
         return true;
@@ -249,8 +253,8 @@ ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, char *
 }
 
 bool
-ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload, size_t size,
-               char *out, size_t capacity)
+ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
+               size_t size, char *out, size_t capacity)
 {
     if (!entry_path(cache, key_hex, extension, out, capacity))
         return false;
@@ -292,7 +296,8 @@ ci_cache_scratch_open(CiCache *cache, char *out, size_t capacity)
 
 /* Calls visit for each entry of a directory but . and .. */
 static void
-each_entry(const char *directory, void (*visit)(void *arg, const char *path, const char *name), void *arg)
+each_entry(const char *directory, void (*visit)(void *arg, const char *path, const char *name),
+           void *arg)
 {
     DIR *handle = *directory ? opendir(directory) : NULL;
     for (struct dirent *entry; handle && (entry = readdir(handle));) {
@@ -306,7 +311,8 @@ each_entry(const char *directory, void (*visit)(void *arg, const char *path, con
         closedir(handle);
 }
 
-/* A build directory is flat but for what a compiler may leave; links are removed, never followed. */
+/* A build directory is flat but for what a compiler may leave; links are removed, never followed.
+ */
 static void
 remove_all(void *arg, const char *path, const char *name)
 {
@@ -364,7 +370,8 @@ ci_cache_info(CiCache *cache, CiCacheInfo *info)
 static bool
 is_left_over(const char *name)
 {
-    bool build = strncmp(name, SCRATCH, strlen(SCRATCH)) == 0 && strlen(name) == strlen(SCRATCH) + 6;
+    bool build =
+        strncmp(name, SCRATCH, strlen(SCRATCH)) == 0 && strlen(name) == strlen(SCRATCH) + 6;
     const char *mark = strstr(name, ".tmp-");
     return build || (mark && is_key(name, strcspn(name, ".")) && strlen(mark) == 11);
 }
@@ -376,7 +383,8 @@ clear_entry(void *arg, const char *path, const char *name)
     CiFileInfo file;
     if (is_entry(name))
         *removed += unlink(path) == 0;
-    else if (is_left_over(name) && !ci_os_stat(path, &file) && time(NULL) - file.mtime_ns / 1000000000 > STALE_S)
+    else if (is_left_over(name) && !ci_os_stat(path, &file) &&
+             time(NULL) - file.mtime_ns / 1000000000 > STALE_S)
         remove_all(NULL, path, name);
 }
 

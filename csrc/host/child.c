@@ -1,6 +1,7 @@
 /* A child gets a process group of its own, so that killing it kills what it started (a compiler
- * driver starts the compiler). Its input goes through a socket, for writing to a pipe that the child
- * closed would raise SIGPIPE here. Whatever happens, the child is dead and reaped at return. */
+ * driver starts the compiler). Its input goes through a socket, for writing to a pipe that the
+ * child closed would raise SIGPIPE here. Whatever happens, the child is dead and reaped at return.
+ */
 #define _GNU_SOURCE
 #include "host/child.h"
 
@@ -54,7 +55,8 @@ spawn_with(Child *child, const char *const *argv, int input, int output)
         sigset_t none, all;
         sigemptyset(&none);
         sigfillset(&all);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                                  POSIX_SPAWN_SETSIGDEF);
         posix_spawnattr_setpgroup(&attributes, 0);
         posix_spawnattr_setsigmask(&attributes, &none);
         posix_spawnattr_setsigdefault(&attributes, &all);
@@ -64,7 +66,8 @@ spawn_with(Child *child, const char *const *argv, int input, int output)
         if (!error)
             error = posix_spawn_file_actions_adddup2(&actions, output, 2);
         if (!error)
-            error = posix_spawn(&child->pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+            error = posix_spawn(&child->pid, argv[0], &actions, &attributes, (char *const *)argv,
+                                environ);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -161,7 +164,8 @@ reap(Child *child, int flags)
 static void
 wait_for(Child *child, int ms)
 {
-    struct pollfd ends[2] = {{.fd = child->from, .events = POLLIN}, {.fd = child->to, .events = POLLOUT}};
+    struct pollfd ends[2] = {{.fd = child->from, .events = POLLIN},
+                             {.fd = child->to, .events = POLLOUT}};
     poll(ends, 2, ms);
     if (child->to >= 0 && ends[1].revents)
         feed(child);
@@ -204,7 +208,8 @@ ci_child_run(const char *const *argv, const char *input, size_t input_size, doub
     *result = (CiChildResult){.output = malloc(MOST_OUTPUT + 1)};
     if (!result->output)
         return ENOMEM;
-    Child child = {.to = -1, .from = -1, .input = input, .left = input ? input_size : 0, .result = result};
+    Child child = {
+        .to = -1, .from = -1, .input = input, .left = input ? input_size : 0, .result = result};
     int error = start(&child, argv);
     if (!error)
         error = attend(&child, timeout_s, should_stop, arg);
@@ -212,7 +217,8 @@ ci_child_run(const char *const *argv, const char *input, size_t input_size, doub
     close_end(&child.to);
     close_end(&child.from);
     result->output[child.length] = 0;
-    result->exit_code = WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+    result->exit_code =
+        WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
     if (error) {
         free(result->output);
         result->output = NULL;

@@ -1,5 +1,5 @@
-/* Child processes: posix_spawn without a shell, output collected, a poll hook so that Ctrl-C ends the
- * wait and the child. */
+/* Child processes: posix_spawn without a shell, output collected, a poll hook so that Ctrl-C ends
+ * the wait and the child. */
 #ifndef CI_HOST_CHILD_H
 #define CI_HOST_CHILD_H
 

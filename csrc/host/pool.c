@@ -1,8 +1,8 @@
-/* One job at a time. Its state is one word, the gate: a generation, an open bit, and how many workers
- * are inside. A worker enters by a compare-and-swap on an open gate and takes chunk numbers from a
- * counter; the caller works too, closes the gate when no number is left, and waits only for workers
- * that did enter. So a worker that wakes late costs nothing, and the job's fields are written only
- * while nobody is inside. */
+/* One job at a time. Its state is one word, the gate: a generation, an open bit, and how many
+ * workers are inside. A worker enters by a compare-and-swap on an open gate and takes chunk numbers
+ * from a counter; the caller works too, closes the gate when no number is left, and waits only for
+ * workers that did enter. So a worker that wakes late costs nothing, and the job's fields are
+ * written only while nobody is inside. */
 #define _GNU_SOURCE
 #include "host/pool.h"
 
@@ -33,7 +33,8 @@ struct CiPool {
     pthread_t *workers;
     int nworkers;
     atomic_bool stop;
-    _Alignas(64) _Atomic uint32_t wake; /* changes when there is something new; workers sleep on it */
+    _Alignas(
+        64) _Atomic uint32_t wake; /* changes when there is something new; workers sleep on it */
     _Atomic uint32_t sleepers;
     _Alignas(64) _Atomic uint32_t gate;
     uint32_t most_inside;
@@ -209,7 +210,8 @@ start_workers(CiPool *pool, int count)
     sigfillset(&all);
     /* Signals are for the threads of the program, not for workers. */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (pool->nworkers < count && pthread_create(&pool->workers[pool->nworkers], NULL, work, pool) == 0)
+    while (pool->nworkers < count &&
+           pthread_create(&pool->workers[pool->nworkers], NULL, work, pool) == 0)
         pool->nworkers++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -270,7 +272,8 @@ run_together(CiPool *pool, int most)
 }
 
 int32_t
-ci_pool_run(CiPool *pool, int64_t count, int max_threads, int32_t (*body)(void *arg, int64_t chunk), void *arg)
+ci_pool_run(CiPool *pool, int64_t count, int max_threads, int32_t (*body)(void *arg, int64_t chunk),
+            void *arg)
 {
     int64_t threads = ci_pool_threads(pool);
     if (max_threads > 0 && max_threads < threads)

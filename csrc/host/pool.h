@@ -1,10 +1,10 @@
-/* A fork-safe thread pool. Chunks are numbered by the caller and fixed by size, never by thread count;
- * threads take chunk numbers from one counter, so results must not depend on who runs what.
+/* A fork-safe thread pool. Chunks are numbered by the caller and fixed by size, never by thread
+ * count; threads take chunk numbers from one counter, so results must not depend on who runs what.
  *
- * The pool is a value owned by its opener (no globals). Workers spin a few microseconds and then sleep
- * on a futex-like wait. After a fork the child finds another process id than the one that made the
- * workers, forgets them, and starts its own at the next parallel call. A call made while another
- * thread uses the pool runs in the calling thread. */
+ * The pool is a value owned by its opener (no globals). Workers spin a few microseconds and then
+ * sleep on a futex-like wait. After a fork the child finds another process id than the one that
+ * made the workers, forgets them, and starts its own at the next parallel call. A call made while
+ * another thread uses the pool runs in the calling thread. */
 #ifndef CI_HOST_POOL_H
 #define CI_HOST_POOL_H
 
@@ -21,6 +21,7 @@ int ci_pool_threads(const CiPool *pool);
 void ci_pool_set_threads(CiPool *pool, int threads); /* applies to later calls */
 /* Calls body(arg, chunk) for each chunk in [0, count), possibly at the same time; returns the first
  * non-zero answer (other chunks may be left undone), else 0. max_threads 0 = all. */
-int32_t ci_pool_run(CiPool *pool, int64_t count, int max_threads, int32_t (*body)(void *arg, int64_t chunk), void *arg);
+int32_t ci_pool_run(CiPool *pool, int64_t count, int max_threads,
+                    int32_t (*body)(void *arg, int64_t chunk), void *arg);
 
 #endif

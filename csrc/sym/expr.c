@@ -1,6 +1,6 @@
-/* Interning, symbols, and the ring operations. Invariant: a node is reached by one pointer only, its
- * args are canonical and older than it, and its interval and symbols are filled in before anyone
- * sees it. */
+/* Interning, symbols, and the ring operations. Invariant: a node is reached by one pointer only,
+ * its args are canonical and older than it, and its interval and symbols are filled in before
+ * anyone sees it. */
 #include "sym/expr.h"
 
 #include <string.h>
@@ -93,7 +93,8 @@ hash_of(const CiExpr *e)
 {
     uint64_t hash = ci_hash_mix((uint64_t)e->kind, (uint64_t)e->value);
     if (e->kind == CI_EXPR_symbol)
-        hash = ci_hash_mix(ci_hash_bytes(hash, e->name, strlen(e->name)), e->limit ? e->limit->id : 0);
+        hash =
+            ci_hash_mix(ci_hash_bytes(hash, e->name, strlen(e->name)), e->limit ? e->limit->id : 0);
     for (int k = 0; k < e->nargs; k++) {
         hash = ci_hash_mix(hash, e->args[k]->id);
         if (e->coefs)
@@ -140,7 +141,8 @@ ci_expr_intern(CiSym *sym, const CiExpr *shape)
         size_t size = (size_t)shape->nargs;
         e->args = ci_grow(sym->ctx, shape->args, size * sizeof *e->args, size * sizeof *e->args);
         if (shape->coefs)
-            e->coefs = ci_grow(sym->ctx, shape->coefs, size * sizeof *e->coefs, size * sizeof *e->coefs);
+            e->coefs =
+                ci_grow(sym->ctx, shape->coefs, size * sizeof *e->coefs, size * sizeof *e->coefs);
     }
     if (e->kind == CI_EXPR_symbol) {
         const CiExpr **self = CI_NEW(sym->ctx, const CiExpr *);
@@ -187,7 +189,8 @@ ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int
     }
     if (low > high)
         ci_fail(sym->ctx, CI_ERR_VALUE, "the range of symbol %s is empty", name);
-    CiExpr shape = {.kind = CI_EXPR_symbol, .name = name, .symbol_kind = kind, .low = low, .high = high};
+    CiExpr shape = {
+        .kind = CI_EXPR_symbol, .name = name, .symbol_kind = kind, .low = low, .high = high};
     const CiExpr *e = ci_expr_intern(sym, &shape);
     ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
     return e;
@@ -200,8 +203,14 @@ ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent)
     const CiExpr *known = ci_map_find(sym->symbols, CI_KEY(name));
     if (known && known->symbol_kind != CI_SYMBOL_index)
         ci_fail(sym->ctx, CI_ERR_VALUE, "symbol %s exists and is no loop variable", name);
-    int64_t high = extent->high == CI_INFINITY ? CI_INFINITY : extent->high < 1 ? 0 : extent->high - 1;
-    CiExpr shape = {.kind = CI_EXPR_symbol, .name = name, .symbol_kind = CI_SYMBOL_index, .high = high, .limit = extent};
+    int64_t high = extent->high == CI_INFINITY ? CI_INFINITY
+                   : extent->high < 1          ? 0
+                                               : extent->high - 1;
+    CiExpr shape = {.kind = CI_EXPR_symbol,
+                    .name = name,
+                    .symbol_kind = CI_SYMBOL_index,
+                    .high = high,
+                    .limit = extent};
     const CiExpr *e = ci_expr_intern(sym, &shape);
     ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
     return e;
@@ -262,7 +271,8 @@ linear(CiSym *sym, int64_t value, int count, const CiExpr *const *atoms, const i
         return ci_expr_const(sym, value);
     if (count == 1 && coefs[0] == 1 && value == 0)
         return atoms[0];
-    CiExpr shape = {.kind = CI_EXPR_linear, .nargs = count, .value = value, .args = atoms, .coefs = coefs};
+    CiExpr shape = {
+        .kind = CI_EXPR_linear, .nargs = count, .value = value, .args = atoms, .coefs = coefs};
     const CiExpr *e = ci_expr_intern(sym, &shape);
     const CiExpr *simpler = count > 1 && has_mod(e) ? ci_expr_recombine(sym, e) : NULL;
     return simpler ? simpler : e;
@@ -365,7 +375,8 @@ ci_expr_mul(CiSym *sym, const CiExpr *a, const CiExpr *b)
     for (int i = 0; i < n; i++) {
         int64_t ca, cb;
         const CiExpr *x = ci_expr_term(a, i, &ca);
-        sum = ci_expr_add(sym, sum, ci_expr_scale(sym, x, ci_checked_mul(sym->ctx, ca, ci_expr_value(b))));
+        sum = ci_expr_add(sym, sum,
+                          ci_expr_scale(sym, x, ci_checked_mul(sym->ctx, ca, ci_expr_value(b))));
         for (int j = 0; j < m; j++) {
             const CiExpr *y = ci_expr_term(b, j, &cb);
             int64_t coef = ci_checked_mul(sym->ctx, ca, cb);

@@ -10,9 +10,10 @@
  *   mod        arg[0] % arg[1]                  Python's: sign of the divisor
  *   min, max   of two or more args in order of id, at most one of them a const
  * A linear with one term, coefficient 1 and value 0 is that term itself. ceildiv(a, b) is
- * (a + b - 1) // b for a const b > 0, else -((-a) // b). Range analysis is part of building: each expression carries an interval of int64,
- * where INT64_MIN and INT64_MAX mean unbounded, and floordiv/mod/min/max fold by it.
- * Division by an expression that may be 0 keeps its form; by const 0 fails with CI_ERR_VALUE. */
+ * (a + b - 1) // b for a const b > 0, else -((-a) // b). Range analysis is part of building: each
+ * expression carries an interval of int64, where INT64_MIN and INT64_MAX mean unbounded, and
+ * floordiv/mod/min/max fold by it. Division by an expression that may be 0 keeps its form; by const
+ * 0 fails with CI_ERR_VALUE. */
 #ifndef CI_SYM_EXPR_H
 #define CI_SYM_EXPR_H
 
@@ -44,7 +45,7 @@ typedef enum CiSymbolKind {
 typedef struct CiExpr CiExpr;
 struct CiExpr {
     CiExprKind kind;
-    uint32_t id;  /* creation order: the canonical order */
+    uint32_t id; /* creation order: the canonical order */
     int nargs;
     int64_t value; /* const; constant part of a linear */
     const CiExpr *const *args;
@@ -52,7 +53,7 @@ struct CiExpr {
     int64_t low, high;    /* inclusive range */
     const char *name;     /* symbol */
     CiSymbolKind symbol_kind;
-    const CiExpr *limit;  /* symbol: exclusive upper bound, or NULL */
+    const CiExpr *limit;          /* symbol: exclusive upper bound, or NULL */
     const CiExpr *const *symbols; /* the distinct symbols inside, in order of id */
     int nsymbols;
 };
@@ -62,7 +63,8 @@ CiSym *ci_sym_new(CiContext *ctx);
 
 const CiExpr *ci_expr_const(CiSym *sym, int64_t value);
 /* The same name gives the same symbol; asking again with another kind or range is an error. */
-const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int64_t high);
+const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low,
+                             int64_t high);
 /* A loop variable in [0, extent): its range follows from the extent's, its limit is the extent.
  * Each call makes a new symbol unless name and extent are the same: an i0 of another extent is
  * another symbol that prints alike. That i0 exists says that its extent is at least 1. */
@@ -85,15 +87,20 @@ bool ci_expr_equals_const(const CiExpr *e, int64_t value);
 bool ci_expr_depends_on(const CiExpr *e, const CiExpr *symbol);
 /* e = coef * symbol + rest with neither coef nor rest containing symbol; false when it has no such
  * form. coef is an expression (it may contain size symbols). */
-bool ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef, const CiExpr **rest);
+bool ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef,
+                          const CiExpr **rest);
 /* Replaces from[k] by to[k] everywhere at once, rebuilding canonically. */
-const CiExpr *ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from, const CiExpr *const *to);
+const CiExpr *ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from,
+                                 const CiExpr *const *to);
 /* Re-interns e into another CiSym (another arena). */
 const CiExpr *ci_expr_copy(CiSym *into, const CiExpr *e);
 /* Calls visit for each distinct symbol, in order of id. */
-void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExpr *symbol), void *arg);
-/* Exact value under values of its symbols; fails with CI_ERR_ZERO_DIVISION or CI_ERR_VALUE (overflow). */
-int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e, int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
+void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExpr *symbol),
+                           void *arg);
+/* Exact value under values of its symbols; fails with CI_ERR_ZERO_DIVISION or CI_ERR_VALUE
+ * (overflow). */
+int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
+                         int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
 
 /* What can be said without a guard: true means proved, false means not proved. */
 bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
@@ -108,7 +115,8 @@ typedef enum CiExprStyle { CI_STYLE_text, CI_STYLE_c, CI_STYLE_cuda, CI_STYLE_py
 void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);
 /* As ci_expr_print, with each symbol printed by the callback (kernel size arguments). */
 void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
-                        void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg), void *arg);
+                        void (*print_symbol)(CiText *out, const CiExpr *symbol, void *arg),
+                        void *arg);
 /* Symbols must have been declared in sym. */
 const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
 /* NULL when not declared; of several index symbols of one name, the one asked for last. */

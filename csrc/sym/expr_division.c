@@ -1,10 +1,9 @@
-/* Floor division, remainder, minimum and maximum. Each rewriting here is exact for all integers with
- * Python's floor semantics, given the ranges and limits of the symbols:
- *   (m*q + r) // m = q + r//m          (m*q + r) % m = r % m
- *   k*m <= r < (k+1)*m:  r//m = k,     r % m = r - k*m
- *   0 <= y < g, g divides m:  (g*x + y) // m = x // (m/g),    (g*x + y) % m = g*(x % (m/g)) + y
- *   (x//a + k) // b = (x + k*a) // (a*b)          a, b > 0
- *   (x % (a*b)) // a = (x//a) % b,     c*(x % k) % m = c*x % m where m divides c*k
+/* Floor division, remainder, minimum and maximum. Each rewriting here is exact for all integers
+ * with Python's floor semantics, given the ranges and limits of the symbols: (m*q + r) // m = q +
+ * r//m          (m*q + r) % m = r % m k*m <= r < (k+1)*m:  r//m = k,     r % m = r - k*m 0 <= y <
+ * g, g divides m:  (g*x + y) // m = x // (m/g),    (g*x + y) % m = g*(x % (m/g)) + y (x//a + k) //
+ * b = (x + k*a) // (a*b)          a, b > 0 (x % (a*b)) // a = (x//a) % b,     c*(x % k) % m = c*x %
+ * m where m divides c*k
  *   (-x) // m = -((x + m - 1) // m)    so that both ways to round up are one */
 #include "sym/expr_private.h"
 
@@ -90,8 +89,10 @@ floordiv_rest(CiSym *sym, const CiExpr *e, int64_t m)
         const CiExpr *inner = ci_expr_add(sym, first->args[0], ci_expr_const(sym, shift));
         return ci_expr_floordiv(sym, inner, ci_expr_const(sym, product));
     }
-    if (e->kind == CI_EXPR_mod && ci_expr_is_const(e->args[1], &product) && product > 0 && product % m == 0)
-        return ci_expr_mod(sym, ci_expr_floordiv(sym, e->args[0], divisor), ci_expr_const(sym, product / m));
+    if (e->kind == CI_EXPR_mod && ci_expr_is_const(e->args[1], &product) && product > 0 &&
+        product % m == 0)
+        return ci_expr_mod(sym, ci_expr_floordiv(sym, e->args[0], divisor),
+                           ci_expr_const(sym, product / m));
     if (coef < 0) {
         const CiExpr *flipped = ci_expr_sub(sym, ci_expr_const(sym, m - 1), e);
         return ci_expr_neg(sym, ci_expr_floordiv(sym, flipped, divisor));
@@ -110,7 +111,8 @@ drop_inner_mods(CiSym *sym, const CiExpr *e, int64_t m)
         if (atom->kind != CI_EXPR_mod || !ci_expr_is_const(atom->args[1], &inner))
             continue;
         if (!__builtin_mul_overflow(coef, inner, &inner) && inner % m == 0)
-            out = ci_expr_add(sym, out, ci_expr_scale(sym, ci_expr_sub(sym, atom->args[0], atom), coef));
+            out = ci_expr_add(sym, out,
+                              ci_expr_scale(sym, ci_expr_sub(sym, atom->args[0], atom), coef));
     }
     return out;
 }

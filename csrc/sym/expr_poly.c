@@ -59,7 +59,8 @@ next_step(CiSym *sym, const CiExpr *e, const CiExpr *lead, int64_t lead_coef)
     for (int k = 0; k < ci_expr_nterms(e); k++) {
         int64_t coef;
         const CiExpr *atom = ci_expr_term(e, k, &coef);
-        if ((lead_coef == -1 && coef == INT64_MIN) || coef % lead_coef || (best && compare_monomials(atom, best) < 0))
+        if ((lead_coef == -1 && coef == INT64_MIN) || coef % lead_coef ||
+            (best && compare_monomials(atom, best) < 0))
             continue;
         const CiExpr *rest = divide_monomial(sym, atom, lead);
         if (rest) {
@@ -71,7 +72,8 @@ next_step(CiSym *sym, const CiExpr *e, const CiExpr *lead, int64_t lead_coef)
 }
 
 void
-ci_expr_divide(CiSym *sym, const CiExpr *a, const CiExpr *b, const CiExpr **quotient, const CiExpr **remainder)
+ci_expr_divide(CiSym *sym, const CiExpr *a, const CiExpr *b, const CiExpr **quotient,
+               const CiExpr **remainder)
 {
     int64_t lead_coef;
     const CiExpr *lead = leading_term(b, &lead_coef);
@@ -163,7 +165,8 @@ recombine(CiContext *ctx, void *arg)
     CiSym *sym = it->sym;
     ModTerm low;
     (void)ctx;
-    for (int term = 0, factor = 0; !it->result && next_mod(sym, it->linear, &term, &factor, &low);) {
+    for (int term = 0, factor = 0;
+         !it->result && next_mod(sym, it->linear, &term, &factor, &low);) {
         const CiExpr *q = ci_expr_floordiv(sym, low.x, low.m);
         const CiExpr *whole = ci_expr_mul(sym, ci_expr_mul(sym, low.cofactor, low.m), q);
         const CiExpr *terms = ci_expr_sub(sym, whole, ci_expr_const(sym, ci_expr_value(whole)));

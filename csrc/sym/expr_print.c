@@ -1,6 +1,6 @@
 /* Printing. The canonical order of args is that of creation; what is read is ordered by content:
- * loop variables first and by name, then sizes, so that the text of an expression does not depend on
- * what was built before it, and parsing it gives the same expression back. */
+ * loop variables first and by name, then sizes, so that the text of an expression does not depend
+ * on what was built before it, and parsing it gives the same expression back. */
 #include <string.h>
 
 #include "sym/expr_private.h"

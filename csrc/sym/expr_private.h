@@ -7,8 +7,8 @@
 
 struct CiSym {
     CiContext *ctx;
-    CiMap *nodes;    /* hash -> chain of nodes */
-    CiMap *symbols;  /* interned name -> the symbol asked for last */
+    CiMap *nodes;                  /* hash -> chain of nodes */
+    CiMap *symbols;                /* interned name -> the symbol asked for last */
     CiMap *quotients, *remainders; /* ids of both operands -> result */
     uint32_t next_id;
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
@@ -62,6 +62,7 @@ bool ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e);
 /* n*(x//n) + x%n -> x and its kin, in a linear that holds a mod; NULL when nothing fits. */
 const CiExpr *ci_expr_recombine(CiSym *sym, const CiExpr *linear);
 /* a = quotient*b + remainder as polynomials. */
-void ci_expr_divide(CiSym *sym, const CiExpr *a, const CiExpr *b, const CiExpr **quotient, const CiExpr **remainder);
+void ci_expr_divide(CiSym *sym, const CiExpr *a, const CiExpr *b, const CiExpr **quotient,
+                    const CiExpr **remainder);
 
 #endif

@@ -1,11 +1,10 @@
-/* Proofs without guards. a <= b is proved by finding a lower bound of b - a that is not negative: the
- * interval first; then some y in d = c*y + rest, where the sign of c is known, gives way to a bound
- *   symbol      low <= y <= high or limit - 1
- *   x // m      x - m + 1 <= m*y <= x           m > 0, after d is multiplied by m
- *   x % m       0 <= y <= m - 1
- *   min, max    y is one of the args, and at most (at least) each of them
- * and the search goes on. Each step holds at every point, so rest and c may contain y too. The search
- * is bounded by depth and fuel: a false answer means "not proved", never "not so". */
+/* Proofs without guards. a <= b is proved by finding a lower bound of b - a that is not negative:
+ * the interval first; then some y in d = c*y + rest, where the sign of c is known, gives way to a
+ * bound symbol      low <= y <= high or limit - 1 x // m      x - m + 1 <= m*y <= x           m >
+ * 0, after d is multiplied by m x % m       0 <= y <= m - 1 min, max    y is one of the args, and
+ * at most (at least) each of them and the search goes on. Each step holds at every point, so rest
+ * and c may contain y too. The search is bounded by depth and fuel: a false answer means "not
+ * proved", never "not so". */
 #include "sym/expr_private.h"
 
 #define MAX_DEPTH 10
@@ -56,7 +55,8 @@ by_symbol(Proof *proof, const CiExpr *y, const CiExpr *c, const CiExpr *rest, in
 {
     CiSym *sym = proof->sym;
     if (c->low >= 0)
-        return y->low != CI_MINUS_INFINITY && prove_with(proof, c, ci_expr_const(sym, y->low), rest, depth);
+        return y->low != CI_MINUS_INFINITY &&
+               prove_with(proof, c, ci_expr_const(sym, y->low), rest, depth);
     if (y->limit && y->limit->kind != CI_EXPR_const) {
         const CiExpr *last = ci_expr_sub(sym, y->limit, ci_expr_const(sym, 1));
         if (prove_with(proof, c, last, rest, depth))
@@ -156,7 +156,8 @@ prove(Proof *proof, const CiExpr *d, int depth)
     return false;
 }
 
-/* A sum of independent symbols between constants: its interval is exact, there is nothing to find. */
+/* A sum of independent symbols between constants: its interval is exact, there is nothing to find.
+ */
 static bool
 is_decided_by_interval(const CiExpr *d)
 {
@@ -288,5 +289,6 @@ ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b)
     if (ci_expr_equals_const(b, 0))
         return false;
     Question question = {sym, a, b, NULL};
-    return ci_sym_attempt(sym, take_remainder, &question) && ci_expr_equals_const(question.answer, 0);
+    return ci_sym_attempt(sym, take_remainder, &question) &&
+           ci_expr_equals_const(question.answer, 0);
 }

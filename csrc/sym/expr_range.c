@@ -53,7 +53,8 @@ product(Wide a, Wide b)
 {
     if (a == 0 || b == 0)
         return 0;
-    bool infinite = a >= WIDE_INFINITY || -a >= WIDE_INFINITY || b >= WIDE_INFINITY || -b >= WIDE_INFINITY;
+    bool infinite =
+        a >= WIDE_INFINITY || -a >= WIDE_INFINITY || b >= WIDE_INFINITY || -b >= WIDE_INFINITY;
     if (infinite)
         return (a < 0) == (b < 0) ? WIDE_INFINITY : -WIDE_INFINITY;
     return a * b;

@@ -3,7 +3,8 @@
 #include "sym/expr_private.h"
 
 bool
-ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef, const CiExpr **rest)
+ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef,
+                     const CiExpr **rest)
 {
     *coef = ci_expr_const(sym, 0);
     *rest = ci_expr_const(sym, ci_expr_value(e));
@@ -41,7 +42,8 @@ static const CiExpr *
 rebuild_args(Rebuild *rebuild, const CiExpr *e)
 {
     CiSym *sym = rebuild->into;
-    const CiExpr *out = e->kind == CI_EXPR_linear ? ci_expr_const(sym, e->value) : rebuild_expr(rebuild, e->args[0]);
+    const CiExpr *out = e->kind == CI_EXPR_linear ? ci_expr_const(sym, e->value)
+                                                  : rebuild_expr(rebuild, e->args[0]);
     for (int k = e->kind == CI_EXPR_linear ? 0 : 1; k < e->nargs; k++) {
         const CiExpr *arg = rebuild_expr(rebuild, e->args[k]);
         switch (e->kind) {
@@ -92,13 +94,15 @@ replaced_leaf(Rebuild *rebuild, const CiExpr *e)
     for (int k = 0; k < rebuild->count; k++) {
         if (rebuild->from[k] == e)
             return rebuild->to[k];
-        touched |= rebuild->from[k]->kind != CI_EXPR_symbol || ci_expr_depends_on(e, rebuild->from[k]);
+        touched |=
+            rebuild->from[k]->kind != CI_EXPR_symbol || ci_expr_depends_on(e, rebuild->from[k]);
     }
     return !touched || e->nargs == 0 ? e : NULL;
 }
 
 const CiExpr *
-ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from, const CiExpr *const *to)
+ci_expr_substitute(CiSym *sym, const CiExpr *e, int count, const CiExpr *const *from,
+                   const CiExpr *const *to)
 {
     Rebuild rebuild = {.into = sym, .leaf = replaced_leaf, .count = count, .from = from, .to = to};
     const CiExpr *out = replaced_leaf(&rebuild, e);
@@ -133,7 +137,8 @@ ci_expr_copy(CiSym *into, const CiExpr *e)
 }
 
 int64_t
-ci_expr_evaluate(CiContext *ctx, const CiExpr *e, int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg)
+ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
+                 int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg)
 {
     if (e->kind == CI_EXPR_const)
         return e->value;

@@ -32,7 +32,8 @@ hint_of(void *arg, const CiExpr *symbol)
     for (int k = 0; k < hints->env->nsources; k++)
         if (hints->env->sources[k].symbol == symbol)
             return hints->env->sources[k].hint;
-    ci_fail(hints->ctx, CI_ERR_UNSUPPORTED, "the value of %s is not known before the program runs", symbol->name);
+    ci_fail(hints->ctx, CI_ERR_UNSUPPORTED, "the value of %s is not known before the program runs",
+            symbol->name);
 }
 
 int64_t
@@ -92,7 +93,8 @@ negated(CiShapeGuard guard)
 }
 
 bool
-ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a, const CiExpr *b, CiLoc loc)
+ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
+               const CiExpr *b, CiLoc loc)
 {
     int decided = decide(env->sym, relation, a, b);
     if (decided >= 0)

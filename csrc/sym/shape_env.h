@@ -1,9 +1,9 @@
 /* The shape environment: where size symbols come from, and what was assumed of them.
  *
- * A size symbol is an axis of an input, or an integer argument. Until symbols are chosen by a dynamic
- * policy every size is a constant, but all levels go through expressions, so a symbol can stand
- * anywhere a constant does. `ci_sym_known_*` (sym/expr.h) never adds a guard; `ci_shape_guard_*` does,
- * and records the user's line that asked. */
+ * A size symbol is an axis of an input, or an integer argument. Until symbols are chosen by a
+ * dynamic policy every size is a constant, but all levels go through expressions, so a symbol can
+ * stand anywhere a constant does. `ci_sym_known_*` (sym/expr.h) never adds a guard;
+ * `ci_shape_guard_*` does, and records the user's line that asked. */
 #ifndef CI_SYM_SHAPE_ENV_H
 #define CI_SYM_SHAPE_ENV_H
 
@@ -19,8 +19,8 @@ typedef struct CiShapeGuard {
 
 typedef struct CiSymbolSource {
     const CiExpr *symbol;
-    int input; /* parameter position in the graph */
-    int axis;  /* -1: the value of an integer parameter */
+    int input;    /* parameter position in the graph */
+    int axis;     /* -1: the value of an integer parameter */
     int64_t hint; /* value seen when compiled */
 } CiSymbolSource;
 
@@ -34,11 +34,13 @@ typedef struct CiShapeEnv {
 
 CiShapeEnv *ci_shape_env_new(CiContext *ctx, CiSym *sym);
 /* A new size symbol s<k> for an axis of an input; range [0, inf). */
-const CiExpr *ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input, int axis, int64_t hint);
+const CiExpr *ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input, int axis,
+                                      int64_t hint);
 /* The value of e under the hints. */
 int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e);
 /* Decides the relation: by proof when there is one; otherwise by the hints, adding a guard. */
-bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a, const CiExpr *b, CiLoc loc);
+bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
+                    const CiExpr *b, CiLoc loc);
 void ci_shape_guard_print(CiText *out, const CiShapeGuard *guard);
 
 #endif

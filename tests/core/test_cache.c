@@ -185,7 +185,8 @@ TEST(directories_from_the_environment)
         unsetenv(names[k]);
     }
     CiCache *cache = ci_cache_open(NULL);
-    CHECK(strncmp(info_of(cache).directory, ci_format(ctx, "%s/3/cinductor-", real), strlen(real) + 13) == 0);
+    CHECK(strncmp(info_of(cache).directory, ci_format(ctx, "%s/3/cinductor-", real),
+                  strlen(real) + 13) == 0);
     CHECK_TEXT(warning(ctx, cache), "");
     ci_cache_close(cache);
     unsetenv("TMPDIR");

@@ -12,7 +12,8 @@ shell(const char *script, const char *input, double timeout_s)
 {
     const char *argv[] = {"/bin/sh", "-c", script, NULL};
     CiChildResult result;
-    CHECK_INT(ci_child_run(argv, input, input ? strlen(input) : 0, timeout_s, NULL, NULL, &result), 0);
+    CHECK_INT(ci_child_run(argv, input, input ? strlen(input) : 0, timeout_s, NULL, NULL, &result),
+              0);
     return result;
 }
 

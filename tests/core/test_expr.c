@@ -14,7 +14,8 @@ open_sym(CiContext *ctx)
         ci_expr_index(sym, ci_format(ctx, "i%d", k), ci_expr_const(sym, extents[k]));
     ci_expr_index(sym, "r0", ci_expr_const(sym, 64));
     for (int k = 0; k < 3; k++)
-        ci_expr_index(sym, ci_format(ctx, "j%d", k), ci_sym_find_symbol(sym, ci_format(ctx, "s%d", k)));
+        ci_expr_index(sym, ci_format(ctx, "j%d", k),
+                      ci_sym_find_symbol(sym, ci_format(ctx, "s%d", k)));
     ci_expr_symbol(sym, "z", CI_SYMBOL_argument, CI_MINUS_INFINITY, CI_INFINITY);
     return sym;
 }
@@ -127,14 +128,16 @@ TEST(printing)
     CHECK_EXPR("i0*s0 - 4*(z//4) - 1", "s0*i0 - 4*(z//4) - 1");
     CHECK_EXPR("-i0 - s0*i1", "-i0 - s0*i1");
     CHECK_EXPR("-9223372036854775807 - 1", "-9223372036854775808");
-    CHECK_TEXT(show(ctx, read(ctx, sym, "(s0 + 3)//4 + s1 % 8"), CI_STYLE_c), "(s0 + 3)/4 + s1 % 8");
+    CHECK_TEXT(show(ctx, read(ctx, sym, "(s0 + 3)//4 + s1 % 8"), CI_STYLE_c),
+               "(s0 + 3)/4 + s1 % 8");
     CHECK_TEXT(show(ctx, read(ctx, sym, "2*(z//4) + z%(s0+8)"), CI_STYLE_c),
                "ci_mod(z, s0 + 8) + 2*ci_floordiv(z, 4)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "-(z//4)"), CI_STYLE_cuda), "-ci_floordiv(z, 4)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "min(s0, s1, 4)"), CI_STYLE_c),
                "(s0 <= s1 && s0 <= 4 ? s0 : s1 <= 4 ? s1 : 4)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "s0*3000000000"), CI_STYLE_c), "3000000000LL*s0");
-    CHECK_TEXT(show(ctx, read(ctx, sym, "-9223372036854775808"), CI_STYLE_c), "(-9223372036854775807LL - 1)");
+    CHECK_TEXT(show(ctx, read(ctx, sym, "-9223372036854775808"), CI_STYLE_c),
+               "(-9223372036854775807LL - 1)");
     CHECK_TEXT(show(ctx, read(ctx, sym, "max(z//3, -1)"), CI_STYLE_python), "max(z//3, -1)");
 }
 
@@ -154,7 +157,8 @@ TEST(index_symbols_of_one_name)
     const CiExpr *a = ci_expr_index(sym, "i0", ci_expr_const(sym, 4));
     const CiExpr *b = ci_expr_index(sym, "i0", ci_expr_const(sym, 8));
     CHECK(a != b && a->high == 3 && b->high == 7 && ci_sym_find_symbol(sym, "i0") == b);
-    CHECK(ci_expr_index(sym, "i0", ci_expr_const(sym, 4)) == a && ci_sym_find_symbol(sym, "i0") == a);
+    CHECK(ci_expr_index(sym, "i0", ci_expr_const(sym, 4)) == a &&
+          ci_sym_find_symbol(sym, "i0") == a);
     CHECK_TEXT(show(ctx, ci_expr_add(sym, a, b), CI_STYLE_text), "i0 + i0");
     CHECK(ci_sym_find_symbol(sym, "nothing") == NULL);
     CHECK(ci_expr_index(sym, "e", ci_expr_const(sym, 0))->high == 0);
@@ -166,19 +170,35 @@ TEST(known_relations)
     struct {
         const char *a, *b, *relations; /* of e n m l L: eq ne multiple le lt */
     } rows[] = {
-        {"s0", "s0", "eml"}, {"j0", "s0", "nlL"}, {"j0 + 1", "s0", "l"}, {"s0", "j0", "n"},
-        {"s1*j0 + j1", "s0*s1", "nlL"}, {"s0", "s0*p0", "l"}, {"4*i0 + 3", "8*i1", "n"},
-        {"12*s0", "4", "nm"}, {"s0*s1", "s1", "m"}, {"i0", "4", ""}, {"0", "s0", "ml"}, {"z%p0", "p0", "nlL"},
-        {"4*((s0 + 3)//4)", "s0 + 3", "l"}, {"s0", "4*((s0 + 3)//4)", "l"}, {"min(s0, s1)", "s1", "l"},
-        {"s0", "max(s1, s0 + 1)", "nlL"}, {"min(s0, s1)", "max(s0, s1)", "l"}, {"s0//4", "s0", "l"},
-        {"z", "s0", ""}, {"64*i0 + r0", "8192", "nlL"}, {"p0*p1", "0", "n"}, {"s0*s0", "-1", "nm"},
+        {"s0", "s0", "eml"},
+        {"j0", "s0", "nlL"},
+        {"j0 + 1", "s0", "l"},
+        {"s0", "j0", "n"},
+        {"s1*j0 + j1", "s0*s1", "nlL"},
+        {"s0", "s0*p0", "l"},
+        {"4*i0 + 3", "8*i1", "n"},
+        {"12*s0", "4", "nm"},
+        {"s0*s1", "s1", "m"},
+        {"i0", "4", ""},
+        {"0", "s0", "ml"},
+        {"z%p0", "p0", "nlL"},
+        {"4*((s0 + 3)//4)", "s0 + 3", "l"},
+        {"s0", "4*((s0 + 3)//4)", "l"},
+        {"min(s0, s1)", "s1", "l"},
+        {"s0", "max(s1, s0 + 1)", "nlL"},
+        {"min(s0, s1)", "max(s0, s1)", "l"},
+        {"s0//4", "s0", "l"},
+        {"z", "s0", ""},
+        {"64*i0 + r0", "8192", "nlL"},
+        {"p0*p1", "0", "n"},
+        {"s0*s0", "-1", "nm"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         const CiExpr *a = read(ctx, sym, rows[k].a), *b = read(ctx, sym, rows[k].b);
-        const char *got = ci_format(ctx, "%s%s%s%s%s", ci_sym_known_eq(sym, a, b) ? "e" : "",
-                                    ci_sym_known_ne(sym, a, b) ? "n" : "",
-                                    ci_sym_known_multiple_of(sym, a, b) ? "m" : "",
-                                    ci_sym_known_le(sym, a, b) ? "l" : "", ci_sym_known_lt(sym, a, b) ? "L" : "");
+        const char *got = ci_format(
+            ctx, "%s%s%s%s%s", ci_sym_known_eq(sym, a, b) ? "e" : "",
+            ci_sym_known_ne(sym, a, b) ? "n" : "", ci_sym_known_multiple_of(sym, a, b) ? "m" : "",
+            ci_sym_known_le(sym, a, b) ? "l" : "", ci_sym_known_lt(sym, a, b) ? "L" : "");
         CHECK_TEXT(ci_format(ctx, "%s ? %s: %s", rows[k].a, rows[k].b, got),
                    ci_format(ctx, "%s ? %s: %s", rows[k].a, rows[k].b, rows[k].relations));
     }
@@ -187,15 +207,18 @@ TEST(known_relations)
 TEST(splitting_and_substitution)
 {
     CiSym *sym = open_sym(ctx);
-    const CiExpr *coef, *rest, *i0 = ci_sym_find_symbol(sym, "i0"), *i1 = ci_sym_find_symbol(sym, "i1");
+    const CiExpr *coef, *rest, *i0 = ci_sym_find_symbol(sym, "i0"),
+                               *i1 = ci_sym_find_symbol(sym, "i1");
     CHECK(ci_expr_split_linear(sym, read(ctx, sym, "s0*i0 + 3*i0 + i1//4 + 5"), i0, &coef, &rest));
     CHECK(coef == read(ctx, sym, "s0 + 3") && rest == read(ctx, sym, "i1//4 + 5"));
     CHECK(!ci_expr_split_linear(sym, read(ctx, sym, "i0//4 + i0"), i0, &coef, &rest));
     CHECK(!ci_expr_split_linear(sym, read(ctx, sym, "i0*i0"), i0, &coef, &rest));
-    CHECK(ci_expr_split_linear(sym, i1, i0, &coef, &rest) && ci_expr_equals_const(coef, 0) && rest == i1);
+    CHECK(ci_expr_split_linear(sym, i1, i0, &coef, &rest) && ci_expr_equals_const(coef, 0) &&
+          rest == i1);
     CHECK(ci_expr_split_linear(sym, i0, i0, &coef, &rest) && ci_expr_equals_const(coef, 1));
     const CiExpr *from[] = {i0, i1}, *to[] = {i1, i0};
-    CHECK(ci_expr_substitute(sym, read(ctx, sym, "8*i0 + i1//3"), 2, from, to) == read(ctx, sym, "8*i1 + i0//3"));
+    CHECK(ci_expr_substitute(sym, read(ctx, sym, "8*i0 + i1//3"), 2, from, to) ==
+          read(ctx, sym, "8*i1 + i0//3"));
     to[0] = read(ctx, sym, "64*i2 + r0");
     CHECK(ci_expr_substitute(sym, read(ctx, sym, "i0//64"), 1, from, to) == read(ctx, sym, "i2"));
     from[0] = read(ctx, sym, "z//4");
@@ -203,7 +226,8 @@ TEST(splitting_and_substitution)
           read(ctx, sym, "min(64*i2 + r0 + 1, 7)"));
     CHECK(ci_expr_depends_on(read(ctx, sym, "min(i0//4, s0)"), i0) && !ci_expr_depends_on(i1, i0));
     CHECK(ci_expr_pow(sym, read(ctx, sym, "s0 + 1"), 2) == read(ctx, sym, "s0*s0 + 2*s0 + 1"));
-    CHECK(ci_expr_ceildiv(sym, read(ctx, sym, "s0"), ci_expr_const(sym, 4)) == read(ctx, sym, "(s0 + 3)//4"));
+    CHECK(ci_expr_ceildiv(sym, read(ctx, sym, "s0"), ci_expr_const(sym, 4)) ==
+          read(ctx, sym, "(s0 + 3)//4"));
 }
 
 TEST(copies_go_to_another_arena)
@@ -262,8 +286,12 @@ TEST(refusals)
         it.text = bad[k];
         CHECK_FAILS(ctx, SYNTAX, read_case, &it);
     }
-    const char *wrong[] = {"i0//0", "i0 % 0", "9223372036854775807 + 1", "9223372036854775807*2",
-                           "-9223372036854775808 // -1", "4*i0*9223372036854775807"};
+    const char *wrong[] = {"i0//0",
+                           "i0 % 0",
+                           "9223372036854775807 + 1",
+                           "9223372036854775807*2",
+                           "-9223372036854775808 // -1",
+                           "4*i0*9223372036854775807"};
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
         it.text = wrong[k];
         CHECK_FAILS(ctx, VALUE, read_case, &it);
@@ -284,7 +312,8 @@ build_many(CiContext *ctx, void *arg)
 {
     (void)arg;
     CiSym *sym = open_sym(ctx);
-    const CiExpr *e = read(ctx, sym, "min((s1*j0 + j1)//s1, 4*(z//4) + z%4, (z%32)//8) + s0*(z//s0)");
+    const CiExpr *e =
+        read(ctx, sym, "min((s1*j0 + j1)//s1, 4*(z//4) + z%4, (z%32)//8) + s0*(z//s0)");
     const CiExpr *from[] = {ci_sym_find_symbol(sym, "z")}, *to[] = {ci_sym_find_symbol(sym, "j2")};
     ci_expr_copy(ci_sym_new(ctx), ci_expr_substitute(sym, e, 1, from, to));
     CHECK(ci_sym_known_lt(sym, read(ctx, sym, "s1*j0 + j1"), read(ctx, sym, "s0*s1")));
@@ -298,7 +327,8 @@ TEST(every_allocation_may_fail)
 TEST(overflow_in_a_proof_is_no_error)
 {
     CiSym *sym = open_sym(ctx);
-    const CiExpr *low = read(ctx, sym, "z - 9223372036854775807"), *high = read(ctx, sym, "z + 9223372036854775807");
+    const CiExpr *low = read(ctx, sym, "z - 9223372036854775807"),
+                 *high = read(ctx, sym, "z + 9223372036854775807");
     CHECK(!ci_sym_known_lt(sym, high, low) && !ci_sym_known_eq(sym, high, low));
     const CiExpr *e = read(ctx, sym, "4611686018427387904*(z % 8)");
     CHECK_TEXT(show(ctx, ci_expr_add(sym, e, read(ctx, sym, "s0")), CI_STYLE_text),

@@ -34,7 +34,8 @@ draw(Fuzz *fuzz, int64_t low, int64_t high)
 static Fuzz
 open_fuzz(CiContext *ctx, uint64_t seed)
 {
-    Fuzz fuzz = {.ctx = ctx, .sym = ci_sym_new(ctx), .state = seed * 2654435761u + 88172645463325252u};
+    Fuzz fuzz = {
+        .ctx = ctx, .sym = ci_sym_new(ctx), .state = seed * 2654435761u + 88172645463325252u};
     CiSym *sym = fuzz.sym;
     fuzz.symbols[0] = ci_expr_symbol(sym, "s0", CI_SYMBOL_size, 0, CI_INFINITY);
     fuzz.symbols[1] = ci_expr_symbol(sym, "s1", CI_SYMBOL_size, 1, CI_INFINITY);
@@ -76,7 +77,8 @@ leaf(Fuzz *fuzz)
     tree->value = draw(fuzz, 0, tree->op == 'v' ? NSYMBOLS - 1 : 13);
     if (tree->op == 'c')
         tree->value = CONSTS[tree->value];
-    tree->expr = tree->op == 'v' ? fuzz->symbols[tree->value] : ci_expr_const(fuzz->sym, tree->value);
+    tree->expr =
+        tree->op == 'v' ? fuzz->symbols[tree->value] : ci_expr_const(fuzz->sym, tree->value);
     return tree;
 }
 
@@ -101,7 +103,8 @@ build(CiSym *sym, char op, const CiExpr *a, const CiExpr *b)
     }
 }
 
-/* m*(x//m) + x%m and a*i + j are what index arithmetic is made of: they come more often than chance. */
+/* m*(x//m) + x%m and a*i + j are what index arithmetic is made of: they come more often than
+ * chance. */
 static Tree *
 grow(Fuzz *fuzz, int depth)
 {
@@ -116,7 +119,8 @@ grow(Fuzz *fuzz, int depth)
     tree->expr = build(fuzz->sym, tree->op, tree->left->expr, tree->right->expr);
     if (draw(fuzz, 0, 5) || (tree->op != '/' && tree->op != '%'))
         return tree;
-    Tree *rest = CI_NEW(fuzz->ctx, Tree), *scaled = CI_NEW(fuzz->ctx, Tree), *sum = CI_NEW(fuzz->ctx, Tree);
+    Tree *rest = CI_NEW(fuzz->ctx, Tree), *scaled = CI_NEW(fuzz->ctx, Tree),
+         *sum = CI_NEW(fuzz->ctx, Tree);
     Tree *quotient = tree->op == '/' ? tree : rest, *mod = tree->op == '/' ? rest : tree;
     *rest = *tree;
     rest->op = tree->op == '/' ? '%' : '/';
@@ -190,7 +194,8 @@ check_point(Fuzz *fuzz, const Tree *tree, const char *text)
     if (got != expected)
         CI_TEST_SAY("%s is %lld, not %lld", text, (long long)got, (long long)expected);
     if (got < e->low || got > e->high)
-        CI_TEST_SAY("%s is %lld, outside [%lld, %lld]", text, (long long)got, (long long)e->low, (long long)e->high);
+        CI_TEST_SAY("%s is %lld, outside [%lld, %lld]", text, (long long)got, (long long)e->low,
+                    (long long)e->high);
 }
 
 static const char *
@@ -236,8 +241,10 @@ TEST(what_is_known_is_so)
         CiContext *inner = ci_context_open();
         Fuzz fuzz = open_fuzz(inner, (uint64_t)seed + 1000003);
         Tree *a = grow(&fuzz, (int)draw(&fuzz, 1, 3)), *b = grow(&fuzz, (int)draw(&fuzz, 1, 3));
-        bool eq = ci_sym_known_eq(fuzz.sym, a->expr, b->expr), ne = ci_sym_known_ne(fuzz.sym, a->expr, b->expr);
-        bool le = ci_sym_known_le(fuzz.sym, a->expr, b->expr), lt = ci_sym_known_lt(fuzz.sym, a->expr, b->expr);
+        bool eq = ci_sym_known_eq(fuzz.sym, a->expr, b->expr),
+             ne = ci_sym_known_ne(fuzz.sym, a->expr, b->expr);
+        bool le = ci_sym_known_le(fuzz.sym, a->expr, b->expr),
+             lt = ci_sym_known_lt(fuzz.sym, a->expr, b->expr);
         bool multiple = ci_sym_known_multiple_of(fuzz.sym, a->expr, b->expr);
         known += eq + ne + le + lt + multiple;
         for (int k = 0; k < POINTS; k++) {
@@ -248,8 +255,9 @@ TEST(what_is_known_is_so)
             bool wrong = (eq && x != y) || (ne && x == y) || (le && x > y) || (lt && x >= y) ||
                          (multiple && y && x % y);
             if (wrong)
-                CI_TEST_SAY("%s and %s at %lld and %lld: eq %d ne %d le %d lt %d multiple %d", print(inner, a->expr),
-                            print(inner, b->expr), (long long)x, (long long)y, eq, ne, le, lt, multiple);
+                CI_TEST_SAY("%s and %s at %lld and %lld: eq %d ne %d le %d lt %d multiple %d",
+                            print(inner, a->expr), print(inner, b->expr), (long long)x,
+                            (long long)y, eq, ne, le, lt, multiple);
         }
         ci_context_close(inner);
     }
@@ -299,22 +307,27 @@ TEST(chains_of_constant_divisions)
     static const int64_t DIVISORS[] = {-4, -3, 2, 3, 4, 6, 8, 12};
     Fuzz fuzz = open_fuzz(ctx, 7);
     for (int code = 0; code < 8 * 8 * 8 * 8 * 3; code++) {
-        int64_t by[3] = {DIVISORS[code & 7], DIVISORS[code >> 3 & 7], DIVISORS[code >> 6 & 7]}, shift = code >> 12;
+        int64_t by[3] = {DIVISORS[code & 7], DIVISORS[code >> 3 & 7], DIVISORS[code >> 6 & 7]},
+                shift = code >> 12;
         const CiExpr *e = fuzz.symbols[3];
         for (int k = 0; k < 3; k++) {
             e = build(fuzz.sym, code >> (9 + k) & 1 ? '/' : '%', e, ci_expr_const(fuzz.sym, by[k]));
-            e = ci_expr_add(fuzz.sym, ci_expr_mul(fuzz.sym, e, ci_expr_const(fuzz.sym, k == 1 ? 2 : 1)), ci_expr_const(fuzz.sym, k == 0 ? shift : 0));
+            e = ci_expr_add(fuzz.sym,
+                            ci_expr_mul(fuzz.sym, e, ci_expr_const(fuzz.sym, k == 1 ? 2 : 1)),
+                            ci_expr_const(fuzz.sym, k == 0 ? shift : 0));
         }
         for (int64_t z = -30; z <= 30; z++) {
             int64_t expected = z;
             for (int k = 0; k < 3; k++) {
-                int64_t quotient = expected / by[k] - (expected % by[k] != 0 && (expected < 0) != (by[k] < 0));
+                int64_t quotient =
+                    expected / by[k] - (expected % by[k] != 0 && (expected < 0) != (by[k] < 0));
                 expected = code >> (9 + k) & 1 ? quotient : expected - quotient * by[k];
                 expected = expected * (k == 1 ? 2 : 1) + (k == 0 ? shift : 0);
             }
             fuzz.values[3] = z;
             if (ci_expr_evaluate(ctx, e, value_of, &fuzz) != expected)
-                CI_TEST_SAY("%s at %lld is not %lld", print(ctx, e), (long long)z, (long long)expected);
+                CI_TEST_SAY("%s at %lld is not %lld", print(ctx, e), (long long)z,
+                            (long long)expected);
         }
     }
 }

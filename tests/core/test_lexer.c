@@ -6,7 +6,8 @@
 TEST(tokens)
 {
     CiLexer lex;
-    ci_lexer_init(&lex, ctx, "graph f(x1: f32[12]) -> %3 # all this\n @ 1..4 <= // \"a\\n\\x41\\\"\"");
+    ci_lexer_init(&lex, ctx,
+                  "graph f(x1: f32[12]) -> %3 # all this\n @ 1..4 <= // \"a\\n\\x41\\\"\"");
     CHECK(lex.kind == CI_TOKEN_name && strcmp(lex.string, "graph") == 0);
     ci_lexer_expect(&lex, "graph");
     CHECK_TEXT(ci_lexer_expect_name(&lex), "f");
@@ -40,7 +41,8 @@ TEST(tokens)
 TEST(numbers)
 {
     CiLexer lex;
-    ci_lexer_init(&lex, ctx, "1.5 1e-3 inf nan 0x1.8p+1 0xff 2. -9223372036854775808 18446744073709551615");
+    ci_lexer_init(&lex, ctx,
+                  "1.5 1e-3 inf nan 0x1.8p+1 0xff 2. -9223372036854775808 18446744073709551615");
     double expected[] = {1.5, 1e-3, INFINITY};
     for (int i = 0; i < 3; i++, ci_lexer_next(&lex))
         CHECK(lex.kind == CI_TOKEN_float && lex.float_value == expected[i]);
@@ -69,8 +71,18 @@ TEST(errors_show_the_place)
     CHECK_FAILS(ctx, SYNTAX, read_all_as_ints, "1 2\n  3 foo 4\n5");
     CHECK_TEXT(ci_context_message(ctx),
                "line 2, column 5: an integer is expected here, not 'foo'\n    3 foo 4\n      ^");
-    char *bad[] = {"1 x",  "\"abc", "\"abc\n\"", "\"\\q\"", "\"\\x0\"", "\"\\x00\"", "12ab", "0x",
-                   "18446744073709551616", "9223372036854775808", "- 9223372036854775809", "-"};
+    char *bad[] = {"1 x",
+                   "\"abc",
+                   "\"abc\n\"",
+                   "\"\\q\"",
+                   "\"\\x0\"",
+                   "\"\\x00\"",
+                   "12ab",
+                   "0x",
+                   "18446744073709551616",
+                   "9223372036854775808",
+                   "- 9223372036854775809",
+                   "-"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         CHECK_FAILS(ctx, SYNTAX, read_all_as_ints, bad[i]);
     char *far = ci_new(ctx, 3001);

@@ -72,9 +72,11 @@ sha(CiContext *ctx, const char *text, size_t step)
 TEST(sha256_known_answers)
 {
     CHECK_TEXT(sha(ctx, "", 1), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    CHECK_TEXT(sha(ctx, "abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    CHECK_TEXT(sha(ctx, "abc", 3),
+               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     const char *longer = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
-    CHECK_TEXT(sha(ctx, longer, 99), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    CHECK_TEXT(sha(ctx, longer, 99),
+               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     char *million = ci_new(ctx, 1000001);
     memset(million, 'a', 1000000);
     const char *answer = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";

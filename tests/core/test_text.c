@@ -81,7 +81,14 @@ TEST(safe_names)
 {
     CiText text = ci_text_new(ctx);
     ci_text_add_safe(&text, "a/b-c.py */ \n\"\\\xc3\xa9");
-    CHECK_TEXT(text.data, "a/b-c.py?" "?/?" "?" "?" "?" "?" "?");
+    CHECK_TEXT(text.data, "a/b-c.py?"
+                          "?/?"
+                          "?"
+                          "?"
+                          "?"
+                          "?"
+                          "?");
     CHECK(ci_name_is_safe("in0") && ci_name_is_safe("_x9"));
-    CHECK(!ci_name_is_safe("") && !ci_name_is_safe("9x") && !ci_name_is_safe("a b") && !ci_name_is_safe("\xc3\xa9"));
+    CHECK(!ci_name_is_safe("") && !ci_name_is_safe("9x") && !ci_name_is_safe("a b") &&
+          !ci_name_is_safe("\xc3\xa9"));
 }

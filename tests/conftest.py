@@ -1,0 +1,131 @@
+"""What the tests share: a disk cache of their own, and the C core built for tests.
+
+The core is compiled once per session, with AddressSanitizer and UBSan where the compiler has them.
+Objects are kept in a private temporary directory under names made of what went into them, so a
+second run compiles only what has changed.
+"""
+
+import atexit
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARIES = ["-ldl", "-lm", "-lpthread"]
+BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
+
+if "CINDUCTOR_CACHE_DIR" not in os.environ:
+    # Set before cinductor is imported: tests neither use nor fill the user's cache.
+    os.environ["CINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="cinductor-tests-")
+    atexit.register(
+        lambda path, owner: os.getpid() == owner and shutil.rmtree(path, ignore_errors=True),
+        os.environ["CINDUCTOR_CACHE_DIR"],
+        os.getpid(),
+    )
+
+
+def pytest_addoption(parser):
+    parser.addoption("--accept", action="store_true", help="rewrite what golden files expect")
+
+
+def run(command, **options):
+    """The command's output; a failing command fails the test with what it printed."""
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, errors="replace", **options
+    )
+    if done.returncode:
+        pytest.fail(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}", pytrace=False)
+    return done.stdout
+
+
+class CoreBuild:
+    """The core's objects under one set of flags."""
+
+    def __init__(self, flags):
+        self.compiler = os.environ.get("CC", "cc")
+        self.flags = [*BASE_FLAGS, *flags]
+        self.directory = Path(tempfile.gettempdir()) / f"cinductor-core-{os.getuid()}"
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        if self.directory.lstat().st_uid != os.getuid():
+            pytest.fail(f"{self.directory} belongs to another user")
+        headers = sorted((ROOT / "csrc").rglob("*.[hd]*")) + sorted((ROOT / "tests").rglob("*.h"))
+        self.common = hashlib.sha256(" ".join([self.compiler, *self.flags]).encode())
+        for header in headers:
+            self.common.update(str(header).encode() + header.read_bytes())
+
+    def compile(self, source, *defines):
+        """The object of one source."""
+        key = self.common.copy()
+        key.update(str(source).encode() + source.read_bytes() + " ".join(defines).encode())
+        out = self.directory / f"{source.stem}-{key.hexdigest()[:24]}.o"
+        if not out.exists():
+            temporary = out.with_suffix(f".{os.getpid()}.tmp")
+            run([self.compiler, *self.flags, *defines, "-c", source, "-o", temporary])
+            temporary.replace(out)
+        os.utime(out)
+        return out
+
+    def compile_core(self):
+        """Every object of the core, and an archive of them."""
+        sources = sorted((ROOT / "csrc").rglob("*.c"))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
+            self.objects = list(workers.map(self.compile, sources))
+        key = hashlib.sha256("\n".join(map(str, self.objects)).encode()).hexdigest()[:24]
+        self.archive = self.directory / f"core-{key}.a"
+        temporary = self.archive.with_suffix(f".{os.getpid()}.tmp")
+        temporary.unlink(missing_ok=True)
+        run(["ar", "rcs", temporary, *self.objects])
+        temporary.replace(self.archive)
+
+    def link(self, source, *defines):
+        """A program of one source and the core."""
+        objects = [self.compile(source, *defines), self.archive]
+        key = hashlib.sha256("\n".join(map(str, objects)).encode()).hexdigest()[:24]
+        out = self.directory / f"{source.stem}-{key}"
+        if not out.exists():
+            temporary = out.with_suffix(f".{os.getpid()}.tmp")
+            run([self.compiler, *self.flags, *objects, *LIBRARIES, "-o", temporary])
+            temporary.replace(out)
+        os.utime(out)
+        return out
+
+    def forget_old(self, keep=600):
+        """Removes all but the files used last."""
+        files = sorted(self.directory.iterdir(), key=lambda path: path.stat().st_mtime)
+        for path in files[:-keep]:
+            path.unlink(missing_ok=True)
+
+
+def has_sanitizers():
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory) / "probe.c"
+        source.write_text("int main(void) { return 0; }\n")
+        program = Path(directory) / "probe"
+        built = subprocess.run(
+            [os.environ.get("CC", "cc"), *SANITIZERS, source, "-o", program], capture_output=True
+        )
+        return built.returncode == 0 and subprocess.run([program]).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def core():
+    """The core for tests: core.link(source) gives a program."""
+    build = CoreBuild(SANITIZERS if has_sanitizers() else ["-g", "-O1"])
+    build.compile_core()
+    yield build
+    build.forget_old()
+
+
+@pytest.fixture(scope="session")
+def plain_core():
+    """The core's objects as the package is built: optimised, nothing added."""
+    build = CoreBuild(["-O2", "-fvisibility=hidden", "-fPIC", "-DNDEBUG"])
+    build.compile_core()
+    return build.objects

@@ -1,0 +1,153 @@
+"""The shape of the house: layers, names, globals, and what must not stand anywhere."""
+
+import ast
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+CSRC = ROOT / "csrc"
+# From the bottom up. A folder may include itself and what its row names.
+LAYERS = {
+    "base": "",
+    "sym": "base",
+    "host": "base",
+    "ir": "base sym",
+    "passes": "base sym ir",
+    "lower": "base sym ir passes",
+    "schedule": "base sym ir passes lower",
+    "device": "base sym host ir passes lower schedule",
+    "wrapper": "base sym host ir passes lower schedule",
+    "runtime": "base sym host ir passes lower schedule device wrapper",
+    "api": "base sym host ir passes lower schedule device wrapper runtime",
+}
+ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
+C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
+PYEXT_FILES = sorted(p for p in (ROOT / "pyext").glob("*") if p.suffix in (".c", ".h", ".def"))
+PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def without_comments(text):
+    """C text with comments blanked, line numbers kept; strings stay."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*'
+
+    def blank(match):
+        it = match.group()
+        return it if it.startswith('"') else re.sub(r"[^\n]", " ", it)
+
+    return re.sub(pattern, blank, text, flags=re.DOTALL)
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
+
+
+def test_every_folder_is_a_layer():
+    assert {p.name for p in CSRC.iterdir() if p.is_dir()} <= set(LAYERS)
+    assert not list(CSRC.glob("*.[ch]"))
+
+
+@pytest.mark.parametrize("path", C_FILES, ids=name_of)
+def test_includes_go_down(path):
+    layer = path.relative_to(CSRC).parts[0]
+    allowed = {layer, *LAYERS[layer].split()}
+    for target in includes(path):
+        assert (CSRC / target).is_file(), f"{target} is not relative to csrc"
+        assert target.split("/")[0] in allowed, f"{layer} includes {target}"
+
+
+@pytest.mark.parametrize("path", C_FILES, ids=name_of)
+def test_no_python_below_pyext(path):
+    text = without_comments(path.read_text())
+    assert not re.search(r"Python\.h|numpy/|\bPy[A-Z]\w*|\bPyObject\b", text)
+
+
+@pytest.mark.parametrize("path", PYEXT_FILES, ids=name_of)
+def test_pyext_includes(path):
+    for target in includes(path):
+        assert (ROOT / "pyext" / target).is_file() or (CSRC / target).is_file(), target
+
+
+def test_private_headers_stay_in_their_folder():
+    for path in C_FILES:
+        for target in includes(path):
+            if target.endswith("_private.h"):
+                assert (CSRC / target).parent == path.parent
+
+
+def test_no_globals_that_can_change(plain_core):
+    """.data and .bss of every object are empty; .data.rel.ro is of constants with addresses."""
+    found = []
+    for path in plain_core:
+        table = subprocess.run(["size", "-A", path], stdout=subprocess.PIPE, text=True, check=True)
+        for line in table.stdout.splitlines():
+            words = line.split()
+            if len(words) == 3 and re.match(r"\.(data|bss|tdata|tbss)", words[0]):
+                if not words[0].startswith(".data.rel.ro") and int(words[1]):
+                    found.append(f"{path.name}: {words[0]} has {words[1]} bytes")
+    assert not found
+
+
+@pytest.mark.parametrize("layer", ABOVE_DEVICE)
+def test_no_device_is_named_outside_its_folder(layer):
+    for path in (CSRC / layer).rglob("*.[chd]*"):
+        text = without_comments(path.read_text())
+        names = re.findall(r".*(?:cuda|nvrtc|cubin|\bptx\b).*", text, re.IGNORECASE)
+        # The one thing that may: an id of a print style, which is of the emitted language.
+        assert not [line for line in names if "CI_STYLE_" not in line], name_of(path)
+
+
+def test_no_fast_math():
+    files = [ROOT / "setup.py", ROOT / "Makefile", *C_FILES, *PYEXT_FILES, *PYTHON_FILES]
+    files += [p for p in (ROOT / "kernels").rglob("*") if p.is_file()]
+    for path in files:
+        found = re.search(r"-ffast-math|-Ofast|use_fast_math|pragma.*fast.?math", path.read_text())
+        assert not found, name_of(path)
+
+
+def test_one_setjmp():
+    users = [p for p in C_FILES if re.search(r"\bsetjmp\s*\(", without_comments(p.read_text()))]
+    assert users == [CSRC / "base" / "context.c"]
+    text = without_comments(users[0].read_text())
+    assert len(re.findall(r"\bsetjmp\s*\(", text)) == 1
+
+
+@pytest.mark.parametrize("path", PYTHON_FILES, ids=name_of)
+def test_python_runs_nothing_it_did_not_write(path):
+    """No pickle or marshal, no eval, no shell."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not {a.name for a in node.names} & {"pickle", "marshal", "shelve"}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module not in {"pickle", "marshal", "shelve"}
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in {"eval", "builtins.eval", "os.system", "os.popen"}, node.lineno
+            for keyword in node.keywords:
+                shell = keyword.arg == "shell" and getattr(keyword.value, "value", True)
+                assert not shell, node.lineno
+
+
+def test_no_shell_in_c():
+    for path in C_FILES + PYEXT_FILES:
+        text = without_comments(path.read_text())
+        assert not re.search(r"(?<![\w.>])(system|popen)\s*\(", text), name_of(path)
+
+
+@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES, ids=name_of)
+def test_sizes(path):
+    """A file has at most 700 lines, a function at most 80."""
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 700 or path.suffix == ".def"
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start:
+            assert number - start - 1 <= 80, f"the function at line {start}"
+            start = None
