@@ -1,0 +1,85 @@
+"""cinductor: a compiler for NumPy code.
+
+    import cinductor
+    f = cinductor.compile(fn)      # fn: ordinary NumPy code
+    y = f(x, w, b)                 # same results, same effects, faster
+
+`explain` shows what a function became, `config` and `list_options` what can be set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import cache as cache
+from ._core import (
+    CinductorError,
+    CompiledFunction,
+    CompileError,
+    CompilerNotFound,
+    DeviceError,
+    InternalError,
+    LoweringError,
+    Unsupported,
+    is_compiling,
+)
+from .compile import compile, disable, reset, set_stance
+from .config import config, list_backends, list_mode_options, list_options
+
+if TYPE_CHECKING:
+    from .explain import Explanation as Explanation
+
+__version__ = "0.1.0"
+__all__ = [
+    "CinductorError",
+    "CompileError",
+    "CompiledFunction",
+    "CompilerNotFound",
+    "DeviceError",
+    "InternalError",
+    "LoweringError",
+    "Unsupported",
+    "cache",
+    "compile",
+    "config",
+    "disable",
+    "explain",
+    "is_compiling",
+    "list_backends",
+    "list_mode_options",
+    "list_options",
+    "print_rewritten",
+    "reset",
+    "set_stance",
+]
+
+
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """Calls fn once on these arguments and tells what was made of it.
+
+    The call is a real one, effects included. The result has the text of every level (`graph`, `loops`,
+    `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `timings` and `result`; its str() is a report.
+    Raises what fn raises.
+    """
+    from .explain import explain as run
+
+    return run(fn, *args, **kwargs)
+
+
+def print_rewritten(fn: Any) -> str:
+    """The source of fn as capture runs it: what is read, called and stored goes through the stage.
+
+    Raises `capture.rewrite.NotRewritable`, with the reason, for a function that is left as it is.
+    """
+    from .capture.rewrite import print_rewritten as run
+
+    return run(fn)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("to_device", "DeviceArray"):
+        from . import _core
+
+        if hasattr(_core, name):
+            return getattr(_core, name)
+    raise AttributeError(f"module 'cinductor' has no attribute {name!r}")

@@ -1,0 +1,788 @@
+"""What a call means, by the identity of what is called.
+
+`TABLE` has the builtins that capture understands. NumPy's functions come from the surface (`cinductor.numpy`). Python functions with source are
+followed; constructors that only fill attributes are run; everything else is unknown: a break, and the call is made with concrete values.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+import math
+import operator
+import os
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..numpy import surface
+from .objects import (
+    CONTAINER_TYPES,
+    FREE_TYPES,
+    MISSING,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    is_numpys,
+)
+from .rewrite import STAGE, NotRewritable, rewrite
+from .stage import Stage
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
+TABLE: dict[int, tuple[Any, Handler]] = {}
+MAX_DEPTH = 60
+STDLIB = os.path.dirname(os.__file__) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+ufunc = np.ufunc
+
+
+def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """f(*args, **kwargs) in a captured call."""
+    cls = type(f)
+    if cls is ufunc:
+        return call_ufunc(scope, f, args, kwargs)
+    found = TABLE.get(id(f))
+    if found is not None:
+        return found[1](scope, f, args, kwargs)
+    if cls is types.FunctionType:
+        return call_function(scope, f, args, kwargs)
+    if cls is types.BuiltinFunctionType or cls in BOUND_KINDS:
+        return call_builtin(scope, f, args, kwargs)
+    if cls is types.MethodType:
+        return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
+    if isinstance(f, type):
+        return call_class(scope, f, args, kwargs)
+    if cls in UNBOUND_KINDS:
+        return call_unbound(scope, f, args, kwargs)
+    if cls is functools.partial:
+        return call_partial(scope, f, args, kwargs)
+    if cls is _core.CompiledFunction:
+        return dispatch(scope, f.__wrapped__, args, kwargs)
+    method = find_in_class(cls, "__call__")
+    if type(method) is types.FunctionType and not is_numpys(cls.__module__):
+        return dispatch(scope, method, (f, *args), kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+def name_of(f: Any) -> str:
+    """How a report calls what is called."""
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    module = getattr(f, "__module__", None)
+    owner = getattr(f, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType | type):
+        module = None if "." in name else type(owner).__name__
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+# --- unknown ----------------------------------------------------------------------------------
+
+
+def call_unknown(
+    scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str = ""
+) -> Any:
+    """A break: pending work is run, the call gets real values, its result is of unknown origin."""
+    stage = scope.stage
+    stage.stop(reason or f"calls {name_of(f)}")
+    args = tuple(stage.concrete(a) for a in args)
+    kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
+    owner = getattr(f, "__self__", None)
+    if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
+        f = stage.concrete(f)
+    elif owner is not None and stage.source_of(owner) is None:
+        stage.concrete(owner)
+    return stage.adopt(f(*args, **kwargs))
+
+
+def call_pure(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of the values it is given, which Python itself reads."""
+    args = tuple(scope.use(a) for a in args)
+    kwargs = {k: scope.use(v) for k, v in kwargs.items()}
+    return scope.stage.wrap(f(*args, **kwargs))
+
+
+# --- Python's functions -----------------------------------------------------------------------
+
+
+def call_function(
+    scope: Scope, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Follows a function into its rewritten code."""
+    stage = scope.stage
+    if STAGE in f.__code__.co_freevars:
+        return f(*args, **kwargs)
+    bound = stage.functions.get(id(f))
+    if bound is None:
+        why = why_not_followed(f, scope)
+        if why is None and stage.depth >= MAX_DEPTH:
+            why = "is nested too deeply"
+        if why is not None:
+            return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}, which {why}")
+        try:
+            bound = (f, bind(stage, f))
+        except NotRewritable as reason:
+            return call_unknown(
+                scope, f, args, kwargs, f"calls {name_of(f)}, which is not followed: {reason}"
+            )
+        stage.functions[id(f)] = bound
+    stage.depth += 1
+    try:
+        return bound[1](*args, **kwargs)
+    finally:
+        stage.depth -= 1
+
+
+def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
+    """Why a Python function is not followed, or None."""
+    module, file = f.__module__ or "", f.__code__.co_filename
+    if getattr(f, "__cinductor_disabled__", False):
+        return "is disabled: " + f.__cinductor_disabled__
+    if is_numpys(module):
+        if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
+            return None
+        return "is not captured"
+    if module == "__main__" or module.startswith("cinductor.examples"):
+        return None
+    if file.startswith(PACKAGE):
+        return "is cinductor's own"
+    if file.startswith(STDLIB) and "site-packages" not in file:
+        return "is in the standard library"
+    if file.startswith("<frozen"):
+        return "is in the standard library"
+    return None
+
+
+def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
+    """The rewritten function for this call; NotRewritable with a reason."""
+    from .scope import Scope
+
+    rewritten = rewrite(f)
+    new = rewritten.bind(f, types.CellType(Scope(stage, f)))
+    for field in ("__defaults__", "__kwdefaults__"):
+        values = getattr(f, field)
+        if not values:
+            continue
+        items = values.values() if isinstance(values, dict) else values
+        if all(type(v) in FREE_TYPES for v in items):
+            continue
+        source = stage.source_of(f)
+        if source is None or source < 0:
+            source = stage.source("const", f)
+        source = stage.source("attr", source, field)
+        setattr(new, field, enter_items(stage, values, source))
+    return new
+
+
+def enter_items(stage: Stage, values: Any, source: int) -> Any:
+    """Defaults, entered: numbers among them are constants of the function."""
+
+    def enter(key: Any, value: Any) -> Any:
+        if type(value) in FREE_TYPES:
+            return value
+        return stage.enter(value, stage.source("item", source, key))
+
+    if isinstance(values, dict):
+        return {k: enter(k, v) for k, v in values.items()}
+    return tuple(enter(i, v) for i, v in enumerate(values))
+
+
+def call_partial(
+    scope: Scope, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Unwraps functools.partial."""
+    stage = scope.stage
+    source = stage.source_of(f)
+    func, first, named = f.func, f.args, f.keywords
+    if source is not None and source >= 0:
+        func = stage.enter(func, stage.source("attr", source, "func"))
+        first = enter_items(stage, first, stage.source("attr", source, "args"))
+        named = enter_items(stage, named, stage.source("attr", source, "keywords"))
+    return dispatch(scope, func, (*first, *args), {**named, **kwargs})
+
+
+# --- NumPy --------------------------------------------------------------------------------------
+
+
+def is_traced_inside(args: Any) -> bool:
+    """Whether there is a traced value in the arguments, lists and tuples in them included."""
+    for a in args:
+        cls = type(a)
+        if cls is Traced:
+            return True
+        if (cls in CONTAINER_TYPES or isinstance(a, tuple)) and a:
+            if is_traced_inside(a.values() if isinstance(a, dict) else a):
+                return True
+    return False
+
+
+def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc: traced when an operand is."""
+    stage = scope.stage
+    for a in args:
+        if type(a) not in FREE_TYPES:
+            args = tuple(scope.array_of(a) for a in args)
+            break
+    if kwargs:
+        kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
+    outs = kwargs.get("out") if kwargs else None
+    outs = outs if isinstance(outs, tuple) else (outs,)
+    if len(args) > f.nin:
+        outs = (*outs, *args[f.nin :])
+    for out in outs:
+        if out is not None and type(out) is Traced and stage.before_write(out):
+            return eager(scope, f, args, kwargs, out)
+    if is_traced_inside(args) or (kwargs and is_traced_inside(kwargs.values())):
+        return f(*args, **kwargs)
+    return constants(scope, f(*args, **kwargs))
+
+
+def eager(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    """A call that writes to overlapping memory: made on real arrays, at once."""
+    stage = scope.stage
+    result = f(
+        *(stage.concrete(a) for a in args), **{k: stage.concrete(v) for k, v in kwargs.items()}
+    )
+    return out if result is stage.concrete(out) else stage.adopt(result)
+
+
+def constants(scope: Scope, value: Any) -> Any:
+    """The result of a pure NumPy function of constants."""
+    if type(value) is np.ndarray:
+        return scope.stage.constant(value)
+    if type(value) is tuple or type(value) is list:
+        return type(value)(constants(scope, v) for v in value)
+    return value
+
+
+def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of NumPy's that the surface has."""
+    stage = scope.stage
+    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
+    if kwargs:
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+        if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
+            return eager(scope, f, args, kwargs, out)
+    row = surface.functions_by_id[id(f)]
+    if row.follow is not None:
+        return call_function(scope, row.follow, args, kwargs)
+    if row.writes and args and type(args[0]) is Traced and stage.before_write(args[0]):
+        return eager(scope, f, args, kwargs, args[0])
+    if not row.creates and not is_traced_inside(args) and not is_traced_inside(kwargs.values()):
+        return constants(scope, f(*args, **kwargs))
+    try:
+        return row.call(stage.tracer, args, kwargs)
+    except surface.NotCaptured as why:
+        return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}: {why}")
+
+
+def call_array_method(
+    scope: Scope, f: Any, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A method of a traced value."""
+    stage = scope.stage
+    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
+    if kwargs:
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+        if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
+            return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
+    if name in surface.WRITING_METHODS and stage.before_write(owner):
+        return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
+    row = surface.methods.get(name)
+    if row is None:
+        return stage.adopt(f(*args, **kwargs))  # the traced value itself breaks
+    try:
+        return row.method(stage.tracer, owner, args, kwargs)
+    except surface.NotCaptured as why:
+        stage.stop(f"calls ndarray.{name}: {why}")
+        real = getattr(stage.concrete(owner), name)
+        return stage.adopt(real(*stage.concrete(args), **stage.concrete(kwargs)))
+
+
+# --- builtin functions and methods ------------------------------------------------------------------
+
+BOUND_KINDS = frozenset(
+    {types.MethodWrapperType, type(_core.Tracer("", options={}).array(np.zeros(1)).sum)}
+)
+UNBOUND_KINDS = frozenset(
+    {
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.ClassMethodDescriptorType,
+        type(np.sum),
+    }
+)
+READERS = {
+    list: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
+    tuple: frozenset("index count __len__ __contains__ __getitem__ __iter__".split()),
+    dict: frozenset("get items keys values copy __len__ __contains__ __getitem__".split()),
+    set: frozenset(
+        "copy difference intersection isdisjoint issubset issuperset union "
+        "symmetric_difference __len__ __contains__".split()
+    ),
+}
+
+
+def call_builtin(
+    scope: Scope, f: types.BuiltinFunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A C function, or a method bound to what is in its __self__."""
+    owner = f.__self__
+    cls = type(owner)
+    if owner is None or cls is types.ModuleType:
+        if getattr(f, "__module__", None) in ("math", "cmath", "_operator"):
+            return call_pure(scope, f, args, kwargs)
+        if is_numpys(scope.fn_globals.get("__name__")) and not is_traced_inside(args):
+            return call_pure(scope, f, args, kwargs)
+        return call_unknown(scope, f, args, kwargs)
+    if cls is Traced:
+        return call_array_method(scope, f, owner, f.__name__, args, kwargs)
+    if cls in (list, dict, set) or isinstance(owner, tuple):
+        return call_container(scope, f, owner, args, kwargs)
+    if cls is ufunc:
+        return call_ufunc_method(scope, f, args, kwargs)
+    if cls in PURE_TYPES:
+        if cls is str and f.__name__ == "join" and args:
+            args = (list(scope.iter(args[0])),)
+        return call_pure(scope, f, args, kwargs)
+    if isinstance(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
+        args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
+        return call_pure(scope, f, args, kwargs)
+    if f is getattr(object, "__init__", None) or f.__name__ in ("__init__", "__new__"):
+        if getattr(f, "__objclass__", None) is object or owner is object:
+            return f(*args, **kwargs)
+    if isinstance(owner, enum.Enum | np.dtype | np.generic | BaseException):
+        return call_pure(scope, f, args, kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+def call_container(
+    scope: Scope, f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A method of a list, tuple, dict or set."""
+    stage, name = scope.stage, f.__name__
+    kind = next(k for k in READERS if isinstance(owner, k))
+    source = stage.source_of(owner)
+    if source is None:
+        if name in ("extend", "update") and args:
+            first = args[0]
+            if isinstance(owner, list):
+                args = (list(scope.iter(first)),)
+            elif isinstance(first, dict):
+                args = (stage.shallow(first), *args[1:])
+            else:
+                args = (list(scope.iter(first)), *args[1:])
+        elif name == "sort" and kwargs.get("key") is not None:
+            kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+        return stage.wrap(f(*args, **kwargs))
+    if name in READERS[kind]:
+        if kind is set:
+            stage.use(owner)
+            return f(*(scope.use(a) for a in args))
+        inside = stage.shallow(owner)
+        return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
+    stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")
+    if name in ("extend", "update", "sort"):
+        stage.tracer.flush()
+    args = tuple(stage.concrete(a) for a in args)
+    kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
+    return stage.adopt(f(*args, **kwargs))
+
+
+def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """np.add.reduce and its like."""
+    stage = scope.stage
+    args = tuple(scope.array_of(a) for a in args)
+    kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
+    if f.__name__ == "at":
+        target = args[0] if args else None
+        if type(target) is Traced:
+            stage.before_write(target)
+        return call_unknown(scope, f, args, kwargs)
+    out = kwargs.get("out")
+    if type(out) is Traced and stage.before_write(out):
+        return eager(scope, f, args, kwargs, out)
+    if is_traced_inside(args) or is_traced_inside(kwargs.values()):
+        return f(*args, **kwargs)
+    return constants(scope, f(*args, **kwargs))
+
+
+def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """list.append(x, ...), np.ndarray.sum(x): the method of the first argument."""
+    owner = getattr(f, "__objclass__", None)
+    if owner is np.ndarray and args and type(args[0]) is Traced:
+        name = f.__name__
+        method = getattr(args[0], name, None)
+        if method is not None:
+            return call_array_method(scope, method, args[0], name, args[1:], kwargs)
+    elif owner is object and f.__name__ in ("__init__", "__init_subclass__"):
+        return f(*args, **kwargs)
+    elif owner in PURE_TYPES and args and isinstance(args[0], owner):
+        if type(args[0]) in PURE_TYPES:
+            return dispatch(scope, getattr(args[0], f.__name__), args[1:], kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+# --- classes ------------------------------------------------------------------------------------
+
+
+def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A constructor."""
+    stage = scope.stage
+    if issubclass(cls, np.generic):
+        return call_numpy_scalar(scope, cls, args, kwargs)
+    if issubclass(cls, BaseException) and cls.__module__ == "builtins":
+        return cls(*(stage.concrete(scope.use(a)) for a in args), **kwargs)
+    if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
+        return call_pure(scope, cls, args, kwargs)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        if "__new__" in cls.__dict__ and cls.__dict__["__new__"].__code__.co_filename[:1] == "<":
+            return cls(*args, **kwargs)
+    if type(cls) is not type or is_numpys(cls.__module__):
+        return call_unknown(scope, cls, args, kwargs)
+    init = find_in_class(cls, "__init__")
+    made_by_object = find_in_class(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
+    if "__dataclass_fields__" in cls.__dict__ and made_by_object:
+        if type(init) is types.FunctionType and init.__code__.co_filename == "<string>":
+            if find_in_class(cls, "__post_init__") is MISSING:
+                return cls(*args, **kwargs)
+    elif made_by_object and not is_standard(cls):
+        if init is object.__dict__["__init__"]:
+            return cls(*args, **kwargs)
+        if type(init) is types.FunctionType:
+            new = object.__new__(cls)
+            if (result := dispatch(scope, init, (new, *args), kwargs)) is not None:
+                raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+            return new
+    return call_unknown(scope, cls, args, kwargs)
+
+
+def is_standard(cls: type) -> bool:
+    """Whether a class comes with Python."""
+    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
+        cls.__module__ != "__main__"
+    )
+
+
+def call_numpy_scalar(
+    scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """np.float32(x)"""
+    if len(args) == 1 and not kwargs:
+        value = scope.array_of(args[0]) if type(args[0]) in (list, tuple) else args[0]
+        if type(value) is Traced:
+            try:
+                return surface.scalar_of(scope.stage.tracer, cls, value)
+            except surface.NotCaptured as why:
+                return call_unknown(scope, cls, (value,), {}, f"calls {name_of(cls)}: {why}")
+    return constants(scope, cls(*(scope.use(a) for a in args), **kwargs))
+
+
+PURE_CLASSES = frozenset(
+    {np.dtype, np.finfo, np.iinfo, complex, str, bytes, slice, range, type({})}
+)
+
+
+# --- the table of builtins ----------------------------------------------------------------------
+
+
+def understands(*functions: Any) -> Callable[[Handler], Handler]:
+    """Enters a handler for these functions into the table."""
+
+    def enter(handler: Handler) -> Handler:
+        for f in functions:
+            TABLE[id(f)] = (f, handler)
+        return handler
+
+    return enter
+
+
+def called_by(scope: Scope, f: Any) -> Callable[..., Any]:
+    """f as a function that Python itself may call, its calls still seen."""
+    return lambda *args, **kwargs: dispatch(scope, f, args, kwargs)
+
+
+for _f in (
+    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord, pow, round),
+    *(format, repr, ascii, slice, range, str, bytes, complex, object),
+    *(f for f in vars(math).values() if callable(f)),
+    *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
+    *(np.result_type, np.promote_types, np.can_cast, np.isdtype, np.broadcast_shapes),
+    *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
+):
+    TABLE[id(_f)] = (_f, call_pure)
+for _f in (operator.setitem, operator.delitem, operator.attrgetter, operator.itemgetter):
+    TABLE.pop(id(_f), None)
+TABLE.pop(id(operator.methodcaller), None)
+
+
+@understands(*(getattr(operator, n) for n in dir(operator) if n.startswith("i") and n != "is_"))
+def _in_place(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    name = f.__name__
+    if name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul"):
+        return scope.augment(name, *args)
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(operator.getitem)
+def _getitem(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return scope.item(*args)
+
+
+@understands(len)
+def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1:
+        value = args[0]
+        stage = scope.stage
+        if isinstance(value, list | tuple | dict | set):
+            source = stage.source_of(value)
+            if source is not None and source >= 0:
+                stage.guard_length(value, source)
+            return len(value)
+        if type(value) not in PURE_TYPES and type(value) is not Traced:
+            method = find_in_class(type(value), "__len__")
+            if type(method) is types.FunctionType:
+                return dispatch(scope, method, (value,), {})
+            return call_unknown(scope, f, args, kwargs)
+    return len(*args, **kwargs)
+
+
+@understands(type)
+def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1 and not kwargs:
+        return args[0].__class__ if type(args[0]) is Traced else type(args[0])
+    return call_unknown(scope, f, args, kwargs)
+
+
+@understands(float, int, bool)
+def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1 and type(args[0]) is Traced and not kwargs:
+        x = args[0]
+        if x.kind == "python" and isinstance(x, f) and f is not bool:
+            return x
+    elif len(args) == 1 and type(args[0]) not in FREE_TYPES:
+        if f is bool:
+            return bool(scope.test(args[0]))
+        return call_pure(scope, f, args, kwargs)
+    return f(*args, **kwargs)
+
+
+@understands(list, tuple, set, frozenset, enumerate, reversed, iter)
+def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or (f is iter and len(args) > 1):
+        return f(*args, **kwargs) if not args else call_unknown(scope, f, args, kwargs)
+    items = scope.iter(args[0])
+    if f is reversed:
+        if type(args[0]) in (range, str, bytes):
+            return reversed(args[0])
+        items = list(items)
+    elif f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
+        return args[0]
+    elif f is iter:
+        return iter(items)
+    return f(items, *args[1:], **kwargs)
+
+
+@understands(dict)
+def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1:
+        first = args[0]
+        if isinstance(first, dict):
+            return dict(scope.stage.shallow(first), **kwargs)
+        return dict([tuple(scope.unpack(p, (None, None))) for p in scope.iter(first)], **kwargs)
+    return dict(*args, **kwargs)
+
+
+@understands(zip)
+def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return zip(*(scope.iter(a) for a in args), **kwargs)  # noqa: B905
+
+
+@understands(map, filter)
+def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) < 2 or kwargs:
+        return call_unknown(scope, f, args, kwargs)
+    function = args[0] if args[0] is None else called_by(scope, args[0])
+    return f(function, *(scope.iter(a) for a in args[1:]))
+
+
+@understands(sorted)
+def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+    return sorted(list(scope.iter(args[0])), *args[1:], **kwargs)
+
+
+@understands(sum)
+def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    items = list(scope.iter(args[0])) if args else []
+    if not any(type(v) is Traced for v in items) and type(start) is not Traced:
+        return sum(items, start)
+    for item in items:
+        start = start + item
+    return start
+
+
+@understands(min, max)
+def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    items = list(scope.iter(args[0])) if len(args) == 1 else [scope.use(a) for a in args]
+    if kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+    if len(args) == 1:
+        return f(items, **kwargs)
+    return f(*items, **kwargs)
+
+
+@understands(any, all)
+def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return f(map(scope.test, scope.iter(args[0])))
+
+
+@understands(next)
+def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if args and scope.stage.source_of(args[0]) is not None:
+        return call_unknown(scope, f, args, kwargs)
+    return scope.stage.wrap(next(*args))
+
+
+@understands(getattr)
+def _getattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) < 3:
+        return scope.attr(*args)
+    try:
+        return scope.attr(*args[:2])
+    except AttributeError:
+        guard_absent(scope, args[0])
+        return args[2]
+
+
+@understands(hasattr)
+def _hasattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if type(args[0]) is Traced or type(args[0]) in PURE_TYPES or isinstance(args[0], type):
+        return hasattr(*args)
+    try:
+        scope.attr(*args)
+    except AttributeError:
+        guard_absent(scope, args[0])
+        return False
+    return True
+
+
+def guard_absent(scope: Scope, value: Any) -> None:
+    """Guards that an object still has the attributes it has, and so not the one asked for."""
+    stage = scope.stage
+    source = stage.source_of(value)
+    own = getattr(value, "__dict__", None)
+    if source is None or type(value) is Traced:
+        return
+    if source >= 0 and type(own) is dict:
+        stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
+    else:
+        stage.effect(f"asks whether a {type(value).__name__} has an attribute")
+
+
+@understands(setattr)
+def _setattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value, name, item = args
+    scope._set_attr(name, item, value)
+
+
+@understands(delattr)
+def _delattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    scope._del_attr(args[1], args[0])
+
+
+@understands(functools.reduce)
+def _reduce(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:])
+
+
+@understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)
+@understands(property, staticmethod, classmethod)
+def _make(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return f(*args, **kwargs)
+
+
+@understands(np.errstate)
+def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if args or any(v != "ignore" for k, v in kwargs.items()):
+        return call_unknown(scope, f, args, kwargs, "sets how NumPy treats floating-point errors")
+    return np.errstate(**kwargs)
+
+
+@understands(warnings.warn)
+def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    """Counts the levels of the stack in the user's frames."""
+    stage = scope.stage
+    stage.stop("calls warnings.warn")
+    values = dict(
+        zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs
+    )
+    values = {k: stage.concrete(v) for k, v in values.items()}
+    wanted, level = int(values.get("stacklevel", 1)), 1
+    frame = sys._getframe(0)
+    while frame.f_back is not None:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            wanted -= 1
+            if wanted <= 0:
+                break
+        frame = frame.f_back
+        level += 1
+    warnings.warn(**{**values, "stacklevel": level})
+
+
+@understands(isinstance, issubclass, callable)
+def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return f(*args, **kwargs)
+
+
+@understands(np.ndim, np.shape, np.size)
+def _measure(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value = args[0] if args else None
+    if type(value) is Traced:
+        real = np.broadcast_to(np.empty((), value.dtype), value.shape)
+        return f(real, *args[1:], **kwargs)
+    value = scope.array_of(value) if type(value) in (list, tuple) else value
+    if type(value) is Traced:
+        return _measure(scope, f, (value, *args[1:]), kwargs)
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(*(f for f in vars(itertools).values() if isinstance(f, type)))
+def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if f in (itertools.count, itertools.repeat):
+        return f(*args, **kwargs)
+    if f in (itertools.accumulate, itertools.groupby):
+        return call_unknown(scope, f, args, kwargs)
+    callers = (itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
+    if f in callers:
+        return f(called_by(scope, args[0]), scope.iter(args[1]))
+    if f in (itertools.islice, itertools.combinations, itertools.permutations):
+        return f(scope.iter(args[0]), *args[1:])
+    return f(*(scope.iter(a) for a in args), **kwargs)
+
+
+@understands(_core.is_compiling)
+def _is_compiling(scope: Scope, f: Any, args: Any, kwargs: Any) -> bool:
+    return True
+
+
+def install_surface() -> None:
+    """Enters what the surface has; it comes last, so that its rows win."""
+    surface.load()
+    for key, row in surface.functions_by_id.items():
+        TABLE[key] = (row.function, call_surface)
+        if row.follow is not None:
+            FOLLOWED.add(row.follow)
+
+
+FOLLOWED: set[Any] = set()
+install_surface()

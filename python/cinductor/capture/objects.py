@@ -1,0 +1,164 @@
+"""What a Python object is to capture: a constant, something guarded by identity, a container, an unknown.
+
+Nothing here runs code of the user's: classes are looked into, never asked.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+
+Traced = _core.Traced
+MISSING = object()
+
+# Immutable values that equal themselves: guarded by value.
+VALUE_TYPES = frozenset(
+    {int, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice}
+)
+NUMBER_TYPES = frozenset({float, complex})
+DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
+CONTAINER_TYPES = frozenset({list, tuple, dict})
+# Types whose attributes and methods only ever look at the value itself.
+PURE_TYPES = frozenset(
+    {
+        *VALUE_TYPES,
+        *NUMBER_TYPES,
+        *DTYPE_TYPES,
+        *(t for t in np.sctypeDict.values()),
+        list,
+        tuple,
+        dict,
+        set,
+        frozenset,
+        bytearray,
+        np.finfo,
+        np.iinfo,
+        type({}.items()),
+        type({}.keys()),
+        type({}.values()),
+    }
+)
+# What an operator, a test or a format may be given without being looked at.
+FREE_TYPES = frozenset(
+    {
+        Traced,
+        *VALUE_TYPES,
+        *NUMBER_TYPES,
+        *DTYPE_TYPES,
+        *np.sctypeDict.values(),
+        type,
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.ModuleType,
+        np.ufunc,
+    }
+)
+IDENTITY_TYPES = frozenset(
+    {
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.ModuleType,
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.MethodWrapperType,
+        types.GetSetDescriptorType,
+        types.MemberDescriptorType,
+        types.ClassMethodDescriptorType,
+        types.GenericAlias,
+        np.ufunc,
+        type(np.sum),
+        type,
+        _core.CompiledFunction,
+    }
+)
+FUNCTION_TYPES = frozenset({types.FunctionType, types.BuiltinFunctionType, types.MethodType})
+OPERATORS = tuple(
+    f"__{prefix}{name}__"
+    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+    for prefix in ("", "r", "i")
+) + tuple(f"__{n}__" for n in "eq ne lt le gt ge contains neg pos invert abs format str".split())
+KINDS = "biufc"
+DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
+
+
+def is_array_ours(value: np.ndarray) -> bool:
+    """Whether an exact ndarray has an element type that can be compiled (native byte order)."""
+    return value.dtype in DTYPES and value.dtype.isnative
+
+
+def find_in_class(cls: type, name: str) -> Any:
+    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called."""
+    for base in cls.__mro__:
+        found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+_has_operators: dict[type, bool] = {}
+
+
+def has_operators(cls: type) -> bool:
+    """Whether operators on such an object run code of its own."""
+    found = _has_operators.get(cls)
+    if found is None:
+        found = any(name in base.__dict__ for base in cls.__mro__[:-1] for name in OPERATORS)
+        _has_operators[cls] = found
+    return found
+
+
+def is_numpys(module: str | None) -> bool:
+    """Whether a module's name is NumPy's own."""
+    return module is not None and (module == "numpy" or module.startswith("numpy."))
+
+
+def is_plain_instance(value: Any) -> bool:
+    """Whether an object has attributes in the ordinary way: no hooks of its class are in between."""
+    cls = type(value)
+    return (
+        cls.__getattribute__ is object.__getattribute__
+        and cls.__setattr__ is object.__setattr__
+        and find_in_class(cls, "__getattr__") is MISSING
+    )
+
+
+def count_leaves(value: Any, limit: int) -> int:
+    """Leaves of nested tuples, lists and dicts; stops counting past the limit."""
+    count = 0
+    stack = [value]
+    while stack and count <= limit:
+        item = stack.pop()
+        if isinstance(item, tuple | list):
+            count += not item
+            stack.extend(item[: limit + 1])
+        elif type(item) is dict:
+            count += 1
+            stack.extend(item.values() if len(item) <= limit else range(limit + 1))
+        else:
+            count += 1
+    return count
+
+
+def why_not_argument(value: Any) -> str | None:
+    """Why a function that is given this argument runs in NumPy untouched, or None."""
+    cls = type(value)
+    if cls is np.ndarray:
+        if not is_array_ours(value):
+            return f"an array of dtype {value.dtype}"
+        return None
+    if cls in VALUE_TYPES or cls in NUMBER_TYPES:
+        return None
+    if isinstance(value, np.ndarray):
+        return f"a {cls.__name__}, which is a subclass of ndarray"
+    if cls in CONTAINER_TYPES or isinstance(value, tuple | list):
+        if count_leaves(value, 256) > 256:
+            return "a container of more than 256 leaves"
+        items = value.values() if isinstance(value, dict) else value
+        return next((why for why in map(why_not_argument, items) if why), None)
+    if not isinstance(value, type) and hasattr(cls, "__next__"):
+        return f"an iterator ({cls.__name__})"
+    return None

@@ -1,0 +1,666 @@
+"""The object that rewritten code asks: `__ci__`. One for each function that is followed in a call.
+
+Each method does the plain Python thing for plain values, and besides tells the stage. `PlainScope` only does the plain thing: functions made in a
+captured call that outlive it run with it.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .objects import (
+    CONTAINER_TYPES,
+    FREE_TYPES,
+    MISSING,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    is_numpys,
+)
+from .stage import OPAQUE, Stage
+
+PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
+UNROLL_LIMIT = 65536
+
+
+class Scope:
+    """One function's view of the stage."""
+
+    __slots__ = ("stage", "fn_globals", "builtins", "cells", "cache", "__weakref__")
+
+    def __init__(self, stage: Stage, fn: types.FunctionType) -> None:
+        self.stage = stage
+        self.fn_globals = fn.__globals__
+        builtins = fn.__globals__.get("__builtins__", __builtins__)
+        self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+        self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        cache = stage.globals.get(id(self.fn_globals))
+        if cache is None:
+            cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
+        self.cache = cache[1]
+        stage.scopes.append(self)
+
+    # --- names ---
+
+    def name(self, name: str) -> Any:
+        """A global or builtin name."""
+        found = self.cache.get(name)
+        value = self.fn_globals.get(name, MISSING)
+        if value is MISSING:
+            if found is not None:
+                return found[1]
+            return self._builtin(name)
+        if found is not None and found[0] is value:
+            return found[1]
+        return self._global(self.fn_globals, self.cache, name, value)
+
+    def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
+        stage = self.stage
+        if is_numpys(where.get("__name__")):
+            new = value  # NumPy's own: the identity of its functions says which they are
+        else:
+            new = stage.enter(value, stage.source("global", where, name))
+        cache[name] = (value, new)
+        return new
+
+    def _builtin(self, name: str) -> Any:
+        value = self.builtins.get(name, MISSING)
+        if value is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        if not is_numpys(self.fn_globals.get("__name__")):
+            self.stage.check("absent", self.fn_globals, name)
+        self.cache[name] = (value, value)
+        return value
+
+    def free(self, name: str, value: Any) -> Any:
+        """A name of a function around the captured one."""
+        return self.stage.enter(value, self.stage.source("cell", self.cells[name]))
+
+    def local(self, value: Any) -> Any:
+        """A local name that functions inside share: it may have been made concrete."""
+        return self.stage.wrap(value) if type(value) is np.ndarray else value
+
+    def global_slot(self, name: str) -> Slot:
+        """The place of a global name."""
+        return Slot(self._get_global, self._set_global, self._del_global, name)
+
+    def _get_global(self, name: str) -> Any:
+        return self.name(name)
+
+    def _set_global(self, name: str, value: Any) -> None:
+        self.stage.effect(f"sets the global {name}")
+        self.fn_globals[name] = self.stage.concrete(value)
+
+    def _del_global(self, name: str) -> None:
+        self.stage.effect(f"deletes the global {name}")
+        if name not in self.fn_globals:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        del self.fn_globals[name]
+
+    def free_slot(self, name: str) -> Slot:
+        """The place of a name of a function around the captured one."""
+        return Slot(self._get_free, self._set_free, self._del_free, name)
+
+    def _get_free(self, name: str) -> Any:
+        return self.free(name, self.cells[name].cell_contents)
+
+    def _set_free(self, name: str, value: Any) -> None:
+        self.stage.effect(f"sets {name} of an enclosing function")
+        self.cells[name].cell_contents = self.stage.concrete(value)
+
+    def _del_free(self, name: str) -> None:
+        self.stage.effect(f"deletes {name} of an enclosing function")
+        del self.cells[name].cell_contents
+
+    # --- attributes ---
+
+    def attr(self, value: Any, name: str) -> Any:
+        """value.name"""
+        cls = type(value)
+        if cls is Traced or cls in PURE_TYPES:
+            return getattr(value, name)
+        if cls is types.ModuleType:
+            return self._module_attr(value, name)
+        if isinstance(value, type):
+            return self._class_attr(value, name)
+        return self._object_attr(value, name)
+
+    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
+        where = module.__dict__
+        own = where.get("__name__")
+        if is_numpys(own) or own in PURE_MODULES:
+            return getattr(module, name)
+        value = where.get(name, MISSING)
+        if value is MISSING:
+            return self.stage.adopt(getattr(module, name))
+        cache = self.stage.globals.get(id(where))
+        if cache is None:
+            cache = self.stage.globals[id(where)] = (where, {})
+        found = cache[1].get(name)
+        if found is not None and found[0] is value:
+            return found[1]
+        return self._global(where, cache[1], name, value)
+
+    def _class_attr(self, cls: type, name: str) -> Any:
+        stage = self.stage
+        value = getattr(cls, name)
+        if is_numpys(cls.__module__) or cls.__module__ == "builtins" or name.startswith("__"):
+            return stage.wrap(value)
+        source = stage.source_of(cls)
+        if source is None or source == OPAQUE:
+            source = stage.source("const", cls)
+        if isinstance(value, types.MethodType):
+            return value  # a class method: made anew by each read
+        return stage.enter(value, stage.source("attr", source, name))
+
+    def _object_attr(self, value: Any, name: str) -> Any:
+        stage, cls = self.stage, type(value)
+        if cls.__getattribute__ is not object.__getattribute__:
+            return self._hooked_attr(value, name)
+        found = find_in_class(cls, name)
+        kind = type(found)
+        own = getattr(value, "__dict__", None)
+        is_data = found is not MISSING and hasattr(kind, "__set__")
+        if type(own) is dict and name in own and not is_data:
+            return self._read(value, name, own[name])
+        if found is MISSING:
+            if find_in_class(cls, "__getattr__") is not MISSING:
+                return self._unknown_attr(value, name, "__getattr__")
+            return getattr(value, name)  # raises
+        if kind is property and type(found.fget) is types.FunctionType:
+            return self.call(found.fget, value)
+        if kind is types.FunctionType:
+            self._guard_method(value, cls, name, found)
+            return getattr(value, name)
+        if kind in (classmethod, staticmethod) or name.startswith("__"):
+            return stage.wrap(getattr(value, name))
+        if kind is types.MemberDescriptorType or kind.__name__ == "_tuplegetter":
+            return self._read(value, name, getattr(value, name))
+        if not hasattr(kind, "__get__"):
+            return self._class_attr(cls, name)
+        if isinstance(value, stage_free_instances()) or kind in METHOD_KINDS:
+            return getattr(value, name)
+        return self._unknown_attr(value, name, kind.__name__)
+
+    def _hooked_attr(self, value: Any, name: str) -> Any:
+        cls = type(value)
+        if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
+            return self.stage.wrap(getattr(value, name))
+        return self._unknown_attr(value, name, "__getattribute__")
+
+    def _unknown_attr(self, value: Any, name: str, what: str) -> Any:
+        self.stage.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
+        return self.stage.adopt(getattr(value, name))
+
+    def _guard_method(self, value: Any, cls: type, name: str, found: Any) -> None:
+        """A method of a class of the user's may be replaced between two calls."""
+        stage = self.stage
+        if (cls, name) not in stage.checked and not is_numpys(cls.__module__):
+            stage.checked.add((cls, name))
+            source = stage.source("attr", stage.source("const", cls), name)
+            stage.check(source, "is", found)
+
+    def _read(self, value: Any, name: str, item: Any) -> Any:
+        stage = self.stage
+        source = stage.source_of(value)
+        if source is None:
+            return stage.wrap(item)
+        if source == OPAQUE:
+            return stage.adopt(item)
+        return stage.enter(item, stage.source("attr", source, name))
+
+    def attr_slot(self, value: Any, name: str) -> Slot:
+        """The place value.name"""
+        return Slot(self._get_attr, self._set_attr, self._del_attr, name, value)
+
+    def _get_attr(self, name: str, value: Any) -> Any:
+        return self.attr(value, name)
+
+    def _set_attr(self, name: str, item: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        if cls is Traced:
+            return self._set_array_attr(name, item, value)
+        found = find_in_class(cls, name)
+        if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
+            if type(found) is property and type(found.fset) is types.FunctionType:
+                self.call(found.fset, value, item)
+                return None
+            if cls.__setattr__ is object.__setattr__:
+                return setattr(value, name, item)
+        stage.effect(f"sets .{name} of a {cls.__name__}")
+        if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
+            stage.tracer.flush()
+        return setattr(value, name, stage.concrete(item))
+
+    def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
+        stage = self.stage
+        if name in ("real", "imag", "flat"):
+            stage.before_write(value)
+            stage.stop(f"assigns .{name} of an array")
+        else:
+            stage.abandon(f"assigns .{name} of an array")
+        setattr(stage.concrete(value), name, stage.concrete(item))
+
+    def _del_attr(self, name: str, value: Any) -> None:
+        if self.stage.source_of(value) is not None or type(value) is Traced:
+            self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
+        delattr(value, name)
+
+    # --- items ---
+
+    slice = staticmethod(slice)
+
+    def item(self, value: Any, key: Any) -> Any:
+        """value[key]"""
+        cls = type(value)
+        if cls is Traced:
+            return value[key if type(key) in FREE_TYPES else self._key(key)]
+        stage = self.stage
+        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            source = stage.source_of(value)
+            if source is None:
+                return stage.wrap(value[key])
+            if source == OPAQUE:
+                return stage.adopt(value[stage.concrete(key)])
+            return self._guarded_item(value, key, source)
+        if cls is np.ndarray:
+            return (
+                self.item(stage.wrap(value), key)
+                if stage.wrap(value) is not value
+                else (stage.adopt(value[stage.concrete(key)]))
+            )
+        if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
+            return value[key]
+        method = find_in_class(cls, "__getitem__")
+        if type(method) is types.FunctionType:
+            return self.call(method, value, key)
+        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
+            return self.call(value.__getitem__, key)
+        stage.stop(f"reads an item of a {cls.__name__}")
+        return stage.adopt(value[stage.concrete(key)])
+
+    def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
+        stage = self.stage
+        if type(key) is Traced:
+            key = stage.concrete(key)
+        if type(key) is slice:
+            return stage.shallow(value)[key]
+        item = value[key]
+        if type(key) not in (int, str, bool) and not isinstance(key, tuple):
+            stage.guard_length(value, source)
+        return stage.enter(item, stage.source("item", source, key))
+
+    def _key(self, key: Any) -> Any:
+        """An index with everything in it seen."""
+        if type(key) is tuple and self.stage.source_of(key) is None:
+            return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
+        if type(key) in CONTAINER_TYPES:
+            return self.stage.deep(key)
+        return self.stage.use(key)
+
+    def item_slot(self, value: Any, key: Any) -> Slot:
+        """The place value[key]"""
+        return Slot(self._get_item, self._set_item, self._del_item, key, value)
+
+    def _get_item(self, key: Any, value: Any) -> Any:
+        return self.item(value, key)
+
+    def _set_item(self, key: Any, item: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        if cls is np.ndarray:
+            value = stage.wrap(value)
+            cls = type(value)
+        if cls is Traced:
+            key = self._key(key) if type(key) not in FREE_TYPES else key
+            if type(item) not in FREE_TYPES:
+                item = self.array_of(item)
+            if stage.before_write(value):
+                stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
+            else:
+                value[key] = item
+            return
+        source = stage.source_of(value)
+        method = find_in_class(cls, "__setitem__")
+        if source is None and cls in (list, dict):
+            value[key] = item
+        elif type(method) is types.FunctionType:
+            self.call(method, value, key, item)
+        else:
+            stage.effect(f"sets an item of a {cls.__name__}")
+            if source is None or cls not in (list, dict):
+                stage.tracer.flush()
+            value[stage.concrete(key)] = stage.concrete(item)
+
+    def array_of(self, value: Any) -> Any:
+        """Sequences that hold traced values, as the array NumPy would make of them."""
+        value = self.stage.deep(value)
+        return self.call(np.array, value) if isinstance(value, list | tuple) else value
+
+    def _del_item(self, key: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        method = find_in_class(cls, "__delitem__")
+        if type(method) is types.FunctionType:
+            self.call(method, value, key)
+            return
+        if stage.source_of(value) is not None or cls not in (list, dict):
+            stage.effect(f"deletes an item of a {cls.__name__}")
+        del value[stage.concrete(key)]
+
+    # --- operands, tests, iteration ---
+
+    def use(self, value: Any) -> Any:
+        """An operand."""
+        return value if type(value) in FREE_TYPES else self.stage.use(value)
+
+    def test(self, value: Any) -> Any:
+        """A value whose truth is asked for next."""
+        cls = type(value)
+        if cls in FREE_TYPES:
+            return value
+        stage = self.stage
+        if cls is np.ndarray:
+            return stage.wrap(value)
+        if isinstance(value, list | tuple | dict | set | frozenset):
+            source = stage.source_of(value)
+            if source is not None and source >= 0:
+                stage.guard_length(value, source)
+            return value
+        for name in ("__bool__", "__len__"):
+            method = find_in_class(cls, name)
+            if type(method) is types.FunctionType:
+                return self.call(method, value)
+            if method is not MISSING and stage.source_of(value) is not None:
+                stage.stop(f"the truth of a {cls.__name__}")
+                return value
+        return value
+
+    def augment(self, name: str, value: Any, other: Any) -> Any:
+        """value op= other, for the in-place operator of that name."""
+        stage, cls = self.stage, type(value)
+        op: Callable[[Any, Any], Any] = getattr(operator, name)
+        if cls is np.ndarray:
+            value = stage.wrap(value)
+            cls = type(value)
+        if cls is Traced:
+            if type(other) not in FREE_TYPES:
+                other = self.array_of(other)
+            if value.kind == "array" and stage.before_write(value):
+                op(stage.concrete(value), stage.concrete(other))
+                return value
+            return op(value, other)
+        if cls in FREE_TYPES:
+            return op(value, other)
+        if cls is list and name == "iadd":
+            other = list(self.iter(other))
+        if stage.source_of(value) is not None and hasattr(cls, f"__{name}__"):
+            stage.effect(f"changes a {cls.__name__} in place")
+            return op(value, stage.concrete(other))
+        return op(value if cls is list else self.use(value), other)
+
+    def mapping(self, value: Any) -> Any:
+        """A mapping unpacked with **."""
+        return self.stage.shallow(value) if isinstance(value, dict) else value
+
+    def iter(self, value: Any) -> Any:
+        """What a loop, a star or a comprehension runs over."""
+        cls = type(value)
+        stage = self.stage
+        if cls is np.ndarray:
+            value = stage.wrap(value)
+            cls = type(value)
+        if cls is Traced:
+            return self._iter_array(value)
+        source = stage.source_of(value)
+        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            if source is None:
+                return map(stage.wrap, value)
+            if source == OPAQUE:
+                return map(stage.adopt, value)
+            if isinstance(value, dict):
+                stage.guard_length(value, source)
+                return iter(value)
+            return self._iter_guarded(value, source)
+        if source is None:
+            method = find_in_class(cls, "__iter__")
+            if type(method) is types.FunctionType and cls is not types.GeneratorType:
+                return iter(self.call(method, value))
+            return value
+        if isinstance(value, type | range | str | bytes):
+            return value
+        stage.stop(f"iterates a {cls.__name__}")
+        return self._iter_unknown(value)
+
+    def _iter_array(self, value: Traced) -> Any:
+        if value.ndim == 0:
+            return iter(value)  # raises
+        if len(value) > UNROLL_LIMIT:
+            self.stage.stop(f"iterates over {len(value)} rows")
+            return map(self.stage.adopt, self.stage.concrete(value))
+        return (value[i] for i in range(len(value)))
+
+    def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
+        stage = self.stage
+        stage.guard_length(value, source)
+        i = 0
+        while i < len(value):  # as Python iterates a list that grows
+            yield stage.enter(value[i], stage.source("item", source, i))
+            i += 1
+
+    def _iter_unknown(self, value: Any) -> Iterator[Any]:
+        iterator = iter(value)
+        while True:
+            self.stage.tracer.flush()
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+            yield self.stage.adopt(item)
+
+    def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
+        """What a loop runs over when its target unpacks each item."""
+        return (self.unpack(item, shape) for item in self.iter(value))
+
+    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
+        """A value that is unpacked by the next assignment; shape says which parts are again."""
+        if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
+            return self.stage.concrete(value)  # raises when unpacked, as NumPy's does
+        if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
+            if not isinstance(value, tuple) and hasattr(type(value), "__next__"):
+                return map(self.stage.wrap, self.iter(value))
+        items = list(self.iter(value))
+        for i, inner in enumerate(shape[: len(items)]):
+            if inner is not None:
+                items[i] = self.unpack(items[i], inner)
+        return items
+
+    # --- statements ---
+
+    def context(self, value: Any) -> Any:
+        """The manager of a with statement."""
+        cls = type(value)
+        if cls is np.errstate and self.stage.source_of(value) is None:
+            return value  # made by the table of calls, which has looked at its arguments
+        if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
+            return value
+        self.stage.stop(f"enters a {cls.__name__}")
+        return Managed(self.stage, value)
+
+    def subject(self, value: Any) -> Any:
+        """The subject of a match statement."""
+        return self.stage.deep(value)
+
+    def import_module(self, name: str, is_last: bool) -> Any:
+        """import name; the last module of a dotted name when it is bound by `as`."""
+        if name not in sys.modules:
+            self.stage.stop(f"imports {name}")
+        top = __import__(name, self.fn_globals, None, None, 0)
+        return sys.modules[name] if is_last else top
+
+    def import_name(self, module: str, name: str, level: int) -> Any:
+        """from module import name"""
+        before = len(sys.modules)
+        found = __import__(module, self.fn_globals, None, (name,), level)
+        if len(sys.modules) != before:
+            self.stage.stop(f"imports {found.__name__}")
+        if not hasattr(found, name):
+            where = getattr(found, "__file__", None) or "unknown location"
+            raise ImportError(
+                f"cannot import name '{name}' from '{found.__name__}' ({where})",
+                name=found.__name__,
+                path=getattr(found, "__file__", None),
+            )
+        return self._module_attr(found, name)
+
+    def decorator(self, value: Any) -> Callable[[Any], Any]:
+        """A decorator of a function inside."""
+        return lambda fn: self.call(value, fn)
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """args[0](*args[1:], **kwargs)"""
+        return dispatch(self, args[0], args[1:], kwargs)
+
+
+class Slot:
+    """A place that is stored to: `slot.value = v`, `del slot.value`, `slot.load().augment(op, v)`."""
+
+    __slots__ = ("get", "put", "remove", "key", "owner", "current")
+
+    def __init__(self, get: Any, put: Any, remove: Any, key: Any, *owner: Any) -> None:
+        self.get, self.put, self.remove = get, put, remove
+        self.key, self.owner = key, owner
+
+    @property
+    def value(self) -> Any:
+        return self.get(self.key, *self.owner)
+
+    @value.setter
+    def value(self, item: Any) -> None:
+        self.put(self.key, item, *self.owner)
+
+    @value.deleter
+    def value(self) -> None:
+        self.remove(self.key, *self.owner)
+
+    def load(self) -> Slot:
+        """Reads the place now."""
+        self.current = self.get(self.key, *self.owner)
+        return self
+
+    def augment(self, name: str, other: Any) -> None:
+        """The rest of `place op= other`."""
+        new = self.get.__self__.augment(name, self.current, other)
+        is_view = new is self.current and type(new) is Traced and new.kind == "array"
+        if not (is_view and type(self.owner and self.owner[0]) is Traced):
+            self.put(self.key, new, *self.owner)  # else the view itself was written
+
+
+class Managed:
+    """A context manager around whose methods pending work is run."""
+
+    def __init__(self, stage: Stage, manager: Any) -> None:
+        self.stage, self.manager = stage, manager
+
+    def __enter__(self) -> Any:
+        return self.stage.adopt(type(self.manager).__enter__(self.manager))
+
+    def __exit__(self, *error: Any) -> Any:
+        self.stage.tracer.flush()
+        return type(self.manager).__exit__(self.manager, *error)
+
+
+class PlainScope(Scope):
+    """Does the plain thing: nothing is traced any more."""
+
+    __slots__ = ()
+
+    @classmethod
+    def like(cls, scope: Scope) -> PlainScope:
+        """The plain scope of the same function."""
+        new = object.__new__(cls)
+        for name in ("stage", "fn_globals", "builtins", "cells", "cache"):
+            setattr(new, name, getattr(scope, name, None))
+        new.stage = None
+        return new
+
+    def name(self, name: str) -> Any:
+        value = self.fn_globals.get(name, MISSING)
+        value = self.builtins.get(name, MISSING) if value is MISSING else value
+        if value is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        return value
+
+    def free(self, name: str, value: Any) -> Any:
+        return value
+
+    local = use = test = mapping = iter = context = subject = staticmethod(lambda value: value)
+    attr = staticmethod(getattr)
+    item = staticmethod(operator.getitem)
+    call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    iter_unpacked = unpack = staticmethod(lambda value, shape: value)
+    augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
+    decorator = staticmethod(lambda value: value)
+
+    def _set_global(self, name: str, value: Any) -> None:
+        self.fn_globals[name] = value
+
+    def _del_global(self, name: str) -> None:
+        if name not in self.fn_globals:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        del self.fn_globals[name]
+
+    def _set_free(self, name: str, value: Any) -> None:
+        self.cells[name].cell_contents = value
+
+    def _del_free(self, name: str) -> None:
+        del self.cells[name].cell_contents
+
+    def _set_attr(self, name: str, item: Any, value: Any) -> None:
+        setattr(value, name, item)
+
+    def _del_attr(self, name: str, value: Any) -> None:
+        delattr(value, name)
+
+    def _set_item(self, key: Any, item: Any, value: Any) -> None:
+        value[key] = item
+
+    def _del_item(self, key: Any, value: Any) -> None:
+        del value[key]
+
+    def import_module(self, name: str, is_last: bool) -> Any:
+        top = __import__(name, self.fn_globals, None, None, 0)
+        return sys.modules[name] if is_last else top
+
+    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
+        return getattr(module, name)
+
+    def import_name(self, module: str, name: str, level: int) -> Any:
+        found = __import__(module, self.fn_globals, None, (name,), level)
+        try:
+            return getattr(found, name)
+        except AttributeError:
+            raise ImportError(f"cannot import name '{name}' from '{found.__name__}'") from None
+
+
+METHOD_KINDS = frozenset(
+    {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
+)
+CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
+INDEX_TRICKS = frozenset(
+    {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
+)
+
+
+def stage_free_instances() -> tuple[type, ...]:
+    """Classes whose attributes are functions of the value."""
+    import enum
+
+    return (enum.Enum, np.generic, np.dtype, BaseException)
+
+
+from .calls import dispatch  # noqa: E402  (calls need Scope's module to be complete)

@@ -1,0 +1,326 @@
+"""One captured call from its arguments to its result, and the ways out when that does not work."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
+from ..numpy import surface
+from .calls import bind, dispatch
+from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
+from .rewrite import NotRewritable
+from .scope import PlainScope, Scope
+from .stage import OPAQUE, Abandon, Stage
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LITTLE_WORK = 16384  # elements below which a function that needs Python in each call runs in NumPy
+CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
+# Bits of <fenv.h>: underflow and inexact results are no warnings by default.
+SUSPICIOUS = 0b01101 if os.uname().machine in ("x86_64", "AMD64", "i686") else 0b00111
+
+
+class Outcome:
+    """What a capture came to: kept for `explain`."""
+
+    def __init__(self, tracer: _core.Tracer) -> None:
+        self.breaks = list(tracer.breaks)
+        self.flushes = tracer.flushes
+        self.program = tracer.last_program
+        self.info = dict(tracer.info)
+        self.specialization: Any = None
+        self.plain: str | None = None
+
+
+def run(
+    job: Job, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Captures a call and answers it; adds a specialisation when Python need not run again."""
+    why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
+    if why is not None:
+        return job.run_plain(bound, args, kwargs, f"an argument is {why}")
+    try:
+        return attempt(job, compiled, bound, args, kwargs, choose_backend(job))
+    except Abandon as reason:
+        return job.run_plain(bound, args, kwargs, str(reason))
+    except Retry as failure:
+        error = failure.error
+    job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
+    try:
+        return attempt(job, compiled, bound, args, kwargs, "interp")
+    except Abandon as reason:
+        return job.run_plain(bound, args, kwargs, str(reason))
+    except Retry as failure:
+        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(failure.error)}")
+        job.remember(bound, describe(failure.error))
+        return job.fn(*args, **kwargs)
+
+
+class Retry(BaseException):
+    """The compiler failed before anything happened."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def describe(error: Exception) -> str:
+    """An error of the compiler in one line, and what can be done."""
+    text = " ".join(str(error).split())[:600]
+    if isinstance(error, _core.CompilerNotFound):
+        text += " (install gcc or clang, or set CC to a C compiler)"
+    return f"{type(error).__name__}: {text}"
+
+
+def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
+    """The values given, those of *args and **kwargs one by one."""
+    values: list[Any] = []
+    for kind, value in zip(job.kinds, bound, strict=True):
+        if kind == VAR_POSITIONAL:
+            values.extend(value)
+        elif kind == VAR_KEYWORD:
+            values.extend(value.values())
+        else:
+            values.append(value)
+    return values
+
+
+def choose_backend(job: Job) -> str:
+    """The backend asked for, or the interpreter where the default one is not available."""
+    backend, device = job.settings["backend"], job.settings["device"] or "cpu"
+    if backend is not None or device != "cpu":
+        return backend or ""
+    for row in _core.backends():
+        if row[0] == device and row[1] == "c" and row[3] is not None:
+            job.warn_once(
+                "compiler",
+                f"{job.name} runs by the interpreter backend: {row[3]} "
+                "(install gcc or clang, or set CC to a C compiler)",
+            )
+            return "interp"
+    return ""
+
+
+def attempt(
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str
+) -> Any:
+    """One capture by one backend."""
+    tracer = _core.Tracer(
+        job.name,
+        options=job.options(),
+        device=job.settings["device"] or "cpu",
+        backend=backend,
+        fullgraph=job.settings["fullgraph"],
+    )
+    tracer.user_frames_skip = PACKAGE
+    stage = Stage(tracer)
+    surface.stages[id(tracer)] = stage
+    try:
+        result = call(job, stage, bound)
+        made, specialization = finish(job, stage, result)
+    except (Abandon, Retry):
+        raise
+    except _core.CinductorError as error:
+        if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
+            raise strip(error) from None
+        if stage.effects == 0 and tracer.flushes == 0:
+            raise Retry(error) from None
+        raise strip(error) from None
+    except BaseException as error:
+        leave(job, stage, bound, error)
+        raise strip(error) from error.__cause__
+    finally:
+        surface.stages.pop(id(tracer), None)
+        for scope in stage.scopes:
+            scope.__class__ = PlainScope
+    outcome = job.last = Outcome(tracer)
+    outcome.specialization = specialization
+    if specialization is not None:
+        compiled.add(specialization)
+        if tracer.float_flags & SUSPICIOUS and not stage.written:
+            job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
+    elif worth(stage) < LITTLE_WORK:
+        job.remember(bound, "little array work between steps that need Python")
+    return made
+
+
+def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
+    """An exception is leaving the function: effects so far happen first."""
+    stage.tracer.needs_python = True
+    try:
+        stage.tracer.flush()
+    except _core.CinductorError:
+        pass
+    job.last = Outcome(stage.tracer)
+    if isinstance(error, Exception):
+        job.remember(bound, f"it raised {type(error).__name__}")
+
+
+def worth(stage: Stage) -> int:
+    """The elements that the call's arrays have: what compiled segments can save is in proportion."""
+    if stage.tracer.flushes == 0:
+        return 0
+    return sum(array.size for array, _, _ in stage.array_ids.values())
+
+
+def strip(error: Any) -> Any:
+    """The exception with the frames of this package taken out of its traceback."""
+    kept = []
+    tb = error.__traceback__
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            kept.append(tb)
+        tb = tb.tb_next
+    if not kept:
+        return error
+    for i, tb in enumerate(kept):
+        tb.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    return error.with_traceback(kept[0])
+
+
+# --- the call -------------------------------------------------------------------------------------
+
+
+def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
+    """Runs the function on traced arguments."""
+    fn = job.fn
+    if type(fn) is not types.FunctionType:
+        target: Callable[..., Any] = functools_enter(stage, fn)
+        scope = Scope(stage, anchor)
+        positional, named = enter_arguments(job, stage, bound)
+        return dispatch(scope, target, tuple(positional), named)
+    try:
+        new = bind(stage, fn)
+    except NotRewritable as reason:
+        why = why_not_traced(stage, fn, bound)
+        if why is not None:
+            raise Abandon(f"{reason}, and {why}") from None
+        new = fn
+    stage.known.setdefault(id(fn), (fn, OPAQUE))
+    stage.functions[id(fn)] = (fn, new)
+    positional, named = enter_arguments(job, stage, bound)
+    return new(*positional, **named)
+
+
+def anchor() -> None:
+    """A function whose globals stand for none: callables that are not functions are called from it."""
+
+
+def functools_enter(stage: Stage, fn: Any) -> Any:
+    """A callable object, reached as a constant."""
+    source = stage.source("const", fn)
+    if isinstance(fn, types.MethodType):
+        stage.enter(fn.__func__, stage.source("attr", source, "__func__"))
+        stage.enter(fn.__self__, stage.source("attr", source, "__self__"))
+        return fn
+    return stage.enter(fn, source)
+
+
+def enter_arguments(
+    job: Job, stage: Stage, bound: tuple[Any, ...]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as the function's frame gets them."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
+        source = stage.source("arg", i)
+        if kind == VAR_POSITIONAL:
+            positional += stage.items_of(value, source)
+        elif kind == VAR_KEYWORD:
+            named.update(zip(value, stage.items_of(value, source), strict=True))
+        elif kind == 3:
+            named[name] = stage.enter(value, source)
+        else:
+            positional.append(stage.enter(value, source))
+    return positional, named
+
+
+def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:
+    """Why a function without source may not be traced as it is: something could go unseen."""
+    code = fn.__code__
+    if code.co_flags & (0x20 | 0x80 | 0x200):
+        return "it does not run at once"
+    if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
+        return "it has names or functions inside"
+    for value in bound:
+        if type(value) not in (np.ndarray, float, complex, int, bool):
+            return f"an argument is a {type(value).__name__}"
+    builtins = fn.__globals__.get("__builtins__", {})
+    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    for name in code.co_names:
+        value = fn.__globals__.get(name, builtins.get(name))
+        if value is np:
+            stage.enter(value, stage.source("global", fn.__globals__, name))
+        elif name in fn.__globals__ or (name in builtins and value not in QUIET_BUILTINS):
+            return f"it uses {name}"
+    return None
+
+
+QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
+    """Ends the capture: the real result and a specialisation, or None when Python must run again."""
+    reached: dict[int, int] = {}
+    result = returnable(stage, result, reached, set())
+    if any(s >= 0 and stage.sources[s][0] == "arg" for s in reached.values()):
+        pass  # an argument that is returned is that very object
+    if not stage.tracer.needs_python:
+        stage.check_disjoint()
+    for source, value in stage.tracer.specialized():
+        stage.check(source, "equals", value)
+    return stage.tracer.finish(stage.sources, stage.checks, result, reached)
+
+
+def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]) -> Any:
+    """The result with what replay cannot make turned into real objects (then Python must run)."""
+    cls = type(value)
+    if cls is Traced:
+        return value
+    if cls is np.ndarray:
+        return stage.wrap(value)
+    if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
+        return value
+    source = stage.source_of(value)
+    if source is not None:
+        if source >= 0:
+            reached[id(value)] = source
+        return value
+    if cls in IDENTITY_TYPES or isinstance(value, type) or cls in (range, slice, frozenset):
+        if cls is types.FunctionType:
+            stage.effect("returns a function made in the call")
+            return stage.concrete(value)
+        return value
+    if id(value) in seen and not isinstance(value, tuple):
+        stage.effect("returns one container twice")
+        return stage.concrete(value)
+    seen.add(id(value))
+    if cls in (tuple, list) or (isinstance(value, tuple) and hasattr(cls, "_make")):
+        items = [returnable(stage, v, reached, seen) for v in value]
+        same = all(a is b for a, b in zip(items, value, strict=True))
+        return value if same else stage.remake(value, items)
+    if cls is dict:
+        for key, item in value.items():
+            value[key] = returnable(stage, item, reached, seen)
+        return value
+    if is_simple_dataclass(value):
+        for name in value.__dict__:
+            value.__dict__[name] = returnable(stage, value.__dict__[name], reached, seen)
+        return value
+    stage.effect(f"returns an object of class {cls.__name__}")
+    return stage.concrete(value)
+
+
+def is_simple_dataclass(value: Any) -> bool:
+    """A dataclass whose attributes are its fields and nothing else."""
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    own = getattr(value, "__dict__", None)
+    return fields is not None and type(own) is dict and tuple(own) == tuple(fields)

@@ -1,0 +1,434 @@
+"""The stage of one call: where every concrete value came from, and what the traced call is told.
+
+A value that Python meets in the call is an argument, a guarded read (with its source), the result of something pure, or unknown. `known` has
+the objects that outlive the call, by id, with the source that reaches them (OPAQUE: none does); an object that is not in it was made in this call. Arrays
+reach the user's frame only as Traced values, so no array work happens unseen. An effect is noted before it happens; what a call that is
+not understood is given has been made concrete first.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .objects import (
+    CONTAINER_TYPES,
+    DTYPE_TYPES,
+    FREE_TYPES,
+    IDENTITY_TYPES,
+    NUMBER_TYPES,
+    VALUE_TYPES,
+    Traced,
+    has_operators,
+    is_array_ours,
+)
+
+OPAQUE = -1
+byte_bounds = np.lib.array_utils.byte_bounds
+
+
+class Abandon(BaseException):
+    """The call cannot be captured and nothing has happened yet: the function itself shall run."""
+
+
+class Stage:
+    """State of one captured call."""
+
+    def __init__(self, tracer: _core.Tracer) -> None:
+        self.tracer = tracer
+        self.sources: list[tuple[Any, ...]] = []
+        self.checks: list[tuple[Any, ...]] = []
+        self.source_ids: dict[Any, int] = {}
+        self.known: dict[int, tuple[Any, int]] = {}
+        self.entered: dict[int, tuple[Any, Any]] = {}
+        self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
+        self.checked: set[Any] = set()
+        self.functions: dict[int, tuple[Any, Any]] = {}
+        self.scopes: list[Any] = []
+        self.array_ids: dict[int, tuple[np.ndarray, int, Traced]] = {}
+        self.bounds: list[tuple[int, int, np.ndarray]] | None = None
+        self.handed_out: list[np.ndarray] = []
+        self.written: list[Traced] = []
+        self.overlap = False
+        self.effects = 0
+        self.depth = 0
+
+    # --- sources and guards ---
+
+    def source(self, kind: str, *parts: Any) -> int:
+        """The number of a source, made when first asked for."""
+        if kind == "item":
+            key: Any = (kind, parts[0], type(parts[1]), parts[1])
+        elif kind == "attr":
+            key = (kind, *parts)
+        elif kind == "global":
+            key = (kind, id(parts[0]), parts[1])
+        else:
+            key = (kind, id(parts[0]) if kind != "arg" else parts[0])
+        found = self.source_ids.get(key)
+        if found is None:
+            found = len(self.sources)
+            self.sources.append((kind, *parts))
+            self.source_ids[key] = found
+        return found
+
+    def check(self, *check: Any) -> None:
+        """Adds a guard."""
+        self.checks.append(check)
+
+    def check_once(self, source: int, kind: str, *rest: Any) -> None:
+        """Adds a guard of that kind on that source unless it has one."""
+        key = (source, kind)
+        if key not in self.checked:
+            self.checked.add(key)
+            self.checks.append((source, kind, *rest))
+
+    def source_of(self, value: Any) -> int | None:
+        """The source that reaches an object, OPAQUE, or None for one made in this call."""
+        found = self.known.get(id(value))
+        return found[1] if found is not None else None
+
+    # --- values that enter ---
+
+    def enter(self, value: Any, source: int) -> Any:
+        """What the user's frame gets for a value read from a source; guards what replay relies on."""
+        found = self.entered.get(source)
+        if found is not None and found[0] is value:
+            return found[1]
+        new = self._enter(value, source)
+        self.entered[source] = (value, new)
+        return new
+
+    def _enter(self, value: Any, source: int) -> Any:
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.enter_array(value, source)
+        if cls in NUMBER_TYPES:
+            self.check(source, cls.__name__)
+            return self.tracer.scalar(value, source)
+        if cls in VALUE_TYPES or cls in DTYPE_TYPES:
+            self.check(source, "equals", value)
+            return value
+        before = self.known.get(id(value))
+        if before is not None:
+            if before[1] >= 0 and before[1] != source:
+                self.check(source, "same", before[1])
+            return value
+        if cls in IDENTITY_TYPES or isinstance(value, type | enum.Enum):
+            self.check(source, "is", value)
+        elif isinstance(value, np.generic):
+            return self._enter_numpy_scalar(value, source)
+        elif cls is functools.partial or cls is functools._lru_cache_wrapper:
+            self.check(source, "is", value)
+        elif cls is frozenset:
+            self.check(source, "equals", value)
+        elif cls is types.MethodType:
+            self.check(source, "type", cls)
+            self.enter(value.__func__, self.source("attr", source, "__func__"))
+            self.enter(value.__self__, self.source("attr", source, "__self__"))
+        elif isinstance(value, np.ndarray):
+            self.effect(f"an array of class {cls.__name__} is read")
+        else:
+            self.check_once(source, "type", cls)
+        self.known[id(value)] = (value, source)
+        return value
+
+    def _enter_numpy_scalar(self, value: np.generic, source: int) -> Any:
+        if np.dtype(type(value)).kind in "biufc" and value.dtype.itemsize <= 16:
+            try:
+                traced = self.tracer.scalar(value, source)
+            except TypeError:
+                pass
+            else:
+                self.check(source, "type", type(value))
+                return traced
+        self.check(source, "equals", value)
+        return value
+
+    def enter_array(self, value: np.ndarray, source: int) -> Any:
+        """The Traced of an array that a source reaches."""
+        found = self.array_ids.get(id(value))
+        if found is not None:
+            if source >= 0 and found[1] >= 0 and source != found[1]:
+                self.check(source, "same", found[1])
+            return found[2]
+        if not is_array_ours(value):
+            self.known[id(value)] = (value, source)
+            self.effect(f"an array of dtype {value.dtype} is read")
+            return value
+        if source >= 0:
+            flags = value.flags
+            layout = (value.dtype, value.shape, value.strides, flags.writeable, flags.aligned)
+            self.check(source, "array", *layout)
+        traced = self.tracer.array(value, source)
+        self.array_ids[id(value)] = (value, source, traced)
+        if self.bounds is not None:
+            self._add_bounds(value)
+            if self.overlap and self.written:
+                self.tracer.note_break("an array that overlaps one written to is read")
+        return traced
+
+    def adopt(self, value: Any) -> Any:
+        """What the user's frame gets for a value of unknown origin."""
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.enter_array(value, OPAQUE)
+        if cls in FREE_TYPES or isinstance(value, type):
+            return value
+        if isinstance(value, tuple):
+            if any(type(v) is np.ndarray for v in value):
+                items = [self.adopt(v) for v in value]
+                return self.remake(value, items)
+            return value
+        if id(value) not in self.known:
+            self.known[id(value)] = (value, OPAQUE)
+        return value
+
+    def wrap(self, value: Any) -> Any:
+        """A value found in a container made in this call: real arrays become traced again."""
+        return self.enter_array(value, OPAQUE) if type(value) is np.ndarray else value
+
+    @staticmethod
+    def remake(like: Any, items: list[Any]) -> Any:
+        """A tuple or list of like's class with other items."""
+        cls = type(like)
+        if cls is tuple or cls is list:
+            return cls(items)
+        return cls._make(items) if hasattr(cls, "_make") else cls(items)
+
+    def constant(self, value: np.ndarray) -> Any:
+        """A new traced array with the contents of an array computed from constants alone."""
+        if not is_array_ours(value):
+            self.effect(f"makes an array of dtype {value.dtype}")
+            self.known[id(value)] = (value, OPAQUE)
+            return value
+        kept = value.copy(order="K")
+        kept.flags.writeable = False
+        source = self.source("const", kept)
+        traced = self.tracer.array(kept, source)
+        self.entered[source] = (kept, traced)
+        return self.tracer.copy(traced, "K")
+
+    # --- effects ---
+
+    def effect(self, reason: str) -> None:
+        """Python must run on every call: noted before it happens."""
+        self.effects += 1
+        self.tracer.note_effect(reason)
+
+    def stop(self, reason: str) -> None:
+        """A break: what is pending is run first."""
+        self.effects += 1
+        self.tracer.note_break(reason)
+
+    def abandon(self, reason: str) -> None:
+        """Gives the call up while nothing has happened; otherwise breaks."""
+        if self.effects == 0 and self.tracer.flushes == 0 and not self.written:
+            raise Abandon(reason)
+        self.stop(reason)
+
+    def concrete(self, value: Any, memo: dict[int, Any] | None = None) -> Any:
+        """The value with everything traced made real: containers made in the call in place."""
+        cls = type(value)
+        if cls is Traced:
+            real = value.concrete()
+            if type(real) is np.ndarray and id(real) not in self.array_ids:
+                self.array_ids[id(real)] = (real, OPAQUE, value)
+                if self.bounds is not None:
+                    self._add_bounds(real)
+            return real
+        if cls in FREE_TYPES and cls is not types.FunctionType or isinstance(value, type):
+            return value
+        memo = {} if memo is None else memo
+        if id(value) in memo:
+            return memo[id(value)]
+        memo[id(value)] = value
+        if isinstance(value, tuple):
+            items = [self.concrete(v, memo) for v in value]
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                memo[id(value)] = value = self.remake(value, items)
+        elif cls is slice:
+            return slice(*(self.concrete(v) for v in (value.start, value.stop, value.step)))
+        elif cls is types.FunctionType:
+            memo[id(value)] = value = self._plain_function(value, memo)
+        elif cls is types.MethodType:
+            self.concrete(value.__self__, memo)
+        elif cls is types.GeneratorType and id(value) not in self.known:
+            return (self.concrete(v) for v in value)
+        elif id(value) not in self.known:
+            self._concrete_inside(value, memo)
+        return value
+
+    def _concrete_inside(self, value: Any, memo: dict[int, Any]) -> None:
+        """Makes real, in place, what an object made in this call holds."""
+        if isinstance(value, list):
+            for i, item in enumerate(value):
+                if (new := self.concrete(item, memo)) is not item:
+                    list.__setitem__(value, i, new)
+        elif isinstance(value, dict):
+            for key, item in list(value.items()):
+                if (new := self.concrete(item, memo)) is not item:
+                    dict.__setitem__(value, key, new)
+        elif isinstance(value, set | frozenset) or type(value) is functools.partial:
+            return
+        else:
+            attributes = getattr(value, "__dict__", None)
+            if type(attributes) is dict:
+                self._concrete_inside(attributes, memo)
+            for cls in type(value).__mro__:
+                for name, slot in list(cls.__dict__.items()):
+                    if type(slot) is types.MemberDescriptorType:
+                        self._concrete_slot(value, name, slot, memo)
+
+    def _concrete_slot(self, value: Any, name: str, slot: Any, memo: dict[int, Any]) -> None:
+        try:
+            item = slot.__get__(value)
+            new = self.concrete(item, memo)
+            if new is not item:
+                slot.__set__(value, new)
+        except (AttributeError, TypeError):
+            return
+
+    def _plain_function(self, fn: types.FunctionType, memo: dict[int, Any]) -> Any:
+        """A function made in this call, for use outside of it: its stage does the plain thing."""
+        from .rewrite import STAGE
+        from .scope import PlainScope
+
+        if STAGE not in fn.__code__.co_freevars:
+            return fn
+        cells = []
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            if name == STAGE:
+                cell = types.CellType(PlainScope.like(cell.cell_contents))
+            else:
+                try:
+                    item = cell.cell_contents
+                except ValueError:
+                    pass
+                else:
+                    cell.cell_contents = self.concrete(item, memo)
+            cells.append(cell)
+        defaults = fn.__defaults__ and self.concrete(fn.__defaults__, memo)
+        new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
+        if fn.__kwdefaults__:
+            new.__kwdefaults__ = {k: self.concrete(v) for k, v in fn.__kwdefaults__.items()}
+        new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
+        new.__dict__.update(fn.__dict__)
+        return new
+
+    # --- writes ---
+
+    def _add_bounds(self, array: np.ndarray) -> None:
+        if self.bounds is None or array.size == 0:
+            return
+        low, high = byte_bounds(array)
+        if any(low < other[1] and other[0] < high for other in self.bounds):
+            self.overlap = True
+        self.bounds.append((low, high, array))
+
+    def before_write(self, target: Any) -> bool:
+        """Called before a traced array is written to. True: the write must be made in memory at once,
+        for arrays that the call knows by several names overlap."""
+        if self.bounds is None:
+            self.bounds = []
+            for array, _, _ in list(self.array_ids.values()):
+                self._add_bounds(array)
+        if type(target) is Traced and not any(target is t for t in self.written):
+            self.written.append(target)
+        if self.overlap:
+            self.stop("arrays overlap, and one is written to")
+        return self.overlap
+
+    def check_disjoint(self) -> None:
+        """Guards that written arguments overlap no other, as they did not in this call."""
+        sources = {s: t for _, s, t in self.array_ids.values() if s >= 0}
+        written = tuple(
+            s for s, t in sources.items() if any(w.shares_storage(t) for w in self.written)
+        )
+        others = tuple(s for s in sources if self.sources[s][0] != "const")
+        if written and len(others) > 1:
+            self.check("disjoint", written, others)
+
+    # --- containers ---
+
+    def guard_length(self, value: Any, source: int) -> None:
+        """Guards type and length of a list, tuple or set, or the keys of a dict."""
+        if isinstance(value, dict):
+            self.check_once(source, "keys", type(value), tuple(value))
+        else:
+            self.check_once(source, "len", type(value), len(value))
+
+    def items_of(self, value: Any, source: int) -> list[Any]:
+        """The items of a list or tuple that a source reaches, entered; of a dict its values."""
+        self.guard_length(value, source)
+        if isinstance(value, dict):
+            return [self.enter(v, self.source("item", source, k)) for k, v in value.items()]
+        return [self.enter(v, self.source("item", source, i)) for i, v in enumerate(value)]
+
+    def shallow(self, value: Any) -> Any:
+        """A container with traced items: a copy of one that outlives the call, else itself."""
+        source = self.source_of(value)
+        if source is None:
+            return value
+        if source == OPAQUE:
+            if isinstance(value, dict):
+                return {k: self.adopt(v) for k, v in value.items()}
+            return self.remake(value, [self.adopt(v) for v in value])
+        items = self.items_of(value, source)
+        if isinstance(value, dict):
+            return dict(zip(value, items, strict=True))
+        return self.remake(value, items)
+
+    def deep(self, value: Any) -> Any:
+        """Nested tuples, lists and dicts with their arrays traced, for a function that reads all."""
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.enter_array(value, OPAQUE)
+        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            inside = self.shallow(value)
+            if isinstance(inside, dict):
+                return {k: self.deep(v) for k, v in inside.items()}
+            items = [self.deep(v) for v in inside]
+            if all(a is b for a, b in zip(items, inside, strict=True)):
+                return inside
+            return self.remake(inside, items)
+        return value
+
+    def guard_all(self, value: Any, source: int) -> None:
+        """Guards everything in a container that Python itself is going to read."""
+        if isinstance(value, set | frozenset):
+            self.check(source, "equals", type(value)(value))
+            return
+        self.guard_length(value, source)
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in list(pairs):
+            inner = self.source("item", source, key)
+            if type(item) is np.ndarray:
+                self.stop("a container of arrays is used as a whole")
+            elif type(item) in NUMBER_TYPES or isinstance(item, np.generic):
+                self.check(inner, "equals", item)
+            else:
+                self.enter(item, inner)
+                if type(item) in CONTAINER_TYPES or isinstance(item, tuple | set):
+                    self.guard_all(item, inner)
+
+    def use(self, value: Any) -> Any:
+        """An operand that Python is going to look into by itself."""
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.enter_array(value, OPAQUE)
+        if isinstance(value, list | tuple | dict | set | frozenset):
+            source = self.source_of(value)
+            if source is not None and source >= 0:
+                self.guard_all(value, source)
+        elif isinstance(value, type | enum.Enum | np.generic) or cls in FREE_TYPES:
+            return value
+        elif has_operators(cls) and cls not in IDENTITY_TYPES:
+            self.stop(f"an operator of class {cls.__name__}")
+            return self.concrete(value)
+        return value

@@ -1,0 +1,304 @@
+"""`compile`: what is called when no specialisation of a function fits, and everything that can go wrong then.
+
+The function returned is a C object that tries its specialisations by their guards. Capture (`Job.miss`) runs when none fits. A failure of
+the compiler never reaches the caller: the function itself runs instead.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from . import _core
+from .config import config, nearest, resolve
+
+F = TypeVar("F", bound=Callable[..., Any])
+POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
+STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
+_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@overload
+def compile(fn: F, **settings: Any) -> F: ...
+@overload
+def compile(fn: None = None, **settings: Any) -> Callable[[F], F]: ...
+
+
+def compile(
+    fn: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    backend: str | None = None,
+    device: str | None = None,
+    disable: bool = False,
+) -> Any:
+    """A function that does what fn does, compiled when it is first called.
+
+    fn: any callable written with NumPy: a function, method, lambda, partial or callable object; without it a
+    decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64, float16 to 64, complex64 and
+    128 are compiled, alone or nested in tuples, lists, dicts, named tuples and dataclasses;
+    calls with anything else run in NumPy.
+
+    fullgraph: raise Unsupported, with line and reason, where Python would have to run between kernels.
+    dynamic: whether sizes may vary without a new compile; None: decide from the calls.
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
+    options: a dict of the options that `list_options()` describes.
+    backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
+    disable: return a function that runs fn as it is.
+
+    Raises TypeError for what is not callable, ValueError for an unknown mode, backend or device, KeyError for an
+    unknown option. The compiled function raises what fn raises.
+    """
+    settings: dict[str, Any] = {
+        "fullgraph": bool(fullgraph),
+        "dynamic": dynamic,
+        "mode": mode,
+        "options": dict(options or {}),
+        "backend": backend,
+        "device": device,
+    }
+    if dynamic not in (None, True, False):
+        raise TypeError(f"dynamic is True, False or None, not {dynamic!r}")
+    resolve(mode, options)
+    check_backend(backend, device)
+    if fn is None:
+        return functools.partial(compile, **settings, disable=disable)
+    if isinstance(fn, staticmethod | classmethod):
+        return type(fn)(compile(fn.__func__, **settings, disable=disable))
+    if isinstance(fn, _core.CompiledFunction):
+        fn = fn.__wrapped__  # type: ignore[attr-defined]
+    if not callable(fn):
+        raise TypeError(f"a callable is compiled, not {type(fn).__name__}")
+    if disable:
+        return globals()["disable"](fn)
+    return make(fn, settings)
+
+
+def check_backend(backend: str | None, device: str | None) -> None:
+    """Raises ValueError for names that no backend has."""
+    rows = _core.backends()
+    devices = {row[0] for row in rows}
+    if device is not None and device not in devices:
+        raise ValueError(f"unknown device {device!r}{nearest(str(device), devices)}")
+    names = {row[1] for row in rows if device is None or row[0] == device}
+    if backend is not None and backend not in names:
+        raise ValueError(f"unknown backend {backend!r}{nearest(str(backend), names)}")
+
+
+def make(fn: Any, settings: dict[str, Any]) -> Any:
+    """The compiled function of a callable."""
+    job = Job(fn, settings)
+    names, kinds, defaults = signature_of(fn)
+    compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss)
+    functools.update_wrapper(compiled, fn)
+    compiled._cinductor_job = job  # type: ignore[attr-defined]
+    _functions.add(compiled)
+    return compiled
+
+
+def signature_of(fn: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Any, ...]]:
+    """Names, kinds and defaults of a function's parameters; other callables take anything."""
+    if type(fn) is not types.FunctionType:
+        return ("args", "kwargs"), (VAR_POSITIONAL, VAR_KEYWORD), (_core.MISSING,) * 2
+    code = fn.__code__
+    n, m, k = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    names = list(code.co_varnames[: n + k])
+    kinds = [POSITIONAL_ONLY] * m + [POSITIONAL_OR_KEYWORD] * (n - m) + [KEYWORD_ONLY] * k
+    given = fn.__defaults__ or ()
+    defaults: list[Any] = [_core.MISSING] * (n - len(given)) + list(given)
+    defaults += [(fn.__kwdefaults__ or {}).get(name, _core.MISSING) for name in names[n:]]
+    extra = n + k
+    if code.co_flags & 4:
+        names.insert(n, code.co_varnames[extra])
+        kinds.insert(n, VAR_POSITIONAL)
+        defaults.insert(n, _core.MISSING)
+        extra += 1
+    if code.co_flags & 8:
+        names.append(code.co_varnames[extra])
+        kinds.append(VAR_KEYWORD)
+        defaults.append(_core.MISSING)
+    return tuple(names), tuple(kinds), tuple(defaults)
+
+
+def warn(message: str) -> None:
+    """A warning at the caller of the compiled function."""
+    level, frame = 1, sys._getframe(0)
+    package = __file__.rpartition("compile.py")[0]
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame = frame.f_back
+        level += 1
+    warnings.warn("cinductor: " + message, RuntimeWarning, stacklevel=level)
+
+
+class Job:
+    """What is known of one function beside its specialisations."""
+
+    def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
+        self.fn = fn
+        self.settings = settings
+        self.names, self.kinds, _ = signature_of(fn)
+        self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
+        self.warned: set[str] = set()
+        self.last: Any = None  # the Outcome of the latest capture
+
+    @property
+    def name(self) -> str:
+        """The function's name, for messages."""
+        return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
+
+    def options(self) -> dict[str, Any]:
+        """Options in force: the process's, then the mode's, then the function's."""
+        return {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+
+    def warn_once(self, key: str, message: str) -> None:
+        """A warning that this function gives once."""
+        if key not in self.warned:
+            self.warned.add(key)
+            warn(message)
+
+    def miss(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call that no specialisation fits."""
+        key = key_of(bound) if self.plain else None
+        if key is not None and key in self.plain and not self.settings["fullgraph"]:
+            return self.fn(*args, **(kwargs or {}))
+        why = self.why_plain()
+        if why is None and len(compiled.specializations) >= self.options()["recompile_limit"]:
+            failed = compiled.specializations[0].why_not(bound) or "a guard"
+            self.warn_once(
+                "limit",
+                f"{self.name} has {len(compiled.specializations)} specialisations, the limit; "
+                f"calls that fit none now run in NumPy. The latest did not fit: {failed}",
+            )
+            why = "the limit of recompiles is reached"
+        if why is not None:
+            return self.fn(*args, **(kwargs or {}))
+        from .capture.session import run
+
+        return run(self, compiled, bound, args, kwargs or {})
+
+    def why_plain(self) -> str | None:
+        """Why nothing is captured just now, or None."""
+        for kind, what in np.geterr().items():
+            if what in ("raise", "call", "print", "log"):
+                return f"numpy.errstate({kind}={what!r}) is in force"
+        return None
+
+    def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
+        """Runs the function itself; such calls do so from now on."""
+        if self.settings["fullgraph"]:
+            raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
+        if remember:
+            self.remember(bound, why)
+        return self.fn(*args, **kwargs)
+
+    def remember(self, bound: Any, why: str) -> None:
+        """Calls like this one run in NumPy."""
+        if len(self.plain) > 256:
+            self.plain.clear()
+        self.plain[key_of(bound)] = why
+
+
+def key_of(bound: tuple[Any, ...]) -> Any:
+    """What makes two calls alike, so that they run in NumPy for the same reason."""
+
+    def key(value: Any, depth: int) -> Any:
+        cls = type(value)
+        if cls is np.ndarray:
+            return (cls, value.dtype, value.shape)
+        if cls in (int, bool, str, type(None)):
+            return (cls, value)
+        if cls in (tuple, list) and depth < 4 and len(value) <= 256:
+            return (cls, *(key(v, depth + 1) for v in value))
+        if cls is dict and depth < 4 and len(value) <= 256:
+            return (cls, *((type(k), str(k), key(v, depth + 1)) for k, v in value.items()))
+        return cls
+
+    return tuple(key(v, 0) for v in bound)
+
+
+# --- the rest of the API --------------------------------------------------------------------------
+
+
+def reduce_compiled(compiled: Any) -> Any:
+    """Pickles by qualified name where that names the compiled function, else as (function, settings)."""
+    module = sys.modules.get(getattr(compiled, "__module__", None) or "")
+    found: Any = module
+    name = getattr(compiled, "__qualname__", "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is compiled and found is not None:
+        return name
+    return make, (compiled.__wrapped__, compiled._cinductor_job.settings)
+
+
+copyreg.pickle(_core.CompiledFunction, reduce_compiled)  # type: ignore[arg-type]
+
+
+def reset() -> None:
+    """Forgets every specialisation of every compiled function; the disk cache stays."""
+    for compiled in list(_functions):
+        compiled.clear()
+        compiled._cinductor_job.plain.clear()
+        compiled._cinductor_job.warned.clear()
+
+
+def disable(fn: Any = None, *, reason: str | None = None) -> Any:
+    """A function that capture never looks into: it is called with real values, between kernels.
+
+    Also a decorator. reason is what `explain` reports.
+    """
+    if fn is None:
+        return functools.partial(disable, reason=reason)
+    if isinstance(fn, _core.CompiledFunction):
+        fn = fn.__wrapped__  # type: ignore[attr-defined]
+
+    @functools.wraps(fn)
+    def disabled(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
+    return disabled
+
+
+class set_stance:  # noqa: N801  (used like a function)
+    """What compiled functions do in this process, from now on or inside a with statement or a function.
+
+    "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
+    run anything else in NumPy. "fail_on_recompile": raise RuntimeError instead.
+    Raises ValueError for another name.
+    """
+
+    def __init__(self, stance: str) -> None:
+        if stance not in STANCES:
+            raise ValueError(f"unknown stance {stance!r}{nearest(str(stance), STANCES)}")
+        self.stance = stance
+        self.before = _core.set_stance(STANCES[stance])
+
+    def __enter__(self) -> None:
+        _core.set_stance(STANCES[self.stance])
+
+    def __exit__(self, *error: Any) -> None:
+        _core.set_stance(self.before)
+
+    def __call__(self, fn: F) -> F:
+        _core.set_stance(self.before)  # a decorator only sets it for the function's calls
+
+        @functools.wraps(fn)
+        def staged(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return fn(*args, **kwargs)
+
+        return staged  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""NumPy's functions on traced arrays, in terms of the tracer's primitives."""

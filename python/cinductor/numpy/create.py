@@ -1,0 +1,445 @@
+"""Functions that make arrays. With traced values, or of a size worth compiling, they become part of the graph;
+arrays of constants are inputs whose contents never change."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .shape import sizes
+from .surface import (
+    DTYPES,
+    NotCaptured,
+    Traced,
+    as_result,
+    function,
+    method,
+    operand,
+    refuse,
+    result_type,
+    stages,
+)
+
+UNSET = np._NoValue
+
+
+def wanted_dtype(dtype: Any) -> np.dtype:
+    """A dtype argument; NotCaptured for one that cannot be compiled."""
+    made = np.dtype(dtype)
+    refuse(made not in DTYPES, f"dtype {made}")
+    return made
+
+
+def plain(like: Any, device: Any, order: str) -> str:
+    """Refuses like= and devices; the order as C or F."""
+    refuse(like is not None, "like=")
+    if device not in (None, "cpu"):
+        raise ValueError("device")
+    refuse(order not in ("C", "F", "K", "A"), f"order={order!r}")
+    return "F" if order == "F" else "C"
+
+
+@function(np.zeros, creates=True)
+def zeros(
+    t: Any,
+    shape: Any,
+    dtype: Any = float,
+    order: str = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.zeros"""
+    made = wanted_dtype(dtype)
+    return t.full(checked(sizes(shape)), made.type(0), made, plain(like, device, order))
+
+
+@function(np.ones, creates=True)
+def ones(
+    t: Any,
+    shape: Any,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.ones"""
+    made = wanted_dtype(float if dtype is None else dtype)
+    return t.full(checked(sizes(shape)), made.type(1), made, plain(like, device, order))
+
+
+@function(np.empty, creates=True)
+def empty(
+    t: Any,
+    shape: Any,
+    dtype: Any = float,
+    order: str = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.empty"""
+    return t.empty(checked(sizes(shape)), wanted_dtype(dtype), plain(like, device, order))
+
+
+def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without negative sizes."""
+    if any(n < 0 for n in shape) or len(shape) > 32:
+        raise ValueError("negative dimensions are not allowed")
+    return shape
+
+
+@function(np.full, creates=True)
+def full(
+    t: Any,
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.full"""
+    order = plain(like, device, order)
+    if isinstance(fill_value, list | tuple | np.ndarray):
+        fill_value = array(t, fill_value)
+    if dtype is None:
+        dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
+    made = wanted_dtype(dtype)
+    if type(fill_value) is Traced:
+        new = t.empty(checked(sizes(shape)), made, order)
+        t.assign(new, fill_value)
+        return new
+    return t.full(checked(sizes(shape)), np.asarray(fill_value, made)[()], made, order)
+
+
+def like_order(x: Any, order: str) -> str:
+    """The layout of an array made like another."""
+    if order == "A":
+        order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+    if order == "K":
+        if x.flags.c_contiguous:
+            return "C"
+        refuse(not x.flags.f_contiguous, "order='K' of a strided array")
+        return "F"
+    return order
+
+
+def like_shape(x: Any, shape: Any, order: str) -> tuple[tuple[int, ...], str]:
+    """Shape and layout of an array made like x."""
+    if shape is None:
+        return x.shape, like_order(x, order)
+    shape = sizes(shape)
+    keeps = order in ("K", "A") and len(shape) == x.ndim
+    return checked(shape), like_order(x, order) if keeps else ("C" if order == "K" else order)
+
+
+@function(np.zeros_like, creates=True)
+def zeros_like(
+    t: Any,
+    a: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.zeros_like"""
+    return full_like(t, a, 0, dtype, order, subok, shape)
+
+
+@function(np.ones_like, creates=True)
+def ones_like(
+    t: Any,
+    a: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.ones_like"""
+    return full_like(t, a, 1, dtype, order, subok, shape)
+
+
+@function(np.full_like, creates=True)
+def full_like(
+    t: Any,
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.full_like"""
+    x = a if type(a) is Traced else array(t, a)
+    made = wanted_dtype(x.dtype if dtype is None else dtype)
+    size, order = like_shape(x, shape, order)
+    if type(fill_value) is Traced or isinstance(fill_value, list | tuple):
+        new = t.empty(size, made, order)
+        t.assign(new, fill_value if type(fill_value) is Traced else array(t, fill_value))
+        return new
+    return t.full(size, np.asarray(fill_value).astype(made)[()], made, order)
+
+
+@function(np.empty_like, creates=True)
+def empty_like(
+    t: Any,
+    prototype: Any,
+    /,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.empty_like"""
+    x = prototype if type(prototype) is Traced else array(t, prototype)
+    size, order = like_shape(x, shape, order)
+    return t.empty(size, wanted_dtype(x.dtype if dtype is None else dtype), order)
+
+
+@function(np.eye, creates=True)
+def eye(
+    t: Any,
+    N: int,
+    M: Any = None,
+    k: int = 0,
+    dtype: Any = float,
+    order: str = "C",
+    *,  # noqa: N803
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.eye"""
+    made = wanted_dtype(dtype)
+    refuse(plain(like, device, order) != "C", f"order={order!r}")
+    rows = operator.index(N)
+    columns = rows if M is None else operator.index(M)
+    shape = checked((rows, columns))
+    where = np.equal(t.iota(shape, 0) + operator.index(k), t.iota(shape, 1))
+    return t.cast(where, made)
+
+
+@function(np.identity, creates=True)
+def identity(t: Any, n: int, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.identity"""
+    return eye(t, n, dtype=float if dtype is None else dtype, like=like)
+
+
+@function(np.arange, creates=True)
+def arange(
+    t: Any, *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
+) -> Any:
+    """np.arange: start + i * delta, where delta is the difference of the first two values."""
+    plain(like, device, "C")
+    refuse(named, "keywords")
+    if len(args) > 3:
+        dtype, args = args[3], args[:3]
+    if any(type(a) is Traced for a in args):
+        raise NotCaptured("its length depends on a run-time value")
+    with np.errstate(all="ignore"):
+        few = np.arange(*args, dtype=dtype)
+    made = wanted_dtype(few.dtype)
+    n = few.shape[0]
+    if n < 3 or made.kind in "bc":
+        return constant(t, few)
+    start, delta = few[0], few[1] - few[0]
+    index = t.iota((n,), 0)
+    if made.kind in "iu":
+        return (
+            t.cast(index, made) * delta + start if (start, delta) != (0, 1) else t.cast(index, made)
+        )
+    wide = np.dtype("f4") if made == np.float16 else made
+    values = t.cast(index, wide) * wide.type(delta) + wide.type(start)
+    return t.cast(values, made)
+
+
+def constant(t: Any, value: np.ndarray) -> Any:
+    """An array of constants that the graph may hold as one value or by its elements."""
+    refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
+    if value.size == 0:
+        return t.empty(value.shape, value.dtype)
+    first = value.flat[0]
+    if value.size <= 1 << 20 and (value.tobytes() == first.tobytes() * value.size):
+        return t.full(value.shape, first, value.dtype)
+    if value.ndim == 1 and value.size <= 4:
+        return t.concat([t.full((1,), v, value.dtype) for v in value], 0)
+    return make_constant(t, value)
+
+
+def make_constant(t: Any, value: np.ndarray) -> Any:
+    """An input whose contents never change, where the tracer has a stage."""
+    stage = stages.get(id(t))
+    return t.lift(value, None, True) if stage is None else stage.constant(value)
+
+
+@function(np.linspace, creates=True)
+def linspace(
+    t: Any,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.linspace between numbers, by NumPy's own formula."""
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError("number of samples")
+    for bound in (start, stop):
+        refuse(isinstance(bound, list | tuple | np.ndarray), "bounds that are arrays")
+        refuse(getattr(bound, "shape", ()) != (), "bounds that are arrays")
+    refuse(retstep, "retstep")
+    div = num - 1 if endpoint else num
+    if type(start) is not Traced and type(stop) is not Traced:
+        refuse(np.iscomplexobj(start) or np.iscomplexobj(stop), "complex bounds")
+    if type(start) is Traced or type(stop) is Traced or num > 64:
+        return traced_linspace(t, start, stop, num, div, endpoint, dtype)
+    return constant(t, np.linspace(start, stop, num, endpoint, dtype=dtype))
+
+
+def traced_linspace(
+    t: Any, start: Any, stop: Any, num: int, div: int, endpoint: bool, dtype: Any
+) -> Any:
+    """linspace in the graph: arange(num) * step + start, its last value exact."""
+    dt = np.result_type(result_type(start, stop), 0.0)
+    refuse(dt != np.float64, f"dtype {dt}")
+    made = dt if dtype is None else wanted_dtype(dtype)
+    refuse(made.kind in "biuc" or num < 2, f"dtype {made}")
+    start, stop = (operand(t, v, dt) if type(v) is Traced else float(v) for v in (start, stop))
+    delta = stop - start
+    step = delta / div
+    if type(step) is Traced:
+        raise NotCaptured("a step that may be zero")
+    index = t.cast(t.iota((num,), 0), dt)
+    values = index * step + start if step != 0 else index / div * delta + start
+    if endpoint and num > 1:
+        last = t.slice(values, [num - 1], [1], [1])
+        t.assign(last, stop)
+    return values if made == dt else t.cast(values, made)
+
+
+@function(np.array, creates=True)
+def array(
+    t: Any,
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
+    """np.array of numbers, arrays and nested sequences of them."""
+    plain(like, None, order)
+    x = object
+    if type(x) is Traced:
+        made = x.dtype if dtype is None else wanted_dtype(dtype)
+        refuse(order == "F" and x.ndim > 1, "order='F'")
+        if x.kind != "array":
+            new = t.reshape(t.copy(t.cast(x, made)), ())
+        elif made != x.dtype:
+            new = t.cast(x, made)
+        else:
+            new = t.copy(x, order if order != "A" else "C") if copy else x
+    elif is_sequence(x) and any_traced(x):
+        parts = stack_nested(t, x)
+        new = parts if dtype is None else t.cast(parts, wanted_dtype(dtype))
+    else:
+        refuse(order == "F", "order='F'")
+        value = np.array(x, dtype=dtype, copy=True)
+        new = constant(t, value)
+    if new.ndim < ndmin:
+        new = t.reshape(new, (1,) * (ndmin - new.ndim) + tuple(new.shape))
+    return new
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether NumPy takes it apart."""
+    return isinstance(x, list | tuple | range)
+
+
+def any_traced(x: Any) -> bool:
+    """Whether a nested sequence has traced values in it."""
+    return any(any_traced(v) if is_sequence(v) else type(v) is Traced for v in x)
+
+
+def leaves(x: Any) -> list[Any]:
+    """The leaves of a nested sequence."""
+    return [leaf for v in x for leaf in leaves(v)] if is_sequence(x) else [x]
+
+
+def stack_nested(t: Any, x: Any) -> Any:
+    """A nested sequence of traced and concrete values as one array; Python's numbers are weak
+    only where nothing else is."""
+    values = leaves(x)
+    dtype = np.result_type(
+        *(v.dtype if hasattr(v, "dtype") else np.asarray(v).dtype for v in values)
+    )
+    refuse(dtype not in DTYPES, f"dtype {dtype}")
+
+    def build(item: Any) -> Any:
+        if not is_sequence(item):
+            made = operand(t, item, dtype)
+            return made
+        parts = [build(v) for v in item]
+        if not parts or any(p.shape != parts[0].shape for p in parts):
+            raise ValueError("inhomogeneous")
+        return t.concat([t.reshape(p, (1, *p.shape)) for p in parts], 0)
+
+    return build(x)
+
+
+@function(np.asarray, np.asanyarray, creates=True)
+def asarray(
+    t: Any,
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
+) -> Any:
+    """np.asarray"""
+    plain(like, device, order or "K")
+    refuse(copy is False, "copy=False")
+    if type(a) is Traced and a.kind == "array" and order in ("C", "F"):
+        made = a.dtype if dtype is None else wanted_dtype(dtype)
+        flags = a.flags
+        fits = flags.c_contiguous if order == "C" else flags.f_contiguous
+        if made == a.dtype:
+            return a if fits and not copy else t.copy(a, order)
+        refuse(not fits, f"order={order!r}")
+        return t.cast(a, made)
+    return array(t, a, dtype, copy=bool(copy), order=order or "K")
+
+
+@function(np.ascontiguousarray, creates=True)
+def ascontiguousarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.ascontiguousarray: at least one dimension."""
+    x = asarray(t, a, dtype, "C", like=like)
+    return t.reshape(x, (1,)) if x.ndim == 0 else x
+
+
+@method("__array_wrap__")
+def array_wrap(t: Any, self: Any, value: Any, *args: Any) -> Any:
+    """ndarray.__array_wrap__"""
+    return as_result(t, value) if len(args) > 1 and args[1] else value

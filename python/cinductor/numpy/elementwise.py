@@ -1,0 +1,155 @@
+"""Element-wise functions that are not ufuncs of the C module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .surface import Traced, array, function, into, method, operand, refuse, result_type
+
+
+@function(np.where)
+def where(t: Any, condition: Any, *choice: Any) -> Any:
+    """np.where: an array also without dimensions; with one argument its shape depends on data."""
+    refuse(not choice, "the shape of the result depends on the values")
+    x, y = choice
+    x, y = (array(t, v) if isinstance(v, list | tuple | np.ndarray) else v for v in (x, y))
+    dtype = result_type(x, y)
+    condition = operand(t, condition, np.dtype(bool))
+    made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
+    return made
+
+
+@function(np.clip)
+def clip(
+    t: Any,
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """np.clip and ndarray.clip: NaN wins, and a maximum below the minimum wins over it."""
+    refuse(kwargs, "keyword " + ", ".join(kwargs))
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    if (min is not None and a_min is not None) or (max is not None and a_max is not None):
+        raise ValueError("given twice")
+    x = array(t, a) if type(a) is not Traced else a
+    given = [v for v in (x, low, high) if v is not None]
+    dtype = result_type(*given)
+    if low is None and high is None:
+        return into(t, out, np.positive(x) if x.dtype.kind != "b" else t.copy(x, "K"))
+    made = t.cast(x, dtype) if x.dtype != dtype else x
+    if low is not None:
+        made = np.maximum(made, fit(t, low, dtype))
+    if high is not None:
+        made = np.minimum(made, fit(t, high, dtype))
+    return into(t, out, made)
+
+
+def fit(t: Any, bound: Any, dtype: np.dtype) -> Any:
+    """A bound in the dtype of the result."""
+    if type(bound) is Traced:
+        return bound if bound.dtype == dtype or bound.kind == "python" else t.cast(bound, dtype)
+    if isinstance(bound, bool | int | float | complex):
+        return bound
+    return array(t, bound)
+
+
+@method("clip")
+def clip_method(
+    t: Any, self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any
+) -> Any:
+    """ndarray.clip"""
+    return clip(t, self, min, max, out, **kwargs)
+
+
+@function(np.round, np.around)
+@method("round")
+def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
+    x = a if type(a) is Traced else array(t, a)
+    kind = x.dtype.kind
+    refuse(kind == "c" and decimals != 0, "complex values are rounded by parts")
+    refuse(kind == "c" or kind == "b", f"dtype {x.dtype}")
+    if kind in "iu":
+        refuse(decimals < 0, "integers are rounded in float64")
+        return into(t, out, +x)
+    if decimals == 0:
+        return into(t, out, np.rint(x))
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return into(t, out, np.true_divide(np.rint(np.multiply(x, scale)), scale))
+    return into(t, out, np.multiply(np.rint(np.true_divide(x, scale)), scale))
+
+
+@function(np.copyto, writes=True)
+def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """np.copyto"""
+    refuse(type(dst) is not Traced, "the destination is not an array of this call")
+    src = array(t, src) if isinstance(src, list | tuple | np.ndarray) else src
+    if not np.can_cast(dummy_dtype(src), dst.dtype, casting) and type(src) not in (int, float):
+        raise TypeError("casting")
+    value = operand(t, src, dst.dtype)
+    if where is not True:
+        mask = operand(t, where, np.dtype(bool))
+        value = t.apply("where", mask, value, dst)
+    t.assign(dst, value)
+
+
+def dummy_dtype(value: Any) -> Any:
+    """The dtype that a cast starts from."""
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+
+@function(np.putmask, writes=True)
+def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
+    """np.putmask with one value, or as many as the array has."""
+    shape = getattr(values, "shape", ())
+    refuse(shape not in ((), a.shape), "the values repeat")
+    copyto(t, a, values, "unsafe", mask)
+
+
+@function(np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.extract, np.compress)
+@method("nonzero", "compress")
+def by_value(t: Any, *args: Any, **kwargs: Any) -> Any:
+    """Functions whose result's shape depends on data."""
+    refuse(True, "the shape of the result depends on the values")
+
+
+@function(np.sort, np.argsort, np.partition, np.median, np.percentile, np.quantile, np.searchsorted)
+@function(np.interp, np.histogram, np.bincount, np.digitize, np.lexsort)
+@method("sort", "argsort", "partition", "argpartition", "searchsorted")
+def by_order(t: Any, *args: Any, **kwargs: Any) -> Any:
+    """Functions that order values."""
+    refuse(True, "sorting and searching are left to NumPy")
+
+
+@method("conj", "conjugate")
+def conj(t: Any, self: Any, out: Any = None) -> Any:
+    """ndarray.conj"""
+    return into(t, out, np.conjugate(self) if self.dtype.kind in "cbiuf" else self)
+
+
+@function(np.iscomplexobj, np.isrealobj)
+def is_complex(t: Any, x: Any) -> bool:
+    """np.iscomplexobj"""
+    return x.dtype.kind == "c"
+
+
+@function(np.isrealobj)
+def is_real(t: Any, x: Any) -> bool:
+    """np.isrealobj"""
+    return x.dtype.kind != "c"
+
+
+@function(np.may_share_memory, np.shares_memory)
+def shares(t: Any, a: Any, b: Any, max_work: Any = None) -> bool:
+    """np.shares_memory: left to NumPy, for it looks at addresses."""
+    refuse(True, "looks at addresses")
+    return False

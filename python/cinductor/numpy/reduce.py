@@ -1,0 +1,309 @@
+"""Reductions: NumPy's own definitions in terms of ufunc.reduce, which the C module captures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .surface import (
+    Traced,
+    array,
+    as_result,
+    function,
+    into,
+    method,
+    normal_axes,
+    normal_axis,
+    refuse,
+)
+
+UNSET = np._NoValue
+EXACT = {"e": 2048, "f": 2**24}  # integers up to this are exact in the dtype
+
+
+def fold(ufunc: Any, dtype_too: bool) -> Any:
+    """A handler for np.sum and its like, and for the method."""
+
+    def with_dtype(
+        t: Any,
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = UNSET,
+        initial: Any = UNSET,
+        where: Any = UNSET,
+    ) -> Any:
+        more = given(keepdims=keepdims, initial=initial, where=where)
+        return ufunc.reduce(array(t, a), axis=axis, dtype=dtype, out=out, **more)
+
+    def without(
+        t: Any,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = UNSET,
+        initial: Any = UNSET,
+        where: Any = UNSET,
+    ) -> Any:
+        more = given(keepdims=keepdims, initial=initial, where=where)
+        return ufunc.reduce(array(t, a), axis=axis, out=out, **more)
+
+    return with_dtype if dtype_too else without
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The keywords that were given."""
+    return {k: v for k, v in values.items() if v is not UNSET}
+
+
+def truth(ufunc: Any) -> Any:
+    """A handler for np.any and np.all."""
+
+    def handler(
+        t: Any,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = UNSET,
+        *,
+        where: Any = UNSET,
+    ) -> Any:
+        more = given(keepdims=keepdims, where=where)
+        return ufunc.reduce(array(t, a), axis=axis, dtype=np.bool_, out=out, **more)
+
+    return handler
+
+
+for _names, _ufunc, _dtype_too in (
+    (("sum",), np.add, True),
+    (("prod",), np.multiply, True),
+    (("max", "amax"), np.maximum, False),
+    (("min", "amin"), np.minimum, False),
+):
+    _handler = fold(_ufunc, _dtype_too)
+    function(*(getattr(np, n) for n in _names))(_handler)
+    method(_names[0])(_handler)
+for _name, _ufunc in (("any", np.logical_or), ("all", np.logical_and)):
+    _handler = truth(_ufunc)
+    function(getattr(np, _name))(_handler)
+    method(_name)(_handler)
+
+
+def count_items(x: Any, axis: Any) -> int:
+    """How many elements are folded into one."""
+    count = 1
+    for i in normal_axes(axis, x.ndim):
+        count *= x.shape[i]
+    return count
+
+
+def divide_by_count(t: Any, total: Any, count: int) -> Any:
+    """total / count, rounded once to total's dtype as NumPy's division by an intp does."""
+    char = total.dtype.char
+    if char == "d" or count <= EXACT.get(char, 0):
+        return np.true_divide(total, total.dtype.type(count))
+    wide = np.dtype("D" if total.dtype.kind == "c" else "d")
+    quotient = np.true_divide(t.cast(total, wide), np.float64(count))
+    return as_result(t, t.cast(quotient, total.dtype))
+
+
+def divide_by_counts(t: Any, total: Any, counts: Any) -> Any:
+    """The same for an array of counts."""
+    wide = np.dtype("D" if total.dtype.kind == "c" else "d")
+    quotient = np.true_divide(t.cast(total, wide), t.cast(counts, np.dtype("d")))
+    return as_result(t, t.cast(quotient, total.dtype))
+
+
+def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements where= selects for each result."""
+    mask = np.broadcast_to(where, x.shape)
+    if type(mask) is not Traced:
+        mask = array(t, mask)
+    return np.add.reduce(mask, axis=axis, dtype=np.intp, keepdims=keepdims)
+
+
+@function(np.mean)
+@method("mean")
+def mean(
+    t: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = UNSET,
+    *,
+    where: Any = UNSET,
+) -> Any:
+    """np.mean: float16 is summed in float32, integers in float64."""
+    x = array(t, a)
+    keep = keepdims is not UNSET and bool(keepdims)
+    is_half = dtype is None and x.dtype == np.float16
+    if dtype is None:
+        dtype = np.float64 if x.dtype.kind in "biu" else np.float32 if is_half else None
+    count = count_items(x, axis)
+    refuse(count == 0, "the mean of an empty slice warns")
+    more = {} if where is UNSET else {"where": where}
+    total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keep, **more)
+    if where is UNSET or where is True:
+        quotient = divide_by_count(t, total, count)
+    else:
+        quotient = divide_by_counts(t, total, counts_of(t, x, axis, keep, where))
+    if is_half:
+        quotient = as_result(t, t.cast(quotient, np.dtype(np.float16)))
+    return into(t, out, quotient)
+
+
+@function(np.var)
+@method("var")
+def var(
+    t: Any,
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = UNSET,
+    *,
+    where: Any = UNSET,
+    mean: Any = UNSET,
+    correction: Any = UNSET,
+) -> Any:
+    """np.var in two passes, as NumPy computes it."""
+    x = array(t, a)
+    if correction is not UNSET:
+        if ddof != 0:
+            raise ValueError("given twice")
+        ddof = correction
+    keep = keepdims is not UNSET and bool(keepdims)
+    selects = where is not UNSET and where is not True
+    more = {"where": where} if selects else {}
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = np.float64
+    count = count_items(x, axis)
+    refuse(not selects and ddof >= count, "no degrees of freedom: warns")
+    if mean is UNSET:
+        total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True, **more)
+        if selects:
+            mean = divide_by_counts(t, total, counts_of(t, x, axis, True, where))
+        else:
+            mean = divide_by_count(t, total, count)
+    centred = x - mean
+    if centred.dtype.kind == "c":
+        squares = centred.real * centred.real + centred.imag * centred.imag
+    else:
+        squares = centred * centred
+    total = np.add.reduce(squares, axis=axis, dtype=dtype, keepdims=keep, **more)
+    refuse(total.dtype.kind == "c", "a complex dtype")
+    if selects:
+        counts = np.maximum(counts_of(t, x, axis, keep, where) - ddof, 0)
+        result = divide_by_counts(t, total, counts)
+    elif isinstance(ddof, int | np.integer):
+        result = divide_by_count(t, total, count - int(ddof))
+    else:
+        wide = np.true_divide(t.cast(total, np.dtype("d")), np.float64(count - ddof))
+        result = as_result(t, t.cast(wide, total.dtype))
+    return into(t, out, result)
+
+
+@function(np.std)
+@method("std")
+def std(
+    t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """np.std"""
+    return into(t, out, np.sqrt(var(t, a, axis, dtype, None, *args, **kwargs)))
+
+
+def extreme(op: str) -> Any:
+    """A handler for np.argmax and np.argmin."""
+
+    def handler(t: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = UNSET) -> Any:
+        x = array(t, a)
+        refuse(out is not None, "out=")
+        refuse(x.size == 0, "an empty array")
+        keep = keepdims is not UNSET and keepdims
+        shape = x.shape
+        if axis is None:
+            flat, axis = t.reshape(x, (x.size,)), 0
+            kept = (1,) * len(shape)
+        else:
+            axis = normal_axis(axis, x.ndim)
+            flat, kept = x, (*shape[:axis], 1, *shape[axis + 1 :])
+        made = t.reduce(op, flat, [axis])
+        return t.reshape(made, kept) if keep else as_result(t, made)
+
+    return handler
+
+
+for _name in ("argmax", "argmin"):
+    _handler = extreme(_name)
+    function(getattr(np, _name))(_handler)
+    method(_name)(_handler)
+
+
+@function(np.ptp)
+def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET) -> Any:
+    """np.ptp"""
+    x, more = array(t, a), given(keepdims=keepdims)
+    high = np.maximum.reduce(x, axis=axis, **more)
+    return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)))
+
+
+@function(np.count_nonzero)
+def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """np.count_nonzero along an axis; without one it answers with a Python int."""
+    refuse(axis is None and not keepdims, "it answers with a Python int")
+    x = array(t, a)
+    truth = x if x.dtype.kind == "b" else np.not_equal(x, 0)
+    return np.add.reduce(truth, axis=axis, dtype=np.intp, keepdims=keepdims)
+
+
+def running(ufunc: Any) -> Any:
+    """A handler for np.cumsum and np.cumprod."""
+
+    def handler(t: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        x = array(t, a)
+        if axis is None:
+            x, axis = t.reshape(x, (x.size,)), 0
+        elif x.ndim == 0:
+            axis, x = normal_axis(axis, 1), t.reshape(x, (1,))
+        return ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+
+    return handler
+
+
+for _names, _ufunc in (("cumsum", np.add), ("cumprod", np.multiply)):
+    _handler = running(_ufunc)
+    function(getattr(np, _names))(_handler)
+    method(_names)(_handler)
+
+
+def running_with_initial(ufunc: Any) -> Any:
+    """A handler for np.cumulative_sum and np.cumulative_prod."""
+
+    def handler(
+        t: Any,
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
+        refuse(include_initial, "include_initial")
+        x = array(t, x)
+        if axis is None:
+            if x.ndim >= 2:
+                raise ValueError("axis")
+            axis = 0
+        return ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+
+    return handler
+
+
+if hasattr(np, "cumulative_sum"):
+    function(np.cumulative_sum)(running_with_initial(np.add))
+    function(np.cumulative_prod)(running_with_initial(np.multiply))

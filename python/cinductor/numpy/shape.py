@@ -1,0 +1,326 @@
+"""Functions that rearrange: views where NumPy makes views, copies where it copies."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .surface import (
+    Traced,
+    array,
+    function,
+    into,
+    method,
+    normal_axes,
+    normal_axis,
+    operand,
+    refuse,
+    result_type,
+)
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """A shape argument as a tuple of ints."""
+    try:
+        return (operator.index(shape),)
+    except TypeError:
+        return tuple(operator.index(n) for n in shape)
+
+
+def fill_in(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The shape with its -1 worked out; raises when it does not fit."""
+    known, unknown = 1, []
+    for i, n in enumerate(shape):
+        if n == -1:
+            unknown.append(i)
+        else:
+            known *= n
+    if len(unknown) == 1 and known and size % known == 0:
+        i = unknown[0]
+        shape = (*shape[:i], size // known, *shape[i + 1 :])
+        known = size
+    if known != size or min(shape, default=0) < 0 or (unknown and -1 in shape):
+        raise ValueError("reshape")
+    return shape
+
+
+@function(np.reshape)
+def reshape(t: Any, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
+    """np.reshape"""
+    x = array(t, a)
+    shape = fill_in(sizes(shape), x.size)
+    if order == "A":
+        order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+    refuse(order not in ("C", "F"), f"order={order!r}")
+    refuse(copy is False, "copy=False")
+    if copy:
+        x = t.copy(x, order)
+    if order == "F":
+        return turn(t, t.reshape(turn(t, x), shape[::-1]))
+    return t.reshape(x, shape)
+
+
+@method("reshape")
+def reshape_method(t: Any, self: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    """ndarray.reshape"""
+    refuse(not shape, "no shape")
+    return reshape(t, self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def turn(t: Any, x: Any) -> Any:
+    """The axes in reverse."""
+    return t.permute(x, tuple(range(x.ndim))[::-1]) if x.ndim > 1 else x
+
+
+@function(np.ravel)
+@method("ravel")
+def ravel(t: Any, a: Any, order: str = "C") -> Any:
+    """np.ravel: a view where the elements lie in order."""
+    x = array(t, a)
+    if order in ("K", "A"):
+        flags = x.flags
+        refuse(not flags.c_contiguous and not flags.f_contiguous, f"order={order!r}")
+        order = "C" if flags.c_contiguous else "F"
+    refuse(order not in ("C", "F"), f"order={order!r}")
+    return t.reshape(x if order == "C" else turn(t, x), (x.size,))
+
+
+@method("flatten")
+def flatten(t: Any, self: Any, order: str = "C") -> Any:
+    """ndarray.flatten: always a copy."""
+    refuse(order != "C" and self.ndim > 1, f"order={order!r}")
+    return t.reshape(t.copy(self, "C"), (self.size,))
+
+
+@function(np.transpose)
+def transpose(t: Any, a: Any, axes: Any = None) -> Any:
+    """np.transpose"""
+    x = array(t, a)
+    if axes is None:
+        return turn(t, x)
+    axes = tuple(normal_axis(operator.index(i), x.ndim) for i in sizes(axes))
+    if len(axes) != x.ndim or len(set(axes)) != x.ndim:
+        raise ValueError("axes")
+    return t.permute(x, axes)
+
+
+@method("transpose")
+def transpose_method(t: Any, self: Any, *axes: Any) -> Any:
+    """ndarray.transpose"""
+    if len(axes) == 1:
+        return transpose(t, self, axes[0])
+    return transpose(t, self, axes or None)
+
+
+@function(np.swapaxes)
+@method("swapaxes")
+def swapaxes(t: Any, a: Any, axis1: int, axis2: int) -> Any:
+    """np.swapaxes"""
+    x = array(t, a)
+    i, j = normal_axis(axis1, x.ndim), normal_axis(axis2, x.ndim)
+    axes = list(range(x.ndim))
+    axes[i], axes[j] = j, i
+    return t.permute(x, axes)
+
+
+@function(np.squeeze)
+@method("squeeze")
+def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
+    """np.squeeze"""
+    x = array(t, a)
+    if axis is None:
+        dropped = tuple(i for i, n in enumerate(x.shape) if n == 1)
+    else:
+        dropped = normal_axes(axis, x.ndim)
+        if any(x.shape[i] != 1 for i in dropped):
+            raise ValueError("squeeze")
+    return t.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
+
+
+@function(np.expand_dims)
+def expand_dims(t: Any, a: Any, axis: Any) -> Any:
+    """np.expand_dims"""
+    x = array(t, a)
+    axis = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = normal_axes(tuple(axis), len(axis) + x.ndim)
+    rest = iter(x.shape)
+    shape = [1 if i in axes else next(rest) for i in range(len(axis) + x.ndim)]
+    return t.reshape(x, shape)
+
+
+@function(np.broadcast_to)
+def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
+    """np.broadcast_to: a view that cannot be written to."""
+    x = array(t, array_)
+    shape = sizes(shape)
+    if np.broadcast_shapes(x.shape, shape) != shape:
+        raise ValueError("broadcast")
+    return t.expand(x, shape)
+
+
+@function(np.broadcast_arrays)
+def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
+    """np.broadcast_arrays"""
+    xs = [array(t, a) for a in args]
+    shape = np.broadcast_shapes(*(x.shape for x in xs))
+    return tuple(x if x.shape == shape else t.expand(x, shape) for x in xs)
+
+
+@function(np.concatenate, np.concat)
+def concatenate(
+    t: Any,
+    arrays: Any,
+    /,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """np.concatenate"""
+    if type(arrays) is Traced:
+        arrays = [arrays[i] for i in range(len(arrays))]
+    xs = [array(t, x) for x in arrays]
+    if not xs:
+        raise ValueError("nothing")
+    wanted = np.dtype(dtype) if dtype is not None else result_type(*xs)
+    if axis is None:
+        xs, axis = [t.reshape(x, (x.size,)) for x in xs], 0
+    axis = normal_axis(axis, xs[0].ndim)
+    for x in xs:
+        others = (*x.shape[:axis], *x.shape[axis + 1 :])
+        first = (*xs[0].shape[:axis], *xs[0].shape[axis + 1 :])
+        if x.ndim != xs[0].ndim or others != first or not np.can_cast(x.dtype, wanted, casting):
+            raise ValueError("concatenate")
+    return into(t, out, t.concat([t.cast(x, wanted) for x in xs], axis))
+
+
+@function(np.repeat)
+@method("repeat")
+def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
+    """np.repeat by one number for all."""
+    x = array(t, a)
+    refuse(not isinstance(repeats, int | np.integer), "a number of its own for each element")
+    if repeats < 0:
+        raise ValueError("negative")
+    if axis is None:
+        x, axis = t.reshape(x, (x.size,)), 0
+    axis = normal_axis(axis, x.ndim)
+    before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    if n == 0 or repeats == 0:
+        return t.empty((*before, n * int(repeats), *after), x.dtype)
+    spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, int(repeats), *after))
+    return t.reshape(t.copy(spread, "C"), (*before, n * int(repeats), *after))
+
+
+@function(np.diagonal)
+@method("diagonal")
+def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """np.diagonal: a view that cannot be written to."""
+    x = array(t, a)
+    i, j = normal_axis(axis1, x.ndim), normal_axis(axis2, x.ndim)
+    if x.ndim < 2 or i == j:
+        raise ValueError("diagonal")
+    return t.diagonal(x, i, j, operator.index(offset))
+
+
+@function(np.trace)
+@method("trace")
+def trace(
+    t: Any,
+    a: Any,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """np.trace"""
+    return np.add.reduce(diagonal(t, a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+@function(np.copy)
+def copy(t: Any, a: Any, order: str = "K", subok: bool = False) -> Any:
+    """np.copy"""
+    return t.copy(array(t, a), layout(array(t, a), order))
+
+
+@method("copy", "__copy__", "__deepcopy__")
+def copy_method(t: Any, self: Any, order: Any = "C") -> Any:
+    """ndarray.copy"""
+    order = order if isinstance(order, str) else "K"
+    if self.kind == "scalar":
+        return self
+    return t.copy(self, layout(self, order))
+
+
+def layout(x: Any, order: str) -> str:
+    """The order 'A' means, others as they are."""
+    if order == "A":
+        return "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+    refuse(order not in ("C", "F", "K"), f"order={order!r}")
+    return order
+
+
+@method("astype")
+def astype(
+    t: Any,
+    self: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Any:
+    """ndarray.astype"""
+    wanted = np.dtype(dtype)
+    from .surface import DTYPES
+
+    refuse(wanted not in DTYPES, f"dtype {wanted}")
+    refuse(order not in ("K",), f"order={order!r}")
+    if not np.can_cast(self.dtype, wanted, casting):
+        raise TypeError("casting")
+    if wanted == self.dtype:
+        if self.kind == "scalar":
+            return self
+        return t.copy(self, "K") if copy else self
+    made = t.cast(self, wanted)
+    return t.as_scalar(made) if self.kind == "scalar" else made
+
+
+if hasattr(np, "astype"):
+
+    @function(np.astype)
+    def astype_function(
+        t: Any, x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None
+    ) -> Any:
+        """np.astype"""
+        return astype(t, x, dtype, copy=copy)
+
+
+@method("fill")
+def fill(t: Any, self: Any, value: Any) -> None:
+    """ndarray.fill"""
+    t.assign(self, operand(t, value, self.dtype))
+
+
+@method("item", "tolist", "tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
+def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Methods that answer with Python's own objects."""
+    refuse(True, "it answers with Python's own values")
+
+
+@method("view", "getfield", "setflags", "byteswap", "newbyteorder", "resize", "put", "setfield")
+def reinterpret(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Methods that look at bytes."""
+    refuse(True, "it looks at an array's bytes")
+
+
+@method("dot")
+def dot_method(t: Any, self: Any, b: Any, out: Any = None) -> Any:
+    """ndarray.dot"""
+    from .linalg import dot
+
+    return dot(t, self, b, out)

@@ -1,0 +1,246 @@
+"""The table of NumPy functions and array methods that can be captured.
+
+A row is a function of the tracer and NumPy's own arguments. It need not check them: when it fails, NumPy's function is called on dummy arrays, and
+raises what NumPy raises. `NotCaptured` is a break with its reason. Functions that NumPy itself writes in Python are not written again: those in
+`FOLLOWED` are captured from NumPy's own source, like a user's helper.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+
+Traced = _core.Traced
+DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
+
+
+class NotCaptured(Exception):
+    """Why a call is left to NumPy."""
+
+
+class Row:
+    """One function or method. creates: traced though no argument is. writes: changes its first
+    argument. follow: NumPy's Python source is captured instead."""
+
+    __slots__ = ("function", "handler", "creates", "writes", "follow")
+
+    def __init__(
+        self,
+        function: Any,
+        handler: Callable[..., Any] | None,
+        creates: bool = False,
+        writes: bool = False,
+        follow: Any = None,
+    ) -> None:
+        self.function, self.handler = function, handler
+        self.creates, self.writes, self.follow = creates, writes, follow
+
+    def call(self, t: _core.Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function on arguments some of which are traced; raises NotCaptured."""
+        if self.handler is None:
+            raise NotCaptured("it is followed only in a function with source")
+        try:
+            return self.handler(t, *args, **kwargs)
+        except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+            raise_numpys(self.function, args, kwargs)
+            raise NotCaptured(str(error)) from error
+
+    def method(
+        self, t: _core.Tracer, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The method on a traced owner; raises NotCaptured."""
+        assert self.handler is not None
+        try:
+            return self.handler(t, owner, *args, **kwargs)
+        except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+            raise_numpys(getattr(dummy(owner), self.function), args, kwargs)
+            raise NotCaptured(str(error)) from error
+
+
+stages: dict[int, Any] = {}  # id(tracer) -> the stage of the call it traces
+functions_by_id: dict[int, Row] = {}
+methods: dict[str, Row] = {}
+WRITING_METHODS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield"})
+
+
+def function(*names: Any, creates: bool = False, writes: bool = False) -> Callable[[Any], Any]:
+    """Enters a handler for NumPy functions."""
+
+    def enter(handler: Any) -> Any:
+        for f in names:
+            functions_by_id[id(f)] = Row(f, handler, creates, writes)
+        return handler
+
+    return enter
+
+
+def method(*names: str) -> Callable[[Any], Any]:
+    """Enters a handler for methods of arrays and NumPy scalars."""
+
+    def enter(handler: Any) -> Any:
+        for name in names:
+            methods[name] = Row(name, handler)
+        return handler
+
+    return enter
+
+
+def dummy(value: Any) -> Any:
+    """Something like the value that takes no memory, for NumPy to complain about."""
+    if type(value) is Traced:
+        if value.kind == "python":
+            return value.dtype.type(1).item()
+        if value.kind == "scalar":
+            return value.dtype.type(1)
+        array = np.broadcast_to(np.ones((), value.dtype), value.shape)
+        if value.flags.writeable:
+            array = np.lib.stride_tricks.as_strided(
+                np.ones((), value.dtype), value.shape, (0,) * value.ndim
+            )
+        return array
+    if isinstance(value, tuple | list):
+        items = [dummy(v) for v in value]
+        return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)
+    if isinstance(value, dict):
+        return {k: dummy(v) for k, v in value.items()}
+    return value
+
+
+def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises what NumPy raises for such arguments; returns when it accepts them."""
+    try:
+        with np.errstate(all="ignore"):
+            f(*(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
+    except MemoryError:
+        return
+    except Exception as error:
+        raise error.with_traceback(None) from None
+
+
+# --- helpers of handlers ----------------------------------------------------------------------
+
+
+def refuse(condition: Any, reason: str) -> None:
+    """Raises NotCaptured when the condition holds."""
+    if condition:
+        raise NotCaptured(reason)
+
+
+def array(t: _core.Tracer, x: Any) -> Any:
+    """np.asanyarray(x): a traced value of kind array."""
+    if type(x) is Traced:
+        if x.kind == "array":
+            return x
+        return (
+            t.reshape(t.cast(t.copy(x), x.dtype), ()) if x.kind == "scalar" else t.cast(x, x.dtype)
+        )
+    from .create import array as make
+
+    return make(t, x)
+
+
+def result_type(*values: Any) -> np.dtype:
+    """NumPy's promotion of traced and concrete values; Python's numbers are weak."""
+    return np.result_type(*(weak(v) for v in values))
+
+
+def weak(value: Any) -> Any:
+    """What stands for a value in promotion."""
+    if type(value) is Traced:
+        return value.dtype.type(0).item() if value.kind == "python" else value.dtype
+    return value
+
+
+def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
+    """The value as an operand of that dtype; a Python int out of its range raises."""
+    if type(x) is Traced:
+        return t.cast(x, dtype)
+    if isinstance(x, bool | int | float | complex | np.generic):
+        return t.lift(
+            np.asarray(x).astype(dtype)[()] if isinstance(x, np.generic) else dtype.type(x)
+        )
+    return t.cast(array(t, x), dtype)
+
+
+def normal_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the front; raises AxisError."""
+    return np.lib.array_utils.normalize_axis_index(axis, ndim)
+
+
+def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front; None is all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
+
+
+def as_result(t: _core.Tracer, x: Any) -> Any:
+    """What NumPy returns of a ufunc-like result: a scalar when it has no dimensions."""
+    return t.as_scalar(x) if x.ndim == 0 else x
+
+
+def into(t: _core.Tracer, out: Any, value: Any) -> Any:
+    """Stores into out= and returns it; the value itself when there is no out."""
+    if out is None:
+        return value
+    if isinstance(out, tuple):
+        (out,) = out
+    refuse(type(out) is not Traced, "out= is not an array of this call")
+    if not np.can_cast(value.dtype, out.dtype, "same_kind") or value.shape != out.shape:
+        raise TypeError("out does not fit")
+    t.assign(out, value)
+    return out
+
+
+def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
+    """cls(x) for a class of NumPy's scalars and a traced x."""
+    dtype = np.dtype(cls)
+    refuse(dtype not in DTYPES, f"dtype {dtype} cannot be compiled")
+    made = t.cast(x, dtype)
+    return t.as_scalar(made) if made.ndim == 0 else made
+
+
+# --- functions captured from NumPy's own source ------------------------------------------------------
+
+FOLLOWED = """
+average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
+isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
+expand_dims moveaxis rollaxis roll rot90 flip fliplr flipud stack hstack vstack dstack column_stack
+split array_split hsplit vsplit dsplit tile pad meshgrid tri tril triu diff gradient kron
+atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid vander ediff1d
+ones_like full_like full identity eye diag diagflat block permute_dims matrix_transpose
+linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
+linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot linalg.vecdot
+""".split()
+
+
+def load() -> None:
+    """Fills the tables and gives them to the C module."""
+    for name in FOLLOWED:
+        found: Any = np
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        source = getattr(found, "_implementation", found)
+        if found is not None and hasattr(source, "__code__"):
+            functions_by_id[id(found)] = Row(found, None, creates=True, follow=source)
+    for module in ("elementwise", "reduce", "shape", "create", "linalg", "index"):
+        importlib.import_module(f"{__package__}.{module}")
+
+    def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            try:
+                return call(*args)
+            except NotCaptured:
+                return NotImplemented
+
+        return run
+
+    _core.set_surface(
+        {r.function: guarded(r.call) for r in functions_by_id.values() if r.handler is not None},
+        {name: guarded(r.method) for name, r in methods.items()},
+    )
