@@ -1,0 +1,74 @@
+/* What differs between the versions of CPython and NumPy that the module supports, in one place. */
+#ifndef CX_COMPAT_H
+#define CX_COMPAT_H
+
+/* NumPy's API is a table of object pointers that hold functions, which pedantic C has no word for. */
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wpedantic"
+#endif
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL cinductor_array_api
+#ifndef CX_IMPORTS_ARRAY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+#error "Python 3.10 or newer is needed"
+#endif
+
+/* The innermost Python frame, borrowed, or NULL. */
+static inline PyFrameObject *
+cx_frame(void)
+{
+    return PyEval_GetFrame();
+}
+
+/* The exception being raised, taken out; NULL when there is none. */
+static inline PyObject *
+cx_take_exception(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type = NULL, *value = NULL, *traceback = NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (type == NULL)
+        return NULL;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL)
+        PyException_SetTraceback(value, traceback);
+    Py_DECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* Steals exception. */
+static inline void
+cx_restore_exception(PyObject *exception)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(exception);
+#else
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exception)), exception, PyException_GetTraceback(exception));
+#endif
+}
+
+/* Borrowed value or NULL without an exception; -1 in *failed when looking raised. */
+static inline PyObject *
+cx_dict_find(PyObject *dict, PyObject *key, int *failed)
+{
+    PyObject *value = PyDict_GetItemWithError(dict, key);
+    *failed = value == NULL && PyErr_Occurred() != NULL;
+    return value;
+}
+
+#endif

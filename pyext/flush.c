@@ -1,0 +1,264 @@
+/* A flush: what the pending graph must give is compiled (or found among the segments compiled before), run, and the
+ * storages become real. On a failure to compile the graph stays pending; after a run, failed or not, it is gone. */
+#include "pyext.h"
+
+typedef struct Flush {
+    CxTracer *tracer;
+    CxStorage **outs;
+    int nouts;
+    CiText text;
+    bool has_writes;
+    CxRun run;
+    void **inputs;
+    PyObject **objects;
+    CiSlot *scalars;
+} Flush;
+
+static bool
+is_pending(const CxTracer *t, const CxStorage *s)
+{
+    return s->value == NULL && s->epoch == t->epoch;
+}
+
+/* Computed by the graph though the value is known: the result of a later call will be another. */
+static bool
+is_derived(const CxTracer *t, const CxStorage *s)
+{
+    return s->kind == CI_KIND_python && s->source == CX_SOURCE_unknown && !s->is_specialized && s->epoch == t->epoch && s->input == NULL;
+}
+
+static int
+choose(Flush *f, CxStorage **wanted, int nwanted, bool everything)
+{
+    CxTracer *t = f->tracer;
+    int capacity = nwanted;
+
+    for (CxStorage *s = t->storages; everything && s != NULL; s = s->next)
+        capacity++;
+    f->outs = PyMem_Calloc((size_t)capacity + 1, sizeof *f->outs);
+    if (f->outs == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (CxStorage *s = t->storages; s != NULL; s = s->next) {
+        s->position = -1;
+        f->has_writes |= s->is_written && s->epoch == t->epoch;
+    }
+    for (int k = 0; k < nwanted; k++)
+        if (wanted[k]->position < 0 && (is_pending(t, wanted[k]) || is_derived(t, wanted[k]))) {
+            wanted[k]->position = f->nouts;
+            f->outs[f->nouts++] = wanted[k];
+        }
+    /* Newest first in the list; oldest first in the graph. */
+    int first = f->nouts;
+    for (CxStorage *s = t->storages; everything && s != NULL; s = s->next)
+        if (s->position < 0 && is_pending(t, s)) {
+            s->position = 0;
+            f->outs[f->nouts++] = s;
+        }
+    for (int a = first, b = f->nouts - 1; a < b; a++, b--) {
+        CxStorage *swap = f->outs[a];
+        f->outs[a] = f->outs[b];
+        f->outs[b] = swap;
+    }
+    for (int k = 0; k < f->nouts; k++) {
+        f->outs[k]->position = k;
+        f->outs[k]->refs++;
+    }
+    return 0;
+}
+
+static void
+body_outputs(CiContext *ctx, void *arg)
+{
+    Flush *f = arg;
+    CxTracer *t = f->tracer;
+    CiGraph *g = t->graph;
+
+    g->body->nresults = 0;
+    g->nwrites = 0;
+    for (int k = 0; k < f->nouts; k++)
+        ci_graph_return(g, f->outs[k]->node);
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->is_written)
+            ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
+    ci_graph_number(g);
+    f->text = ci_text_new(ctx);
+    ci_graph_print(&f->text, g);
+}
+
+static void
+forget_graph(CxTracer *t)
+{
+    for (int k = 0; k < t->ninputs; k++) {
+        t->inputs[k]->is_written = false;
+        t->inputs[k]->input = NULL;
+        cx_storage_release(t->inputs[k]);
+    }
+    t->ninputs = 0;
+    t->epoch++;
+    if (t->ctx != NULL)
+        ci_context_close(t->ctx);
+    t->ctx = NULL;
+    t->graph = NULL;
+}
+
+/* The program of the pending graph: compiled before, or now. */
+static CxProgram *
+find_program(Flush *f)
+{
+    enum { MAX_SEGMENTS = 1024 };
+    CxTracer *t = f->tracer;
+    CxState *state = t->state;
+    CxProgram *program = NULL;
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name, t->option_values, f->text.data);
+    int failed = 0;
+
+    if (key == NULL)
+        return NULL;
+    program = (CxProgram *)Py_XNewRef(cx_dict_find(state->segments, key, &failed));
+    if (program == NULL && !failed) {
+        program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values, t->backend, t->info);
+        if (program != NULL) {
+            t->ctx = NULL; /* the program's now */
+            if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
+                PyDict_Clear(state->segments);
+            if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
+                PyErr_Clear(); /* compiled again next time */
+        }
+    }
+    Py_DECREF(key);
+    return program;
+}
+
+static int
+fill_inputs(Flush *f)
+{
+    CxTracer *t = f->tracer;
+    size_t n = (size_t)t->ninputs + 1;
+    int nscalars = 0;
+
+    f->inputs = PyMem_Calloc(n, sizeof *f->inputs);
+    f->objects = PyMem_Calloc(n, sizeof *f->objects);
+    f->scalars = PyMem_Calloc(n, sizeof *f->scalars);
+    PyMem_Free(t->ran);
+    t->nran = 0;
+    t->ran = PyMem_Calloc(n, sizeof *t->ran);
+    if (!f->inputs || !f->objects || !f->scalars || !t->ran) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    t->nran = t->ninputs;
+    for (int k = 0; k < t->ninputs; k++) {
+        CxStorage *s = t->inputs[k];
+        t->ran[k] = (CxInput){s->source, s->kind, s->dtype};
+        if (s->kind == CI_KIND_python) {
+            f->objects[k] = Py_NewRef(s->value);
+            if (cx_slot_from(s->value, s->dtype, &f->scalars[nscalars++]) < 0)
+                return -1;
+            continue;
+        }
+        f->objects[k] = s->kind == CI_KIND_array ? Py_NewRef(s->value) : PyArray_FromScalar(s->value, NULL);
+        if (f->objects[k] == NULL)
+            return -1;
+        f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
+    }
+    return 0;
+}
+
+/* The layout capture has told everyone about. */
+static PyObject *
+in_layout(CxState *state, CxStorage *s, PyObject *array)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    bool fits = true;
+
+    if (array == NULL || s->kind != CI_KIND_array || PyArray_SIZE(a) == 0)
+        return array;
+    for (int k = 0; k < s->rank; k++)
+        fits &= s->sizes[k] <= 1 || PyArray_STRIDE(a, k) == s->strides[k];
+    if (fits)
+        return array;
+    s->tracer->needs_python = true; /* a replay would not know of the copy */
+    PyObject *copy = cx_array_new(state, s->dtype, s->rank, s->sizes, s->strides);
+    if (copy != NULL && PyArray_CopyInto((PyArrayObject *)copy, a) < 0)
+        Py_CLEAR(copy);
+    Py_DECREF(array);
+    return copy;
+}
+
+static int
+run_program(Flush *f, CxProgram *program)
+{
+    CxTracer *t = f->tracer;
+    size_t n = (size_t)program->nbuffers + 1;
+    int result = -1;
+
+    f->run = (CxRun){.program = program, .inputs = f->inputs, .input_objects = f->objects, .scalars = f->scalars};
+    f->run.buffers = PyMem_Calloc(n, sizeof *f->run.buffers);
+    f->run.slots = PyMem_Calloc(n, sizeof *f->run.slots);
+    if (f->run.buffers == NULL || f->run.slots == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (cx_program_run(&f->run) < 0)
+        goto done;
+    t->float_flags |= f->run.float_flags;
+    for (int k = 0; k < f->nouts; k++) {
+        CxStorage *s = f->outs[k];
+        if (s->value != NULL)
+            continue;
+        s->value = in_layout(t->state, s, cx_run_value(&f->run, k, s->kind));
+        if (s->value == NULL)
+            goto done;
+    }
+    result = 0;
+done:
+    if (f->run.buffers != NULL)
+        cx_run_close(&f->run);
+    PyMem_Free(f->run.buffers);
+    PyMem_Free(f->run.slots);
+    return result;
+}
+
+int
+cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
+{
+    Flush f = {.tracer = t};
+    CxProgram *program = NULL;
+    int result = -1;
+
+    if (t->is_busy)
+        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED, "a traced value was used while its graph was running");
+    if (t->ctx == NULL)
+        return 0;
+    t->is_busy = true;
+    if (choose(&f, wanted, nwanted, everything) < 0)
+        goto done;
+    if (f.nouts == 0 && !f.has_writes) {
+        forget_graph(t);
+        result = 0;
+        goto done;
+    }
+    if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
+        goto done;
+    program = find_program(&f);
+    if (program == NULL)
+        goto done;
+    result = run_program(&f, program);
+    t->flushes++;
+    Py_XSETREF(t->program, Py_NewRef(program));
+    forget_graph(t);
+done:
+    for (int k = 0; k < f.nouts; k++)
+        cx_storage_release(f.outs[k]);
+    for (int k = 0; f.objects != NULL && k < t->nran; k++)
+        Py_XDECREF(f.objects[k]);
+    PyMem_Free(f.outs);
+    PyMem_Free(f.inputs);
+    PyMem_Free(f.objects);
+    PyMem_Free(f.scalars);
+    Py_XDECREF(program);
+    t->is_busy = false;
+    return result;
+}

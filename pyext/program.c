@@ -1,0 +1,416 @@
+/* The Program type: a compiled graph, how it runs, and its texts, which are made again when someone asks. */
+#include <fenv.h>
+
+#include "pyext.h"
+
+/* Elements below which holding the lock costs others less than giving it up costs us. */
+#define RELEASE_WORK 65536
+
+typedef struct CopyJob {
+    const CiGraph *from;
+    CiGraph *to;
+} CopyJob;
+
+static void
+body_copy_graph(CiContext *ctx, void *arg)
+{
+    CopyJob *job = arg;
+    job->to = ci_graph_copy_to(ctx, job->from);
+}
+
+static int
+set_number(PyObject *dict, const char *name, double value)
+{
+    PyObject *number = PyFloat_FromDouble(value);
+    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int
+set_count(PyObject *dict, const char *name, long value)
+{
+    PyObject *number = PyLong_FromLong(value);
+    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int
+fill_info(PyObject *dict, const CiCompileInfo *info)
+{
+    if (dict == NULL)
+        return 0;
+    return set_number(dict, "passes_ms", info->passes_ms) || set_number(dict, "lower_ms", info->lower_ms)
+                   || set_number(dict, "schedule_ms", info->schedule_ms) || set_number(dict, "wrap_ms", info->wrap_ms)
+                   || set_number(dict, "emit_ms", info->build.emit_ms) || set_number(dict, "compile_ms", info->build.compile_ms)
+                   || set_number(dict, "load_ms", info->build.load_ms) || set_number(dict, "total_ms", info->total_ms)
+                   || PyDict_SetItemString(dict, "from_cache", info->build.from_cache ? Py_True : Py_False)
+                   || set_count(dict, "children", info->build.children) || set_count(dict, "nodes", info->nodes)
+                   || set_count(dict, "nests", info->nests) || set_count(dict, "kernels", info->kernels)
+                   || set_count(dict, "externs", info->externs)
+               ? -1
+               : 0;
+}
+
+/* What went wrong with the disk cache costs one warning. */
+static int
+warn_of_cache(CxState *state)
+{
+    char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
+    if (text == NULL)
+        return 0;
+    int result = PyErr_WarnEx(PyExc_RuntimeWarning, text, 2);
+    free(text);
+    return result;
+}
+
+/* Compiles a copy of graph in a context of its own, without the lock. */
+static int
+compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options, const CiBackend *backend,
+             void (*dump)(void *, const char *, const char *), void *dump_arg, CiRequest *request)
+{
+    CiContext *ctx = ci_context_open();
+    CopyJob job = {graph, NULL};
+    PyThreadState *saved = NULL;
+    int result = -1;
+
+    if (ctx == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (cx_protect(state, ctx, body_copy_graph, &job) < 0)
+        goto done;
+    *request = (CiRequest){.graph = job.to, .options = options, .backend = backend, .runtime = &state->runtime,
+                           .host_arrays = true, .dump = dump, .dump_arg = dump_arg};
+    CX_RELEASE(saved);
+    CiStatus status = ci_compile(request);
+    CX_TAKE(saved);
+    if (status != CI_OK)
+        cx_raise_status(state, status, ci_context_message(ctx));
+    else
+        result = 0;
+done:
+    ci_context_close(ctx);
+    return result;
+}
+
+/* Which returns stand for which buffers, once. */
+static int
+fill_returns(CxProgram *p)
+{
+    p->nbuffers = ci_program_result_buffer_count(p->program);
+    p->nreturns = ci_program_return_count(p->program);
+    p->returns = PyMem_Calloc((size_t)p->nreturns + 1, sizeof *p->returns);
+    p->is_scalar = PyMem_Calloc((size_t)p->nbuffers + 1, sizeof *p->is_scalar);
+    if (p->returns == NULL || p->is_scalar == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int k = 0; k < p->nbuffers; k++)
+        p->is_scalar[k] = true;
+    for (int k = 0; k < p->nreturns; k++) {
+        CiReturn *r = &p->returns[k].layout;
+        int64_t storage[2 * CI_MAX_RANK];
+        ci_program_return_at(p->program, k, NULL, storage, r);
+        if (r->sizes == storage || r->strides == storage + r->rank) {
+            cx_raise_status(p->state, CI_ERR_UNSUPPORTED, "programs with symbolic sizes are not run from Python yet");
+            return -1;
+        }
+        p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
+        for (int j = 0; j < k; j++)
+            p->returns[k].is_shared |= p->returns[j].layout.result_buffer == r->result_buffer;
+        if (r->result_buffer >= 0 && (r->kind == CI_KIND_array || !r->is_whole || r->rank != 0))
+            p->is_scalar[r->result_buffer] = false;
+    }
+    return 0;
+}
+
+CxProgram *
+cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options, PyObject *option_values, const CiBackend *backend, PyObject *info)
+{
+    CiRequest request;
+    CxProgram *p = NULL;
+
+    if (compile_copy(state, graph, options, backend, NULL, NULL, &request) < 0)
+        return NULL;
+    p = (CxProgram *)((PyTypeObject *)state->program_type)->tp_alloc((PyTypeObject *)state->program_type, 0);
+    if (p == NULL) {
+        ci_program_release(request.program);
+        return NULL;
+    }
+    p->state = state;
+    p->program = request.program;
+    p->option_values = Py_NewRef(option_values);
+    p->options = *options;
+    p->backend = backend;
+    p->work = ci_program_work(p->program);
+    p->writes = graph->nwrites != 0;
+    p->kernels = request.info.kernels;
+    p->externs = request.info.externs;
+    p->graph = graph;
+    for (int k = 0; k < graph->ninputs; k++)
+        p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
+    p->texts = PyDict_New();
+    if (p->texts == NULL || fill_returns(p) < 0 || fill_info(info, &request.info) < 0 || warn_of_cache(state) < 0)
+        goto fail;
+    if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
+        goto fail;
+    p->ctx = ctx; /* last: on failure the context is still the caller's */
+    return p;
+fail:
+    p->graph = NULL;
+    Py_DECREF(p);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static void *
+new_result(void *arg, int number, const CiResultBuffer *buffer)
+{
+    CxRun *run = arg;
+    CxProgram *p = run->program;
+    const CxShape *shape = run->shapes && run->shapes[number].is_set ? &run->shapes[number] : NULL;
+    int64_t strides[CI_MAX_RANK];
+
+    if (p->is_scalar[number])
+        return &run->slots[number];
+    if (run->released != NULL)
+        CX_TAKE(run->released);
+    for (int k = 0; shape == NULL && k < buffer->rank; k++)
+        strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
+    PyObject *array = shape ? cx_array_new(p->state, buffer->dtype, shape->rank, shape->sizes, shape->strides)
+                            : cx_array_new(p->state, buffer->dtype, buffer->rank, buffer->sizes, strides);
+    run->buffers[number] = array;
+    return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
+}
+
+static void *
+new_result_unlocked(void *arg, int number, const CiResultBuffer *buffer)
+{
+    CxRun *run = arg;
+    void *memory = new_result(arg, number, buffer);
+    if (run->released == NULL)
+        CX_RELEASE(run->released);
+    return memory;
+}
+
+/* Our bits for the processor's: 1 divide, 2 overflow, 4 underflow, 8 invalid. */
+static unsigned
+numpy_flags(unsigned flags)
+{
+    return (flags & FE_DIVBYZERO ? 1u : 0) | (flags & FE_OVERFLOW ? 2u : 0) | (flags & FE_UNDERFLOW ? 4u : 0) | (flags & FE_INVALID ? 8u : 0);
+}
+
+int
+cx_program_run(CxRun *run)
+{
+    CxProgram *p = run->program;
+    CiCall call = {.inputs = run->inputs, .scalars = run->scalars, .new_result = new_result, .arg = run,
+                   .max_threads = (int)p->options.threads};
+
+    if (p->wrapper != NULL)
+        return cx_wrapper_run(run);
+    int32_t status;
+    if (p->work < RELEASE_WORK) {
+        status = ci_program_run(p->program, &call);
+    }
+    else {
+        call.new_result = new_result_unlocked;
+        CX_RELEASE(run->released);
+        status = ci_program_run(p->program, &call);
+        if (run->released != NULL)
+            CX_TAKE(run->released);
+    }
+    run->float_flags = call.float_flags ? numpy_flags(call.float_flags) : 0;
+    if (status != CI_OK)
+        return cx_raise_status(p->state, (CiStatus)status, NULL);
+    return 0;
+}
+
+void
+cx_run_close(CxRun *run)
+{
+    for (int k = 0; run->buffers != NULL && k < run->program->nbuffers; k++)
+        Py_CLEAR(run->buffers[k]);
+    Py_CLEAR(run->values);
+}
+
+/* A value of its own, of memory that something else owns too. */
+static PyObject *
+copy_view(CxRun *run, const CiReturn *r, PyObject *base)
+{
+    int64_t strides[CI_MAX_RANK];
+    int64_t size = ci_dtype_size(r->dtype);
+
+    for (int k = 0; k < r->rank; k++)
+        strides[k] = r->strides[k] * size;
+    PyObject *view = cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides, r->offset * size, true);
+    PyObject *copy = view ? PyArray_NewCopy((PyArrayObject *)view, NPY_KEEPORDER) : NULL;
+    Py_XDECREF(view);
+    return copy;
+}
+
+static PyObject *
+as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
+{
+    if (array == NULL || kind == CI_KIND_array)
+        return array;
+    PyObject *scalar = cx_scalar_from(state, dtype, kind, PyArray_DATA((PyArrayObject *)array));
+    Py_DECREF(array);
+    return scalar;
+}
+
+PyObject *
+cx_run_value(CxRun *run, int position, CiKind kind)
+{
+    CxProgram *p = run->program;
+    const CxReturn *back = &p->returns[position];
+    const CiReturn *r = &back->layout;
+    PyObject *array = NULL;
+
+    if (run->values != NULL) {
+        array = PyTuple_GET_ITEM(run->values, position);
+        array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER) : Py_NewRef(array);
+        const CxShape *shape = run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
+        if (array != NULL && shape != NULL && shape->is_set && !back->is_shared)
+            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, shape->sizes, shape->strides, 0, false));
+        return as_kind(p->state, array, r->dtype, kind);
+    }
+    if (r->result_buffer < 0)
+        return as_kind(p->state, copy_view(run, r, run->input_objects[r->input]), r->dtype, kind);
+    if (p->is_scalar[r->result_buffer]) {
+        if (kind != CI_KIND_array)
+            return cx_scalar_from(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
+        array = cx_array_new(p->state, r->dtype, 0, NULL, NULL);
+        if (array != NULL)
+            memcpy(PyArray_DATA((PyArrayObject *)array), &run->slots[r->result_buffer], (size_t)ci_dtype_size(r->dtype));
+        return array;
+    }
+    array = run->buffers[r->result_buffer];
+    array = back->is_shared ? copy_view(run, r, array) : Py_NewRef(array);
+    return as_kind(p->state, array, r->dtype, kind);
+}
+
+/* ---- the type ---- */
+
+static void
+program_dealloc(PyObject *self)
+{
+    CxProgram *p = (CxProgram *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(p->wrapper);
+    Py_XDECREF(p->texts);
+    Py_XDECREF(p->option_values);
+    if (p->program != NULL)
+        ci_program_release(p->program);
+    if (p->ctx != NULL)
+        ci_context_close(p->ctx);
+    PyMem_Free(p->returns);
+    PyMem_Free(p->is_scalar);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static int
+program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxProgram *p = (CxProgram *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(p->wrapper);
+    Py_VISIT(p->texts);
+    return 0;
+}
+
+static int
+program_clear(PyObject *self)
+{
+    CxProgram *p = (CxProgram *)self;
+    Py_CLEAR(p->wrapper);
+    Py_CLEAR(p->texts);
+    return 0;
+}
+
+/* Called without the lock. */
+static void
+keep_text(void *arg, const char *level, const char *text)
+{
+    CX_CALLBACK_BEGIN();
+    PyObject *value = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (value == NULL || PyDict_SetItemString(arg, level, value) < 0)
+        PyErr_Clear(); /* text() then says that it is missing */
+    Py_XDECREF(value);
+    CX_CALLBACK_END();
+}
+
+PyObject *
+cx_program_text(CxProgram *p, const char *level)
+{
+    CiRequest request;
+    if (strcmp(level, "python") == 0)
+        level = "wrapper";
+    PyObject *text = PyDict_GetItemString(p->texts, level);
+
+    if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
+        if (compile_copy(p->state, p->graph, &p->options, p->backend, keep_text, p->texts, &request) < 0)
+            return NULL;
+        ci_program_release(request.program);
+        text = PyDict_GetItemString(p->texts, level);
+    }
+    if (text == NULL && strcmp(level, "source") == 0)
+        return PyUnicode_FromString("");
+    if (text == NULL)
+        return PyErr_Format(PyExc_ValueError, "there is no text of level '%s'", level);
+    return Py_NewRef(text);
+}
+
+static PyObject *
+program_text(PyObject *self, PyObject *args)
+{
+    const char *level = NULL;
+    CX_ENTRY();
+    return PyArg_ParseTuple(args, "s:text", &level) ? cx_program_text((CxProgram *)self, level) : NULL;
+}
+
+static PyObject *
+get_backend(PyObject *self, void *closure)
+{
+    CxProgram *p = (CxProgram *)self;
+    (void)closure;
+    return PyUnicode_FromFormat("%s:%s", p->backend->device, p->backend->name);
+}
+
+static PyMethodDef program_methods[] = {
+    {"text", program_text, METH_VARARGS, "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"wrapper\", \"json\" or \"source\"."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef program_members[] = {
+    {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
+    {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef program_getset[] = {
+    {"backend", get_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot program_slots[] = {
+    CX_SLOT(Py_tp_dealloc, program_dealloc),
+    CX_SLOT(Py_tp_traverse, program_traverse),
+    CX_SLOT(Py_tp_clear, program_clear),
+    CX_SLOT(Py_tp_methods, program_methods),
+    CX_SLOT(Py_tp_members, program_members),
+    CX_SLOT(Py_tp_getset, program_getset),
+    {Py_tp_doc, "A compiled graph."},
+    {0, NULL},
+};
+
+PyType_Spec cx_program_spec = {
+    "cinductor._core.Program", sizeof(CxProgram), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, program_slots,
+};

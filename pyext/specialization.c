@@ -1,0 +1,341 @@
+/* A Specialization: guards, a program and the recipe of the result; what a compiled function replays without Python. Also
+ * the end of a trace, which makes one. */
+#include "pyext.h"
+
+struct CxSpecialization {
+    PyObject_HEAD
+    CxState *state;
+    CxProgram *program;     /* NULL: nothing is computed */
+    CxGuards *guards;
+    CxResult *result;
+    PyObject *names;        /* of the parameters, once a function has it */
+    CxInput *inputs;
+    int ninputs;
+    unsigned diagnosed;     /* floating-point flags that NumPy has been asked about */
+    Py_ssize_t hits;
+};
+
+PyObject *
+cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result, int ninputs, CxInput *inputs)
+{
+    PyTypeObject *type = (PyTypeObject *)state->specialization_type;
+    CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
+
+    if (s == NULL) {
+        cx_guards_free(guards);
+        cx_result_free(result);
+        PyMem_Free(inputs);
+        return NULL;
+    }
+    s->state = state;
+    s->program = (CxProgram *)Py_XNewRef(program);
+    s->guards = guards;
+    s->result = result;
+    s->inputs = inputs;
+    s->ninputs = ninputs;
+    return (PyObject *)s;
+}
+
+/* The parts of one call that need room; small ones fit on the stack. */
+typedef struct Room {
+    PyObject **values, **objects, **buffers;
+    void **inputs;
+    CiSlot *scalars, *elements, *slots;
+    char *block;
+    double small[96];
+} Room;
+
+static int
+room_open(Room *r, const CxSpecialization *s)
+{
+    size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs, nbuffers = s->program ? (size_t)s->program->nbuffers : 0;
+    size_t size = sizeof(CiSlot) * (2 * n + nbuffers) + sizeof(void *) * (nvalues + 2 * n + nbuffers);
+    char *at = (char *)r->small;
+
+    r->block = NULL;
+    if (size > sizeof r->small && (at = r->block = PyMem_Malloc(size)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    r->scalars = (CiSlot *)at;
+    r->elements = r->scalars + n;
+    r->slots = r->elements + n;
+    r->values = (PyObject **)(r->slots + nbuffers);
+    r->objects = r->values + nvalues;
+    r->buffers = r->objects + n;
+    r->inputs = (void **)(r->buffers + nbuffers);
+    memset(r->buffers, 0, sizeof(PyObject *) * nbuffers);
+    return 0;
+}
+
+static int
+fill_inputs(CxSpecialization *s, Room *r)
+{
+    int nscalars = 0;
+
+    for (int k = 0; k < s->ninputs; k++) {
+        const CxInput *input = &s->inputs[k];
+        PyObject *value = r->values[input->source];
+        r->objects[k] = value;
+        r->inputs[k] = NULL;
+        if (input->kind == CI_KIND_array) {
+            r->inputs[k] = PyArray_DATA((PyArrayObject *)value);
+        }
+        else if (input->kind == CI_KIND_python) {
+            if (cx_slot_from(value, input->dtype, &r->scalars[nscalars++]) < 0)
+                return -1;
+        }
+        else {
+            PyArray_ScalarAsCtype(value, &r->elements[k]);
+            r->inputs[k] = &r->elements[k];
+        }
+    }
+    return 0;
+}
+
+/* The Python wrapper wants arrays where the program wants memory. */
+static PyObject *
+run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
+{
+    PyObject *result = NULL;
+
+    for (int k = 0; k < s->ninputs; k++) {
+        r->objects[k] = s->inputs[k].kind == CI_KIND_scalar ? PyArray_FromScalar(r->objects[k], NULL) : Py_NewRef(r->objects[k]);
+        if (r->objects[k] == NULL) {
+            while (k-- > 0)
+                Py_DECREF(r->objects[k]);
+            return NULL;
+        }
+    }
+    if (cx_program_run(run) == 0)
+        result = cx_result_make(s->result, run, r->values);
+    for (int k = 0; k < s->ninputs; k++)
+        Py_DECREF(r->objects[k]);
+    return result;
+}
+
+PyObject *
+cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, bool *matched, unsigned *suspects)
+{
+    Room room;
+    PyObject *result = NULL;
+
+    *matched = false;
+    if (room_open(&room, s) < 0)
+        return NULL;
+    if (cx_guards_check(s->guards, args, nargs, room.values, NULL, NULL) <= 0)
+        goto done;
+    *matched = true;
+    s->hits++;
+    if (s->program == NULL) {
+        result = cx_result_make(s->result, NULL, room.values);
+        goto done;
+    }
+    if (fill_inputs(s, &room) < 0)
+        goto done;
+    CxRun run = {.program = s->program, .inputs = room.inputs, .input_objects = room.objects, .scalars = room.scalars,
+                 .shapes = cx_result_shapes(s->result), .buffers = room.buffers, .slots = room.slots};
+    if (s->program->wrapper != NULL)
+        result = run_wrapped(s, &room, &run);
+    else if (cx_program_run(&run) == 0)
+        result = cx_result_make(s->result, &run, room.values);
+    /* Underflow is ignored by NumPy unless asked for. */
+    unsigned flags = run.float_flags & ~s->diagnosed & ~4u;
+    if (flags != 0 && !s->program->writes && result != NULL) {
+        *suspects = flags;
+        s->diagnosed |= flags;
+    }
+    cx_run_close(&run);
+done:
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return result;
+}
+
+PyObject *
+cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
+{
+    Room room;
+    PyObject *why = NULL;
+
+    if (room_open(&room, s) < 0)
+        return NULL;
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, s->names, &why);
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return holds > 0 ? Py_NewRef(Py_None) : why;
+}
+
+void
+cx_specialization_set_names(CxSpecialization *s, PyObject *names)
+{
+    Py_XSETREF(s->names, Py_NewRef(names));
+}
+
+/* ---- the end of a trace ---- */
+
+static PyObject *
+make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks, PyObject *result, PyObject *reached)
+{
+    CxProgram *program = has_program ? (CxProgram *)t->program : NULL;
+    CxGuards *guards = NULL;
+    CxInput *inputs = NULL;
+    const char *why = NULL;
+    int ninputs = has_program ? t->nran : 0;
+
+    CxResult *recipe = cx_result_new(t, result, reached, program, &why);
+    if (recipe == NULL)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    guards = cx_guards_new(t->state, sources, checks);
+    inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
+    if (guards == NULL || inputs == NULL) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        cx_result_free(recipe);
+        cx_guards_free(guards);
+        PyMem_Free(inputs);
+        return NULL;
+    }
+    for (int k = 0; k < ninputs; k++) {
+        inputs[k] = t->ran[k];
+        if (inputs[k].source < 0 || inputs[k].source >= cx_guards_count(guards)) {
+            cx_result_free(recipe);
+            cx_guards_free(guards);
+            PyMem_Free(inputs);
+            return PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", k, t->ran[k].source, (int)PyList_GET_SIZE(sources));
+        }
+    }
+    return cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
+}
+
+static void
+end_trace(CxTracer *t)
+{
+    if (!t->is_finished)
+        t->state->compiling--;
+    t->is_finished = true;
+    PyDict_Clear(t->by_id);
+}
+
+PyObject *
+cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"sources", "checks", "result", "reached", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *sources = NULL, *checks = NULL, *result = NULL, *reached = Py_None, *real = NULL, *spec = NULL, *pair = NULL;
+    CxStorage **wanted = NULL;
+    int nwanted = 0, before = t->flushes;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O|O:finish", names, &PyList_Type, &sources, &PyList_Type, &checks, &result, &reached))
+        return NULL;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        s->position = -1;
+    if (cx_result_collect(result, &wanted, &nwanted) < 0)
+        goto done;
+    /* When Python is needed anyway, what it holds on to must be real. */
+    if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0)
+        goto done;
+    real = cx_result_concrete(result);
+    if (real == NULL)
+        goto done;
+    bool can_replay = !t->needs_python && before == 0;
+    spec = can_replay ? make_specialization(t, t->flushes > 0, sources, checks, result, reached == Py_None ? NULL : reached) : Py_NewRef(Py_None);
+    if (spec == NULL)
+        goto done;
+    end_trace(t);
+    pair = PyTuple_Pack(2, real, spec);
+done:
+    PyMem_Free(wanted);
+    Py_XDECREF(real);
+    Py_XDECREF(spec);
+    return pair;
+}
+
+/* ---- the type ---- */
+
+static int
+spec_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(s->program);
+    Py_VISIT(s->names);
+    int failed = cx_guards_traverse(s->guards, visit, arg);
+    return failed ? failed : cx_result_traverse(s->result, visit, arg);
+}
+
+/* The guards go whole: a specialization that is being collected is called by no one. */
+static void
+spec_dealloc(PyObject *self)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    cx_guards_free(s->guards);
+    cx_result_free(s->result);
+    PyMem_Free(s->inputs);
+    Py_XDECREF(s->program);
+    Py_XDECREF(s->names);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+spec_why_not(PyObject *self, PyObject *args)
+{
+    PyObject *bound = NULL;
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!:why_not", &PyTuple_Type, &bound))
+        return NULL;
+    return cx_specialization_why((CxSpecialization *)self, ((PyTupleObject *)bound)->ob_item, PyTuple_GET_SIZE(bound));
+}
+
+static PyObject *
+get_guards(PyObject *self, void *closure)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return cx_guards_texts(s->guards, s->names);
+}
+
+static PyObject *
+get_program(PyObject *self, void *closure)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
+}
+
+static PyMethodDef spec_methods[] = {
+    {"why_not", spec_why_not, METH_VARARGS, "why_not(args): None, or the guard that these bound arguments fail."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef spec_getset[] = {
+    {"guards", get_guards, NULL, "The guards in words.", NULL},
+    {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef spec_members[] = {
+    {"hits", T_PYSSIZET, offsetof(CxSpecialization, hits), READONLY, NULL},
+    {"diagnosed", T_UINT, offsetof(CxSpecialization, diagnosed), 0, "Floating-point flags that NumPy has been asked about."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot spec_slots[] = {
+    CX_SLOT(Py_tp_dealloc, spec_dealloc),
+    CX_SLOT(Py_tp_traverse, spec_traverse),
+    CX_SLOT(Py_tp_methods, spec_methods),
+    CX_SLOT(Py_tp_getset, spec_getset),
+    CX_SLOT(Py_tp_members, spec_members),
+    {Py_tp_doc, "Guards, one program, and the shape of its result."},
+    {0, NULL},
+};
+
+PyType_Spec cx_specialization_spec = {
+    "cinductor._core.Specialization", sizeof(CxSpecialization), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, spec_slots,
+};

@@ -1,0 +1,426 @@
+/* Ufuncs: which op they are, the dtypes NumPy computes them in, and calls without keywords.
+ *
+ * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What NumPy would refuse is
+ * asked of the real ufunc on arrays of the same shapes that hold no data, so the exception is its own. */
+#include "pyext.h"
+
+#include "ufunc.h"
+
+static const char *const special_names[] = {"divmod", "modf", "frexp", "degrees", "radians", "float_power"};
+
+static int
+add_ufunc(CxState *state, PyObject *numpy, const char *name, int number, int arity)
+{
+    int result = -1;
+    PyObject *ufunc = PyObject_GetAttrString(numpy, name), *id = NULL, *nin = NULL;
+
+    if (ufunc == NULL) {
+        PyErr_Clear(); /* an op of ours that NumPy has no ufunc for */
+        return 0;
+    }
+    if (!PyObject_TypeCheck(ufunc, (PyTypeObject *)state->ufunc_type)) {
+        Py_DECREF(ufunc);
+        return 0;
+    }
+    nin = PyObject_GetAttrString(ufunc, "nin");
+    id = PyLong_FromLong(number);
+    if (nin == NULL || id == NULL)
+        goto done;
+    if (arity >= 0 && PyLong_AsLong(nin) != arity) {
+        result = 0;
+        goto done;
+    }
+    state->ufuncs[number] = Py_NewRef(ufunc);
+    result = PyDict_SetItem(state->ufunc_ids, ufunc, id);
+done:
+    Py_XDECREF(nin);
+    Py_XDECREF(id);
+    Py_DECREF(ufunc);
+    return result;
+}
+
+int
+cx_ufuncs_init(CxState *state)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    int result = -1;
+
+    state->ufunc_ids = PyDict_New();
+    state->ufunc_type = numpy ? PyObject_GetAttrString(numpy, "ufunc") : NULL;
+    if (state->ufunc_type == NULL || state->ufunc_ids == NULL)
+        goto done;
+    for (int op = 0; op < CI_OP_COUNT; op++) {
+        CiOpKind kind = ci_op_kind((CiOp)op);
+        bool is_elementwise = kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || kind == CI_OPKIND_composite;
+        if ((is_elementwise || op == CI_OP_matmul) && add_ufunc(state, numpy, ci_op_name((CiOp)op), op, is_elementwise ? ci_op_arity((CiOp)op) : 2) < 0)
+            goto done;
+    }
+    for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
+        if (add_ufunc(state, numpy, special_names[k - CX_UFUNC_divmod], k, -1) < 0)
+            goto done;
+    result = 0;
+done:
+    Py_XDECREF(numpy);
+    return result;
+}
+
+int
+cx_ufunc_find(CxState *state, PyObject *ufunc)
+{
+    int failed = 0;
+    PyObject *id = cx_dict_find(state->ufunc_ids, ufunc, &failed);
+    return failed ? -2 : id == NULL ? -1 : (int)PyLong_AsLong(id);
+}
+
+int
+cx_ufunc_nout(int ufunc)
+{
+    return ufunc == CX_UFUNC_divmod || ufunc == CX_UFUNC_modf || ufunc == CX_UFUNC_frexp ? 2 : 1;
+}
+
+/* ---- dtypes ---- */
+
+static PyObject *
+code_object(CxState *state, int code)
+{
+    switch (code) {
+    case CX_WEAK_int: return (PyObject *)&PyLong_Type;
+    case CX_WEAK_float: return (PyObject *)&PyFloat_Type;
+    case CX_WEAK_complex: return (PyObject *)&PyComplex_Type;
+    default: return state->descrs[code];
+    }
+}
+
+/* Asks NumPy. signature and casting may be NULL. */
+int
+cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs, CxResolved *out)
+{
+    int nout = cx_ufunc_nout(ufunc), result = -1;
+    PyObject *dtypes = PyTuple_New(nargs + nout), *method = NULL, *args = NULL, *answer = NULL;
+
+    if (dtypes == NULL)
+        return -1;
+    for (int k = 0; k < nargs + nout; k++)
+        PyTuple_SET_ITEM(dtypes, k, Py_NewRef(k < nargs ? code_object(state, codes[k]) : Py_None));
+    method = PyObject_GetAttr(state->ufuncs[ufunc], state->str_resolve_dtypes);
+    args = PyTuple_Pack(1, dtypes);
+    if (method != NULL && args != NULL)
+        answer = PyObject_Call(method, args, kwargs);
+    if (answer != NULL) {
+        for (int k = 0; k < nargs + nout; k++) {
+            CiDtype dtype = cx_dtype_of_descr((PyArray_Descr *)PyTuple_GET_ITEM(answer, k));
+            if (k < nargs)
+                out->in[k] = (int8_t)dtype;
+            else
+                out->out[k - nargs] = (int8_t)dtype;
+        }
+        out->is_known = true;
+        result = 0;
+    }
+    Py_XDECREF(answer);
+    Py_XDECREF(args);
+    Py_XDECREF(method);
+    Py_DECREF(dtypes);
+    return result;
+}
+
+static const CxResolved *
+resolve(CxState *state, int ufunc, int nargs, const int *codes)
+{
+    if (state->resolved[ufunc] == NULL) {
+        state->resolved[ufunc] = PyMem_Calloc(CX_CODE_COUNT * CX_CODE_COUNT, sizeof(CxResolved));
+        if (state->resolved[ufunc] == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+    }
+    CxResolved *r = &state->resolved[ufunc][codes[0] * CX_CODE_COUNT + (nargs > 1 ? codes[1] : 0)];
+    if (!r->is_known && cx_resolve_slow(state, ufunc, nargs, codes, NULL, r) < 0)
+        return NULL;
+    return r;
+}
+
+/* ---- operands ---- */
+
+int
+cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out)
+{
+    bool is_strong;
+
+    memset(out, 0, sizeof *out);
+    out->nargs = nargs;
+    for (int k = 0; k < nargs; k++) {
+        CxArg *a = &out->args[k];
+        PyObject *o = args[k];
+        int code = -1;
+        if (!cx_is_traced(o) && (code = cx_code_of_number(o, &is_strong)) >= 0) {
+            bool varies = PyList_GET_SIZE(tracer->breaks) != 0 && (PyFloat_Check(o) || PyArray_IsScalar(o, Floating));
+            a->code = code;
+            a->number = Py_NewRef(o);
+            if (!varies)
+                continue;
+        }
+        a->traced = (CxTraced *)cx_tracer_lift(tracer, o, CI_DTYPE_none, false);
+        if (a->traced == NULL)
+            return -1;
+        Py_CLEAR(a->number);
+        bool is_python = a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python;
+        a->code = (int)cx_dtype(a->traced);
+        if (is_python && a->code != CI_DTYPE_bool)
+            a->code = a->code == CI_DTYPE_f64 ? CX_WEAK_float : a->code == CI_DTYPE_c128 ? CX_WEAK_complex : CX_WEAK_int;
+    }
+    return 0;
+}
+
+void
+cx_operands_close(CxArgs *args)
+{
+    for (int k = 0; k < args->nargs; k++) {
+        Py_CLEAR(args->args[k].traced);
+        Py_CLEAR(args->args[k].number);
+    }
+}
+
+static int
+arg_rank(const CxArg *a)
+{
+    return a->traced != NULL ? cx_rank(a->traced) : 0;
+}
+
+/* Folds one shape into sizes, from the right; false when they do not fit. */
+bool
+cx_broadcast_into(int *rank, int64_t *sizes, int more, const int64_t *more_sizes)
+{
+    if (more > *rank) {
+        memmove(sizes + more - *rank, sizes, sizeof *sizes * (size_t)*rank);
+        for (int k = 0; k < more - *rank; k++)
+            sizes[k] = 1;
+        *rank = more;
+    }
+    for (int k = 0; k < more; k++) {
+        int64_t *mine = &sizes[*rank - more + k];
+        if (*mine == 1)
+            *mine = more_sizes[k];
+        else if (more_sizes[k] != 1 && more_sizes[k] != *mine)
+            return false;
+    }
+    return true;
+}
+
+bool
+cx_args_broadcast(CxArgs *args)
+{
+    args->rank = 0;
+    for (int k = 0; k < args->nargs; k++)
+        if (args->args[k].traced != NULL && !cx_broadcast_into(&args->rank, args->sizes, arg_rank(&args->args[k]), cx_sizes(args->args[k].traced)))
+            return false;
+    return true;
+}
+
+/* Runs the real ufunc where it is expected to raise. Always NULL; an exception may be missing when NumPy accepts. */
+PyObject *
+cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
+{
+    PyObject *tuple = PyTuple_New(args->nargs), *result = NULL;
+
+    for (int k = 0; tuple != NULL && k < args->nargs; k++) {
+        CxArg *a = &args->args[k];
+        PyObject *o = NULL;
+        if (a->traced == NULL)
+            o = Py_NewRef(a->number);
+        else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
+            o = Py_NewRef(a->traced->storage->value);
+        else
+            o = cx_array_dummy(tracer->state, cx_dtype(a->traced), arg_rank(a), cx_sizes(a->traced));
+        if (o == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, o);
+    }
+    if (tuple != NULL)
+        result = PyObject_Call(tracer->state->ufuncs[ufunc], tuple, kwargs);
+    Py_XDECREF(tuple);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+/* The op and the dtype it is computed in; NULL, or why there is none. */
+const char *
+cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op)
+{
+    CiClass kind = r->in[0] == CI_DTYPE_none ? CI_CLASS_float : ci_dtype_class((CiDtype)r->in[0]);
+
+    for (int k = 0; k < args->nargs; k++)
+        if (r->in[k] == CI_DTYPE_none)
+            return "a dtype that is not supported";
+    if (r->out[part] == CI_DTYPE_none)
+        return "a result dtype that is not supported";
+    switch (ufunc) {
+    case CX_UFUNC_divmod: *op = part == 0 ? CI_OP_floor_divide : CI_OP_remainder; break;
+    case CX_UFUNC_modf: *op = part == 0 ? CI_OP_modf_fraction : CI_OP_trunc; break;
+    case CX_UFUNC_frexp: *op = part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent; break;
+    case CX_UFUNC_degrees: *op = CI_OP_rad2deg; break;
+    case CX_UFUNC_radians: *op = CI_OP_deg2rad; break;
+    case CX_UFUNC_float_power: *op = CI_OP_power; break;
+    default: *op = (CiOp)ufunc; break;
+    }
+    if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
+        *op = CI_OP_complex_absolute;
+    if (*op == CI_OP_power) {
+        if (kind == CI_CLASS_complex)
+            return "power of complex numbers";
+        if (kind == CI_CLASS_int || kind == CI_CLASS_uint)
+            *op = CI_OP_int_power;
+    }
+    CiOpKind op_kind = ci_op_kind(*op);
+    if (op_kind == CI_OPKIND_pointwise || op_kind == CI_OPKIND_math)
+        return ci_op_why_not(*op, (CiDtype)r->in[0]);
+    return NULL;
+}
+
+/* Int powers: NumPy refuses a negative exponent, which only a constant one shows now. */
+static const char *
+why_not_int_power(CxArgs *args, int ufunc)
+{
+    CxArg *e = &args->args[1];
+    (void)ufunc;
+    if (e->traced != NULL)
+        return ci_dtype_class(cx_dtype(e->traced)) == CI_CLASS_uint ? NULL : "an integer power whose exponent may be negative";
+    PyObject *zero = PyLong_FromLong(0);
+    int negative = zero ? PyObject_RichCompareBool(e->number, zero, Py_LT) : 0;
+    Py_XDECREF(zero);
+    return negative == 1 ? "an integer to a negative power" : NULL;
+}
+
+static int
+fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *operands)
+{
+    bool is_ldexp = args->nargs == 2 && r->in[0] != r->in[1];
+
+    for (int k = 0; k < args->nargs; k++) {
+        CxArg *a = &args->args[k];
+        operands[k] = (CxOperand){.traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
+        if (a->traced != NULL)
+            continue;
+        int status = cx_const_of(tracer->state, a->number, operands[k].want, &operands[k].value);
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
+/* Result number `part` of the ufunc. 1: not captured, with the reason. */
+int
+cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind, CiNode **node, const char **reason)
+{
+    CxOperand operands[3];
+    CiOp op = CI_OP_none;
+    int nargs = args->nargs;
+
+    *reason = cx_ufunc_op(ufunc, part, r, args, &op);
+    if (*reason == NULL && op == CI_OP_int_power)
+        *reason = why_not_int_power(args, ufunc);
+    if (*reason != NULL)
+        return 1;
+    int status = fill_operands(tracer, args, r, operands);
+    if (status > 0) /* a Python int that the dtype cannot hold: NumPy raises, but for comparisons */
+        *reason = "a Python integer that is out of the dtype's range";
+    if (status != 0)
+        return status;
+    /* As NumPy's loop does when the exponent is one number. */
+    if (op == CI_OP_power && nargs == 2 && operands[1].traced == NULL && operands[1].value.re == 2.0) {
+        op = CI_OP_square;
+        nargs = 1;
+    }
+    CiDtype out = (CiDtype)r->out[part];
+    *node = cx_build_pointwise(tracer, op, nargs, operands, out, kind);
+    return *node == NULL ? -1 : 0;
+}
+
+static PyObject *
+pack(PyObject **parts, int count)
+{
+    PyObject *result = NULL;
+    if (count == 1)
+        return parts[0];
+    if (parts[0] != NULL && parts[1] != NULL)
+        result = PyTuple_Pack(2, parts[0], parts[1]);
+    Py_XDECREF(parts[0]);
+    Py_XDECREF(parts[1]);
+    return result;
+}
+
+/* The ufunc as a break, its operands given one by one. */
+static PyObject *
+call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyObject *out, const char *reason)
+{
+    PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(), *result = NULL;
+
+    for (int k = 0; tuple != NULL && k < nargs; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
+    if (tuple != NULL && kwargs != NULL && (out == NULL || PyDict_SetItem(kwargs, tracer->state->str_out, out) == 0))
+        result = cx_ufunc_fallback(tracer, tracer->state->ufuncs[ufunc], tracer->state->str___call__, tuple, kwargs, reason);
+    Py_XDECREF(tuple);
+    Py_XDECREF(kwargs);
+    return result;
+}
+
+/* ufunc(*args) for one of our own numbers. */
+PyObject *
+cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
+{
+    CxArgs operands;
+    PyObject *parts[2] = {NULL, NULL}, *result = NULL;
+    const char *reason = NULL;
+    int codes[3], nout = cx_ufunc_nout(ufunc);
+
+    if (tracer->state->ufuncs[ufunc] == NULL)
+        return PyErr_Format(cx_exception(tracer->state, "Unsupported"), "this NumPy has no ufunc '%s'", ufunc < CI_OP_COUNT ? ci_op_name((CiOp)ufunc) : "");
+    if (cx_operands_open(tracer, nargs, args, &operands) < 0)
+        goto done;
+    for (int k = 0; k < nargs; k++)
+        codes[k] = operands.args[k].code;
+    const CxResolved *r = cx_args_broadcast(&operands) ? resolve(tracer->state, ufunc, nargs, codes) : NULL;
+    if (r == NULL) {
+        PyErr_Clear();
+        cx_ufunc_raise(tracer, ufunc, &operands, NULL);
+        if (!PyErr_Occurred())
+            result = call_fallback(tracer, ufunc, nargs, args, NULL, "operands that NumPy alone understands");
+        goto done;
+    }
+    CiKind kind = operands.rank == 0 ? CI_KIND_scalar : CI_KIND_array;
+    for (int part = 0; part < nout; part++) {
+        CiNode *node = NULL;
+        int status = cx_ufunc_node(tracer, ufunc, part, &operands, r, kind, &node, &reason);
+        if (status > 0) {
+            Py_CLEAR(parts[0]);
+            result = call_fallback(tracer, ufunc, nargs, args, NULL, reason);
+            goto done;
+        }
+        parts[part] = status < 0 ? NULL : cx_traced_from_node(tracer, node, kind);
+        if (parts[part] == NULL) {
+            Py_CLEAR(parts[0]);
+            goto done;
+        }
+    }
+    result = pack(parts, nout);
+done:
+    cx_operands_close(&operands);
+    return result;
+}
+
+/* target op= other: the ufunc with out=target. */
+PyObject *
+cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxTraced *out)
+{
+    PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(), *outs = PyTuple_Pack(1, (PyObject *)out), *result = NULL;
+
+    for (int k = 0; tuple != NULL && k < nargs; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
+    if (tuple != NULL && kwargs != NULL && outs != NULL && PyDict_SetItem(kwargs, tracer->state->str_out, outs) == 0)
+        result = cx_ufunc_general(tracer, tracer->state->ufuncs[ufunc], tuple, kwargs);
+    Py_XDECREF(tuple);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(outs);
+    return result;
+}
