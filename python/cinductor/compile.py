@@ -1,6 +1,8 @@
-"""`compile`: what is called when no specialisation of a function fits, and everything that can go wrong then.
+"""`compile`: what is called when no specialisation of a function fits, and everything that can go
+wrong then.
 
-The function returned is a C object that tries its specialisations by their guards. Capture (`Job.miss`) runs when none fits. A failure of
+The function returned is a C object that tries its specialisations by their guards. Capture
+(`Job.miss`) runs when none fits. A failure of
 the compiler never reaches the caller: the function itself runs instead.
 """
 
@@ -45,19 +47,23 @@ def compile(
 ) -> Any:
     """A function that does what fn does, compiled when it is first called.
 
-    fn: any callable written with NumPy: a function, method, lambda, partial or callable object; without it a
-    decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64, float16 to 64, complex64 and
+    fn: any callable written with NumPy: a function, method, lambda, partial or callable object;
+    without it a
+    decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64, float16 to 64,
+    complex64 and
     128 are compiled, alone or nested in tuples, lists, dicts, named tuples and dataclasses;
     calls with anything else run in NumPy.
 
-    fullgraph: raise Unsupported, with line and reason, where Python would have to run between kernels.
+    fullgraph: raise Unsupported, with line and reason, where Python would have to run between
+    kernels.
     dynamic: whether sizes may vary without a new compile; None: decide from the calls.
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
     disable: return a function that runs fn as it is.
 
-    Raises TypeError for what is not callable, ValueError for an unknown mode, backend or device, KeyError for an
+    Raises TypeError for what is not callable, ValueError for an unknown mode, backend or device,
+    KeyError for an
     unknown option. The compiled function raises what fn raises.
     """
     settings: dict[str, Any] = {
@@ -233,7 +239,9 @@ def key_of(bound: tuple[Any, ...]) -> Any:
 
 
 def reduce_compiled(compiled: Any) -> Any:
-    """Pickles by qualified name where that names the compiled function, else as (function, settings)."""
+    """Pickles by qualified name where that names the compiled function, else as (function,
+    settings).
+    """
     module = sys.modules.get(getattr(compiled, "__module__", None) or "")
     found: Any = module
     name = getattr(compiled, "__qualname__", "")
@@ -274,7 +282,8 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
 
 
 class set_stance:  # noqa: N801  (used like a function)
-    """What compiled functions do in this process, from now on or inside a with statement or a function.
+    """What compiled functions do in this process, from now on or inside a with statement or a
+    function.
 
     "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
     run anything else in NumPy. "fail_on_recompile": raise RuntimeError instead.

@@ -1,4 +1,6 @@
-"""Options: process-wide defaults from the environment and `config`, modes, and what one function asks for."""
+"""Options: process-wide defaults from the environment and `config`, modes, and what one function
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ config = Config()
 
 
 def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
-    """What a mode and a function's own options ask for, checked. KeyError, TypeError, ValueError."""
+    """What a mode and a function's own options ask for, checked. KeyError, TypeError,
+    ValueError.
+    """
     if mode is not None and mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}{nearest(str(mode), MODES)}")
     asked = dict(MODES[mode or "default"])

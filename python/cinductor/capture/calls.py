@@ -1,20 +1,18 @@
 """What a call means, by the identity of what is called.
 
-`TABLE` has the builtins that capture understands. NumPy's functions come from the surface (`cinductor.numpy`). Python functions with source are
-followed; constructors that only fill attributes are run; everything else is unknown: a break, and the call is made with concrete values.
+`TABLE` has what `builtins` understands. NumPy's functions come from the surface
+(`cinductor.numpy`). Python functions with source are
+followed; constructors that only fill attributes are run; everything else is unknown: a break, and
+the call is made with concrete values.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
-import itertools
-import math
-import operator
 import os
 import sys
 import types
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +36,8 @@ if TYPE_CHECKING:
     from .scope import Scope
 
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
-TABLE: dict[int, tuple[Any, Handler]] = {}
+TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -81,6 +80,11 @@ def name_of(f: Any) -> str:
     if owner is not None and not isinstance(owner, types.ModuleType | type):
         module = None if "." in name else type(owner).__name__
     return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def called_by(scope: Scope, f: Any) -> Callable[..., Any]:
+    """f as a function that Python itself may call, its calls still seen."""
+    return lambda *args, **kwargs: dispatch(scope, f, args, kwargs)
 
 
 # --- unknown ----------------------------------------------------------------------------------
@@ -306,7 +310,7 @@ def call_array_method(
         return stage.adopt(real(*stage.concrete(args), **stage.concrete(kwargs)))
 
 
-# --- builtin functions and methods ------------------------------------------------------------------
+# --- builtin functions and methods --------------------------------------------------------
 
 BOUND_KINDS = frozenset(
     {types.MethodWrapperType, type(_core.Tracer("", options={}).array(np.zeros(1)).sum)}
@@ -488,301 +492,3 @@ def call_numpy_scalar(
 PURE_CLASSES = frozenset(
     {np.dtype, np.finfo, np.iinfo, complex, str, bytes, slice, range, type({})}
 )
-
-
-# --- the table of builtins ----------------------------------------------------------------------
-
-
-def understands(*functions: Any) -> Callable[[Handler], Handler]:
-    """Enters a handler for these functions into the table."""
-
-    def enter(handler: Handler) -> Handler:
-        for f in functions:
-            TABLE[id(f)] = (f, handler)
-        return handler
-
-    return enter
-
-
-def called_by(scope: Scope, f: Any) -> Callable[..., Any]:
-    """f as a function that Python itself may call, its calls still seen."""
-    return lambda *args, **kwargs: dispatch(scope, f, args, kwargs)
-
-
-for _f in (
-    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord, pow, round),
-    *(format, repr, ascii, slice, range, str, bytes, complex, object),
-    *(f for f in vars(math).values() if callable(f)),
-    *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
-    *(np.result_type, np.promote_types, np.can_cast, np.isdtype, np.broadcast_shapes),
-    *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
-):
-    TABLE[id(_f)] = (_f, call_pure)
-for _f in (operator.setitem, operator.delitem, operator.attrgetter, operator.itemgetter):
-    TABLE.pop(id(_f), None)
-TABLE.pop(id(operator.methodcaller), None)
-
-
-@understands(*(getattr(operator, n) for n in dir(operator) if n.startswith("i") and n != "is_"))
-def _in_place(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    name = f.__name__
-    if name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul"):
-        return scope.augment(name, *args)
-    return call_pure(scope, f, args, kwargs)
-
-
-@understands(operator.getitem)
-def _getitem(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return scope.item(*args)
-
-
-@understands(len)
-def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1:
-        value = args[0]
-        stage = scope.stage
-        if isinstance(value, list | tuple | dict | set):
-            source = stage.source_of(value)
-            if source is not None and source >= 0:
-                stage.guard_length(value, source)
-            return len(value)
-        if type(value) not in PURE_TYPES and type(value) is not Traced:
-            method = find_in_class(type(value), "__len__")
-            if type(method) is types.FunctionType:
-                return dispatch(scope, method, (value,), {})
-            return call_unknown(scope, f, args, kwargs)
-    return len(*args, **kwargs)
-
-
-@understands(type)
-def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs:
-        return args[0].__class__ if type(args[0]) is Traced else type(args[0])
-    return call_unknown(scope, f, args, kwargs)
-
-
-@understands(float, int, bool)
-def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1 and type(args[0]) is Traced and not kwargs:
-        x = args[0]
-        if x.kind == "python" and isinstance(x, f) and f is not bool:
-            return x
-    elif len(args) == 1 and type(args[0]) not in FREE_TYPES:
-        if f is bool:
-            return bool(scope.test(args[0]))
-        return call_pure(scope, f, args, kwargs)
-    return f(*args, **kwargs)
-
-
-@understands(list, tuple, set, frozenset, enumerate, reversed, iter)
-def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if not args or (f is iter and len(args) > 1):
-        return f(*args, **kwargs) if not args else call_unknown(scope, f, args, kwargs)
-    items = scope.iter(args[0])
-    if f is reversed:
-        if type(args[0]) in (range, str, bytes):
-            return reversed(args[0])
-        items = list(items)
-    elif f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
-        return args[0]
-    elif f is iter:
-        return iter(items)
-    return f(items, *args[1:], **kwargs)
-
-
-@understands(dict)
-def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1:
-        first = args[0]
-        if isinstance(first, dict):
-            return dict(scope.stage.shallow(first), **kwargs)
-        return dict([tuple(scope.unpack(p, (None, None))) for p in scope.iter(first)], **kwargs)
-    return dict(*args, **kwargs)
-
-
-@understands(zip)
-def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return zip(*(scope.iter(a) for a in args), **kwargs)  # noqa: B905
-
-
-@understands(map, filter)
-def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) < 2 or kwargs:
-        return call_unknown(scope, f, args, kwargs)
-    function = args[0] if args[0] is None else called_by(scope, args[0])
-    return f(function, *(scope.iter(a) for a in args[1:]))
-
-
-@understands(sorted)
-def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if kwargs.get("key") is not None:
-        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    return sorted(list(scope.iter(args[0])), *args[1:], **kwargs)
-
-
-@understands(sum)
-def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    items = list(scope.iter(args[0])) if args else []
-    if not any(type(v) is Traced for v in items) and type(start) is not Traced:
-        return sum(items, start)
-    for item in items:
-        start = start + item
-    return start
-
-
-@understands(min, max)
-def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    items = list(scope.iter(args[0])) if len(args) == 1 else [scope.use(a) for a in args]
-    if kwargs.get("key") is not None:
-        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    if len(args) == 1:
-        return f(items, **kwargs)
-    return f(*items, **kwargs)
-
-
-@understands(any, all)
-def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(map(scope.test, scope.iter(args[0])))
-
-
-@understands(next)
-def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if args and scope.stage.source_of(args[0]) is not None:
-        return call_unknown(scope, f, args, kwargs)
-    return scope.stage.wrap(next(*args))
-
-
-@understands(getattr)
-def _getattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) < 3:
-        return scope.attr(*args)
-    try:
-        return scope.attr(*args[:2])
-    except AttributeError:
-        guard_absent(scope, args[0])
-        return args[2]
-
-
-@understands(hasattr)
-def _hasattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if type(args[0]) is Traced or type(args[0]) in PURE_TYPES or isinstance(args[0], type):
-        return hasattr(*args)
-    try:
-        scope.attr(*args)
-    except AttributeError:
-        guard_absent(scope, args[0])
-        return False
-    return True
-
-
-def guard_absent(scope: Scope, value: Any) -> None:
-    """Guards that an object still has the attributes it has, and so not the one asked for."""
-    stage = scope.stage
-    source = stage.source_of(value)
-    own = getattr(value, "__dict__", None)
-    if source is None or type(value) is Traced:
-        return
-    if source >= 0 and type(own) is dict:
-        stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
-    else:
-        stage.effect(f"asks whether a {type(value).__name__} has an attribute")
-
-
-@understands(setattr)
-def _setattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    value, name, item = args
-    scope._set_attr(name, item, value)
-
-
-@understands(delattr)
-def _delattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    scope._del_attr(args[1], args[0])
-
-
-@understands(functools.reduce)
-def _reduce(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:])
-
-
-@understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)
-@understands(property, staticmethod, classmethod)
-def _make(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(*args, **kwargs)
-
-
-@understands(np.errstate)
-def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if args or any(v != "ignore" for k, v in kwargs.items()):
-        return call_unknown(scope, f, args, kwargs, "sets how NumPy treats floating-point errors")
-    return np.errstate(**kwargs)
-
-
-@understands(warnings.warn)
-def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    """Counts the levels of the stack in the user's frames."""
-    stage = scope.stage
-    stage.stop("calls warnings.warn")
-    values = dict(
-        zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs
-    )
-    values = {k: stage.concrete(v) for k, v in values.items()}
-    wanted, level = int(values.get("stacklevel", 1)), 1
-    frame = sys._getframe(0)
-    while frame.f_back is not None:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            wanted -= 1
-            if wanted <= 0:
-                break
-        frame = frame.f_back
-        level += 1
-    warnings.warn(**{**values, "stacklevel": level})
-
-
-@understands(isinstance, issubclass, callable)
-def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(*args, **kwargs)
-
-
-@understands(np.ndim, np.shape, np.size)
-def _measure(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    value = args[0] if args else None
-    if type(value) is Traced:
-        real = np.broadcast_to(np.empty((), value.dtype), value.shape)
-        return f(real, *args[1:], **kwargs)
-    value = scope.array_of(value) if type(value) in (list, tuple) else value
-    if type(value) is Traced:
-        return _measure(scope, f, (value, *args[1:]), kwargs)
-    return call_pure(scope, f, args, kwargs)
-
-
-@understands(*(f for f in vars(itertools).values() if isinstance(f, type)))
-def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if f in (itertools.count, itertools.repeat):
-        return f(*args, **kwargs)
-    if f in (itertools.accumulate, itertools.groupby):
-        return call_unknown(scope, f, args, kwargs)
-    callers = (itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
-    if f in callers:
-        return f(called_by(scope, args[0]), scope.iter(args[1]))
-    if f in (itertools.islice, itertools.combinations, itertools.permutations):
-        return f(scope.iter(args[0]), *args[1:])
-    return f(*(scope.iter(a) for a in args), **kwargs)
-
-
-@understands(_core.is_compiling)
-def _is_compiling(scope: Scope, f: Any, args: Any, kwargs: Any) -> bool:
-    return True
-
-
-def install_surface() -> None:
-    """Enters what the surface has; it comes last, so that its rows win."""
-    surface.load()
-    for key, row in surface.functions_by_id.items():
-        TABLE[key] = (row.function, call_surface)
-        if row.follow is not None:
-            FOLLOWED.add(row.follow)
-
-
-FOLLOWED: set[Any] = set()
-install_surface()

@@ -1,4 +1,5 @@
-"""What a Python object is to capture: a constant, something guarded by identity, a container, an unknown.
+"""What a Python object is to capture: a constant, something guarded by identity, a container, an
+unknown.
 
 Nothing here runs code of the user's: classes are looked into, never asked.
 """
@@ -78,7 +79,9 @@ IDENTITY_TYPES = frozenset(
 FUNCTION_TYPES = frozenset({types.FunctionType, types.BuiltinFunctionType, types.MethodType})
 OPERATORS = tuple(
     f"__{prefix}{name}__"
-    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+    for name in (
+        "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+    )
     for prefix in ("", "r", "i")
 ) + tuple(f"__{n}__" for n in "eq ne lt le gt ge contains neg pos invert abs format str".split())
 KINDS = "biufc"
@@ -117,7 +120,9 @@ def is_numpys(module: str | None) -> bool:
 
 
 def is_plain_instance(value: Any) -> bool:
-    """Whether an object has attributes in the ordinary way: no hooks of its class are in between."""
+    """Whether an object has attributes in the ordinary way: no hooks of its class are in
+    between.
+    """
     cls = type(value)
     return (
         cls.__getattribute__ is object.__getattribute__

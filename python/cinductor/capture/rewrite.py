@@ -1,7 +1,9 @@
 """Rewriting: a function's source becomes a function that asks the stage about every step.
 
-Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes become calls of
-`__ci__`, a closure cell that holds the stage; everything else stays as written, in the user's own frame, with the user's
+Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
+become calls of
+`__ci__`, a closure cell that holds the stage; everything else stays as written, in the user's own
+frame, with the user's
 line numbers and file. It is done once per code object. Source is trusted only if compiling it as it
 is gives the function's own bytecode. What cannot be rewritten has a reason (`NotRewritable`).
 """
@@ -27,7 +29,9 @@ class NotRewritable(Exception):
 
 
 class Rewritten:
-    """A code object's rewriting: `code` takes the original's place, with one more cell for the stage."""
+    """A code object's rewriting: `code` takes the original's place, with one more cell for the
+    stage.
+    """
 
     __slots__ = ("code", "original", "tree")
 
@@ -37,7 +41,9 @@ class Rewritten:
         self.tree = tree
 
     def bind(self, fn: types.FunctionType, cell: types.CellType) -> types.FunctionType:
-        """The rewritten function over fn's own globals, defaults and cells; `cell` holds the stage."""
+        """The rewritten function over fn's own globals, defaults and cells; `cell` holds the
+        stage.
+        """
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cells[STAGE] = cell
         closure = tuple(cells[name] for name in self.code.co_freevars)
@@ -364,7 +370,9 @@ class Rewriter(ast.NodeTransformer):
         return self.ask(node, "iter", new)
 
     def _shape(self, at: ast.AST, target: ast.expr) -> ast.Constant:
-        """Which parts of a target are unpacked again: None, or a tuple of the same for each part."""
+        """Which parts of a target are unpacked again: None, or a tuple of the same for each
+        part.
+        """
 
         def shape(t: ast.expr) -> Any:
             if not isinstance(t, ast.Tuple | ast.List):

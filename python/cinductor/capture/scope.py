@@ -1,6 +1,7 @@
 """The object that rewritten code asks: `__ci__`. One for each function that is followed in a call.
 
-Each method does the plain Python thing for plain values, and besides tells the stage. `PlainScope` only does the plain thing: functions made in a
+Each method does the plain Python thing for plain values, and besides tells the stage. `PlainScope`
+only does the plain thing: functions made in a
 captured call that outlive it run with it.
 """
 
@@ -23,6 +24,7 @@ from .objects import (
     find_in_class,
     is_numpys,
 )
+from .slot import Managed, Slot
 from .stage import OPAQUE, Stage
 
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
@@ -524,127 +526,6 @@ class Scope:
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
         return dispatch(self, args[0], args[1:], kwargs)
-
-
-class Slot:
-    """A place that is stored to: `slot.value = v`, `del slot.value`, `slot.load().augment(op, v)`."""
-
-    __slots__ = ("get", "put", "remove", "key", "owner", "current")
-
-    def __init__(self, get: Any, put: Any, remove: Any, key: Any, *owner: Any) -> None:
-        self.get, self.put, self.remove = get, put, remove
-        self.key, self.owner = key, owner
-
-    @property
-    def value(self) -> Any:
-        return self.get(self.key, *self.owner)
-
-    @value.setter
-    def value(self, item: Any) -> None:
-        self.put(self.key, item, *self.owner)
-
-    @value.deleter
-    def value(self) -> None:
-        self.remove(self.key, *self.owner)
-
-    def load(self) -> Slot:
-        """Reads the place now."""
-        self.current = self.get(self.key, *self.owner)
-        return self
-
-    def augment(self, name: str, other: Any) -> None:
-        """The rest of `place op= other`."""
-        new = self.get.__self__.augment(name, self.current, other)
-        is_view = new is self.current and type(new) is Traced and new.kind == "array"
-        if not (is_view and type(self.owner and self.owner[0]) is Traced):
-            self.put(self.key, new, *self.owner)  # else the view itself was written
-
-
-class Managed:
-    """A context manager around whose methods pending work is run."""
-
-    def __init__(self, stage: Stage, manager: Any) -> None:
-        self.stage, self.manager = stage, manager
-
-    def __enter__(self) -> Any:
-        return self.stage.adopt(type(self.manager).__enter__(self.manager))
-
-    def __exit__(self, *error: Any) -> Any:
-        self.stage.tracer.flush()
-        return type(self.manager).__exit__(self.manager, *error)
-
-
-class PlainScope(Scope):
-    """Does the plain thing: nothing is traced any more."""
-
-    __slots__ = ()
-
-    @classmethod
-    def like(cls, scope: Scope) -> PlainScope:
-        """The plain scope of the same function."""
-        new = object.__new__(cls)
-        for name in ("stage", "fn_globals", "builtins", "cells", "cache"):
-            setattr(new, name, getattr(scope, name, None))
-        new.stage = None
-        return new
-
-    def name(self, name: str) -> Any:
-        value = self.fn_globals.get(name, MISSING)
-        value = self.builtins.get(name, MISSING) if value is MISSING else value
-        if value is MISSING:
-            raise NameError(f"name '{name}' is not defined", name=name)
-        return value
-
-    def free(self, name: str, value: Any) -> Any:
-        return value
-
-    local = use = test = mapping = iter = context = subject = staticmethod(lambda value: value)
-    attr = staticmethod(getattr)
-    item = staticmethod(operator.getitem)
-    call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
-    iter_unpacked = unpack = staticmethod(lambda value, shape: value)
-    augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
-    decorator = staticmethod(lambda value: value)
-
-    def _set_global(self, name: str, value: Any) -> None:
-        self.fn_globals[name] = value
-
-    def _del_global(self, name: str) -> None:
-        if name not in self.fn_globals:
-            raise NameError(f"name '{name}' is not defined", name=name)
-        del self.fn_globals[name]
-
-    def _set_free(self, name: str, value: Any) -> None:
-        self.cells[name].cell_contents = value
-
-    def _del_free(self, name: str) -> None:
-        del self.cells[name].cell_contents
-
-    def _set_attr(self, name: str, item: Any, value: Any) -> None:
-        setattr(value, name, item)
-
-    def _del_attr(self, name: str, value: Any) -> None:
-        delattr(value, name)
-
-    def _set_item(self, key: Any, item: Any, value: Any) -> None:
-        value[key] = item
-
-    def _del_item(self, key: Any, value: Any) -> None:
-        del value[key]
-
-    def import_module(self, name: str, is_last: bool) -> Any:
-        top = __import__(name, self.fn_globals, None, None, 0)
-        return sys.modules[name] if is_last else top
-
-    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
-        return getattr(module, name)
-
-    def import_name(self, module: str, name: str, level: int) -> Any:
-        found = __import__(module, self.fn_globals, None, (name,), level)
-        try:
-            return getattr(found, name)
-        except AttributeError:
-            raise ImportError(f"cannot import name '{name}' from '{found.__name__}'") from None
 
 
 METHOD_KINDS = frozenset(

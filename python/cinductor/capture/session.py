@@ -12,10 +12,12 @@ import numpy as np
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
 from ..numpy import surface
+from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
 from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
+from .plain import PlainScope
 from .rewrite import NotRewritable
-from .scope import PlainScope, Scope
+from .scope import Scope
 from .stage import OPAQUE, Abandon, Stage
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -106,9 +108,7 @@ def choose_backend(job: Job) -> str:
     return ""
 
 
-def attempt(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str
-) -> Any:
+def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """One capture by one backend."""
     tracer = _core.Tracer(
         job.name,
@@ -162,7 +162,9 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
 
 
 def worth(stage: Stage) -> int:
-    """The elements that the call's arrays have: what compiled segments can save is in proportion."""
+    """The elements that the call's arrays have: what compiled segments can save is in
+    proportion.
+    """
     if stage.tracer.flushes == 0:
         return 0
     return sum(array.size for array, _, _ in stage.array_ids.values())
@@ -208,7 +210,9 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
 
 
 def anchor() -> None:
-    """A function whose globals stand for none: callables that are not functions are called from it."""
+    """A function whose globals stand for none: callables that are not functions are called
+    from it.
+    """
 
 
 def functools_enter(stage: Stage, fn: Any) -> Any:
@@ -268,7 +272,9 @@ QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
 
 
 def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
-    """Ends the capture: the real result and a specialisation, or None when Python must run again."""
+    """Ends the capture: the real result and a specialisation, or None when Python must run
+    again.
+    """
     reached: dict[int, int] = {}
     result = returnable(stage, result, reached, set())
     if any(s >= 0 and stage.sources[s][0] == "arg" for s in reached.values()):

@@ -1,11 +1,11 @@
 """Where a function's source is, and whether it is what runs.
 
-Source is trusted only if compiling it as it is gives the function's own bytecode: an edited file, the other of two
+Source is trusted only if compiling it as it is gives the function's own bytecode: an edited file,
+the other of two
 lambdas on a line, or a decorator that replaced the code all fail this test.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -164,7 +164,9 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
 
 
 def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType | None:
-    """The code of the function that the factory makes, under the original's file and future flags."""
+    """The code of the function that the factory makes, under the original's file and future
+    flags.
+    """
     try:
         module = compile(
             tree, like.co_filename, "exec", like.co_flags & FUTURE_FLAGS, dont_inherit=True

@@ -1,8 +1,11 @@
 """The stage of one call: where every concrete value came from, and what the traced call is told.
 
-A value that Python meets in the call is an argument, a guarded read (with its source), the result of something pure, or unknown. `known` has
-the objects that outlive the call, by id, with the source that reaches them (OPAQUE: none does); an object that is not in it was made in this call. Arrays
-reach the user's frame only as Traced values, so no array work happens unseen. An effect is noted before it happens; what a call that is
+A value that Python meets in the call is an argument, a guarded read (with its source), the result
+of something pure, or unknown. `known` has
+the objects that outlive the call, by id, with the source that reaches them (OPAQUE: none does); an
+object that is not in it was made in this call. Arrays
+reach the user's frame only as Traced values, so no array work happens unseen. An effect is noted
+before it happens; what a call that is
 not understood is given has been made concrete first.
 """
 
@@ -96,7 +99,9 @@ class Stage:
     # --- values that enter ---
 
     def enter(self, value: Any, source: int) -> Any:
-        """What the user's frame gets for a value read from a source; guards what replay relies on."""
+        """What the user's frame gets for a value read from a source; guards what replay relies
+        on.
+        """
         found = self.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
@@ -296,8 +301,8 @@ class Stage:
 
     def _plain_function(self, fn: types.FunctionType, memo: dict[int, Any]) -> Any:
         """A function made in this call, for use outside of it: its stage does the plain thing."""
+        from .plain import PlainScope
         from .rewrite import STAGE
-        from .scope import PlainScope
 
         if STAGE not in fn.__code__.co_freevars:
             return fn
@@ -332,7 +337,8 @@ class Stage:
         self.bounds.append((low, high, array))
 
     def before_write(self, target: Any) -> bool:
-        """Called before a traced array is written to. True: the write must be made in memory at once,
+        """Called before a traced array is written to. True: the write must be made in memory at
+        once,
         for arrays that the call knows by several names overlap."""
         if self.bounds is None:
             self.bounds = []
@@ -385,7 +391,9 @@ class Stage:
         return self.remake(value, items)
 
     def deep(self, value: Any) -> Any:
-        """Nested tuples, lists and dicts with their arrays traced, for a function that reads all."""
+        """Nested tuples, lists and dicts with their arrays traced, for a function that reads
+        all.
+        """
         cls = type(value)
         if cls is np.ndarray:
             return self.enter_array(value, OPAQUE)

@@ -1,4 +1,6 @@
-"""Indexing that is not by integers, slices and None: left to NumPy for now, but for what a slice can do."""
+"""Indexing that is not by integers, slices and None: left to NumPy for now, but for what a slice
+can do.
+"""
 
 from __future__ import annotations
 

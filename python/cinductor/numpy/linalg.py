@@ -67,7 +67,8 @@ def inner(t: Any, a: Any, b: Any, /) -> Any:
 
 @function(np.einsum)
 def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """np.einsum given a string of subscripts: sums of one operand and outer products are taken apart,
+    """np.einsum given a string of subscripts: sums of one operand and outer products are taken
+    apart,
     the rest is a library call."""
     refuse(kwargs, "keyword " + ", ".join(kwargs))
     refuse(not isinstance(operands[0], str), "subscripts that are lists")

@@ -1,7 +1,9 @@
 """The table of NumPy functions and array methods that can be captured.
 
-A row is a function of the tracer and NumPy's own arguments. It need not check them: when it fails, NumPy's function is called on dummy arrays, and
-raises what NumPy raises. `NotCaptured` is a break with its reason. Functions that NumPy itself writes in Python are not written again: those in
+A row is a function of the tracer and NumPy's own arguments. It need not check them: when it fails,
+NumPy's function is called on dummy arrays, and
+raises what NumPy raises. `NotCaptured` is a break with its reason. Functions that NumPy itself
+writes in Python are not written again: those in
 `FOLLOWED` are captured from NumPy's own source, like a user's helper.
 """
 
@@ -215,7 +217,8 @@ split array_split hsplit vsplit dsplit tile pad meshgrid tri tril triu diff grad
 atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid vander ediff1d
 ones_like full_like full identity eye diag diagflat block permute_dims matrix_transpose
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
-linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot linalg.vecdot
+linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
+linalg.vecdot
 """.split()
 
 

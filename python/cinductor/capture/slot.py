@@ -1,0 +1,60 @@
+"""Places that are stored to, and context managers: small objects of rewritten code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .objects import Traced
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+
+class Slot:
+    """A place that is stored to: `slot.value = v`, `del slot.value`, `slot.load().augment(op,
+    v)`.
+    """
+
+    __slots__ = ("get", "put", "remove", "key", "owner", "current")
+
+    def __init__(self, get: Any, put: Any, remove: Any, key: Any, *owner: Any) -> None:
+        self.get, self.put, self.remove = get, put, remove
+        self.key, self.owner = key, owner
+
+    @property
+    def value(self) -> Any:
+        return self.get(self.key, *self.owner)
+
+    @value.setter
+    def value(self, item: Any) -> None:
+        self.put(self.key, item, *self.owner)
+
+    @value.deleter
+    def value(self) -> None:
+        self.remove(self.key, *self.owner)
+
+    def load(self) -> Slot:
+        """Reads the place now."""
+        self.current = self.get(self.key, *self.owner)
+        return self
+
+    def augment(self, name: str, other: Any) -> None:
+        """The rest of `place op= other`."""
+        new = self.get.__self__.augment(name, self.current, other)
+        is_view = new is self.current and type(new) is Traced and new.kind == "array"
+        if not (is_view and type(self.owner and self.owner[0]) is Traced):
+            self.put(self.key, new, *self.owner)  # else the view itself was written
+
+
+class Managed:
+    """A context manager around whose methods pending work is run."""
+
+    def __init__(self, stage: Stage, manager: Any) -> None:
+        self.stage, self.manager = stage, manager
+
+    def __enter__(self) -> Any:
+        return self.stage.adopt(type(self.manager).__enter__(self.manager))
+
+    def __exit__(self, *error: Any) -> Any:
+        self.stage.tracer.flush()
+        return type(self.manager).__exit__(self.manager, *error)

@@ -1,0 +1,97 @@
+"""Help for tests: a function compiled and plain, on the same inputs, compared to the last bit that
+is promised.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .compile import compile
+
+
+def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result") -> None:
+    """Raises AssertionError unless both have the same type, dtype, shape, strides where they
+    matter,
+    structure and values; a NaN equals any NaN. ulp: how far floating-point values may be apart."""
+    if type(actual) is not type(expected):
+        raise AssertionError(f"{where}: type {type(actual)} instead of {type(expected)}")
+    if isinstance(expected, tuple | list):
+        if len(actual) != len(expected):
+            raise AssertionError(f"{where}: length {len(actual)} instead of {len(expected)}")
+        for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
+            assert_same(a, b, ulp, f"{where}[{i}]")
+    elif isinstance(expected, dict):
+        if list(actual) != list(expected):
+            raise AssertionError(f"{where}: keys {list(actual)} instead of {list(expected)}")
+        for key in expected:
+            assert_same(actual[key], expected[key], ulp, f"{where}[{key!r}]")
+    elif isinstance(expected, np.ndarray | np.generic):
+        assert_array(actual, expected, ulp, where)
+    elif hasattr(expected, "__dataclass_fields__"):
+        assert_same(vars(actual), vars(expected), ulp, where)
+    elif isinstance(expected, float | complex):
+        assert_array(np.asarray(actual), np.asarray(expected), ulp, where)
+    elif actual != expected:
+        raise AssertionError(f"{where}: {actual!r} instead of {expected!r}")
+
+
+def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
+    """Compares two arrays or NumPy scalars."""
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        raise AssertionError(
+            f"{where}: {actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
+        )
+    a, b = np.atleast_1d(actual), np.atleast_1d(expected)
+    for part in ("real", "imag") if b.dtype.kind == "c" else ("real",):
+        x, y = getattr(a, part), getattr(b, part)
+        bad = x != y
+        if y.dtype.kind == "f":
+            bad &= ~(np.isnan(x) & np.isnan(y))
+            bad |= (x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y)) & (ulp == 0)
+            if ulp:
+                with np.errstate(all="ignore"):
+                    near = np.abs(x - y) <= ulp * np.spacing(np.maximum(np.abs(x), np.abs(y)))
+                bad &= ~(near & np.isfinite(x) & np.isfinite(y))
+        if bad.any():
+            i = tuple(int(n[0]) for n in np.nonzero(bad))
+            raise AssertionError(
+                f"{where}: {int(bad.sum())} of {bad.size} values differ; at {i} "
+                f"{x[i]!r} instead of {y[i]!r}"
+            )
+
+
+def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **settings: Any) -> Any:
+    """Runs fn plain and compiled on copies of args and compares results, exceptions, warnings'
+    categories and the arguments afterwards, several calls in a row. Returns the compiled function.
+
+    settings are those of `compile`, or a compiled function as `compiled=`."""
+    compiled = settings.pop("compiled", None) or compile(fn, **settings)
+    for number in range(calls):
+        mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        expected, expected_error = outcome(fn, theirs)
+        actual, actual_error = outcome(compiled, mine)
+        where = f"call {number + 1}"
+        if type(actual_error) is not type(expected_error):
+            raise AssertionError(
+                f"{where}: {actual_error!r} instead of {expected_error!r}"
+            ) from actual_error
+        if str(actual_error) != str(expected_error):
+            raise AssertionError(f"{where}: {actual_error} instead of {expected_error}")
+        assert_same(actual, expected, ulp, where)
+        assert_same(mine, theirs, ulp, where + ", arguments")
+    return compiled
+
+
+def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+    """What a call returned or raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return fn(*args), None
+        except Exception as error:
+            return None, error
