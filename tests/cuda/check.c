@@ -2,6 +2,7 @@
  *
  *   check build FILE...    NVRTC makes a cubin of each; needs no GPU
  *   check run FILE...      results and written arguments must agree with backend `interp`
+ *   check time FILE...     milliseconds of a run on arrays of the device, and the memory it moves
  *
  * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by the end. One line of
  * output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1 when one failed. */
@@ -26,6 +27,7 @@ typedef struct Memory {
 /* One run's arguments and results. */
 typedef struct Side {
     CiProgram *program;
+    CiRuntime *device;   /* results are its memory; NULL: the host's */
     Memory inputs[MAX_INPUTS], results[MAX_RESULTS];
     int nresults;
 } Side;
@@ -40,6 +42,12 @@ typedef struct Check {
     int nscalars;
     bool cannot_run;
 } Check;
+
+static const CiBackend *
+gpu(void)
+{
+    return ci_backend_find("cuda", "cuda");
+}
 
 /* ---- values ---- */
 
@@ -94,6 +102,81 @@ new_result(void *arg, int number, const CiResultBuffer *result)
     memset(side->results[number].data, 0x55, (size_t)(count * ci_dtype_size(result->dtype)));
     side->nresults = number >= side->nresults ? number + 1 : side->nresults;
     return side->results[number].data;
+}
+
+/* ---- time ---- */
+
+static void *
+new_device_result(void *arg, int number, const CiResultBuffer *result)
+{
+    Side *side = arg;
+    void *block = NULL;
+    int64_t count = 1;
+    for (int k = 0; k < result->rank; k++)
+        count *= result->sizes[k];
+    if (number >= MAX_RESULTS || gpu()->allocate(side->device, (size_t)(count * ci_dtype_size(result->dtype)), &block))
+        return NULL;
+    side->nresults = number >= side->nresults ? number + 1 : side->nresults;
+    side->results[number] = (Memory){result->dtype, count, block};
+    return block;
+}
+
+static void
+release_device_results(Side *side)
+{
+    for (int k = 0; k < side->nresults; k++) {
+        gpu()->release(side->device, side->results[k].data, 0);
+        side->results[k].data = NULL;
+    }
+}
+
+static int32_t
+run_times(const Check *check, Side *side, void *const *inputs, int times, double *ms)
+{
+    int32_t status = gpu()->synchronize(side->device);
+    int64_t start = ci_os_time_ns();
+    for (int k = 0; k < times && !status; k++) {
+        CiCall call = {.inputs = inputs, .sizes = check->size_rows, .scalars = check->scalars, .new_result = new_device_result, .arg = side};
+        status = ci_program_run(side->program, &call);
+        release_device_results(side);
+    }
+    if (!status)
+        status = gpu()->synchronize(side->device);
+    *ms = (double)(ci_os_time_ns() - start) * 1e-6 / times;
+    return status;
+}
+
+/* The median of batches; the first ones warm up. */
+static const char *
+time_side(Check *check, Side *side)
+{
+    void *inputs[MAX_INPUTS] = {0};
+    double ms[9] = {0}, bytes = 0;
+    int32_t status = CI_OK;
+    for (int k = 0; k < check->graph->ninputs && !status; k++) {
+        Memory *memory = &side->inputs[k];
+        size_t size = (size_t)memory->count * (size_t)ci_dtype_size(memory->dtype);
+        if (!memory->data)
+            continue;
+        bytes += (double)size;
+        status = gpu()->allocate(side->device, size, &inputs[k]);
+        if (!status)
+            status = gpu()->copy_in(side->device, inputs[k], memory->data, size);
+    }
+    for (int k = 0; k < 12 && !status; k++)
+        status = run_times(check, side, inputs, 20, &ms[k < 3 ? 0 : k - 3]);
+    for (int k = 0; k < check->graph->ninputs; k++)
+        gpu()->release(side->device, inputs[k], 0);
+    for (int i = 0; i < 9; i++)
+        for (int j = i + 1; j < 9; j++)
+            if (ms[j] < ms[i]) {
+                double swap = ms[i];
+                ms[i] = ms[j];
+                ms[j] = swap;
+            }
+    for (int k = 0; k < side->nresults; k++)
+        bytes += (double)side->results[k].count * ci_dtype_size(side->results[k].dtype);
+    return status ? NULL : ci_format(check->ctx, "%.4f ms, %.1f GB/s (best %.4f ms)", ms[4], bytes / ms[4] * 1e-6, ms[0]);
 }
 
 static void
@@ -153,12 +236,11 @@ compile_side(CiApi *api, Check *check, const char *device, const char *backend, 
     CiOptions options;
     CiStatus status;
     ci_options_default(&options);
-    options.verify = true;
     Check own = {.text = check->text};
     status = ci_protect(ctx, measure, &own);
     if (!status) {
         CiRequest request = {.graph = own.graph, .options = &options, .backend = ci_backend_find(device, backend),
-                             .runtime = ci_api_runtime(api), .host_arrays = true};
+                             .runtime = ci_api_runtime(api), .host_arrays = !side->device};
         status = ci_compile(&request);
         side->program = request.program;
         check->cannot_run |= request.info.externs > 0;
@@ -229,7 +311,7 @@ compare_sides(const Check *check, const Side *got, const Side *want)
 
 /* NULL, or what differs. */
 static const char *
-run_both(CiApi *api, Check *check, Side *gpu)
+run_both(CiApi *api, Check *check, Side *card)
 {
     Side cpu = {0};
     char text[300];
@@ -237,12 +319,12 @@ run_both(CiApi *api, Check *check, Side *gpu)
     CiStatus status = compile_side(api, check, "cpu", "interp", &cpu);
     if (status)
         why = check->why;
-    else if (!fill_inputs(check, gpu) || !fill_inputs(check, &cpu))
+    else if (!fill_inputs(check, card) || !fill_inputs(check, &cpu))
         why = "no memory";
-    else if ((status = run_side(check, gpu)) != CI_OK)
-        why = ci_backend_find("cuda", "cuda")->last_error(ci_api_runtime(api), text, sizeof text);
+    else if ((status = run_side(check, card)) != CI_OK)
+        why = gpu()->last_error(ci_api_runtime(api), text, sizeof text);
     else if ((status = run_side(check, &cpu)) == CI_OK)
-        why = compare_sides(check, gpu, &cpu);
+        why = compare_sides(check, card, &cpu);
     why = why || !status ? why : ci_status_name(status);
     why = why ? ci_format(check->ctx, "%s", why) : NULL;
     free_side(&cpu);
@@ -250,35 +332,37 @@ run_both(CiApi *api, Check *check, Side *gpu)
 }
 
 static bool
-check_graph(CiApi *api, const char *name, const char *text, bool runs)
+check_graph(CiApi *api, const char *name, const char *text, const char *mode)
 {
     CiContext *ctx = ci_context_open();
     Check check = {.ctx = ctx, .text = text};
-    Side gpu = {0};
+    Side side = {.device = !strcmp(mode, "time") ? ci_api_runtime(api) : NULL};
     const char *verdict = "ok", *why = "";
     CiStatus status = ci_protect(ctx, measure, &check);
     if (!status)
-        status = compile_side(api, &check, "cuda", "cuda", &gpu);
+        status = compile_side(api, &check, "cuda", "cuda", &side);
     else
         check.why = ci_format(ctx, "%s", ci_context_message(ctx));
     if (status) {
         bool is_refused = status == CI_ERR_LOWERING || status == CI_ERR_SYNTAX || status == CI_ERR_UNSUPPORTED;
         verdict = is_refused ? "skip" : "fail";
         why = check.why;
-    } else if (runs && !check.cannot_run) {
-        why = run_both(api, &check, &gpu);
+    } else if (!strcmp(mode, "run") && !check.cannot_run) {
+        why = run_both(api, &check, &side);
         verdict = why ? "fail" : "ok";
-        why = why ? why : "";
+    } else if (!strcmp(mode, "time")) {
+        why = fill_inputs(&check, &side) ? time_side(&check, &side) : NULL;
+        verdict = why ? "ok" : "fail";
     }
-    printf("%s %s %s\n", verdict, name, why);
-    free_side(&gpu);
+    printf("%s %s %s\n", verdict, name, why ? why : "");
+    free_side(&side);
     bool is_good = strcmp(verdict, "fail") != 0;
     ci_context_close(ctx);
     return is_good;
 }
 
 static bool
-check_file(CiApi *api, const char *path, bool runs)
+check_file(CiApi *api, const char *path, const char *mode)
 {
     void *data;
     size_t size;
@@ -294,7 +378,7 @@ check_file(CiApi *api, const char *path, bool runs)
     if (end)
         end[1] = 0;
     if (strstr(text, "loops ") == NULL || strstr(text, "graph "))
-        is_good = check_graph(api, path, text, runs);
+        is_good = check_graph(api, path, text, mode);
     free(text);
     fflush(stdout);
     return is_good;
@@ -308,7 +392,7 @@ main(int argc, char **argv)
     if (argc < 3 || ci_api_open(&api, 0, ""))
         return 2;
     for (int k = 2; k < argc; k++)
-        is_good &= check_file(api, argv[k], !strcmp(argv[1], "run"));
+        is_good &= check_file(api, argv[k], argv[1]);
     ci_runtime_shut(ci_api_runtime(api));
     ci_api_close(api);
     return is_good ? 0 : 1;

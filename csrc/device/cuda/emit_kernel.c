@@ -388,7 +388,8 @@ static const char prelude[] =
     "#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000LL)\n"
     "#define __builtin_huge_valf() __builtin_inff()\n"
     "#define huge_valf() __builtin_inff()\n"
-    "#define huge_val() __builtin_inf()\n";
+    "#define huge_val() __builtin_inf()\n"
+    "#define copysign(a, b) copysign((double)(a), (double)(b))\n";
 
 static const char division_helpers[] =
     "static __device__ int64_t ci_floordiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a ^ b) < 0); }\n"

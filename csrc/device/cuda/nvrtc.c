@@ -193,8 +193,8 @@ ci_cuda_compile(CiCudaCompile *job)
 {
     Nvrtc nvrtc;
     char architecture[64], key[65], path[4096];
-    const char *options[4] = {architecture, "--std=c++17"};
-    int noptions = 2;
+    const char *options[4] = {architecture, "--std=c++17", "--disable-warnings"};
+    int noptions = 3;
     if (open_nvrtc(&nvrtc, job->where, job->message, sizeof job->message))
         return CI_ERR_NO_COMPILER;
     snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", job->capability);
