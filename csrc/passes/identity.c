@@ -22,6 +22,12 @@ ci_node_info(CiGraph *g, CiNode *node)
 }
 
 bool
+ci_identity_is_unclaimed(const CiNodeInfo *info)
+{
+    return info->is_new && !info->flags && !info->uses;
+}
+
+bool
 ci_node_is_fresh(const CiNode *node)
 {
     switch (ci_op_kind(node->op)) {
@@ -134,7 +140,7 @@ why_not_same_memory(CiGraph *g, CiNode *a, CiNode *b)
             return "a returned view would be the same object as another";
         return NULL;
     }
-    if (right->is_new && (ci_node_is_fresh(b) || b->op == CI_OP_const))
+    if (ci_identity_is_unclaimed(right) && (ci_node_is_fresh(b) || b->op == CI_OP_const))
         return NULL;
     if (!ci_node_is_fresh(b) || right->uses > 1 || right->flags & CI_IDENTITY_observed)
         return "an observed value would share memory";

@@ -29,6 +29,8 @@ typedef struct CiNodeInfo {
 void ci_identity_mark(CiGraph *g);
 /* The info of a node, made on first sight for nodes added since. */
 CiNodeInfo *ci_node_info(CiGraph *g, CiNode *node);
+/* Just made: nothing reads it and it stands for nothing yet, so it can still become anything. */
+bool ci_identity_is_unclaimed(const CiNodeInfo *info);
 /* Makes memory of its own, and computes what is in it from its operands alone. */
 bool ci_node_is_fresh(const CiNode *node);
 /* NULL when b may stand for a everywhere, else the reason. */

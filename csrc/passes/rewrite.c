@@ -38,8 +38,7 @@ fit(CiGraph *g, const CiNode *node, CiNode *replacement)
         is_same = ci_sym_known_eq(g->sym, replacement->sizes[k], node->sizes[k]);
     if (!is_same)
         replacement = ci_graph_expand(g, replacement, node->rank, node->sizes, node->loc);
-    CiNodeInfo *info = ci_node_info(g, replacement);
-    if (!info->is_new)
+    if (!ci_identity_is_unclaimed(ci_node_info(g, replacement)))
         return replacement;
     if (!ci_node_is_view(replacement) && !ci_node_is_view(node))
         replacement->order = node->order;
