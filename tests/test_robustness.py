@@ -49,11 +49,14 @@ def entries(cache):
     return sorted(p for p in Path(cache).rglob("*") if p.is_file())
 
 
-def test_a_second_process_needs_no_compiler(tmp_path):
-    assert warnings_in(run(tmp_path)) == []
-    assert entries(tmp_path)
-    lines = run(tmp_path, PATH="/nonexistent", CC=None)
-    assert warnings_in(lines) == [] or "compiler" not in warnings_in(lines)[0]
+def test_a_second_process_compiles_nothing_and_starts_no_child(tmp_path):
+    log, compiler = tmp_path / "log", tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\necho called >> "{log}"\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    for _ in range(2):
+        assert warnings_in(run(tmp_path / "cache", CC=str(compiler))) == []
+        assert log.read_text().splitlines() == ["called"]
+    assert entries(tmp_path / "cache")
 
 
 def test_without_a_compiler_the_interpreter_answers_with_one_warning(tmp_path):
