@@ -455,6 +455,9 @@ covers(const Piece *p, const CiReturn *r)
 
     if (p->offset != 0 || p->is_readonly || p->dtype != r->dtype || count == 0 || count != cx_count(r->rank, r->sizes))
         return false;
+    for (int k = 0; k < p->rank; k++) /* a new axis of an index shows in the strides */
+        if (p->strides[k] == 0)
+            return false;
     for (int round = 0; round < p->rank; round++) { /* smallest stride first; slow on purpose: n is small */
         int least = -1;
         for (int k = 0; k < p->rank; k++)

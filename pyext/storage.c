@@ -117,6 +117,7 @@ cx_view_new(CxTraced *parent, CiOp op, int rank)
     if (v->parent != NULL) {
         v->parent->refs++;
         v->is_readonly = v->parent->is_readonly;
+        v->is_opaque = v->parent->is_opaque;
         v->offset = v->parent->offset;
     }
     v->op = op;
