@@ -13,7 +13,8 @@ from conftest import ROOT
 COUNT = int(os.environ.get("CINDUCTOR_FUZZ", 150))
 DTYPES = {"bool": "?", "i8": "b", "i32": "i", "u8": "B", "f32": "f", "f64": "d", "c64": "F"}
 SAME = {
-    "bool": "add multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and logical_or",
+    "bool": "add multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and "
+    "logical_or",
     "i": "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor floor_divide",
     "f": "add subtract multiply divide",  # which zero a maximum gives is not promised
     "F": "add subtract multiply",
