@@ -49,7 +49,7 @@ for _f in (
     *(format, repr, ascii, slice, range, str, bytes, complex, object),
     *(f for f in vars(math).values() if callable(f)),
     *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
-    *(np.result_type, np.promote_types, np.can_cast, np.isdtype, np.broadcast_shapes),
+    *(np.promote_types, np.isdtype, np.broadcast_shapes),
     *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
 ):
     TABLE[id(_f)] = (_f, call_pure)
@@ -277,6 +277,16 @@ def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(isinstance, issubclass, callable)
 def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*args, **kwargs)
+
+
+@understands(np.result_type, np.can_cast)
+def _promotion(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return f(*(surface.weak(scope.stage.deep(a)) for a in args), **kwargs)
+
+
+@understands(np.broadcast)
+def _broadcast(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return f(*(surface.dummy(scope.stage.deep(a)) for a in args), **kwargs)
 
 
 @understands(np.ndim, np.shape, np.size)

@@ -38,6 +38,8 @@ PURE_TYPES = frozenset(
         bytearray,
         np.finfo,
         np.iinfo,
+        np.broadcast,
+        type(np.zeros(1).flags),
         type({}.items()),
         type({}.keys()),
         type({}.values()),

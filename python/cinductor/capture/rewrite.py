@@ -112,17 +112,13 @@ def _rewrite(code: types.CodeType, qualname: str) -> Rewritten:
 
 def _check(root: FunctionNode) -> None:
     """Raises NotRewritable for syntax whose row says break, with its line."""
-    allowed: set[int] = set()
     for node in ast.walk(root):
         row = verdict(node)
         reason = row.reason if row and row.verdict == BREAK else None
         if isinstance(node, ast.Call):
-            allowed.update(id(a) for a in node.args if isinstance(a, ast.GeneratorExp))
             if isinstance(node.func, ast.Name) and node.func.id in FRAME_READERS:
                 if node.func.id not in ("vars", "dir") or not node.args:
                     reason = f"calls {node.func.id}()"
-        elif isinstance(node, ast.GeneratorExp) and id(node) not in allowed:
-            reason = "makes a generator that outlives the expression"
         elif isinstance(node, ast.comprehension) and node.is_async:
             reason = "is part of a coroutine"
         elif isinstance(node, ast.MatchClass) or (

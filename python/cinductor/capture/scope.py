@@ -242,6 +242,9 @@ class Scope:
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
+        if name == "shape":
+            value.shape = item
+            return
         if name in ("real", "imag", "flat"):
             stage.before_write(value)
             stage.stop(f"assigns .{name} of an array")

@@ -305,6 +305,10 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]
             stage.effect("returns a function made in the call")
             return stage.concrete(value)
         return value
+    if cls is types.GeneratorType:
+        stage.abandon("returns a generator made in the call")
+        items = [stage.concrete(v) for v in value]
+        return (v for v in items)
     if id(value) in seen and not isinstance(value, tuple):
         stage.effect("returns one container twice")
         return stage.concrete(value)

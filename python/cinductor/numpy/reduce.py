@@ -36,6 +36,8 @@ def fold(ufunc: Any, dtype_too: bool) -> Any:
         where: Any = UNSET,
     ) -> Any:
         more = given(keepdims=keepdims, initial=initial, where=where)
+        if ufunc is np.add and "where" in more:
+            more.setdefault("initial", 0)  # so that a sum of nothing, or of -0.0, is 0.0
         return ufunc.reduce(array(t, a), axis=axis, dtype=dtype, out=out, **more)
 
     def without(
@@ -144,7 +146,7 @@ def mean(
         dtype = np.float64 if x.dtype.kind in "biu" else np.float32 if is_half else None
     count = count_items(x, axis)
     refuse(count == 0, "the mean of an empty slice warns")
-    more = {} if where is UNSET else {"where": where}
+    more = {} if where is UNSET else {"where": where, "initial": 0}
     total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keep, **more)
     if where is UNSET or where is True:
         quotient = divide_by_count(t, total, count)
@@ -178,7 +180,7 @@ def var(
         ddof = correction
     keep = keepdims is not UNSET and bool(keepdims)
     selects = where is not UNSET and where is not True
-    more = {"where": where} if selects else {}
+    more = {"where": where, "initial": 0} if selects else {}
     if dtype is None and x.dtype.kind in "biu":
         dtype = np.float64
     count = count_items(x, axis)

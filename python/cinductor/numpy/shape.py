@@ -241,6 +241,111 @@ def trace(
     return np.add.reduce(diagonal(t, a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
+@function(np.diag)
+def diag(t: Any, v: Any, k: int = 0) -> Any:
+    """np.diag: a matrix with this diagonal, or the diagonal of a matrix."""
+    x = array(t, v)
+    if x.ndim == 2:
+        return diagonal(t, x, k)
+    if x.ndim != 1:
+        raise ValueError("diag")
+    k = operator.index(k)
+    n = x.shape[0] + abs(k)
+    made = t.full((n, n), x.dtype.type(0), x.dtype)
+    if x.size:
+        part = made[: n - k, k:] if k >= 0 else made[-k:, : n + k]
+        mask = np.equal(t.iota(part.shape, 0), t.iota(part.shape, 1))
+        t.assign(part, t.apply("where", mask, t.reshape(x, (x.shape[0], 1)), part))
+    return made
+
+
+@function(np.rot90)
+def rot90(t: Any, m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """np.rot90"""
+    x = array(t, m)
+    i, j = (normal_axis(operator.index(a), x.ndim) for a in axes)
+    if i == j:
+        raise ValueError("axes")
+    back = (slice(None),) * j + (slice(None, None, -1),)
+    first = (slice(None),) * i + (slice(None, None, -1),)
+    k %= 4
+    if k == 0:
+        return x[:]
+    if k == 2:
+        return x[first][back]
+    return swapaxes(t, x[back], i, j) if k == 1 else swapaxes(t, x, i, j)[back]
+
+
+@function(np.array_split)
+def array_split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """np.array_split: views."""
+    x = array(t, ary)
+    axis = normal_axis(axis, x.ndim)
+    n = x.shape[axis]
+    try:
+        cuts = [operator.index(i) for i in indices_or_sections]
+    except TypeError:
+        sections = operator.index(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("sections") from None
+        each, extra = divmod(n, sections)
+        cuts = [i * each + min(i, extra) for i in range(1, sections)]
+    before = (slice(None),) * axis
+    return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
+
+
+@function(np.split)
+def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """np.split: parts of one size, or at the indices given."""
+    if isinstance(indices_or_sections, int | np.integer):
+        x = array(t, ary)
+        if x.shape[normal_axis(axis, x.ndim)] % indices_or_sections:
+            raise ValueError("sections")
+    return array_split(t, ary, indices_or_sections, axis)
+
+
+@function(np.pad)
+def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """np.pad with constants: an empty array whose parts are assigned, as NumPy does it."""
+    refuse(mode != "constant" or set(kwargs) - {"constant_values"}, f"mode={mode!r}")
+    refuse(isinstance(pad_width, dict), "widths in a dict")
+    x = array(t, array_)
+    values = kwargs.get("constant_values", 0)
+    refuse(type(values) is Traced, "constant_values of run time")
+    widths = np.broadcast_to(np.asarray(pad_width).astype(np.intp), (x.ndim, 2)).tolist()
+    values = np.broadcast_to(np.asarray(values), (x.ndim, 2))
+    if any(n < 0 for pair in widths for n in pair) or np.asarray(pad_width).dtype.kind not in "iu":
+        raise ValueError("pad_width")
+    shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
+    flags = x.flags
+    made = t.empty(shape, x.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C")
+    inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
+    t.assign(made[inside] if inside else made, x)
+    for axis, (a, b) in enumerate(widths):
+        rest = inside[axis + 1 :]
+        before = (slice(None),) * axis
+        for width, part, value in ((a, slice(0, a), 0), (b, slice(shape[axis] - b, None), 1)):
+            if width:
+                filled = values[axis, value].astype(x.dtype)
+                t.assign(made[(*before, part, *rest)], filled)
+    return made
+
+
+@function(np.kron)
+def kron(t: Any, a: Any, b: Any) -> Any:
+    """np.kron: a product of both with axes of one between, reshaped."""
+    x, y = array(t, a), array(t, b)
+    if x.ndim == 0 or y.ndim == 0:
+        return np.multiply(x, y)
+    nd = max(x.ndim, y.ndim)
+    xs = (1,) * (nd - x.ndim) + x.shape
+    ys = (1,) * (nd - y.ndim) + y.shape
+    wide = np.multiply(
+        t.reshape(x, [n for m in xs for n in (m, 1)]), t.reshape(y, [n for m in ys for n in (1, m)])
+    )
+    return t.reshape(wide, [m * n for m, n in zip(xs, ys, strict=True)])
+
+
 @function(np.copy)
 def copy(t: Any, a: Any, order: str = "K", subok: bool = False) -> Any:
     """np.copy"""

@@ -207,15 +207,15 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
     return t.as_scalar(made) if made.ndim == 0 else made
 
 
-# --- functions captured from NumPy's own source ------------------------------------------------------
+# --- functions captured from NumPy's own source -----------------------------------------------
 
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
-expand_dims moveaxis rollaxis roll rot90 flip fliplr flipud stack hstack vstack dstack column_stack
-split array_split hsplit vsplit dsplit tile pad meshgrid tri tril triu diff gradient kron
-atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid vander ediff1d
-ones_like full_like full identity eye diag diagflat block permute_dims matrix_transpose
+expand_dims moveaxis rollaxis roll flip fliplr flipud stack hstack vstack dstack column_stack
+hsplit vsplit dsplit tile meshgrid tri tril triu diff gradient
+atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
+diagflat block permute_dims matrix_transpose
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
 linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
 linalg.vecdot
