@@ -101,7 +101,9 @@ emit_load(const Element *e, CiText *out, int position)
     const char *lane = e->vector > 1 ? "v" : "0";
     if (op->buffer->kind == CI_BUFFER_scalar)
         ci_text_add(out, "%s", slot_text(c, op->buffer));
-    else if (placement >= 0 && c->plan->kernel->placements[placement].place != CI_PLACE_row)
+    else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_register)
+        ci_text_add(out, "%s()", ci_emit_type(op->dtype)); /* read before it is made: memory that nobody filled */
+    else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_local)
         ci_text_add(out, "%s", local_name(c, placement));
     else if (cache)
         ci_emit_widen(c->base, out, op->dtype, ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache), lane));
