@@ -1,4 +1,5 @@
-/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new row is enough. */
+/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new row is enough.
+ * And NumPy's error state, which says what floating-point flags mean to the user. */
 #include "pyext.h"
 
 static const char *const exception_names[CI_ERR_COUNT] = {
@@ -76,4 +77,46 @@ cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *ar
 {
     CiStatus status = ci_protect(ctx, body, arg);
     return status == CI_OK ? 0 : cx_raise_status(state, status, ci_context_message(ctx));
+}
+
+/* Does the numpy.errstate in force do more than warn? Only asked when flags were raised. */
+bool
+cx_errstate_is_strict(CxState *state)
+{
+    PyObject *now = NULL, *settings = NULL, *key, *value;
+    Py_ssize_t at = 0;
+    bool is_strict = false;
+
+    if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 && now == state->errstate_default) {
+        Py_XDECREF(now);
+        return false;
+    }
+    Py_XDECREF(now);
+    settings = PyObject_CallNoArgs(state->geterr);
+    while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
+        is_strict |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 && PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
+    Py_XDECREF(settings);
+    PyErr_Clear();
+    return is_strict;
+}
+
+/* NumPy keeps its error state in a context variable whose name is not public: without it geterr() is asked. */
+int
+cx_errstate_init(CxState *state)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy"), *umath = PyImport_ImportModule("numpy._core.umath");
+
+    if (numpy != NULL)
+        state->geterr = PyObject_GetAttrString(numpy, "geterr");
+    if (umath != NULL)
+        state->errstate = PyObject_GetAttrString(umath, "_extobj_contextvar");
+    if (state->errstate != NULL && (!PyContextVar_CheckExact(state->errstate)
+                                    || PyContextVar_Get(state->errstate, NULL, &state->errstate_default) < 0))
+        Py_CLEAR(state->errstate);
+    Py_XDECREF(numpy);
+    Py_XDECREF(umath);
+    if (state->geterr == NULL)
+        return -1;
+    PyErr_Clear();
+    return 0;
 }

@@ -196,11 +196,12 @@ new_result_unlocked(void *arg, int number, const CiResultBuffer *buffer)
     return memory;
 }
 
-/* Our bits for the processor's: 1 divide, 2 overflow, 4 underflow, 8 invalid. */
+/* NumPy's bits for the processor's. */
 static unsigned
 numpy_flags(unsigned flags)
 {
-    return (flags & FE_DIVBYZERO ? 1u : 0) | (flags & FE_OVERFLOW ? 2u : 0) | (flags & FE_UNDERFLOW ? 4u : 0) | (flags & FE_INVALID ? 8u : 0);
+    return (flags & FE_DIVBYZERO ? CX_FLAG_divide : 0u) | (flags & FE_OVERFLOW ? CX_FLAG_overflow : 0u)
+           | (flags & FE_UNDERFLOW ? CX_FLAG_underflow : 0u) | (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
 int

@@ -129,6 +129,10 @@ PyObject *cx_exception(CxState *state, const char *name); /* borrowed */
 int cx_raise_status(CxState *state, CiStatus status, const char *message);
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
+enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
+int cx_errstate_init(CxState *state);
+bool cx_errstate_is_strict(CxState *state);
+
 /* array.c */
 int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */

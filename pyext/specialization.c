@@ -139,11 +139,9 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = run_wrapped(s, &room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room.values);
-    /* Underflow is ignored by NumPy unless asked for. */
-    unsigned flags = run.float_flags & ~s->diagnosed & ~4u;
-    if (flags != 0 && !s->program->writes && result != NULL) {
-        *suspects = flags;
-        s->diagnosed |= flags;
+    if (run.float_flags != 0 && !s->program->writes && result != NULL) {
+        *suspects = cx_errstate_is_strict(s->state) ? run.float_flags : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
+        s->diagnosed |= run.float_flags;
     }
     cx_run_close(&run);
 done:
@@ -205,7 +203,10 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
             return PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", k, t->ran[k].source, (int)PyList_GET_SIZE(sources));
         }
     }
-    return cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
+    PyObject *spec = cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
+    if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
+        ((CxSpecialization *)spec)->diagnosed = t->float_flags;
+    return spec;
 }
 
 static void

@@ -518,6 +518,16 @@ traced_array_function(PyObject *self, PyObject *args)
     return call_real_function(tracer, func, func_args, func_kwargs);
 }
 
+static PyObject *
+traced_complex(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *real = cx_traced_demand((CxTraced *)self, "complex()");
+    PyObject *result = real ? PyObject_CallOneArg((PyObject *)&PyComplex_Type, real) : NULL;
+    Py_XDECREF(real);
+    return result;
+}
+
 /* copy, deepcopy and pickle see the real value. */
 static PyObject *
 traced_reduce_ex(PyObject *self, PyObject *protocol)
@@ -554,6 +564,7 @@ static PyMethodDef traced_methods[] = {
     {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_function__", traced_array_function, METH_VARARGS, NULL},
+    {"__complex__", traced_complex, METH_NOARGS, NULL},
     {"__reduce_ex__", traced_reduce_ex, METH_O, NULL},
     {"__copy__", traced_copy, METH_NOARGS, NULL},
     {"__deepcopy__", traced_copy, METH_O, NULL},

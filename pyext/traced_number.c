@@ -147,6 +147,18 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
 }
 
 static PyObject *
+break_into(PyObject *a, PyObject *b, binaryfunc python)
+{
+    PyObject *value = binary_break(a, b, python);
+    CxTraced *t = (CxTraced *)a;
+    if (value == NULL || (t->view == NULL && t->storage->kind != CI_KIND_array))
+        return value;
+    int failed = cx_assign_value(t, value, "output array is read-only");
+    Py_DECREF(value);
+    return failed < 0 ? NULL : Py_NewRef(a);
+}
+
+static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
@@ -155,7 +167,7 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     if (!is_operand(a) || !is_operand(b)) {
         PyObject *other = is_operand(a) ? b : a;
         if (PyArray_IsAnyScalar(other) || PyArray_Check(other))
-            return binary_break(a, b, python);
+            return in_place ? break_into(a, b, python) : binary_break(a, b, python);
         Py_RETURN_NOTIMPLEMENTED;
     }
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);

@@ -434,7 +434,35 @@ get_program(PyObject *self, void *closure)
     return Py_NewRef(t->program != NULL ? t->program : Py_None);
 }
 
+static PyObject *
+get_backend(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(((CxTracer *)self)->backend->name);
+}
+
+static int
+set_backend(PyObject *self, PyObject *value, void *closure)
+{
+    CxTracer *t = (CxTracer *)self;
+    const char *name = value ? PyUnicode_AsUTF8(value) : NULL;
+    (void)closure;
+    if (name == NULL) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_AttributeError, "a tracer has a backend");
+        return -1;
+    }
+    const CiBackend *backend = ci_backend_find(t->backend->device, name);
+    if (backend == NULL) {
+        PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", name, t->backend->device);
+        return -1;
+    }
+    t->backend = backend;
+    return 0;
+}
+
 static PyGetSetDef tracer_getset[] = {
+    {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directory whose frames are not the user's.", NULL},
@@ -447,7 +475,7 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
-    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY, "Floating-point exceptions of <fenv.h> that runs left."},
+    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY, "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},
     {NULL, 0, 0, 0, NULL},
 };
 
