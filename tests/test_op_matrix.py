@@ -18,6 +18,8 @@ TRANSCENDENTAL = {
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "arcsinh", "arccosh", "arctanh", "cbrt", "power", "float_power", "arctan2", "hypot", "logaddexp", "logaddexp2",
 }
+# The sign of a zero among equal zeros: NumPy's own vector and scalar loops differ within one array.
+ZEROS_MAY_DIFFER = {"maximum", "minimum", "fmax", "fmin"}
 ELEMENTWISE = sorted(
     {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc) and f.signature is None}.values(), key=lambda f: f.__name__
 )
@@ -80,7 +82,7 @@ def as_tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def assert_exact(got, want, what):
+def assert_exact(got, want, what, zeros_may_differ=False):
     assert type(got) is type(want), f"{what}: {type(got)} for {type(want)}"
     assert got.dtype == want.dtype, f"{what}: {got.dtype} for {want.dtype}"
     assert got.shape == want.shape, f"{what}: shape {got.shape} for {want.shape}"
@@ -89,7 +91,7 @@ def assert_exact(got, want, what):
     if got.dtype.kind in "fc":
         same = (got == want) | ((got != got) & (want != want))
         if got.dtype.kind == "f":
-            same &= (np.signbit(got) == np.signbit(want)) | (want != want)
+            same &= (np.signbit(got) == np.signbit(want)) | (want != want) | (zeros_may_differ & (want == 0))
         assert np.all(same), f"{what}: {np.asarray(got)[~np.asarray(same)][:4]} for {np.asarray(want)[~np.asarray(same)][:4]}"
     else:
         assert np.array_equal(got, want), f"{what}: {got} for {want}"
@@ -114,6 +116,8 @@ def operands_of(ufunc):
 
 def legal(ufunc, group):
     """NumPy answers with values (not, say, an exception for integers to negative powers)."""
+    if ufunc is np.reciprocal and group[0].dtype.kind in "iu" and not np.all(group[0]):
+        return False  # 1/0 as an integer is a cast out of range
     try:
         quiet(ufunc, *group)
     except (ValueError, TypeError):
@@ -143,13 +147,19 @@ def test_ufunc(ufunc, backend):
 def compare(ufunc, chars, group, got, want):
     what = f"{ufunc.__name__} {chars} {[np.shape(a) for a in group]}"
     for g, w in zip(as_tuple(got), as_tuple(want), strict=True):
-        if ufunc.__name__ in TRANSCENDENTAL and w.dtype.kind == "f":
+        if ufunc.__name__.startswith("logaddexp") or (ufunc is np.absolute and chars in COMPLEX):
+            # Compositions: ULPs of their parts, which cancel near a result of 0.
+            parts = max((float(np.nanmax(np.abs(a), initial=0, where=np.isfinite(a))) for a in group), default=0)
+            tolerance = 8 * float(np.finfo(w.dtype).eps)
+            assert type(g) is type(w) and g.dtype == w.dtype
+            np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * min(parts, 128), err_msg=what)
+        elif ufunc.__name__ in TRANSCENDENTAL and w.dtype.kind == "f":
             reference = quiet(ufunc, *(np.asarray(a, np.longdouble) for a in group))
             assert_within_ulp(g, w, reference, 1.001 if w.dtype == np.float16 else 4, what)
         elif w.dtype.kind == "c":
             np.testing.assert_allclose(g, w, rtol=1e-5 if w.dtype == np.complex64 else 1e-13, err_msg=what)
         else:
-            assert_exact(g, w, what)
+            assert_exact(g, w, what, ufunc.__name__ in ZEROS_MAY_DIFFER)
 
 
 REDUCTIONS = ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "std", "var", "cumsum", "cumprod"]

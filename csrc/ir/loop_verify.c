@@ -263,7 +263,8 @@ verify_stage(const CiKernels *kernels, const CiKernel *kernel, const CiStage *st
             ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, nest->target->name);
         for (int k = 0; k < nest->body.nops; k++) {
             const CiBuffer *buffer = nest->body.ops[k].buffer;
-            if (buffer && !ci_kernel_find_placement(kernel, buffer) &&
+            bool is_memory = buffer && buffer->kind != CI_BUFFER_scalar;
+            if (is_memory && !ci_kernel_find_placement(kernel, buffer) &&
                 ci_kernel_buffer_position(kernel, buffer) < 0)
                 ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, buffer->name);
         }
