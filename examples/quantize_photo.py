@@ -69,7 +69,7 @@ def main():
     print(f"cinductor, first call     {1e3 * first:9.2f} ms   (compile included)")
     print(f"cinductor, a step         {steady_ms:9.2f} ms")
     print(f"ratio                     {numpy_ms / steady_ms:9.1f} x")
-    print(f"kernels                   {report.kernels:9d}")
+    print(f"kernels                   {report.kernels_count:9d}")
     print(f"largest difference        {difference:9.2g}   ({moved} pixels labelled otherwise)")
 
     matplotlib.image.imsave(folder / "before.png", photo)
