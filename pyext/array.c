@@ -1,4 +1,5 @@
-/* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's own allocations. */
+/* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
+ * own allocations. */
 #include "pyext.h"
 
 int
@@ -25,23 +26,40 @@ cx_dtype_of_descr(PyArray_Descr *descr)
     if (!PyArray_ISNBO(descr->byteorder))
         return CI_DTYPE_none;
     switch (descr->type_num) {
-    case NPY_BOOL: return CI_DTYPE_bool;
-    case NPY_BYTE: return CI_DTYPE_i8;
-    case NPY_UBYTE: return CI_DTYPE_u8;
-    case NPY_SHORT: return CI_DTYPE_i16;
-    case NPY_USHORT: return CI_DTYPE_u16;
-    case NPY_INT: return CI_DTYPE_i32;
-    case NPY_UINT: return CI_DTYPE_u32;
-    case NPY_LONG: return sizeof(long) == 8 ? CI_DTYPE_i64 : CI_DTYPE_i32;
-    case NPY_ULONG: return sizeof(long) == 8 ? CI_DTYPE_u64 : CI_DTYPE_u32;
-    case NPY_LONGLONG: return CI_DTYPE_i64;
-    case NPY_ULONGLONG: return CI_DTYPE_u64;
-    case NPY_HALF: return CI_DTYPE_f16;
-    case NPY_FLOAT: return CI_DTYPE_f32;
-    case NPY_DOUBLE: return CI_DTYPE_f64;
-    case NPY_CFLOAT: return CI_DTYPE_c64;
-    case NPY_CDOUBLE: return CI_DTYPE_c128;
-    default: return CI_DTYPE_none;
+    case NPY_BOOL:
+        return CI_DTYPE_bool;
+    case NPY_BYTE:
+        return CI_DTYPE_i8;
+    case NPY_UBYTE:
+        return CI_DTYPE_u8;
+    case NPY_SHORT:
+        return CI_DTYPE_i16;
+    case NPY_USHORT:
+        return CI_DTYPE_u16;
+    case NPY_INT:
+        return CI_DTYPE_i32;
+    case NPY_UINT:
+        return CI_DTYPE_u32;
+    case NPY_LONG:
+        return sizeof(long) == 8 ? CI_DTYPE_i64 : CI_DTYPE_i32;
+    case NPY_ULONG:
+        return sizeof(long) == 8 ? CI_DTYPE_u64 : CI_DTYPE_u32;
+    case NPY_LONGLONG:
+        return CI_DTYPE_i64;
+    case NPY_ULONGLONG:
+        return CI_DTYPE_u64;
+    case NPY_HALF:
+        return CI_DTYPE_f16;
+    case NPY_FLOAT:
+        return CI_DTYPE_f32;
+    case NPY_DOUBLE:
+        return CI_DTYPE_f64;
+    case NPY_CFLOAT:
+        return CI_DTYPE_c64;
+    case NPY_CDOUBLE:
+        return CI_DTYPE_c128;
+    default:
+        return CI_DTYPE_none;
     }
 }
 
@@ -83,7 +101,8 @@ cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, cons
 {
     PyArray_Descr *descr = cx_descr(state, dtype);
 
-    /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
+    /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own.
+     */
     if (strides != NULL && (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides)))
         strides = NULL;
     Py_INCREF(descr);
@@ -102,8 +121,9 @@ cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int
     if (is_readonly)
         flags = 0;
     Py_INCREF(descr);
-    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
-                                          (const npy_intp *)strides, PyArray_BYTES(owner) + offset, flags, NULL);
+    PyObject *view =
+        PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                             (const npy_intp *)strides, PyArray_BYTES(owner) + offset, flags, NULL);
     if (view == NULL)
         return NULL;
     /* Steals the reference, and collapses chains of views as NumPy does. */
@@ -133,11 +153,16 @@ cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element)
     if (kind == CI_KIND_python) {
         const double *d = element;
         switch (dtype) {
-        case CI_DTYPE_f64: return PyFloat_FromDouble(d[0]);
-        case CI_DTYPE_c128: return PyComplex_FromDoubles(d[0], d[1]);
-        case CI_DTYPE_bool: return PyBool_FromLong(*(const uint8_t *)element);
-        case CI_DTYPE_i64: return PyLong_FromLongLong(*(const int64_t *)element);
-        default: break;
+        case CI_DTYPE_f64:
+            return PyFloat_FromDouble(d[0]);
+        case CI_DTYPE_c128:
+            return PyComplex_FromDoubles(d[0], d[1]);
+        case CI_DTYPE_bool:
+            return PyBool_FromLong(*(const uint8_t *)element);
+        case CI_DTYPE_i64:
+            return PyLong_FromLongLong(*(const int64_t *)element);
+        default:
+            break;
         }
     }
     return PyArray_Scalar((void *)(uintptr_t)element, cx_descr(state, dtype), NULL);
@@ -195,8 +220,8 @@ const_of_long(PyObject *value, CiDtype dtype, CiConst *out)
         }
         if (overflow != 0 || v < 0 || (bits < 64 && v >> bits != 0))
             return 1;
-    }
-    else if (overflow != 0 || (bits < 64 && (v < -(1LL << (bits - 1)) || v >= 1LL << (bits - 1)))) {
+    } else if (overflow != 0 ||
+               (bits < 64 && (v < -(1LL << (bits - 1)) || v >= 1LL << (bits - 1)))) {
         return 1;
     }
     out->i = v;
@@ -214,7 +239,11 @@ cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out)
     if (PyLong_Check(value) && !PyBool_Check(value) && ci_dtype_is_integral(dtype))
         return const_of_long(value, dtype, out);
     if (PyArray_IsScalar(value, Generic)) {
-        union { double d[2]; int64_t i; uint8_t bytes[64]; } element;
+        union {
+            double d[2];
+            int64_t i;
+            uint8_t bytes[64];
+        } element;
         PyArray_Descr *descr = PyArray_DescrFromScalar(value);
         if (descr == NULL)
             return -1;
@@ -226,18 +255,15 @@ cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out)
         }
         PyArray_ScalarAsCtype(value, &element);
         v = ci_const_load(from, &element);
-    }
-    else if (PyBool_Check(value)) {
+    } else if (PyBool_Check(value)) {
         from = CI_DTYPE_bool;
         v.i = value == Py_True;
-    }
-    else if (PyComplex_Check(value)) {
+    } else if (PyComplex_Check(value)) {
         from = CI_DTYPE_c128;
         Py_complex c = PyComplex_AsCComplex(value);
         v.re = c.real;
         v.im = c.imag;
-    }
-    else {
+    } else {
         from = CI_DTYPE_f64;
         v.re = PyFloat_AsDouble(value);
         if (v.re == -1.0 && PyErr_Occurred())
@@ -257,7 +283,8 @@ cx_count(int rank, const int64_t *sizes)
 }
 
 void
-cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order, int64_t *strides)
+cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
+                 int64_t *strides)
 {
     int64_t step = ci_dtype_size(dtype);
     for (int k = rank - 1; k >= 0; k--) {
@@ -269,9 +296,11 @@ cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *or
     }
 }
 
-/* Lays new axes [ni, nj) over old axes [oi, oj), which hold as many elements, when the old ones are evenly spaced. */
+/* Lays new axes [ni, nj) over old axes [oi, oj), which hold as many elements, when the old ones are
+ * evenly spaced. */
 static bool
-merge_axes(const int64_t *sizes, const int64_t *strides, int oi, int oj, const int64_t *new_sizes, int ni, int nj, int64_t *new_strides)
+merge_axes(const int64_t *sizes, const int64_t *strides, int oi, int oj, const int64_t *new_sizes,
+           int ni, int nj, int64_t *new_strides)
 {
     for (int k = oi; k < oj - 1; k++)
         if (strides[k] != sizes[k + 1] * strides[k + 1])
@@ -283,7 +312,8 @@ merge_axes(const int64_t *sizes, const int64_t *strides, int oi, int oj, const i
 }
 
 bool
-cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank, const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides)
+cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
+                   const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides)
 {
     int64_t olds[CI_MAX_RANK], oldt[CI_MAX_RANK];
     int n = 0;
@@ -350,7 +380,9 @@ cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
         return -1;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
     if (n > capacity) {
-        PyErr_Format(PyExc_ValueError, "maximum supported dimension for an ndarray is currently %d, found %zd", capacity, n);
+        PyErr_Format(PyExc_ValueError,
+                     "maximum supported dimension for an ndarray is currently %d, found %zd",
+                     capacity, n);
         goto done;
     }
     for (Py_ssize_t k = 0; k < n; k++) {

@@ -14,7 +14,8 @@ is_same_view(const CxTraced *a, const CxTraced *b)
     if ((a->view ? a->view->offset : 0) != (b->view ? b->view->offset : 0))
         return false;
     for (int k = 0; k < rank; k++)
-        if (cx_sizes(a)[k] != cx_sizes(b)[k] || (cx_sizes(a)[k] > 1 && cx_strides(a)[k] != cx_strides(b)[k]))
+        if (cx_sizes(a)[k] != cx_sizes(b)[k] ||
+            (cx_sizes(a)[k] > 1 && cx_strides(a)[k] != cx_strides(b)[k]))
             return false;
     return true;
 }
@@ -22,7 +23,8 @@ is_same_view(const CxTraced *a, const CxTraced *b)
 static int
 write_real(CxTraced *target, PyObject *value)
 {
-    PyObject *real = cx_traced_concrete(target), *real_value = real ? cx_concrete_tree(value) : NULL;
+    PyObject *real = cx_traced_concrete(target),
+             *real_value = real ? cx_concrete_tree(value) : NULL;
     int result = real_value ? PyObject_SetItem(real, Py_Ellipsis, real_value) : -1;
     Py_XDECREF(real);
     Py_XDECREF(real_value);
@@ -60,7 +62,10 @@ check_shapes(CxTraced *target, CxTraced *source)
 static int
 assign_number(CxTraced *target, PyObject *value)
 {
-    union { char bytes[16]; double alignment; } element = {{0}};
+    union {
+        char bytes[16];
+        double alignment;
+    } element = {{0}};
     CiDtype dtype = cx_dtype(target);
     CxOperand operand = {.want = dtype, .kind = CI_KIND_array};
 
@@ -80,7 +85,8 @@ assign_traced(CxTraced *target, CxTraced *value)
     if (skip < 0)
         return -1;
     if (skip > 0) {
-        stripped = (CxTraced *)cx_make_reshape(value, cx_rank(value) - skip, cx_sizes(value) + skip);
+        stripped =
+            (CxTraced *)cx_make_reshape(value, cx_rank(value) - skip, cx_sizes(value) + skip);
         if (stripped == NULL)
             return -1;
         operand.traced = stripped;
@@ -101,15 +107,19 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     int status = cx_write_prepare(target, readonly_message);
     if (status != 0)
         return status < 0 ? -1 : write_real(target, value);
-    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 && (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
+    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
+                  (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
     if (!cx_is_traced(value) && !varies && cx_code_of_number(value, &is_strong) >= 0)
         return assign_number(target, value);
     CxTraced *lifted = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_none, false);
     if (lifted == NULL)
         return -1;
-    bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex && ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
+    bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&
+                 ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
     if (loses) /* NumPy warns, or raises for a scalar */
-        status = cx_tracer_break(tracer, "a complex value written to a real array") < 0 ? -1 : write_real(target, value);
+        status = cx_tracer_break(tracer, "a complex value written to a real array") < 0
+                     ? -1
+                     : write_real(target, value);
     else
         status = assign_traced(target, lifted);
     Py_DECREF(lifted);
@@ -128,7 +138,8 @@ matmul_shape(CxTraced *a, CxTraced *b, int *rank, int64_t *sizes)
     if (ra == 0 || rb == 0 || sa[ra - 1] != (rb == 1 ? sb[0] : sb[rb - 2]))
         return false;
     *rank = 0;
-    if (!cx_broadcast_into(rank, sizes, ra > 2 ? ra - 2 : 0, sa) || !cx_broadcast_into(rank, sizes, rb > 2 ? rb - 2 : 0, sb))
+    if (!cx_broadcast_into(rank, sizes, ra > 2 ? ra - 2 : 0, sa) ||
+        !cx_broadcast_into(rank, sizes, rb > 2 ? rb - 2 : 0, sb))
         return false;
     if (ra > 1)
         sizes[(*rank)++] = sa[ra - 2];
@@ -150,8 +161,8 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
 
     if (cx_operands_open(tracer, 2, both, &args) < 0)
         goto done;
-    if (args.args[0].traced == NULL || args.args[1].traced == NULL
-        || !matmul_shape(args.args[0].traced, args.args[1].traced, &rank, sizes)) {
+    if (args.args[0].traced == NULL || args.args[1].traced == NULL ||
+        !matmul_shape(args.args[0].traced, args.args[1].traced, &rank, sizes)) {
         cx_ufunc_raise(tracer, CI_OP_matmul, &args, NULL);
         if (!PyErr_Occurred())
             cx_raise_status(state, CI_ERR_SHAPE, "matmul: operands do not fit");
@@ -166,14 +177,17 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
         if ((CiDtype)codes[k] == (CiDtype)r.in[k])
             operands[k] = (CxTraced *)Py_NewRef(x);
         else
-            operands[k] = (CxTraced *)cx_traced_from_node(tracer, cx_build_cast(tracer, x, (CiDtype)r.in[k], CI_KIND_array), CI_KIND_array);
+            operands[k] = (CxTraced *)cx_traced_from_node(
+                tracer, cx_build_cast(tracer, x, (CiDtype)r.in[k], CI_KIND_array), CI_KIND_array);
         if (operands[k] == NULL)
             goto done;
     }
     const CiExtern *ext = cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul]);
     if (ext != NULL)
-        result = cx_traced_from_node(tracer, cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0], 2, operands, rank, sizes),
-                                     rank == 0 ? CI_KIND_scalar : CI_KIND_array);
+        result = cx_traced_from_node(
+            tracer,
+            cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0], 2, operands, rank, sizes),
+            rank == 0 ? CI_KIND_scalar : CI_KIND_array);
 done:
     cx_operands_close(&args);
     Py_XDECREF(operands[0]);

@@ -1,5 +1,6 @@
-/* The graph's builder, called through ci_protect: one struct for what all calls take, one body for each. No Python object is
- * touched inside a body. Every operand has been prepared: cx_node gives its node. */
+/* The graph's builder, called through ci_protect: one struct for what all calls take, one body for
+ * each. No Python object is touched inside a body. Every operand has been prepared: cx_node gives
+ * its node. */
 #include "pyext.h"
 
 typedef struct Build {
@@ -28,7 +29,8 @@ static CiNode *
 run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
 {
     if (tracer->is_busy) {
-        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "a traced value was used while its graph was running");
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
+                        "a traced value was used while its graph was running");
         return NULL;
     }
     if (tracer->ctx == NULL && cx_graph_open(tracer) < 0)
@@ -56,7 +58,8 @@ cx_graph_open(CxTracer *tracer)
     if (tracer->ctx != NULL)
         return 0;
     if (tracer->is_finished) {
-        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "a traced value was used after the call it belongs to");
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
+                        "a traced value was used after the call it belongs to");
         return -1;
     }
     tracer->ctx = ci_context_open();
@@ -72,7 +75,8 @@ cx_graph_open(CxTracer *tracer)
     return 0;
 }
 
-/* Is this code the user's? Its file's name is kept as long as the module, for locations point to it. */
+/* Is this code the user's? Its file's name is kept as long as the module, for locations point to
+ * it. */
 static int
 look_at_code(CxTracer *tracer, PyCodeObject *code)
 {
@@ -162,7 +166,8 @@ body_pointwise(CiContext *ctx, void *arg)
 }
 
 CiNode *
-cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out, CiKind kind)
+cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,
+                   CiKind kind)
 {
     Build b = {.op = op, .nargs = nargs, .operands = args, .dtype = out, .kind = kind};
     for (int k = 0; k < nargs; k++)
@@ -170,7 +175,8 @@ cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, 
             return NULL;
     /* Preparing one operand may have flushed another's graph away. */
     for (int k = 0; k < nargs; k++)
-        if (args[k].traced != NULL && !cx_is_current(args[k].traced) && cx_traced_prepare(args[k].traced) < 0)
+        if (args[k].traced != NULL && !cx_is_current(args[k].traced) &&
+            cx_traced_prepare(args[k].traced) < 0)
             return NULL;
     return run(tracer, body_pointwise, &b);
 }
@@ -260,7 +266,8 @@ body_fill(CiContext *ctx, void *arg)
 }
 
 CiNode *
-cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order, const CiConst *value)
+cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
+              const CiConst *value)
 {
     Build b = {.dtype = dtype, .rank = rank, .sizes = sizes, .order = order, .value = value};
     return run(tracer, body_fill, &b);
@@ -325,9 +332,16 @@ body_extern(CiContext *ctx, void *arg)
 }
 
 CiNode *
-cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs, CxTraced *const *args, int rank, const int64_t *sizes)
+cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
+                CxTraced *const *args, int rank, const int64_t *sizes)
 {
-    Build b = {.op = op, .ext = ext, .dtype = dtype, .nargs = nargs, .args = args, .rank = rank, .sizes = sizes};
+    Build b = {.op = op,
+               .ext = ext,
+               .dtype = dtype,
+               .nargs = nargs,
+               .args = args,
+               .rank = rank,
+               .sizes = sizes};
     return prepare_all(nargs, args) < 0 ? NULL : run(tracer, body_extern, &b);
 }
 
@@ -350,7 +364,8 @@ cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value)
 {
     Build b = {.target = target, .operands = value};
     for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
-        if (cx_traced_prepare(target) < 0 || (value->traced != NULL && cx_traced_prepare(value->traced) < 0))
+        if (cx_traced_prepare(target) < 0 ||
+            (value->traced != NULL && cx_traced_prepare(value->traced) < 0))
             return -1;
     CiNode *node = run(tracer, body_assign, &b);
     if (node == NULL)
@@ -371,7 +386,8 @@ body_input(CiContext *ctx, void *arg)
         strides[k] = s->strides[k] / ci_dtype_size(s->dtype);
     /* A NumPy scalar enters as the 0-d array that holds it. */
     CiKind kind = s->kind == CI_KIND_python ? CI_KIND_python : CI_KIND_array;
-    b->result = ci_graph_input(b->graph, s->dtype, kind, s->rank, exprs(b, s->rank, s->sizes), exprs(b, s->rank, strides));
+    b->result = ci_graph_input(b->graph, s->dtype, kind, s->rank, exprs(b, s->rank, s->sizes),
+                               exprs(b, s->rank, strides));
 }
 
 CiNode *
@@ -393,11 +409,13 @@ view_node(Build *b, CxView *v, CiNode *from)
     case CI_OP_reshape:
         return ci_graph_reshape(g, from, v->rank, exprs(b, v->rank, v->sizes), b->loc);
     case CI_OP_slice:
-        return ci_graph_slice(g, from, exprs(b, below, v->starts), exprs(b, below, v->steps), exprs(b, v->rank, v->sizes), b->loc);
+        return ci_graph_slice(g, from, exprs(b, below, v->starts), exprs(b, below, v->steps),
+                              exprs(b, v->rank, v->sizes), b->loc);
     case CI_OP_expand:
         return ci_graph_expand(g, from, v->rank, exprs(b, v->rank, v->sizes), b->loc);
     case CI_OP_diagonal:
-        return ci_graph_diagonal(g, from, v->axes[0], v->axes[1], ci_expr_const(g->sym, v->starts[0]),
+        return ci_graph_diagonal(g, from, v->axes[0], v->axes[1],
+                                 ci_expr_const(g->sym, v->starts[0]),
                                  ci_expr_const(g->sym, v->sizes[v->rank - 1]), b->loc);
     default: /* real, imag */
         return ci_graph_pointwise(g, v->op, 1, &from, b->loc);

@@ -2,7 +2,8 @@
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 
-/* NumPy's API is a table of object pointers that hold functions, which pedantic C has no word for. */
+/* NumPy's API is a table of object pointers that hold functions, which pedantic C has no word for.
+ */
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
@@ -58,7 +59,8 @@ cx_restore_exception(PyObject *exception)
 #if PY_VERSION_HEX >= 0x030C0000
     PyErr_SetRaisedException(exception);
 #else
-    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exception)), exception, PyException_GetTraceback(exception));
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exception)), exception,
+                  PyException_GetTraceback(exception));
 #endif
 }
 

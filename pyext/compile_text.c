@@ -15,7 +15,8 @@ body_parse(CiContext *ctx, void *arg)
 
 /* The arguments as the graph's inputs; objects owns what it holds. */
 static int
-fill_inputs(CxState *state, const CiGraph *graph, PyObject *values, void **inputs, PyObject **objects, CiSlot *scalars)
+fill_inputs(CxState *state, const CiGraph *graph, PyObject *values, void **inputs,
+            PyObject **objects, CiSlot *scalars)
 {
     int nscalars = 0;
 
@@ -32,12 +33,14 @@ fill_inputs(CxState *state, const CiGraph *graph, PyObject *values, void **input
         if (objects[k] == NULL)
             return -1;
         PyArrayObject *a = (PyArrayObject *)objects[k];
-        bool fits = cx_dtype_of_descr(PyArray_DESCR(a)) == node->dtype && PyArray_NDIM(a) == node->rank && PyArray_ISALIGNED(a);
+        bool fits = cx_dtype_of_descr(PyArray_DESCR(a)) == node->dtype &&
+                    PyArray_NDIM(a) == node->rank && PyArray_ISALIGNED(a);
         for (int axis = 0; fits && axis < node->rank; axis++) {
             int64_t size = 0, stride = 0;
-            fits = ci_expr_is_const(node->sizes[axis], &size) && ci_expr_is_const(graph->strides[k][axis], &stride)
-                   && PyArray_DIM(a, axis) == size
-                   && (size <= 1 || PyArray_STRIDE(a, axis) == stride * PyArray_ITEMSIZE(a));
+            fits = ci_expr_is_const(node->sizes[axis], &size) &&
+                   ci_expr_is_const(graph->strides[k][axis], &stride) &&
+                   PyArray_DIM(a, axis) == size &&
+                   (size <= 1 || PyArray_STRIDE(a, axis) == stride * PyArray_ITEMSIZE(a));
         }
         if (!fits) {
             PyErr_Format(PyExc_ValueError, "input %d is not the array that the graph says", k);
@@ -56,7 +59,8 @@ run_program(CxProgram *program, PyObject *values)
     void **inputs = PyMem_Calloc(n, sizeof *inputs);
     PyObject **objects = PyMem_Calloc(n, sizeof *objects), *result = NULL;
     CiSlot *scalars = PyMem_Calloc(n, sizeof *scalars);
-    CxRun run = {.program = program, .inputs = inputs, .input_objects = objects, .scalars = scalars};
+    CxRun run = {
+        .program = program, .inputs = inputs, .input_objects = objects, .scalars = scalars};
 
     run.buffers = PyMem_Calloc(nbuffers, sizeof *run.buffers);
     run.slots = PyMem_Calloc(nbuffers, sizeof *run.slots);
@@ -64,7 +68,8 @@ run_program(CxProgram *program, PyObject *values)
         PyErr_NoMemory();
         goto done;
     }
-    if (fill_inputs(program->state, program->graph, values, inputs, objects, scalars) < 0 || cx_program_run(&run) < 0)
+    if (fill_inputs(program->state, program->graph, values, inputs, objects, scalars) < 0 ||
+        cx_program_run(&run) < 0)
         goto done;
     result = PyList_New(program->nreturns);
     for (int k = 0; result != NULL && k < program->nreturns; k++) {
@@ -92,7 +97,8 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"text", "inputs", "options", "device", "backend", NULL};
     CxState *state = PyModule_GetState(module);
-    PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL, *values = NULL, *pair = NULL;
+    PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL,
+             *values = NULL, *pair = NULL;
     const char *device = "cpu", *backend_name = "";
     Parse parse = {NULL, NULL};
     CiOptions options;
@@ -100,11 +106,13 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     CxProgram *program = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ss:compile_text", names, &parse.text, &given, &PyDict_Type, &given_options, &device, &backend_name))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ss:compile_text", names, &parse.text,
+                                     &given, &PyDict_Type, &given_options, &device, &backend_name))
         return NULL;
     const CiBackend *backend = ci_backend_find(device, backend_name);
     if (backend == NULL)
-        return PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", backend_name, device);
+        return PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", backend_name,
+                            device);
     options_dict = given_options ? PyDict_Copy(given_options) : PyDict_New();
     inputs = PySequence_Fast(given, "inputs is a sequence");
     if (options_dict == NULL || inputs == NULL || cx_options_fill(options_dict, &options) < 0)
@@ -117,7 +125,8 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     if (cx_protect(state, ctx, body_parse, &parse) < 0)
         goto done;
     if (PySequence_Fast_GET_SIZE(inputs) != parse.graph->ninputs) {
-        PyErr_Format(PyExc_ValueError, "the graph takes %d inputs, not %zd", parse.graph->ninputs, PySequence_Fast_GET_SIZE(inputs));
+        PyErr_Format(PyExc_ValueError, "the graph takes %d inputs, not %zd", parse.graph->ninputs,
+                     PySequence_Fast_GET_SIZE(inputs));
         goto done;
     }
     program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend, NULL);

@@ -1,5 +1,5 @@
-/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new row is enough.
- * And NumPy's error state, which says what floating-point flags mean to the user. */
+/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new
+ * row is enough. And NumPy's error state, which says what floating-point flags mean to the user. */
 #include "pyext.h"
 
 static const char *const exception_names[CI_ERR_COUNT] = {
@@ -32,8 +32,8 @@ cx_errors_init(CxState *state, PyObject *module)
 
     state->exceptions = PyDict_New();
     state->base_error = PyErr_NewException("cinductor.CinductorError", NULL, NULL);
-    if (state->exceptions == NULL || state->base_error == NULL
-        || PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
+    if (state->exceptions == NULL || state->base_error == NULL ||
+        PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
         return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
@@ -43,8 +43,7 @@ cx_errors_init(CxState *state, PyObject *module)
         if (known != NULL) {
             if (PyDict_SetItemString(state->exceptions, name, known) < 0)
                 return -1;
-        }
-        else if (add_class(state, module, name) < 0) {
+        } else if (add_class(state, module, name) < 0) {
             return -1;
         }
     }
@@ -87,31 +86,36 @@ cx_errstate_is_strict(CxState *state)
     Py_ssize_t at = 0;
     bool is_strict = false;
 
-    if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 && now == state->errstate_default) {
+    if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
+        now == state->errstate_default) {
         Py_XDECREF(now);
         return false;
     }
     Py_XDECREF(now);
     settings = PyObject_CallNoArgs(state->geterr);
     while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
-        is_strict |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 && PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
+        is_strict |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
+                     PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
     Py_XDECREF(settings);
     PyErr_Clear();
     return is_strict;
 }
 
-/* NumPy keeps its error state in a context variable whose name is not public: without it geterr() is asked. */
+/* NumPy keeps its error state in a context variable whose name is not public: without it geterr()
+ * is asked. */
 int
 cx_errstate_init(CxState *state)
 {
-    PyObject *numpy = PyImport_ImportModule("numpy"), *umath = PyImport_ImportModule("numpy._core.umath");
+    PyObject *numpy = PyImport_ImportModule("numpy"),
+             *umath = PyImport_ImportModule("numpy._core.umath");
 
     if (numpy != NULL)
         state->geterr = PyObject_GetAttrString(numpy, "geterr");
     if (umath != NULL)
         state->errstate = PyObject_GetAttrString(umath, "_extobj_contextvar");
-    if (state->errstate != NULL && (!PyContextVar_CheckExact(state->errstate)
-                                    || PyContextVar_Get(state->errstate, NULL, &state->errstate_default) < 0))
+    if (state->errstate != NULL &&
+        (!PyContextVar_CheckExact(state->errstate) ||
+         PyContextVar_Get(state->errstate, NULL, &state->errstate_default) < 0))
         Py_CLEAR(state->errstate);
     Py_XDECREF(numpy);
     Py_XDECREF(umath);

@@ -1,9 +1,11 @@
-/* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python; a call takes the lock
- * itself. The same (name, key) is the same call, so each pair is kept once. */
+/* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python;
+ * a call takes the lock itself. The same (name, key) is the same call, so each pair is kept once.
+ */
 #include "pyext.h"
 
 static PyObject *
-operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides, void *data, bool is_writable)
+operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
+              void *data, bool is_writable)
 {
     int64_t bytes[CI_MAX_RANK];
     PyArray_Descr *descr = cx_descr(state, dtype);
@@ -11,7 +13,8 @@ operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, con
     for (int k = 0; k < rank; k++)
         bytes[k] = strides[k] * ci_dtype_size(dtype);
     Py_INCREF(descr);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes, (const npy_intp *)bytes, data,
+    return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                                (const npy_intp *)bytes, data,
                                 is_writable ? NPY_ARRAY_WRITEABLE : 0, NULL);
 }
 
@@ -31,7 +34,8 @@ call_python(void *data, const CiExternCall *call)
     CX_CALLBACK_BEGIN();
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
-        args[k] = operand_array(callee->state, call->dtypes[k], call->ranks[k], call->sizes[k], call->strides[k], memory, k == n);
+        args[k] = operand_array(callee->state, call->dtypes[k], call->ranks[k], call->sizes[k],
+                                call->strides[k], memory, k == n);
         if (args[k] == NULL)
             goto done;
     }
@@ -46,7 +50,8 @@ done:
     return status;
 }
 
-/* The table of externs keeps each for as long as the module lives, and programs do not outlive it. */
+/* The table of externs keeps each for as long as the module lives, and programs do not outlive it.
+ */
 static void
 keep(void *data)
 {
@@ -83,13 +88,17 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 
     if (ext != NULL && callee != NULL && own_name != NULL && own_key != NULL) {
         *callee = (Callee){state, Py_NewRef(callable)};
-        *ext = (CiExtern){.name = own_name, .key = own_key, .call = call_python, .data = callee, .retain = keep, .release = keep};
+        *ext = (CiExtern){.name = own_name,
+                          .key = own_key,
+                          .call = call_python,
+                          .data = callee,
+                          .retain = keep,
+                          .release = keep};
         capsule = PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;
         Py_DECREF(callable);
-    }
-    else {
+    } else {
         PyErr_NoMemory();
     }
     PyMem_Free(own_name);

@@ -1,5 +1,6 @@
-/* A flush: what the pending graph must give is compiled (or found among the segments compiled before), run, and the
- * storages become real. On a failure to compile the graph stays pending; after a run, failed or not, it is gone. */
+/* A flush: what the pending graph must give is compiled (or found among the segments compiled
+ * before), run, and the storages become real. On a failure to compile the graph stays pending;
+ * after a run, failed or not, it is gone. */
 #include "pyext.h"
 
 typedef struct Flush {
@@ -24,7 +25,8 @@ is_pending(const CxTracer *t, const CxStorage *s)
 static bool
 is_derived(const CxTracer *t, const CxStorage *s)
 {
-    return s->kind == CI_KIND_python && s->source == CX_SOURCE_unknown && !s->is_specialized && s->epoch == t->epoch && s->input == NULL;
+    return s->kind == CI_KIND_python && s->source == CX_SOURCE_unknown && !s->is_specialized &&
+           s->epoch == t->epoch && s->input == NULL;
 }
 
 static int
@@ -111,14 +113,16 @@ find_program(Flush *f)
     CxTracer *t = f->tracer;
     CxState *state = t->state;
     CxProgram *program = NULL;
-    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name, t->option_values, f->text.data);
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
+                                         t->option_values, f->text.data);
     int failed = 0;
 
     if (key == NULL)
         return NULL;
     program = (CxProgram *)Py_XNewRef(cx_dict_find(state->segments, key, &failed));
     if (program == NULL && !failed) {
-        program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values, t->backend, t->info);
+        program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values,
+                                     t->backend, t->info);
         if (program != NULL) {
             t->ctx = NULL; /* the program's now */
             if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
@@ -158,7 +162,8 @@ fill_inputs(Flush *f)
                 return -1;
             continue;
         }
-        f->objects[k] = s->kind == CI_KIND_array ? Py_NewRef(s->value) : PyArray_FromScalar(s->value, NULL);
+        f->objects[k] =
+            s->kind == CI_KIND_array ? Py_NewRef(s->value) : PyArray_FromScalar(s->value, NULL);
         if (f->objects[k] == NULL)
             return -1;
         f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
@@ -194,7 +199,10 @@ run_program(Flush *f, CxProgram *program)
     size_t n = (size_t)program->nbuffers + 1;
     int result = -1;
 
-    f->run = (CxRun){.program = program, .inputs = f->inputs, .input_objects = f->objects, .scalars = f->scalars};
+    f->run = (CxRun){.program = program,
+                     .inputs = f->inputs,
+                     .input_objects = f->objects,
+                     .scalars = f->scalars};
     f->run.buffers = PyMem_Calloc(n, sizeof *f->run.buffers);
     f->run.slots = PyMem_Calloc(n, sizeof *f->run.slots);
     if (f->run.buffers == NULL || f->run.slots == NULL) {
@@ -229,7 +237,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     int result = -1;
 
     if (t->is_busy)
-        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED, "a traced value was used while its graph was running");
+        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED,
+                               "a traced value was used while its graph was running");
     if (t->ctx == NULL)
         return 0;
     t->is_busy = true;

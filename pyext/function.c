@@ -1,16 +1,15 @@
-/* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the specializations by their
- * guards, and asks Python (miss) when none fits. The table of specializations is a tuple, replaced whole: a call in
- * progress keeps the one it began with. */
+/* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
+ * specializations by their guards, and asks Python (miss) when none fits. The table of
+ * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
 #include "pyext.h"
 
 typedef struct CxFunction {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
-    uint8_t *kind;          /* inspect's, per parameter */
+    uint8_t *kind; /* inspect's, per parameter */
     int nparameters;
-    int npositional;        /* parameters that positional arguments can fill */
+    int npositional;            /* parameters that positional arguments can fill */
     int var_args, var_keywords; /* parameter number, or -1 */
     int stance;
     Py_ssize_t calls;
@@ -33,9 +32,11 @@ find_parameter(const CxFunction *f, PyObject *name)
     return -1;
 }
 
-/* Fills bound with new references. 1: bound; 0: Python itself will say what is wrong; -1: an exception. */
+/* Fills bound with new references. 1: bound; 0: Python itself will say what is wrong; -1: an
+ * exception. */
 static int
-bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names, PyObject **bound)
+bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
+     PyObject **bound)
 {
     Py_ssize_t positional = nargs < f->npositional ? nargs : f->npositional;
     Py_ssize_t nnames = names ? PyTuple_GET_SIZE(names) : 0;
@@ -78,7 +79,8 @@ bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *nam
 
 /* ---- calls ---- */
 
-/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in NumPy. */
+/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
+ * NumPy. */
 static PyObject *
 diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, PyObject *result)
 {
@@ -90,9 +92,11 @@ diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, P
 }
 
 static PyObject *
-call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, Py_ssize_t nargs,
+          PyObject *names)
 {
-    PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs), *keywords = PyDict_New(), *result = NULL;
+    PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs),
+             *keywords = PyDict_New(), *result = NULL;
 
     if (tuple == NULL || positional == NULL || keywords == NULL)
         goto done;
@@ -117,28 +121,33 @@ refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
 {
     PyObject *why = NULL;
     if (PyTuple_GET_SIZE(table) != 0)
-        why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound, f->nparameters);
+        why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
+                                    f->nparameters);
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_RuntimeError, "the stance is fail_on_recompile, and %S%s",
-                     why ? why : (PyObject *)f->parameters, why ? "" : ": nothing was compiled before");
+                     why ? why : (PyObject *)f->parameters,
+                     why ? "" : ": nothing was compiled before");
     Py_XDECREF(why);
     return NULL;
 }
 
 static PyObject *
-call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf, PyObject *names, int stance)
+call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+           PyObject *names, int stance)
 {
     PyObject *table = Py_NewRef(f->table), *result = NULL;
     bool matched = false;
     unsigned suspects = 0;
 
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && !matched; k++) {
-        result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound, f->nparameters, &matched, &suspects);
+        result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound,
+                                        f->nparameters, &matched, &suspects);
         if (result == NULL && PyErr_Occurred())
             goto done;
     }
     if (matched)
-        result = suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
+        result =
+            suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
     else if (stance == 2)
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
     else if (stance == 3)
@@ -165,7 +174,8 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
     /* All positional and complete: the caller's references do. */
     if (names == NULL && nargs == f->nparameters && f->npositional == f->nparameters)
         return call_bound(f, args, args, nargsf, names, stance);
-    if (f->nparameters > 16 && (bound = PyMem_Calloc((size_t)f->nparameters, sizeof *bound)) == NULL)
+    if (f->nparameters > 16 &&
+        (bound = PyMem_Calloc((size_t)f->nparameters, sizeof *bound)) == NULL)
         return PyErr_NoMemory();
     int status = bind(f, args, nargs, names, bound);
     if (status > 0)
@@ -186,7 +196,8 @@ read_kinds(CxFunction *f)
 {
     f->nparameters = (int)PyTuple_GET_SIZE(f->parameters);
     f->var_args = f->var_keywords = -1;
-    if (PyTuple_GET_SIZE(f->kinds) != f->nparameters || PyTuple_GET_SIZE(f->defaults) != f->nparameters) {
+    if (PyTuple_GET_SIZE(f->kinds) != f->nparameters ||
+        PyTuple_GET_SIZE(f->defaults) != f->nparameters) {
         PyErr_SetString(PyExc_ValueError, "parameters, kinds and defaults differ in length");
         return -1;
     }
@@ -197,7 +208,8 @@ read_kinds(CxFunction *f)
     }
     for (int k = 0; k < f->nparameters; k++) {
         long kind = PyLong_AsLong(PyTuple_GET_ITEM(f->kinds, k));
-        if (kind < POSITIONAL_ONLY || kind > VAR_KEYWORD || !PyUnicode_Check(PyTuple_GET_ITEM(f->parameters, k))) {
+        if (kind < POSITIONAL_ONLY || kind > VAR_KEYWORD ||
+            !PyUnicode_Check(PyTuple_GET_ITEM(f->parameters, k))) {
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_ValueError, "not a parameter");
             return -1;
@@ -221,7 +233,8 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     CxFunction *f = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O:CompiledFunction", names, &fn, &PyTuple_Type, &parameters, &PyTuple_Type, &kinds,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O:CompiledFunction", names, &fn,
+                                     &PyTuple_Type, &parameters, &PyTuple_Type, &kinds,
                                      &PyTuple_Type, &defaults, &miss))
         return NULL;
     CxState *state = cx_state_of_type(type);
@@ -254,7 +267,8 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* fn and miss stay callable for whoever still holds the function; the cycles are broken at the table and the dict. */
+/* fn and miss stay callable for whoever still holds the function; the cycles are broken at the
+ * table and the dict. */
 static int
 function_clear(PyObject *self)
 {
@@ -360,19 +374,17 @@ static PyGetSetDef function_getset[] = {
 };
 
 static PyType_Slot function_slots[] = {
-    CX_SLOT(Py_tp_new, function_new),
-    CX_SLOT(Py_tp_dealloc, function_dealloc),
-    CX_SLOT(Py_tp_traverse, function_traverse),
-    CX_SLOT(Py_tp_clear, function_clear),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_descr_get, function_get),
-    CX_SLOT(Py_tp_methods, function_methods),
-    CX_SLOT(Py_tp_members, function_members),
-    CX_SLOT(Py_tp_getset, function_getset),
-    {0, NULL},
+    CX_SLOT(Py_tp_new, function_new),           CX_SLOT(Py_tp_dealloc, function_dealloc),
+    CX_SLOT(Py_tp_traverse, function_traverse), CX_SLOT(Py_tp_clear, function_clear),
+    CX_SLOT(Py_tp_call, PyVectorcall_Call),     CX_SLOT(Py_tp_descr_get, function_get),
+    CX_SLOT(Py_tp_methods, function_methods),   CX_SLOT(Py_tp_members, function_members),
+    CX_SLOT(Py_tp_getset, function_getset),     {0, NULL},
 };
 
 PyType_Spec cx_function_spec = {
-    "cinductor._core.CompiledFunction", sizeof(CxFunction), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL, function_slots,
+    "cinductor._core.CompiledFunction",
+    sizeof(CxFunction),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+    function_slots,
 };

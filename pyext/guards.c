@@ -1,38 +1,8 @@
-/* Guards: how a later call finds the values a specialization was made for, and what must hold of them. One function
- * decides and, when asked, explains. Sources are found when the first check needs them, in the order of the checks,
- * so a check on a container stands before what is taken out of it. */
-#include "pyext.h"
-
-typedef enum SourceKind { SOURCE_arg, SOURCE_dict, SOURCE_cell, SOURCE_attr, SOURCE_item, SOURCE_const } SourceKind;
-
-typedef struct Source {
-    SourceKind kind;
-    int from;               /* attr, item: the source it is taken of; arg: number */
-    PyObject *object, *key; /* dict, cell or constant; name or key */
-} Source;
-
-typedef enum CheckKind {
-    CHECK_is, CHECK_type, CHECK_equals, CHECK_array, CHECK_len, CHECK_keys, CHECK_same, CHECK_absent, CHECK_disjoint
-} CheckKind;
-
-typedef struct Check {
-    CheckKind kind;
-    int source, other;          /* same: both; disjoint: counts of written and of all */
-    PyObject *a, *b;            /* object, type, value; keys */
-    PyArray_Descr *descr;       /* array */
-    int rank;
-    bool writable, aligned;
-    int64_t *sizes, *strides;   /* array; disjoint: sources in sizes */
-    int64_t count;
-} Check;
-
-struct CxGuards {
-    CxState *state;
-    int nsources, nchecks;
-    Source *sources;
-    Check *checks;
-    PyObject *texts; /* the tuples given, for reports */
-};
+/* Guards: how a later call finds the values a specialization was made for, and what must hold of
+ * them. One function decides and, when asked, explains. Sources are found when the first check
+ * needs them, in the order of the checks, so a check on a container stands before what is taken out
+ * of it. */
+#include "guards.h"
 
 void
 cx_guards_free(CxGuards *g)
@@ -77,184 +47,6 @@ cx_guards_count(const CxGuards *g)
     return g->nsources;
 }
 
-/* ---- reading the description ---- */
-
-static bool
-word_is(PyObject *word, const char *text)
-{
-    return PyUnicode_Check(word) && PyUnicode_CompareWithASCIIString(word, text) == 0;
-}
-
-static int
-bad(PyObject *what)
-{
-    PyErr_Format(PyExc_ValueError, "not a source or check: %R", what);
-    return -1;
-}
-
-static int
-read_source(Source *s, PyObject *tuple, int number)
-{
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-    PyObject *word = n > 1 ? PyTuple_GET_ITEM(tuple, 0) : Py_None, *first = n > 1 ? PyTuple_GET_ITEM(tuple, 1) : NULL;
-    bool is_attr = word_is(word, "attr");
-
-    if (word_is(word, "arg") && n == 2) {
-        s->kind = SOURCE_arg;
-        s->from = (int)PyLong_AsLong(first);
-        return s->from < 0 ? bad(tuple) : 0;
-    }
-    if ((is_attr || word_is(word, "item")) && n == 3) {
-        s->kind = is_attr ? SOURCE_attr : SOURCE_item;
-        s->from = (int)PyLong_AsLong(first);
-        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-        return s->from < 0 || s->from >= number ? bad(tuple) : 0;
-    }
-    if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
-        s->kind = SOURCE_dict;
-        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-    }
-    else if (word_is(word, "cell") && n == 2 && PyCell_Check(first))
-        s->kind = SOURCE_cell;
-    else if (word_is(word, "const") && n == 2)
-        s->kind = SOURCE_const;
-    else
-        return bad(tuple);
-    s->object = Py_NewRef(first);
-    return 0;
-}
-
-static int
-read_array(Check *c, PyObject *tuple)
-{
-    PyObject *shape = NULL, *strides = NULL, *dtype = NULL, *skip = NULL, *word = NULL;
-    int writable = 0, aligned = 0;
-    int64_t sizes[NPY_MAXDIMS], steps[NPY_MAXDIMS];
-
-    if (!PyArg_ParseTuple(tuple, "OOOOOpp", &skip, &word, &dtype, &shape, &strides, &writable, &aligned))
-        return -1;
-    if (!PyArray_DescrConverter(dtype, &c->descr))
-        return -1;
-    c->rank = cx_sizes_from(shape, sizes, NPY_MAXDIMS);
-    if (c->rank < 0 || cx_sizes_from(strides, steps, NPY_MAXDIMS) != c->rank)
-        return PyErr_Occurred() ? -1 : bad(tuple);
-    c->kind = CHECK_array;
-    c->writable = writable != 0;
-    c->aligned = aligned != 0;
-    c->sizes = PyMem_Malloc(sizeof(int64_t) * (2 * (size_t)c->rank + 1));
-    if (c->sizes == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    c->strides = c->sizes + c->rank;
-    memcpy(c->sizes, sizes, sizeof(int64_t) * (size_t)c->rank);
-    memcpy(c->strides, steps, sizeof(int64_t) * (size_t)c->rank);
-    c->count = cx_count(c->rank, sizes);
-    return 0;
-}
-
-static int
-read_disjoint(Check *c, PyObject *tuple, int nsources)
-{
-    PyObject *word = NULL, *written = NULL, *others = NULL;
-    if (!PyArg_ParseTuple(tuple, "OO!O!", &word, &PyTuple_Type, &written, &PyTuple_Type, &others))
-        return -1;
-    Py_ssize_t n = PyTuple_GET_SIZE(written), all = n + PyTuple_GET_SIZE(others);
-    c->kind = CHECK_disjoint;
-    c->source = (int)n;
-    c->other = (int)all;
-    c->sizes = PyMem_Malloc(sizeof(int64_t) * ((size_t)all + 1));
-    if (c->sizes == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t k = 0; k < all; k++) {
-        c->sizes[k] = PyLong_AsLongLong(k < n ? PyTuple_GET_ITEM(written, k) : PyTuple_GET_ITEM(others, k - n));
-        if (c->sizes[k] < 0 || c->sizes[k] >= nsources)
-            return PyErr_Occurred() ? -1 : bad(tuple);
-    }
-    return 0;
-}
-
-static int
-read_check(Check *c, PyObject *tuple, int nsources)
-{
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-    PyObject *word = n >= 2 ? PyTuple_GET_ITEM(tuple, 1) : Py_None, *third = n >= 3 ? PyTuple_GET_ITEM(tuple, 2) : NULL;
-
-    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "disjoint"))
-        return read_disjoint(c, tuple, nsources);
-    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "absent") && PyDict_Check(word)) {
-        c->kind = CHECK_absent;
-        c->a = Py_NewRef(word);
-        c->b = Py_NewRef(third);
-        return 0;
-    }
-    c->source = n >= 2 ? (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 0)) : -1;
-    if (c->source < 0 || c->source >= nsources)
-        return PyErr_Occurred() ? -1 : bad(tuple);
-    if (word_is(word, "array") && n == 7)
-        return read_array(c, tuple);
-    if (word_is(word, "is") && n == 3)
-        c->kind = CHECK_is;
-    else if (word_is(word, "type") && n == 3)
-        c->kind = CHECK_type;
-    else if (word_is(word, "equals") && n == 3)
-        c->kind = CHECK_equals;
-    else if (word_is(word, "len") && n == 4)
-        c->kind = CHECK_len, c->count = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, 3));
-    else if (word_is(word, "keys") && n == 4 && PyTuple_Check(PyTuple_GET_ITEM(tuple, 3)))
-        c->kind = CHECK_keys, c->b = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
-    else if (word_is(word, "same") && n == 3) {
-        c->kind = CHECK_same;
-        c->other = (int)PyLong_AsLong(third);
-        return c->other < 0 || c->other >= nsources ? bad(tuple) : 0;
-    }
-    else if (n == 2) {
-        PyTypeObject *type = word_is(word, "float") ? &PyFloat_Type : word_is(word, "complex") ? &PyComplex_Type : word_is(word, "int") ? &PyLong_Type : NULL;
-        c->kind = CHECK_type;
-        c->a = Py_XNewRef(type);
-        return type == NULL ? bad(tuple) : 0;
-    }
-    else
-        return bad(tuple);
-    c->a = Py_NewRef(third);
-    return 0;
-}
-
-CxGuards *
-cx_guards_new(CxState *state, PyObject *sources, PyObject *checks)
-{
-    CxGuards *g = PyMem_Calloc(1, sizeof *g);
-    if (g == NULL) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    g->state = state;
-    g->sources = PyMem_Calloc((size_t)PyList_GET_SIZE(sources) + 1, sizeof *g->sources);
-    g->checks = PyMem_Calloc((size_t)PyList_GET_SIZE(checks) + 1, sizeof *g->checks);
-    g->texts = PyTuple_Pack(2, sources, checks);
-    if (g->sources == NULL || g->checks == NULL || g->texts == NULL) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
-        goto fail;
-    }
-    for (; g->nsources < PyList_GET_SIZE(sources); g->nsources++)
-        if (read_source(&g->sources[g->nsources], PyList_GET_ITEM(sources, g->nsources), g->nsources) < 0) {
-            g->nsources++;
-            goto fail;
-        }
-    for (; g->nchecks < PyList_GET_SIZE(checks); g->nchecks++)
-        if (read_check(&g->checks[g->nchecks], PyList_GET_ITEM(checks, g->nchecks), g->nsources) < 0) {
-            g->nchecks++;
-            goto fail;
-        }
-    return g;
-fail:
-    cx_guards_free(g);
-    return NULL;
-}
-
 /* ---- checking ---- */
 
 typedef struct Lookup {
@@ -265,7 +57,7 @@ typedef struct Lookup {
 } Lookup;
 
 static bool
-is_owned(const Source *s)
+is_owned(const CxSource *s)
 {
     return s->kind == SOURCE_attr || s->kind == SOURCE_item;
 }
@@ -274,16 +66,24 @@ is_owned(const Source *s)
 static PyObject *
 find_value(Lookup *l, int number)
 {
-    const Source *s = &l->guards->sources[number];
+    const CxSource *s = &l->guards->sources[number];
     PyObject *value = l->values[number], *from = NULL;
 
     if (value != NULL)
         return value;
     switch (s->kind) {
-    case SOURCE_arg: value = s->from < l->nargs ? l->args[s->from] : NULL; break;
-    case SOURCE_dict: value = PyDict_GetItemWithError(s->object, s->key); break;
-    case SOURCE_cell: value = PyCell_GET(s->object); break;
-    case SOURCE_const: value = s->object; break;
+    case SOURCE_arg:
+        value = s->from < l->nargs ? l->args[s->from] : NULL;
+        break;
+    case SOURCE_dict:
+        value = PyDict_GetItemWithError(s->object, s->key);
+        break;
+    case SOURCE_cell:
+        value = PyCell_GET(s->object);
+        break;
+    case SOURCE_const:
+        value = s->object;
+        break;
     case SOURCE_attr:
         from = find_value(l, s->from);
         value = from ? PyObject_GetAttr(from, s->key) : NULL;
@@ -310,7 +110,7 @@ cx_guards_drop(CxGuards *g, PyObject **values)
 static PyObject *
 source_text(const CxGuards *g, int number, PyObject *names)
 {
-    const Source *s = &g->sources[number];
+    const CxSource *s = &g->sources[number];
     PyObject *from = NULL, *text = NULL;
 
     switch (s->kind) {
@@ -318,9 +118,12 @@ source_text(const CxGuards *g, int number, PyObject *names)
         if (names != NULL && PyTuple_Check(names) && s->from < PyTuple_GET_SIZE(names))
             return PyObject_Str(PyTuple_GET_ITEM(names, s->from));
         return PyUnicode_FromFormat("argument %d", s->from);
-    case SOURCE_dict: return PyUnicode_FromFormat("global %S", s->key);
-    case SOURCE_cell: return PyUnicode_FromString("a closure's variable");
-    case SOURCE_const: return PyUnicode_FromFormat("%R", s->object);
+    case SOURCE_dict:
+        return PyUnicode_FromFormat("global %S", s->key);
+    case SOURCE_cell:
+        return PyUnicode_FromString("a closure's variable");
+    case SOURCE_const:
+        return PyUnicode_FromFormat("%R", s->object);
     default:
         from = source_text(g, s->from, names);
         if (from != NULL)
@@ -331,34 +134,45 @@ source_text(const CxGuards *g, int number, PyObject *names)
 }
 
 static PyObject *
-array_text(PyArray_Descr *descr, int rank, const int64_t *sizes, const int64_t *strides, bool writable, bool aligned)
+array_text(PyArray_Descr *descr, int rank, const int64_t *sizes, const int64_t *strides,
+           bool writable, bool aligned)
 {
-    PyObject *shape = cx_sizes_tuple(rank, sizes), *steps = cx_sizes_tuple(rank, strides), *text = NULL;
+    PyObject *shape = cx_sizes_tuple(rank, sizes), *steps = cx_sizes_tuple(rank, strides),
+             *text = NULL;
     if (shape != NULL && steps != NULL)
-        text = PyUnicode_FromFormat("an array of %S, shape %R, strides %R%s%s", descr, shape, steps, writable ? ", writable" : "", aligned ? "" : ", not aligned");
+        text = PyUnicode_FromFormat("an array of %S, shape %R, strides %R%s%s", descr, shape, steps,
+                                    writable ? ", writable" : "", aligned ? "" : ", not aligned");
     Py_XDECREF(shape);
     Py_XDECREF(steps);
     return text;
 }
 
 static PyObject *
-expectation(const CxGuards *g, const Check *c, PyObject *names)
+expectation(const CxGuards *g, const CxCheck *c, PyObject *names)
 {
     PyObject *other = NULL, *text = NULL;
 
     switch (c->kind) {
-    case CHECK_is: return PyUnicode_FromFormat("%R itself", c->a);
-    case CHECK_type: return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
-    case CHECK_equals: return PyUnicode_FromFormat("equal to %R", c->a);
-    case CHECK_array: return array_text(c->descr, c->rank, c->sizes, c->strides, c->writable, c->aligned);
-    case CHECK_len: return PyUnicode_FromFormat("a %s of %lld items", ((PyTypeObject *)c->a)->tp_name, (long long)c->count);
-    case CHECK_keys: return PyUnicode_FromFormat("a %s with keys %R", ((PyTypeObject *)c->a)->tp_name, c->b);
+    case CHECK_is:
+        return PyUnicode_FromFormat("%R itself", c->a);
+    case CHECK_type:
+        return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
+    case CHECK_equals:
+        return PyUnicode_FromFormat("equal to %R", c->a);
+    case CHECK_array:
+        return array_text(c->descr, c->rank, c->sizes, c->strides, c->writable, c->aligned);
+    case CHECK_len:
+        return PyUnicode_FromFormat("a %s of %lld items", ((PyTypeObject *)c->a)->tp_name,
+                                    (long long)c->count);
+    case CHECK_keys:
+        return PyUnicode_FromFormat("a %s with keys %R", ((PyTypeObject *)c->a)->tp_name, c->b);
     case CHECK_same:
         other = source_text(g, c->other, names);
         text = other ? PyUnicode_FromFormat("the same object as %U", other) : NULL;
         Py_XDECREF(other);
         return text;
-    default: return PyUnicode_FromString("");
+    default:
+        return PyUnicode_FromString("");
     }
 }
 
@@ -369,20 +183,25 @@ found_text(PyObject *value)
         return PyUnicode_FromString("missing");
     if (PyArray_CheckExact(value)) {
         PyArrayObject *a = (PyArrayObject *)value;
-        return array_text(PyArray_DESCR(a), PyArray_NDIM(a), (const int64_t *)PyArray_DIMS(a), (const int64_t *)PyArray_STRIDES(a), PyArray_ISWRITEABLE(a), PyArray_ISALIGNED(a));
+        return array_text(PyArray_DESCR(a), PyArray_NDIM(a), (const int64_t *)PyArray_DIMS(a),
+                          (const int64_t *)PyArray_STRIDES(a), PyArray_ISWRITEABLE(a),
+                          PyArray_ISALIGNED(a));
     }
-    if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value))
+    if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
+        PyComplex_Check(value))
         return PyUnicode_FromFormat("%R", value);
     return PyUnicode_FromFormat("a %s", Py_TYPE(value)->tp_name);
 }
 
 static PyObject *
-check_text(CxGuards *g, const Check *c, PyObject *names, PyObject **values, bool is_failure)
+check_text(CxGuards *g, const CxCheck *c, PyObject *names, PyObject **values, bool is_failure)
 {
     PyObject *name = NULL, *expected = NULL, *found = NULL, *text = NULL;
 
     if (c->kind == CHECK_disjoint)
-        return PyUnicode_FromString(is_failure ? "an array that is written shares memory with another" : "arrays that are written share no memory with others");
+        return PyUnicode_FromString(is_failure
+                                        ? "an array that is written shares memory with another"
+                                        : "arrays that are written share no memory with others");
     if (c->kind == CHECK_absent)
         return PyUnicode_FromFormat(is_failure ? "global %S is set" : "global %S is not set", c->b);
     name = source_text(g, c->source, names);
@@ -398,7 +217,7 @@ check_text(CxGuards *g, const Check *c, PyObject *names, PyObject **values, bool
 }
 
 static bool
-array_fits(const Check *c, PyObject *value)
+array_fits(const CxCheck *c, PyObject *value)
 {
     if (!PyArray_CheckExact(value))
         return false;
@@ -457,12 +276,13 @@ value_equals(PyObject *a, PyObject *b)
 }
 
 static bool
-keys_fit(const Check *c, PyObject *dict)
+keys_fit(const CxCheck *c, PyObject *dict)
 {
     Py_ssize_t at = 0, k = 0;
     PyObject *key, *value;
 
-    if ((PyObject *)Py_TYPE(dict) != c->a || !PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(c->b))
+    if ((PyObject *)Py_TYPE(dict) != c->a || !PyDict_Check(dict) ||
+        PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(c->b))
         return false;
     while (PyDict_Next(dict, &at, &key, &value))
         if (!value_equals(key, PyTuple_GET_ITEM(c->b, k++)))
@@ -471,7 +291,7 @@ keys_fit(const Check *c, PyObject *dict)
 }
 
 static bool
-are_disjoint(Lookup *l, const Check *c)
+are_disjoint(Lookup *l, const CxCheck *c)
 {
     for (int w = 0; w < c->source; w++) {
         PyObject *a = find_value(l, (int)c->sizes[w]);
@@ -492,7 +312,7 @@ are_disjoint(Lookup *l, const Check *c)
 }
 
 static bool
-check_holds(Lookup *l, const Check *c)
+check_holds(Lookup *l, const CxCheck *c)
 {
     PyObject *value = NULL;
 
@@ -504,18 +324,26 @@ check_holds(Lookup *l, const Check *c)
     if (value == NULL)
         return false;
     switch (c->kind) {
-    case CHECK_array: return array_fits(c, value);
-    case CHECK_is: return value == c->a;
-    case CHECK_type: return (PyObject *)Py_TYPE(value) == c->a;
-    case CHECK_equals: return value_equals(value, c->a);
-    case CHECK_len: return (PyObject *)Py_TYPE(value) == c->a && PyObject_Size(value) == c->count;
-    case CHECK_keys: return keys_fit(c, value);
-    default: return value == find_value(l, c->other);
+    case CHECK_array:
+        return array_fits(c, value);
+    case CHECK_is:
+        return value == c->a;
+    case CHECK_type:
+        return (PyObject *)Py_TYPE(value) == c->a;
+    case CHECK_equals:
+        return value_equals(value, c->a);
+    case CHECK_len:
+        return (PyObject *)Py_TYPE(value) == c->a && PyObject_Size(value) == c->count;
+    case CHECK_keys:
+        return keys_fit(c, value);
+    default:
+        return value == find_value(l, c->other);
     }
 }
 
 int
-cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values, PyObject *names, PyObject **why)
+cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                PyObject *names, PyObject **why)
 {
     Lookup lookup = {g, args, nargs, values};
 

@@ -4,7 +4,8 @@
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Asked by the launching thread while it runs without the lock, and by a build while its child works. */
+/* Asked by the launching thread while it runs without the lock, and by a build while its child
+ * works. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -28,7 +29,8 @@ module_set_surface(PyObject *module, PyObject *args)
     PyObject *functions = NULL, *methods = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "O!O!:set_surface", &PyDict_Type, &functions, &PyDict_Type, &methods))
+    if (!PyArg_ParseTuple(args, "O!O!:set_surface", &PyDict_Type, &functions, &PyDict_Type,
+                          &methods))
         return NULL;
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
@@ -67,7 +69,9 @@ module_options(PyObject *module, PyObject *unused)
 static PyObject *
 op_row(CiOp op)
 {
-    static const char *const kinds[] = {"pointwise", "math", "reduce", "argreduce", "scan", "view", "create", "structure", "extern", "region", "composite", "scalar"};
+    static const char *const kinds[] = {"pointwise", "math",   "reduce",    "argreduce",
+                                        "scan",      "view",   "create",    "structure",
+                                        "extern",    "region", "composite", "scalar"};
     CiOpKind kind = ci_op_kind(op);
     CiOp asked = kind == CI_OPKIND_reduce || kind == CI_OPKIND_scan ? ci_op_combine(op) : op;
     PyObject *dtypes = PyDict_New();
@@ -77,7 +81,8 @@ op_row(CiOp op)
         if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
             Py_CLEAR(dtypes);
     }
-    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes) : NULL;
+    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes)
+                  : NULL;
 }
 
 static PyObject *
@@ -108,7 +113,8 @@ module_backends(PyObject *module, PyObject *unused)
         Py_CLEAR(list);
     for (int k = 0; list != NULL && k < ci_backend_count(); k++) {
         const CiBackend *b = ci_backend_at(k);
-        const char *why = b->why_not_available ? b->why_not_available(&options, text, sizeof text) : NULL;
+        const char *why =
+            b->why_not_available ? b->why_not_available(&options, text, sizeof text) : NULL;
         PyObject *row = Py_BuildValue("(sssz)", b->device, b->name, b->doc, why);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
@@ -126,9 +132,10 @@ module_cache_info(PyObject *module, PyObject *unused)
     (void)unused;
     if (state->runtime.cache != NULL)
         ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:L,s:L}", "directory", info.directory, "entries", (long long)info.entries,
-                         "bytes", (long long)info.bytes, "hits", (long long)info.hits, "misses", (long long)info.misses,
-                         "stores", (long long)info.stores, "rejected", (long long)info.rejected);
+    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:L,s:L}", "directory", info.directory, "entries",
+                         (long long)info.entries, "bytes", (long long)info.bytes, "hits",
+                         (long long)info.hits, "misses", (long long)info.misses, "stores",
+                         (long long)info.stores, "rejected", (long long)info.rejected);
 }
 
 static PyObject *
@@ -176,7 +183,8 @@ module_set_user_frames_skip(PyObject *module, PyObject *path)
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
     {"set_stance", module_set_stance, METH_O, NULL},
-    {"set_user_frames_skip", module_set_user_frames_skip, METH_O, "Directory whose frames are not the user's, for tracers made from now on."},
+    {"set_user_frames_skip", module_set_user_frames_skip, METH_O,
+     "Directory whose frames are not the user's, for tracers made from now on."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
@@ -184,7 +192,8 @@ static PyMethodDef module_methods[] = {
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
-    {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -205,7 +214,8 @@ open_runtime(CxState *state)
     state->runtime.cache = ci_cache_open(NULL);
     state->runtime.poll = poll_signals;
     state->runtime.should_stop_build = stop_build;
-    if (state->runtime.pool != NULL && state->runtime.allocator != NULL && state->runtime.cache != NULL)
+    if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
+        state->runtime.cache != NULL)
         return 0;
     PyErr_NoMemory();
     return -1;
@@ -236,13 +246,16 @@ module_exec(PyObject *module)
 
     if (PyArray_ImportNumPyAPI() < 0)
         return -1;
-    if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 || cx_ufuncs_init(state) < 0
-        || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
+    if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
+        cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
         return -1;
-    if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 || add_type(module, &cx_tracer_spec, &state->tracer_type) < 0
-        || add_type(module, &cx_break_spec, &state->break_type) < 0 || add_type(module, &cx_program_spec, &state->program_type) < 0
-        || add_type(module, &cx_specialization_spec, &state->specialization_type) < 0
-        || add_type(module, &cx_function_spec, &state->function_type) < 0 || add_type(module, &cx_method_spec, &state->method_type) < 0)
+    if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 ||
+        add_type(module, &cx_tracer_spec, &state->tracer_type) < 0 ||
+        add_type(module, &cx_break_spec, &state->break_type) < 0 ||
+        add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
+        add_type(module, &cx_function_spec, &state->function_type) < 0 ||
+        add_type(module, &cx_method_spec, &state->method_type) < 0)
         return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
@@ -308,8 +321,9 @@ static PyModuleDef_Slot module_slots[] = {
 };
 
 static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT, "cinductor._core", "Between Python and the compiler.", sizeof(CxState),
-    module_methods, module_slots, module_traverse, module_clear, module_free,
+    PyModuleDef_HEAD_INIT, "cinductor._core", "Between Python and the compiler.",
+    sizeof(CxState),       module_methods,    module_slots,
+    module_traverse,       module_clear,      module_free,
 };
 
 CxState *

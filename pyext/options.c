@@ -1,10 +1,12 @@
-/* Options of a compilation: the table's defaults, then the environment, then what the caller gives. */
+/* Options of a compilation: the table's defaults, then the environment, then what the caller gives.
+ */
 #include "pyext.h"
 
 static int
 read_bool(const char *text, bool *out)
 {
-    *out = !(text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "false") == 0 || strcmp(text, "no") == 0 || strcmp(text, "off") == 0);
+    *out = !(text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "false") == 0 ||
+             strcmp(text, "no") == 0 || strcmp(text, "off") == 0);
     return 0;
 }
 
@@ -98,7 +100,8 @@ cx_options_list(void)
     ci_options_default(&options);
 #define OPTION(name, type, initial, env, doc)                                                      \
     if (list != NULL) {                                                                            \
-        PyObject *row = Py_BuildValue("(ssNss)", #name, #type, VALUE_##type(options.name), env, doc); \
+        PyObject *row =                                                                            \
+            Py_BuildValue("(ssNss)", #name, #type, VALUE_##type(options.name), env, doc);          \
         if (row == NULL || PyList_Append(list, row) < 0)                                           \
             Py_CLEAR(list);                                                                        \
         Py_XDECREF(row);                                                                           \

@@ -1,4 +1,5 @@
-/* The Program type: a compiled graph, how it runs, and its texts, which are made again when someone asks. */
+/* The Program type: a compiled graph, how it runs, and its texts, which are made again when someone
+ * asks. */
 #include <fenv.h>
 
 #include "pyext.h"
@@ -41,14 +42,20 @@ fill_info(PyObject *dict, const CiCompileInfo *info)
 {
     if (dict == NULL)
         return 0;
-    return set_number(dict, "passes_ms", info->passes_ms) || set_number(dict, "lower_ms", info->lower_ms)
-                   || set_number(dict, "schedule_ms", info->schedule_ms) || set_number(dict, "wrap_ms", info->wrap_ms)
-                   || set_number(dict, "emit_ms", info->build.emit_ms) || set_number(dict, "compile_ms", info->build.compile_ms)
-                   || set_number(dict, "load_ms", info->build.load_ms) || set_number(dict, "total_ms", info->total_ms)
-                   || PyDict_SetItemString(dict, "from_cache", info->build.from_cache ? Py_True : Py_False)
-                   || set_count(dict, "children", info->build.children) || set_count(dict, "nodes", info->nodes)
-                   || set_count(dict, "nests", info->nests) || set_count(dict, "kernels", info->kernels)
-                   || set_count(dict, "externs", info->externs)
+    return set_number(dict, "passes_ms", info->passes_ms) ||
+                   set_number(dict, "lower_ms", info->lower_ms) ||
+                   set_number(dict, "schedule_ms", info->schedule_ms) ||
+                   set_number(dict, "wrap_ms", info->wrap_ms) ||
+                   set_number(dict, "emit_ms", info->build.emit_ms) ||
+                   set_number(dict, "compile_ms", info->build.compile_ms) ||
+                   set_number(dict, "load_ms", info->build.load_ms) ||
+                   set_number(dict, "total_ms", info->total_ms) ||
+                   PyDict_SetItemString(dict, "from_cache",
+                                        info->build.from_cache ? Py_True : Py_False) ||
+                   set_count(dict, "children", info->build.children) ||
+                   set_count(dict, "nodes", info->nodes) || set_count(dict, "nests", info->nests) ||
+                   set_count(dict, "kernels", info->kernels) ||
+                   set_count(dict, "externs", info->externs)
                ? -1
                : 0;
 }
@@ -67,8 +74,9 @@ warn_of_cache(CxState *state)
 
 /* Compiles a copy of graph in a context of its own, without the lock. */
 static int
-compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options, const CiBackend *backend,
-             void (*dump)(void *, const char *, const char *), void *dump_arg, CiRequest *request)
+compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options,
+             const CiBackend *backend, void (*dump)(void *, const char *, const char *),
+             void *dump_arg, CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
     CopyJob job = {graph, NULL};
@@ -81,8 +89,13 @@ compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options, con
     }
     if (cx_protect(state, ctx, body_copy_graph, &job) < 0)
         goto done;
-    *request = (CiRequest){.graph = job.to, .options = options, .backend = backend, .runtime = &state->runtime,
-                           .host_arrays = true, .dump = dump, .dump_arg = dump_arg};
+    *request = (CiRequest){.graph = job.to,
+                           .options = options,
+                           .backend = backend,
+                           .runtime = &state->runtime,
+                           .host_arrays = true,
+                           .dump = dump,
+                           .dump_arg = dump_arg};
     CX_RELEASE(saved);
     CiStatus status = ci_compile(request);
     CX_TAKE(saved);
@@ -114,7 +127,8 @@ fill_returns(CxProgram *p)
         int64_t storage[2 * CI_MAX_RANK];
         ci_program_return_at(p->program, k, NULL, storage, r);
         if (r->sizes == storage || r->strides == storage + r->rank) {
-            cx_raise_status(p->state, CI_ERR_UNSUPPORTED, "programs with symbolic sizes are not run from Python yet");
+            cx_raise_status(p->state, CI_ERR_UNSUPPORTED,
+                            "programs with symbolic sizes are not run from Python yet");
             return -1;
         }
         p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
@@ -127,14 +141,16 @@ fill_returns(CxProgram *p)
 }
 
 CxProgram *
-cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options, PyObject *option_values, const CiBackend *backend, PyObject *info)
+cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
+                   PyObject *option_values, const CiBackend *backend, PyObject *info)
 {
     CiRequest request;
     CxProgram *p = NULL;
 
     if (compile_copy(state, graph, options, backend, NULL, NULL, &request) < 0)
         return NULL;
-    p = (CxProgram *)((PyTypeObject *)state->program_type)->tp_alloc((PyTypeObject *)state->program_type, 0);
+    p = (CxProgram *)((PyTypeObject *)state->program_type)
+            ->tp_alloc((PyTypeObject *)state->program_type, 0);
     if (p == NULL) {
         ci_program_release(request.program);
         return NULL;
@@ -152,7 +168,8 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     for (int k = 0; k < graph->ninputs; k++)
         p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
     p->texts = PyDict_New();
-    if (p->texts == NULL || fill_returns(p) < 0 || fill_info(info, &request.info) < 0 || warn_of_cache(state) < 0)
+    if (p->texts == NULL || fill_returns(p) < 0 || fill_info(info, &request.info) < 0 ||
+        warn_of_cache(state) < 0)
         goto fail;
     if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
         goto fail;
@@ -180,8 +197,9 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         CX_TAKE(run->released);
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
-    PyObject *array = shape ? cx_array_new(p->state, buffer->dtype, shape->rank, shape->sizes, shape->strides)
-                            : cx_array_new(p->state, buffer->dtype, buffer->rank, buffer->sizes, strides);
+    PyObject *array =
+        shape ? cx_array_new(p->state, buffer->dtype, shape->rank, shape->sizes, shape->strides)
+              : cx_array_new(p->state, buffer->dtype, buffer->rank, buffer->sizes, strides);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }
@@ -200,15 +218,20 @@ new_result_unlocked(void *arg, int number, const CiResultBuffer *buffer)
 static unsigned
 numpy_flags(unsigned flags)
 {
-    return (flags & FE_DIVBYZERO ? CX_FLAG_divide : 0u) | (flags & FE_OVERFLOW ? CX_FLAG_overflow : 0u)
-           | (flags & FE_UNDERFLOW ? CX_FLAG_underflow : 0u) | (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
+    return (flags & FE_DIVBYZERO ? CX_FLAG_divide : 0u) |
+           (flags & FE_OVERFLOW ? CX_FLAG_overflow : 0u) |
+           (flags & FE_UNDERFLOW ? CX_FLAG_underflow : 0u) |
+           (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
 int
 cx_program_run(CxRun *run)
 {
     CxProgram *p = run->program;
-    CiCall call = {.inputs = run->inputs, .scalars = run->scalars, .new_result = new_result, .arg = run,
+    CiCall call = {.inputs = run->inputs,
+                   .scalars = run->scalars,
+                   .new_result = new_result,
+                   .arg = run,
                    .max_threads = (int)p->options.threads};
 
     if (p->wrapper != NULL)
@@ -216,8 +239,7 @@ cx_program_run(CxRun *run)
     int32_t status;
     if (p->work < RELEASE_WORK) {
         status = ci_program_run(p->program, &call);
-    }
-    else {
+    } else {
         call.new_result = new_result_unlocked;
         CX_RELEASE(run->released);
         status = ci_program_run(p->program, &call);
@@ -247,7 +269,8 @@ copy_view(CxRun *run, const CiReturn *r, PyObject *base)
 
     for (int k = 0; k < r->rank; k++)
         strides[k] = r->strides[k] * size;
-    PyObject *view = cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides, r->offset * size, true);
+    PyObject *view = cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
+                                   r->offset * size, true);
     PyObject *copy = view ? PyArray_NewCopy((PyArrayObject *)view, NPY_KEEPORDER) : NULL;
     Py_XDECREF(view);
     return copy;
@@ -273,10 +296,13 @@ cx_run_value(CxRun *run, int position, CiKind kind)
 
     if (run->values != NULL) {
         array = PyTuple_GET_ITEM(run->values, position);
-        array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER) : Py_NewRef(array);
-        const CxShape *shape = run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
+        array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)
+                                : Py_NewRef(array);
+        const CxShape *shape =
+            run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
         if (array != NULL && shape != NULL && shape->is_set && !back->is_shared)
-            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, shape->sizes, shape->strides, 0, false));
+            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, shape->sizes,
+                                           shape->strides, 0, false));
         return as_kind(p->state, array, r->dtype, kind);
     }
     if (r->result_buffer < 0)
@@ -286,7 +312,8 @@ cx_run_value(CxRun *run, int position, CiKind kind)
             return cx_scalar_from(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
         array = cx_array_new(p->state, r->dtype, 0, NULL, NULL);
         if (array != NULL)
-            memcpy(PyArray_DATA((PyArrayObject *)array), &run->slots[r->result_buffer], (size_t)ci_dtype_size(r->dtype));
+            memcpy(PyArray_DATA((PyArrayObject *)array), &run->slots[r->result_buffer],
+                   (size_t)ci_dtype_size(r->dtype));
         return array;
     }
     array = run->buffers[r->result_buffer];
@@ -356,7 +383,8 @@ cx_program_text(CxProgram *p, const char *level)
     PyObject *text = PyDict_GetItemString(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
-        if (compile_copy(p->state, p->graph, &p->options, p->backend, keep_text, p->texts, &request) < 0)
+        if (compile_copy(p->state, p->graph, &p->options, p->backend, keep_text, p->texts,
+                         &request) < 0)
             return NULL;
         ci_program_release(request.program);
         text = PyDict_GetItemString(p->texts, level);
@@ -373,7 +401,8 @@ program_text(PyObject *self, PyObject *args)
 {
     const char *level = NULL;
     CX_ENTRY();
-    return PyArg_ParseTuple(args, "s:text", &level) ? cx_program_text((CxProgram *)self, level) : NULL;
+    return PyArg_ParseTuple(args, "s:text", &level) ? cx_program_text((CxProgram *)self, level)
+                                                    : NULL;
 }
 
 static PyObject *
@@ -385,7 +414,9 @@ get_backend(PyObject *self, void *closure)
 }
 
 static PyMethodDef program_methods[] = {
-    {"text", program_text, METH_VARARGS, "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"wrapper\", \"json\" or \"source\"."},
+    {"text", program_text, METH_VARARGS,
+     "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"wrapper\", \"json\" or "
+     "\"source\"."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -401,17 +432,16 @@ static PyGetSetDef program_getset[] = {
 };
 
 static PyType_Slot program_slots[] = {
-    CX_SLOT(Py_tp_dealloc, program_dealloc),
-    CX_SLOT(Py_tp_traverse, program_traverse),
-    CX_SLOT(Py_tp_clear, program_clear),
-    CX_SLOT(Py_tp_methods, program_methods),
-    CX_SLOT(Py_tp_members, program_members),
-    CX_SLOT(Py_tp_getset, program_getset),
-    {Py_tp_doc, "A compiled graph."},
-    {0, NULL},
+    CX_SLOT(Py_tp_dealloc, program_dealloc), CX_SLOT(Py_tp_traverse, program_traverse),
+    CX_SLOT(Py_tp_clear, program_clear),     CX_SLOT(Py_tp_methods, program_methods),
+    CX_SLOT(Py_tp_members, program_members), CX_SLOT(Py_tp_getset, program_getset),
+    {Py_tp_doc, "A compiled graph."},        {0, NULL},
 };
 
 PyType_Spec cx_program_spec = {
-    "cinductor._core.Program", sizeof(CxProgram), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, program_slots,
+    "cinductor._core.Program",
+    sizeof(CxProgram),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    program_slots,
 };

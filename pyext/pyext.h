@@ -1,10 +1,11 @@
 /* Between Python objects and the core.
  *
- * A Traced value is a storage and a view of it. A storage is what memory would be: an argument, an earlier result that is real
- * by now (`value`), or something the pending graph will compute (`node`). A write gives the storage a new
- * version, that is another node; a view remembers the version its node was made for and is made again when that is old.
- * A graph is pending between two flushes; its number is the tracer's `epoch`, and a node of another epoch is
- * no node at all. Errors: NULL or -1 with a Python exception set. Everything here needs the lock. */
+ * A Traced value is a storage and a view of it. A storage is what memory would be: an argument, an
+ * earlier result that is real by now (`value`), or something the pending graph will compute
+ * (`node`). A write gives the storage a new version, that is another node; a view remembers the
+ * version its node was made for and is made again when that is old. A graph is pending between two
+ * flushes; its number is the tracer's `epoch`, and a node of another epoch is no node at all.
+ * Errors: NULL or -1 with a Python exception set. Everything here needs the lock. */
 #ifndef CX_PYEXT_H
 #define CX_PYEXT_H
 
@@ -40,7 +41,8 @@ typedef struct CxState {
 #undef OBJECTS
 #undef STRING
     CiRuntime runtime;
-    CxResolved *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
+    CxResolved
+        *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     char *skip_file;
     int stance;
     int compiling; /* tracers open */
@@ -57,14 +59,14 @@ typedef struct CxSpecialization CxSpecialization;
 typedef struct CxStorage CxStorage;
 struct CxStorage {
     Py_ssize_t refs;
-    CxTracer *tracer;        /* borrowed: whoever holds the storage holds the tracer */
-    CxStorage *prev, *next;  /* the tracer's list */
-    PyObject *value;         /* real by now; of kind python: always there */
-    CxStorage *parents[2];   /* kind python: what the value was computed from */
-    CiNode *node;            /* the current version, when epoch is the tracer's */
-    CiNode *input;           /* how it entered that graph, or NULL */
+    CxTracer *tracer;       /* borrowed: whoever holds the storage holds the tracer */
+    CxStorage *prev, *next; /* the tracer's list */
+    PyObject *value;        /* real by now; of kind python: always there */
+    CxStorage *parents[2];  /* kind python: what the value was computed from */
+    CiNode *node;           /* the current version, when epoch is the tracer's */
+    CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
-    int source, position;    /* position: among the returns of the run that made it real */
+    int source, position; /* position: among the returns of the run that made it real */
     bool is_written, is_readonly, is_specialized;
     CiKind kind;
     CiDtype dtype;
@@ -77,11 +79,11 @@ typedef struct CxView CxView;
 struct CxView {
     Py_ssize_t refs;
     CxView *parent;
-    CiOp op;                 /* a VIEW op; real and imag are views that can only be read */
+    CiOp op; /* a VIEW op; real and imag are views that can only be read */
     CiDtype dtype;
     bool is_readonly, is_opaque;
     int rank;
-    int64_t offset;          /* bytes from the storage's first element */
+    int64_t offset; /* bytes from the storage's first element */
     int64_t *sizes, *strides;
     int64_t *starts, *steps; /* slice: per axis of the parent */
     int *axes;               /* permute: per axis; diagonal: two axes, and the offset in starts */
@@ -91,18 +93,16 @@ struct CxView {
 };
 
 typedef struct CxTraced {
-    PyObject_HEAD
-    CxTracer *tracer;
+    PyObject_HEAD CxTracer *tracer;
     CxStorage *storage;
-    CxView *view;            /* NULL: the whole storage */
-    PyObject *real;          /* the real view, once made */
+    CxView *view;   /* NULL: the whole storage */
+    PyObject *real; /* the real view, once made */
 } CxTraced;
 
 struct CxTracer {
-    PyObject_HEAD
-    CxState *state;
+    PyObject_HEAD CxState *state;
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
-    PyObject *cell;          /* the code object the last location came from */
+    PyObject *cell; /* the code object the last location came from */
     const char *cell_file;
     bool cell_is_user;
     CiOptions options;
@@ -111,9 +111,9 @@ struct CxTracer {
     CiGraph *graph;
     unsigned epoch;
     CxStorage *storages;
-    CxStorage **inputs;      /* by number of graph input; each holds a reference */
+    CxStorage **inputs; /* by number of graph input; each holds a reference */
     int ninputs, capinputs;
-    struct CxInput *ran;     /* inputs of the latest run */
+    struct CxInput *ran; /* inputs of the latest run */
     int nran;
     int flushes;
     unsigned float_flags;
@@ -138,18 +138,24 @@ int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
-PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides);
+PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
+                       const int64_t *strides);
 /* A view of base's memory; strides and offset in bytes. */
-PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides, int64_t offset, bool is_readonly);
-/* An array of zeros of that shape that takes one element of memory: to make NumPy raise what it raises. */
+PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
+                        const int64_t *sizes, const int64_t *strides, int64_t offset,
+                        bool is_readonly);
+/* An array of zeros of that shape that takes one element of memory: to make NumPy raise what it
+ * raises. */
 PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes);
 PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element);
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
 int cx_code_of_number(PyObject *value, bool *is_strong); /* -1: no number */
-void cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order, int64_t *strides);
+void cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
+                      int64_t *strides);
 /* Strides of the same memory under another shape; false when NumPy would copy. */
-bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank, const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides);
+bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
+                        const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides);
 int64_t cx_count(int rank, const int64_t *sizes);
 PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 /* A shape or a tuple of axes: an int or a sequence of ints. Returns the count or -1. */
@@ -157,21 +163,27 @@ int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
 /* storage.c */
-CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank, const int64_t *sizes);
+CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank,
+                          const int64_t *sizes);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source);
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
 void cx_view_release(CxView *view);
-PyObject *cx_traced_new(CxTracer *tracer, CxStorage *storage, CxView *view); /* takes both references */
-PyObject *cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind);  /* NULL stays NULL */
+PyObject *cx_traced_new(CxTracer *tracer, CxStorage *storage,
+                        CxView *view); /* takes both references */
+PyObject *cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind); /* NULL stays NULL */
 /* Makes sure the value has a node of the pending graph: cx_node is then never NULL. */
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
 void cx_storage_set_version(CxStorage *storage, CiNode *node);
 
-static inline bool
-cx_is_current(const CxTraced *t);
+static inline bool cx_is_current(const CxTraced *t);
+static inline CiKind
+cx_kind(const CxTraced *t)
+{
+    return t->view ? CI_KIND_array : t->storage->kind;
+}
 static inline CiNode *
 cx_node(const CxTraced *t)
 {
@@ -208,22 +220,26 @@ cx_is_current(const CxTraced *t)
 
 /* build.c: one call of the graph's builder each; NULL with an exception. Sizes are numbers here. */
 typedef struct CxOperand {
-    CxTraced *traced;   /* borrowed; NULL: a constant */
-    CiConst value;      /* of the dtype it is wanted in */
-    CiDtype want;       /* cast to this first */
-    CiKind kind;        /* of a constant */
+    CxTraced *traced; /* borrowed; NULL: a constant */
+    CiConst value;    /* of the dtype it is wanted in */
+    CiDtype want;     /* cast to this first */
+    CiKind kind;      /* of a constant */
 } CxOperand;
 int cx_graph_open(CxTracer *tracer);
 CiLoc cx_location(CxTracer *tracer);
-CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out, CiKind kind);
+CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,
+                           CiKind kind);
 CiNode *cx_build_cast(CxTracer *tracer, CxTraced *a, CiDtype dtype, CiKind kind);
 CiNode *cx_build_const(CxTracer *tracer, CiDtype dtype, CiKind kind, CiConst value);
-CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, const int *axes); /* reduce, argreduce, scan */
+CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
+                      const int *axes); /* reduce, argreduce, scan */
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
-CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order, const CiConst *value); /* value NULL: empty */
+CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes,
+                      const int8_t *order, const CiConst *value); /* value NULL: empty */
 CiNode *cx_build_iota(CxTracer *tracer, int rank, const int64_t *sizes, int axis);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
-CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs, CxTraced *const *args, int rank, const int64_t *sizes);
+CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
+                        CxTraced *const *args, int rank, const int64_t *sizes);
 /* A new version of target's storage in which the elements it addresses are value's. */
 int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
 CiNode *cx_build_input(CxTracer *tracer, CxStorage *storage);
@@ -235,8 +251,10 @@ PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Any value as an operand. constant: an array's contents never change from call to call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
-PyObject *cx_tracer_wrap(CxTracer *tracer, PyObject *real); /* steals; arrays that Python made become Traced */
-int cx_tracer_note(CxTracer *tracer, PyObject *reason); /* a Break is recorded, or raised under fullgraph */
+PyObject *cx_tracer_wrap(CxTracer *tracer,
+                         PyObject *real); /* steals; arrays that Python made become Traced */
+int cx_tracer_note(CxTracer *tracer,
+                   PyObject *reason); /* a Break is recorded, or raised under fullgraph */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);
 int cx_tracer_specialize(CxStorage *storage);
 int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
@@ -247,16 +265,20 @@ PyObject *cx_options_list(void);
 extern PyMethodDef cx_tracer_methods[];
 PyObject *cx_make_permute(CxTraced *x, const int *axes);
 PyObject *cx_make_reshape(CxTraced *x, int rank, const int64_t *sizes);
-PyObject *cx_make_slice(CxTraced *x, const int64_t *starts, const int64_t *steps, const int64_t *sizes);
+PyObject *cx_make_slice(CxTraced *x, const int64_t *starts, const int64_t *steps,
+                        const int64_t *sizes);
 PyObject *cx_make_expand(CxTraced *x, int rank, const int64_t *sizes);
 PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, int64_t offset);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
 
-/* traced.c */
+/* traced.c, traced_method.c */
 extern PyType_Spec cx_traced_spec, cx_method_spec;
+PyObject *cx_method_new(CxTraced *traced, PyObject *name,
+                        PyObject *handler); /* handler NULL: none */
 void cx_traced_dealloc(PyObject *self);
-PyObject *cx_traced_concrete(CxTraced *traced);      /* flushes when it must */
-PyObject *cx_traced_demand(CxTraced *traced, const char *what); /* a break; kind python specialises */
+PyObject *cx_traced_concrete(CxTraced *traced); /* flushes when it must */
+PyObject *cx_traced_demand(CxTraced *traced,
+                           const char *what); /* a break; kind python specialises */
 /* A copy of nested tuples, lists and dicts with real values for Traced ones. */
 PyObject *cx_concrete_tree(PyObject *object);
 static inline bool
@@ -266,7 +288,10 @@ cx_is_traced(PyObject *object)
 }
 
 /* traced_number.c, traced_index.c: slots of Traced */
-#define CX_SLOT(id, function) {id, (void *)(uintptr_t)(function)}
+#define CX_SLOT(id, function)                                                                      \
+    {                                                                                              \
+        id, (void *)(uintptr_t)(function)                                                          \
+    }
 PyObject *cx_richcompare(PyObject *a, PyObject *b, int op);
 PyObject *cx_power(PyObject *a, PyObject *b, PyObject *modulo);
 PyObject *cx_inplace_power(PyObject *a, PyObject *b, PyObject *modulo);
@@ -290,40 +315,43 @@ PyObject *cx_iterate(PyObject *self);
 int cx_ufuncs_init(CxState *state);
 int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
-PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxTraced *out);
-PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
+                        CxTraced *out);
+PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                         PyObject *kwargs);
 PyObject *cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs);
 PyObject *cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
 PyObject *cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
 PyObject *cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
-PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs, const char *reason);
+PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                            PyObject *kwargs, const char *reason);
 int cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message);
 PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
 int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
 
 /* extern.c */
-const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key, PyObject *callable);
+const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
+                               PyObject *callable);
 
 /* program.c, wrapper.c */
 extern PyType_Spec cx_program_spec;
 typedef struct CxReturn {
     CiReturn layout;
-    bool is_shared;          /* another return is that buffer, or it is an argument's memory: copied */
+    bool is_shared; /* another return is that buffer, or it is an argument's memory: copied */
 } CxReturn;
 struct CxProgram {
-    PyObject_HEAD
-    CxState *state;
+    PyObject_HEAD CxState *state;
     CiProgram *program;
-    CiContext *ctx;          /* owns graph */
-    CiGraph *graph;          /* as captured: what text() prints and compiles again */
+    CiContext *ctx; /* owns graph */
+    CiGraph *graph; /* as captured: what text() prints and compiles again */
     CiOptions options;
     PyObject *option_values; /* keeps the texts of options */
     const CiBackend *backend;
     PyObject *texts;
-    PyObject *wrapper;       /* the printed Python wrapper, when that runs the program */
+    PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
-    bool *is_scalar;         /* per result buffer: one number, never an array */
+    bool *is_scalar; /* per result buffer: one number, never an array */
     int64_t work;
     bool writes;
     int kernels, externs;
@@ -343,16 +371,18 @@ typedef struct CxRun {
     const CxShape *shapes;
     PyObject **buffers;
     CiSlot *slots;
-    PyObject *values;        /* of the Python wrapper: its tuple */
+    PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
-    unsigned float_flags;    /* NumPy's bits */
+    unsigned float_flags; /* NumPy's bits */
 } CxRun;
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
 /* Compiles a copy of graph; takes ctx over when it succeeds. */
-CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options, PyObject *option_values, const CiBackend *backend, PyObject *info);
+CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
+                              const CiOptions *options, PyObject *option_values,
+                              const CiBackend *backend, PyObject *info);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 int cx_wrapper_open(CxProgram *program);
@@ -366,14 +396,18 @@ CxGuards *cx_guards_new(CxState *state, PyObject *sources, PyObject *checks);
 void cx_guards_free(CxGuards *guards);
 int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
-/* 1: all hold, values filled (borrowed where is_owned is false); 0: one does not, *why set when asked for; -1. */
-int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values, PyObject *names, PyObject **why);
+/* 1: all hold, values filled (borrowed where is_owned is false); 0: one does not, *why set when
+ * asked for; -1. */
+int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                    PyObject *names, PyObject **why);
 void cx_guards_drop(CxGuards *guards, PyObject **values);
 PyObject *cx_guards_texts(CxGuards *guards, PyObject *names);
 
 typedef struct CxResult CxResult;
-/* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be made again. */
-CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached, const CxProgram *program, const char **why);
+/* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be
+ * made again. */
+CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached,
+                        const CxProgram *program, const char **why);
 void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
 const CxShape *cx_result_shapes(const CxResult *result);
@@ -388,9 +422,11 @@ struct CxInput {
     CiKind kind;
     CiDtype dtype;
 };
-PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result, int ninputs, CxInput *inputs);
+PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
+                                CxResult *result, int ninputs, CxInput *inputs);
 /* Runs it on bound arguments: NULL with *matched false and no exception when a guard fails. */
-PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs, bool *matched, unsigned *suspects);
+PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
+                                 bool *matched, unsigned *suspects);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
 void cx_specialization_set_names(CxSpecialization *spec, PyObject *names);
 PyObject *cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -1,22 +1,22 @@
-/* A Specialization: guards, a program and the recipe of the result; what a compiled function replays without Python. Also
- * the end of a trace, which makes one. */
+/* A Specialization: guards, a program and the recipe of the result; what a compiled function
+ * replays without Python. Also the end of a trace, which makes one. */
 #include "pyext.h"
 
 struct CxSpecialization {
-    PyObject_HEAD
-    CxState *state;
-    CxProgram *program;     /* NULL: nothing is computed */
+    PyObject_HEAD CxState *state;
+    CxProgram *program; /* NULL: nothing is computed */
     CxGuards *guards;
     CxResult *result;
-    PyObject *names;        /* of the parameters, once a function has it */
+    PyObject *names; /* of the parameters, once a function has it */
     CxInput *inputs;
     int ninputs;
-    unsigned diagnosed;     /* floating-point flags that NumPy has been asked about */
+    unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
 };
 
 PyObject *
-cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result, int ninputs, CxInput *inputs)
+cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
+                      int ninputs, CxInput *inputs)
 {
     PyTypeObject *type = (PyTypeObject *)state->specialization_type;
     CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
@@ -48,8 +48,10 @@ typedef struct Room {
 static int
 room_open(Room *r, const CxSpecialization *s)
 {
-    size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs, nbuffers = s->program ? (size_t)s->program->nbuffers : 0;
-    size_t size = sizeof(CiSlot) * (2 * n + nbuffers) + sizeof(void *) * (nvalues + 2 * n + nbuffers);
+    size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs,
+           nbuffers = s->program ? (size_t)s->program->nbuffers : 0;
+    size_t size =
+        sizeof(CiSlot) * (2 * n + nbuffers) + sizeof(void *) * (nvalues + 2 * n + nbuffers);
     char *at = (char *)r->small;
 
     r->block = NULL;
@@ -80,12 +82,10 @@ fill_inputs(CxSpecialization *s, Room *r)
         r->inputs[k] = NULL;
         if (input->kind == CI_KIND_array) {
             r->inputs[k] = PyArray_DATA((PyArrayObject *)value);
-        }
-        else if (input->kind == CI_KIND_python) {
+        } else if (input->kind == CI_KIND_python) {
             if (cx_slot_from(value, input->dtype, &r->scalars[nscalars++]) < 0)
                 return -1;
-        }
-        else {
+        } else {
             PyArray_ScalarAsCtype(value, &r->elements[k]);
             r->inputs[k] = &r->elements[k];
         }
@@ -100,7 +100,9 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
     PyObject *result = NULL;
 
     for (int k = 0; k < s->ninputs; k++) {
-        r->objects[k] = s->inputs[k].kind == CI_KIND_scalar ? PyArray_FromScalar(r->objects[k], NULL) : Py_NewRef(r->objects[k]);
+        r->objects[k] = s->inputs[k].kind == CI_KIND_scalar
+                            ? PyArray_FromScalar(r->objects[k], NULL)
+                            : Py_NewRef(r->objects[k]);
         if (r->objects[k] == NULL) {
             while (k-- > 0)
                 Py_DECREF(r->objects[k]);
@@ -115,7 +117,8 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 }
 
 PyObject *
-cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, bool *matched, unsigned *suspects)
+cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, bool *matched,
+                       unsigned *suspects)
 {
     Room room;
     PyObject *result = NULL;
@@ -133,14 +136,21 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     }
     if (fill_inputs(s, &room) < 0)
         goto done;
-    CxRun run = {.program = s->program, .inputs = room.inputs, .input_objects = room.objects, .scalars = room.scalars,
-                 .shapes = cx_result_shapes(s->result), .buffers = room.buffers, .slots = room.slots};
+    CxRun run = {.program = s->program,
+                 .inputs = room.inputs,
+                 .input_objects = room.objects,
+                 .scalars = room.scalars,
+                 .shapes = cx_result_shapes(s->result),
+                 .buffers = room.buffers,
+                 .slots = room.slots};
     if (s->program->wrapper != NULL)
         result = run_wrapped(s, &room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room.values);
     if (run.float_flags != 0 && !s->program->writes && result != NULL) {
-        *suspects = cx_errstate_is_strict(s->state) ? run.float_flags : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
+        *suspects = cx_errstate_is_strict(s->state)
+                        ? run.float_flags
+                        : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
         s->diagnosed |= run.float_flags;
     }
     cx_run_close(&run);
@@ -173,7 +183,8 @@ cx_specialization_set_names(CxSpecialization *s, PyObject *names)
 /* ---- the end of a trace ---- */
 
 static PyObject *
-make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks, PyObject *result, PyObject *reached)
+make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
+                    PyObject *result, PyObject *reached)
 {
     CxProgram *program = has_program ? (CxProgram *)t->program : NULL;
     CxGuards *guards = NULL;
@@ -200,7 +211,9 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
             cx_result_free(recipe);
             cx_guards_free(guards);
             PyMem_Free(inputs);
-            return PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", k, t->ran[k].source, (int)PyList_GET_SIZE(sources));
+            return PyErr_Format(PyExc_ValueError,
+                                "input %d has source %d, and %d sources were given", k,
+                                t->ran[k].source, (int)PyList_GET_SIZE(sources));
         }
     }
     PyObject *spec = cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
@@ -223,12 +236,14 @@ cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"sources", "checks", "result", "reached", NULL};
     CxTracer *t = (CxTracer *)self;
-    PyObject *sources = NULL, *checks = NULL, *result = NULL, *reached = Py_None, *real = NULL, *spec = NULL, *pair = NULL;
+    PyObject *sources = NULL, *checks = NULL, *result = NULL, *reached = Py_None, *real = NULL,
+             *spec = NULL, *pair = NULL;
     CxStorage **wanted = NULL;
     int nwanted = 0, before = t->flushes;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O|O:finish", names, &PyList_Type, &sources, &PyList_Type, &checks, &result, &reached))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O|O:finish", names, &PyList_Type, &sources,
+                                     &PyList_Type, &checks, &result, &reached))
         return NULL;
     for (CxStorage *s = t->storages; s != NULL; s = s->next)
         s->position = -1;
@@ -241,7 +256,9 @@ cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
     if (real == NULL)
         goto done;
     bool can_replay = !t->needs_python && before == 0;
-    spec = can_replay ? make_specialization(t, t->flushes > 0, sources, checks, result, reached == Py_None ? NULL : reached) : Py_NewRef(Py_None);
+    spec = can_replay ? make_specialization(t, t->flushes > 0, sources, checks, result,
+                                            reached == Py_None ? NULL : reached)
+                      : Py_NewRef(Py_None);
     if (spec == NULL)
         goto done;
     end_trace(t);
@@ -290,7 +307,8 @@ spec_why_not(PyObject *self, PyObject *args)
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O!:why_not", &PyTuple_Type, &bound))
         return NULL;
-    return cx_specialization_why((CxSpecialization *)self, ((PyTupleObject *)bound)->ob_item, PyTuple_GET_SIZE(bound));
+    return cx_specialization_why((CxSpecialization *)self, ((PyTupleObject *)bound)->ob_item,
+                                 PyTuple_GET_SIZE(bound));
 }
 
 static PyObject *
@@ -310,7 +328,8 @@ get_program(PyObject *self, void *closure)
 }
 
 static PyMethodDef spec_methods[] = {
-    {"why_not", spec_why_not, METH_VARARGS, "why_not(args): None, or the guard that these bound arguments fail."},
+    {"why_not", spec_why_not, METH_VARARGS,
+     "why_not(args): None, or the guard that these bound arguments fail."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -322,7 +341,8 @@ static PyGetSetDef spec_getset[] = {
 
 static PyMemberDef spec_members[] = {
     {"hits", T_PYSSIZET, offsetof(CxSpecialization, hits), READONLY, NULL},
-    {"diagnosed", T_UINT, offsetof(CxSpecialization, diagnosed), 0, "Floating-point flags that NumPy has been asked about."},
+    {"diagnosed", T_UINT, offsetof(CxSpecialization, diagnosed), 0,
+     "Floating-point flags that NumPy has been asked about."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -337,6 +357,9 @@ static PyType_Slot spec_slots[] = {
 };
 
 PyType_Spec cx_specialization_spec = {
-    "cinductor._core.Specialization", sizeof(CxSpecialization), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, spec_slots,
+    "cinductor._core.Specialization",
+    sizeof(CxSpecialization),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    spec_slots,
 };

@@ -66,13 +66,15 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source)
         PyErr_SetString(refused, "arrays that are not aligned are not supported");
         return NULL;
     }
-    CxStorage *s = cx_storage_new(tracer, CI_KIND_array, dtype, PyArray_NDIM(a), (const int64_t *)PyArray_DIMS(a));
+    CxStorage *s = cx_storage_new(tracer, CI_KIND_array, dtype, PyArray_NDIM(a),
+                                  (const int64_t *)PyArray_DIMS(a));
     if (s == NULL)
         return NULL;
     for (int k = 0; k < s->rank; k++) {
         s->strides[k] = PyArray_STRIDE(a, k);
         if (s->strides[k] % size != 0 && s->sizes[k] > 1) {
-            PyErr_SetString(refused, "strides that are no multiple of the element's size are not supported");
+            PyErr_SetString(refused,
+                            "strides that are no multiple of the element's size are not supported");
             cx_storage_release(s);
             return NULL;
         }
@@ -100,7 +102,8 @@ cx_storage_release(CxStorage *s)
     PyMem_Free(s);
 }
 
-/* A view of a Traced value, to be filled in: sizes, strides, offset and parameters are the caller's. */
+/* A view of a Traced value, to be filled in: sizes, strides, offset and parameters are the
+ * caller's. */
 CxView *
 cx_view_new(CxTraced *parent, CiOp op, int rank)
 {
@@ -181,13 +184,15 @@ overlaps(PyObject *a, PyObject *b)
     return alow < bhigh && blow < ahigh;
 }
 
-/* Other memory of the pending graph that a write to s would change, or that a pending write changes under s. */
+/* Other memory of the pending graph that a write to s would change, or that a pending write changes
+ * under s. */
 static bool
 is_tangled(CxTracer *tracer, const CxStorage *s, bool is_write)
 {
     for (int k = 0; k < tracer->ninputs; k++) {
         const CxStorage *other = tracer->inputs[k];
-        if (other != s && other->kind == CI_KIND_array && (is_write || other->is_written) && overlaps(s->value, other->value))
+        if (other != s && other->kind == CI_KIND_array && (is_write || other->is_written) &&
+            overlaps(s->value, other->value))
             return true;
     }
     return false;
@@ -214,10 +219,12 @@ add_input(CxTracer *tracer, CxStorage *s)
     if (s->source == CX_SOURCE_constant)
         return add_constant(tracer, s);
     if (s->value == NULL) {
-        cx_raise_status(tracer->state, CI_ERR_INTERNAL, "the value was lost when an earlier run failed or ended");
+        cx_raise_status(tracer->state, CI_ERR_INTERNAL,
+                        "the value was lost when an earlier run failed or ended");
         return -1;
     }
-    if (s->kind == CI_KIND_array && is_tangled(tracer, s, false) && cx_tracer_break(tracer, "arguments share memory that is written") < 0)
+    if (s->kind == CI_KIND_array && is_tangled(tracer, s, false) &&
+        cx_tracer_break(tracer, "arguments share memory that is written") < 0)
         return -1;
     if (tracer->ninputs == tracer->capinputs) {
         int capacity = tracer->capinputs ? 2 * tracer->capinputs : 8;
@@ -252,7 +259,8 @@ cx_traced_prepare(CxTraced *t)
     if (cx_is_current(t))
         return 0;
     if (tracer->is_busy) {
-        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "a traced value was used while its graph was running");
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
+                        "a traced value was used while its graph was running");
         return -1;
     }
     if (t->storage->epoch != tracer->epoch && add_input(tracer, t->storage) < 0)
@@ -269,7 +277,8 @@ cx_storage_set_version(CxStorage *s, CiNode *node)
         s->is_written = true;
 }
 
-/* Whether target may be written; the message is NumPy's for the way it is written. 1: it was broken off, write it for real. */
+/* Whether target may be written; the message is NumPy's for the way it is written. 1: it was broken
+ * off, write it for real. */
 int
 cx_write_prepare(CxTraced *target, const char *readonly_message)
 {

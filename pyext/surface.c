@@ -1,6 +1,6 @@
-/* The methods of Tracer that build a graph for NumPy's surface. No promotion here: dtypes are as given. */
+/* The methods of Tracer that build a graph for NumPy's surface. No promotion here: dtypes are as
+ * given. */
 #include "pyext.h"
-
 
 static CxTraced *
 lifted(CxTracer *t, PyObject *value)
@@ -15,17 +15,20 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
 
     for (int k = 0; k < rank; k++)
         order[k] = (int8_t)(text[0] == 'F' ? rank - 1 - k : k);
-    if ((text[0] == 'K' || text[0] == 'A') && strides != NULL) /* stable: ties and single elements keep C order */
+    if ((text[0] == 'K' || text[0] == 'A') &&
+        strides != NULL) /* stable: ties and single elements keep C order */
         for (int k = 1; k < rank; k++)
             for (int j = k; j > 0; j--) {
                 int a = order[j - 1], b = order[j];
-                if (cx_sizes(like)[a] == 1 || cx_sizes(like)[b] == 1 || llabs(strides[a]) >= llabs(strides[b]))
+                if (cx_sizes(like)[a] == 1 || cx_sizes(like)[b] == 1 ||
+                    llabs(strides[a]) >= llabs(strides[b]))
                     break;
                 order[j - 1] = (int8_t)b;
                 order[j] = (int8_t)a;
             }
     if (strchr("CFKA", text[0]) == NULL || text[0] == '\0') {
-        PyErr_Format(PyExc_ValueError, "order must be one of 'C', 'F', 'A', or 'K' (got '%s')", text);
+        PyErr_Format(PyExc_ValueError, "order must be one of 'C', 'F', 'A', or 'K' (got '%s')",
+                     text);
         return -1;
     }
     return 0;
@@ -124,7 +127,9 @@ method_apply(PyObject *self, PyObject *args)
     CX_ENTRY();
     const char *name = nargs >= 0 ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0)) : NULL;
     if (name == NULL || nargs < 1 || nargs > 4)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "apply(op, *args) takes one to four operands");
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_TypeError, "apply(op, *args) takes one to four operands");
     CiOp op = ci_op_find(name);
     if (op == CI_OP_none || (ci_op_arity(op) >= 0 && ci_op_arity(op) != nargs && op != CI_OP_where))
         return PyErr_Format(PyExc_ValueError, "no operation '%s' of %d operands", name, nargs);
@@ -144,7 +149,8 @@ method_apply(PyObject *self, PyObject *args)
         operands[k].traced = held[k];
         operands[k].want = cx_dtype(held[k]);
     }
-    CiNode *node = cx_build_pointwise(t, op, nargs, operands, CI_DTYPE_none, has_array ? CI_KIND_array : CI_KIND_scalar);
+    CiNode *node = cx_build_pointwise(t, op, nargs, operands, CI_DTYPE_none,
+                                      has_array ? CI_KIND_array : CI_KIND_scalar);
     result = cx_traced_from_node(t, node, has_array ? CI_KIND_array : CI_KIND_scalar);
 done:
     for (int k = 0; k < nargs; k++)
@@ -164,7 +170,8 @@ method_cast(PyObject *self, PyObject *args)
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     CxTraced *x = dtype == CI_DTYPE_none ? NULL : lifted(t, value);
     if (x != NULL) {
-        CiKind kind = x->view == NULL && x->storage->kind != CI_KIND_array ? CI_KIND_scalar : CI_KIND_array;
+        CiKind kind =
+            x->view == NULL && x->storage->kind != CI_KIND_array ? CI_KIND_scalar : CI_KIND_array;
         result = cx_traced_from_node(t, cx_build_cast(t, x, dtype, kind), kind);
     }
     Py_XDECREF(x);
@@ -242,7 +249,8 @@ method_permute(PyObject *self, PyObject *args)
     for (int k = 0; k < n; k++) {
         int64_t axis = given[k] < 0 ? given[k] + n : given[k];
         if (axis < 0 || axis >= n || seen[axis]) {
-            PyErr_SetString(PyExc_ValueError, axis >= 0 && axis < n ? "repeated axis in transpose" : "axes don't match array");
+            PyErr_SetString(PyExc_ValueError, axis >= 0 && axis < n ? "repeated axis in transpose"
+                                                                    : "axes don't match array");
             goto done;
         }
         seen[axis] = true;
@@ -255,7 +263,8 @@ done:
 }
 
 static PyObject *
-reshape_or_expand(PyObject *self, PyObject *args, PyObject *(*make)(CxTraced *, int, const int64_t *))
+reshape_or_expand(PyObject *self, PyObject *args,
+                  PyObject *(*make)(CxTraced *, int, const int64_t *))
 {
     PyObject *value = NULL, *shape = NULL, *result = NULL;
     int64_t sizes[CI_MAX_RANK];
@@ -325,7 +334,8 @@ method_diagonal(PyObject *self, PyObject *args)
     axis1 += axis1 < 0 ? rank : 0;
     axis2 += axis2 < 0 ? rank : 0;
     if (axis1 == axis2 || axis1 < 0 || axis2 < 0 || axis1 >= rank || axis2 >= rank)
-        PyErr_SetString(PyExc_ValueError, axis1 == axis2 ? "axis1 and axis2 cannot be the same" : "axis is out of bounds");
+        PyErr_SetString(PyExc_ValueError, axis1 == axis2 ? "axis1 and axis2 cannot be the same"
+                                                         : "axis is out of bounds");
     else
         result = cx_make_diagonal(x, axis1, axis2, offset);
     Py_DECREF(x);
@@ -394,7 +404,9 @@ method_concat(PyObject *self, PyObject *args)
     if (n == 0)
         PyErr_SetString(PyExc_ValueError, "need at least one array to concatenate");
     else
-        result = cx_traced_from_node(t, cx_build_concat(t, (int)n, held, axis < 0 ? axis + cx_rank(held[0]) : axis), CI_KIND_array);
+        result = cx_traced_from_node(
+            t, cx_build_concat(t, (int)n, held, axis < 0 ? axis + cx_rank(held[0]) : axis),
+            CI_KIND_array);
 done:
     for (Py_ssize_t k = 0; held != NULL && k < n; k++)
         Py_XDECREF(held[k]);
@@ -406,7 +418,8 @@ done:
 static PyObject *
 fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
 {
-    static char *full_names[] = {"shape", "value", "dtype", "order", NULL}, *empty_names[] = {"shape", "dtype", "order", NULL};
+    static char *full_names[] = {"shape", "value", "dtype", "order", NULL},
+                *empty_names[] = {"shape", "dtype", "order", NULL};
     CxTracer *t = (CxTracer *)self;
     PyObject *shape = NULL, *value = NULL, *type = NULL, *result = NULL;
     const char *order = "C";
@@ -416,8 +429,10 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
     CiConst constant;
 
     CX_ENTRY();
-    if (has_value ? !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|s:full", full_names, &shape, &value, &type, &order)
-                  : !PyArg_ParseTupleAndKeywords(args, kwargs, "OO|s:empty", empty_names, &shape, &type, &order))
+    if (has_value ? !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|s:full", full_names, &shape,
+                                                 &value, &type, &order)
+                  : !PyArg_ParseTupleAndKeywords(args, kwargs, "OO|s:empty", empty_names, &shape,
+                                                 &type, &order))
         return NULL;
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     int rank = dtype == CI_DTYPE_none ? -1 : cx_sizes_from(shape, sizes, CI_MAX_RANK);
@@ -427,7 +442,8 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
         if (sizes[k] < 0)
             return PyErr_Format(PyExc_ValueError, "negative dimensions are not allowed");
     if (has_value && cx_is_traced(value)) { /* an empty array, then written */
-        result = cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, NULL), CI_KIND_array);
+        result =
+            cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, NULL), CI_KIND_array);
         if (result != NULL && cx_assign_value((CxTraced *)result, value, "") < 0)
             Py_CLEAR(result);
         return result;
@@ -437,7 +453,8 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
             return NULL;
         constant = ci_const_load(dtype, element);
     }
-    return cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, has_value ? &constant : NULL), CI_KIND_array);
+    return cx_traced_from_node(
+        t, cx_build_fill(t, dtype, rank, sizes, axes, has_value ? &constant : NULL), CI_KIND_array);
 }
 
 static PyObject *
@@ -464,14 +481,16 @@ method_iota(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Oi:iota", &shape, &axis))
         return NULL;
     int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
-    return rank < 0 ? NULL : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
+    return rank < 0 ? NULL
+                    : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
 }
 
 static PyObject *
 method_extern(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
-    PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL, *result = NULL;
+    PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
+             *result = NULL;
     const char *name = NULL, *key = NULL;
     CxTraced *held[16] = {NULL};
     int64_t sizes[CI_MAX_RANK];
@@ -497,7 +516,8 @@ method_extern(PyObject *self, PyObject *args)
         if (op == CI_OP_none || ci_op_kind(op) != CI_OPKIND_extern)
             op = CI_OP_extern;
         if (ext != NULL)
-            result = cx_traced_from_node(t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes), CI_KIND_array);
+            result = cx_traced_from_node(
+                t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes), CI_KIND_array);
     }
 done:
     for (Py_ssize_t k = 0; k < n; k++)
@@ -522,7 +542,10 @@ method_as_scalar(PyObject *self, PyObject *value)
     return cx_traced_from_node(t, cx_build_cast(t, x, cx_dtype(x), CI_KIND_scalar), CI_KIND_scalar);
 }
 
-#define METHOD(name, flags) {#name, (PyCFunction)(void (*)(void))method_##name, flags, NULL}
+#define METHOD(name, flags)                                                                        \
+    {                                                                                              \
+#name, (PyCFunction)(void (*)(void))method_##name, flags, NULL                             \
+    }
 
 PyMethodDef cx_tracer_methods[] = {
     METHOD(array, METH_VARARGS | METH_KEYWORDS),

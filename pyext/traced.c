@@ -1,13 +1,7 @@
-/* The type Traced: what it says of itself without data, what it does when data are demanded, and its methods, which are the
- * surface's. A name the surface has not is a break: the real value answers. */
+/* The type Traced: what it says of itself without data, what it does when data are demanded, and
+ * its methods, which are the surface's. A name the surface has not is a break: the real value
+ * answers. */
 #include "pyext.h"
-
-typedef struct CxMethod {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    CxTraced *self;
-    PyObject *name, *handler; /* handler NULL: no such method in the surface */
-} CxMethod;
 
 static int
 traced_traverse(PyObject *self, visitproc visit, void *arg)
@@ -34,17 +28,12 @@ cx_traced_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static CiKind
-kind_of(const CxTraced *t)
-{
-    return t->view != NULL ? CI_KIND_array : t->storage->kind;
-}
-
 static bool
 is_known(const CxTraced *t)
 {
     const CxStorage *s = t->storage;
-    return s->value != NULL && (kind_of(t) == CI_KIND_python || (kind_of(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
+    return s->value != NULL && (cx_kind(t) == CI_KIND_python ||
+                                (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
 }
 
 PyObject *
@@ -55,17 +44,20 @@ cx_traced_concrete(CxTraced *t)
     if (is_known(t))
         return Py_NewRef(s->value);
     /* What is pending may read or write the memory that is handed out. */
-    if ((t->tracer->ctx != NULL || s->value == NULL) && cx_tracer_flush(t->tracer, NULL, 0, true) < 0)
+    if ((t->tracer->ctx != NULL || s->value == NULL) &&
+        cx_tracer_flush(t->tracer, NULL, 0, true) < 0)
         return NULL;
     if (s->value == NULL) {
-        cx_raise_status(t->tracer->state, CI_ERR_INTERNAL, "the value was lost when an earlier run failed or ended");
+        cx_raise_status(t->tracer->state, CI_ERR_INTERNAL,
+                        "the value was lost when an earlier run failed or ended");
         return NULL;
     }
     if (t->view == NULL)
         return Py_NewRef(s->value);
     if (t->real == NULL)
-        t->real = cx_array_view(t->tracer->state, s->value, t->view->dtype, t->view->rank, t->view->sizes, t->view->strides,
-                                t->view->offset, t->view->is_readonly || s->is_readonly);
+        t->real = cx_array_view(t->tracer->state, s->value, t->view->dtype, t->view->rank,
+                                t->view->sizes, t->view->strides, t->view->offset,
+                                t->view->is_readonly || s->is_readonly);
     return Py_XNewRef(t->real);
 }
 
@@ -73,7 +65,7 @@ PyObject *
 cx_traced_demand(CxTraced *t, const char *what)
 {
     if (is_known(t)) {
-        if (kind_of(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
+        if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
             return NULL;
         return Py_NewRef(t->storage->value);
     }
@@ -124,31 +116,72 @@ cx_concrete_tree(PyObject *object)
 static PyTypeObject *
 real_class(CxTraced *t)
 {
-    switch (kind_of(t)) {
-    case CI_KIND_array: return &PyArray_Type;
-    case CI_KIND_scalar: return cx_descr(t->tracer->state, cx_dtype(t))->typeobj;
-    default: return Py_TYPE(t->storage->value);
+    switch (cx_kind(t)) {
+    case CI_KIND_array:
+        return &PyArray_Type;
+    case CI_KIND_scalar:
+        return cx_descr(t->tracer->state, cx_dtype(t))->typeobj;
+    default:
+        return Py_TYPE(t->storage->value);
     }
 }
 
 #define GETTER(name) static PyObject *get_##name(PyObject *self, void *closure)
-#define SELF(t) CxTraced *t = (CxTraced *)self; (void)closure
+#define SELF(t)                                                                                    \
+    CxTraced *t = (CxTraced *)self;                                                                \
+    (void)closure
 
-GETTER(class) { SELF(t); return Py_NewRef(real_class(t)); }
-GETTER(tracer) { SELF(t); return Py_NewRef(t->tracer); }
-GETTER(shape) { SELF(t); return cx_sizes_tuple(cx_rank(t), cx_sizes(t)); }
-GETTER(strides) { SELF(t); return cx_sizes_tuple(cx_rank(t), cx_strides(t)); }
-GETTER(dtype) { SELF(t); return Py_NewRef(cx_descr(t->tracer->state, cx_dtype(t))); }
-GETTER(ndim) { SELF(t); return PyLong_FromLong(cx_rank(t)); }
-GETTER(size) { SELF(t); return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t))); }
-GETTER(itemsize) { SELF(t); return PyLong_FromLong(ci_dtype_size(cx_dtype(t))); }
-GETTER(nbytes) { SELF(t); return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t)) * ci_dtype_size(cx_dtype(t))); }
+GETTER(class)
+{
+    SELF(t);
+    return Py_NewRef(real_class(t));
+}
+GETTER(tracer)
+{
+    SELF(t);
+    return Py_NewRef(t->tracer);
+}
+GETTER(shape)
+{
+    SELF(t);
+    return cx_sizes_tuple(cx_rank(t), cx_sizes(t));
+}
+GETTER(strides)
+{
+    SELF(t);
+    return cx_sizes_tuple(cx_rank(t), cx_strides(t));
+}
+GETTER(dtype)
+{
+    SELF(t);
+    return Py_NewRef(cx_descr(t->tracer->state, cx_dtype(t)));
+}
+GETTER(ndim)
+{
+    SELF(t);
+    return PyLong_FromLong(cx_rank(t));
+}
+GETTER(size)
+{
+    SELF(t);
+    return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t)));
+}
+GETTER(itemsize)
+{
+    SELF(t);
+    return PyLong_FromLong(ci_dtype_size(cx_dtype(t)));
+}
+GETTER(nbytes)
+{
+    SELF(t);
+    return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t)) * ci_dtype_size(cx_dtype(t)));
+}
 
 GETTER(kind)
 {
     static const char *const names[] = {"array", "scalar", "python"};
     SELF(t);
-    return PyUnicode_FromString(names[kind_of(t)]);
+    return PyUnicode_FromString(names[cx_kind(t)]);
 }
 
 GETTER(transposed)
@@ -156,7 +189,7 @@ GETTER(transposed)
     CxTraced *t = (CxTraced *)self;
     int axes[CI_MAX_RANK], rank = cx_rank(t);
 
-    if (kind_of(t) != CI_KIND_array)
+    if (cx_kind(t) != CI_KIND_array)
         return Py_NewRef(self);
     if (closure != NULL && rank < 2)
         return PyErr_Format(PyExc_ValueError, "matrix transpose with ndim < 2 is undefined");
@@ -169,11 +202,13 @@ GETTER(transposed)
 GETTER(part)
 {
     CxTraced *t = (CxTraced *)self;
-    if (kind_of(t) == CI_KIND_python) {
+    if (cx_kind(t) == CI_KIND_python) {
         if (closure == NULL && t->storage->dtype == CI_DTYPE_f64)
             return Py_NewRef(self);
         PyObject *value = cx_traced_demand(t, closure ? ".imag" : ".real");
-        PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag : t->tracer->state->str_real) : NULL;
+        PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
+                                                                 : t->tracer->state->str_real)
+                               : NULL;
         Py_XDECREF(value);
         return part;
     }
@@ -186,16 +221,22 @@ GETTER(flags)
     CxState *state = t->tracer->state;
     const int64_t one = 1;
     (void)closure;
-    bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) || kind_of(t) == CI_KIND_scalar;
+    bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
+                       cx_kind(t) == CI_KIND_scalar;
     PyObject *flags = NULL, *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
     /* The flags of an array of this layout; its elements are never looked at. */
-    PyObject *shape = dummy ? cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t), cx_strides(t), 0, is_readonly) : NULL;
+    PyObject *shape = dummy ? cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t),
+                                            cx_strides(t), 0, is_readonly)
+                            : NULL;
     if (shape != NULL) {
-        if (t->view == NULL && t->storage->value == NULL && kind_of(t) == CI_KIND_array) {
+        if (t->view == NULL && t->storage->value == NULL && cx_kind(t) == CI_KIND_array) {
             Py_CLEAR(shape);
-            shape = cx_count(cx_rank(t), cx_sizes(t)) > 4096 ? NULL : cx_array_new(state, cx_dtype(t), cx_rank(t), cx_sizes(t), cx_strides(t));
+            shape = cx_count(cx_rank(t), cx_sizes(t)) > 4096
+                        ? NULL
+                        : cx_array_new(state, cx_dtype(t), cx_rank(t), cx_sizes(t), cx_strides(t));
             if (shape == NULL && !PyErr_Occurred())
-                shape = cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t), cx_strides(t), 0, is_readonly);
+                shape = cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t),
+                                      cx_strides(t), 0, is_readonly);
         }
         flags = shape ? PyObject_GetAttrString(shape, "flags") : NULL;
     }
@@ -221,10 +262,11 @@ set_shape(PyObject *self, PyObject *value, void *closure)
         return -1;
     int result = 0;
     if (other->storage != t->storage) {
-        PyErr_SetString(PyExc_AttributeError, "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.");
+        PyErr_SetString(PyExc_AttributeError,
+                        "Incompatible shape for in-place modification. Use `.reshape()` to make a "
+                        "copy with the desired shape.");
         result = -1;
-    }
-    else {
+    } else {
         CxView *old = t->view;
         t->view = other->view;
         other->view = old;
@@ -235,39 +277,15 @@ set_shape(PyObject *self, PyObject *value, void *closure)
 }
 
 static PyGetSetDef traced_getset[] = {
-    {"__class__", get_class, NULL, NULL, NULL},
-    {"kind", get_kind, NULL, NULL, NULL},
-    {"tracer", get_tracer, NULL, NULL, NULL},
-    {"shape", get_shape, set_shape, NULL, NULL},
-    {"strides", get_strides, NULL, NULL, NULL},
-    {"dtype", get_dtype, NULL, NULL, NULL},
-    {"ndim", get_ndim, NULL, NULL, NULL},
-    {"size", get_size, NULL, NULL, NULL},
-    {"itemsize", get_itemsize, NULL, NULL, NULL},
-    {"nbytes", get_nbytes, NULL, NULL, NULL},
-    {"T", get_transposed, NULL, NULL, NULL},
-    {"mT", get_transposed, NULL, NULL, (void *)1},
-    {"real", get_part, NULL, NULL, NULL},
-    {"imag", get_part, NULL, NULL, (void *)1},
-    {"flags", get_flags, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+    {"__class__", get_class, NULL, NULL, NULL},   {"kind", get_kind, NULL, NULL, NULL},
+    {"tracer", get_tracer, NULL, NULL, NULL},     {"shape", get_shape, set_shape, NULL, NULL},
+    {"strides", get_strides, NULL, NULL, NULL},   {"dtype", get_dtype, NULL, NULL, NULL},
+    {"ndim", get_ndim, NULL, NULL, NULL},         {"size", get_size, NULL, NULL, NULL},
+    {"itemsize", get_itemsize, NULL, NULL, NULL}, {"nbytes", get_nbytes, NULL, NULL, NULL},
+    {"T", get_transposed, NULL, NULL, NULL},      {"mT", get_transposed, NULL, NULL, (void *)1},
+    {"real", get_part, NULL, NULL, NULL},         {"imag", get_part, NULL, NULL, (void *)1},
+    {"flags", get_flags, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL},
 };
-
-static PyObject *method_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-
-static PyObject *
-new_method(CxTraced *t, PyObject *name, PyObject *handler)
-{
-    CxMethod *m = PyObject_GC_New(CxMethod, (PyTypeObject *)t->tracer->state->method_type);
-    if (m == NULL)
-        return NULL;
-    m->vectorcall = method_vectorcall;
-    m->self = (CxTraced *)Py_NewRef(t);
-    m->name = Py_NewRef(name);
-    m->handler = Py_XNewRef(handler);
-    PyObject_GC_Track(m);
-    return (PyObject *)m;
-}
 
 static PyObject *
 get_attribute(PyObject *self, PyObject *name)
@@ -277,10 +295,10 @@ get_attribute(PyObject *self, PyObject *name)
     PyObject *found = NULL, *real = NULL;
     int failed = 0;
 
-    if (kind_of(t) != CI_KIND_python && state->methods != NULL) {
+    if (cx_kind(t) != CI_KIND_python && state->methods != NULL) {
         PyObject *handler = cx_dict_find(state->methods, name, &failed);
         if (handler != NULL)
-            return new_method(t, name, handler);
+            return cx_method_new(t, name, handler);
         if (failed)
             return NULL;
     }
@@ -291,11 +309,12 @@ get_attribute(PyObject *self, PyObject *name)
     found = PyObject_GetAttr((PyObject *)real_class(t), name); /* raises in the real class's name */
     if (found == NULL) {
         PyErr_Clear();
-        return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'", real_class(t)->tp_name, name);
+        return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
+                            real_class(t)->tp_name, name);
     }
     if (PyCallable_Check(found)) {
         Py_DECREF(found);
-        return new_method(t, name, NULL);
+        return cx_method_new(t, name, NULL);
     }
     Py_DECREF(found);
     real = cx_traced_demand(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");
@@ -320,113 +339,15 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
     return result;
 }
 
-/* ---- methods ---- */
-
-/* Runs the real value's own method. */
-static PyObject *
-call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
-{
-    CxTracer *tracer = m->self->tracer;
-    PyObject *real = NULL, *method = NULL, *real_args = NULL, *real_kwargs = NULL, *result = NULL;
-
-    if (kind_of(m->self) == CI_KIND_python)
-        real = cx_traced_demand(m->self, "a method of a Python number");
-    else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0)
-        real = cx_traced_concrete(m->self);
-    if (real == NULL || (method = PyObject_GetAttr(real, m->name)) == NULL || (real_args = cx_concrete_tree(args)) == NULL)
-        goto done;
-    if (kwargs != NULL && (real_kwargs = cx_concrete_tree(kwargs)) == NULL)
-        goto done;
-    result = PyObject_Call(method, real_args, real_kwargs);
-    if (kind_of(m->self) != CI_KIND_python)
-        result = cx_tracer_wrap(tracer, result);
-done:
-    Py_XDECREF(real);
-    Py_XDECREF(method);
-    Py_XDECREF(real_args);
-    Py_XDECREF(real_kwargs);
-    return result;
-}
-
-static PyObject *
-method_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
-{
-    CxMethod *m = (CxMethod *)self;
-    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf), nnames = names ? PyTuple_GET_SIZE(names) : 0;
-    PyObject *tuple = PyTuple_New(nargs), *dict = PyDict_New(), *result = NULL;
-
-    CX_ENTRY();
-    if (tuple == NULL || dict == NULL)
-        goto done;
-    for (Py_ssize_t k = 0; k < nargs; k++)
-        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
-    for (Py_ssize_t k = 0; k < nnames; k++)
-        if (PyDict_SetItem(dict, PyTuple_GET_ITEM(names, k), args[nargs + k]) < 0)
-            goto done;
-    if (m->handler != NULL) {
-        PyObject *four[] = {(PyObject *)m->self->tracer, (PyObject *)m->self, tuple, dict};
-        result = PyObject_Vectorcall(m->handler, four, 4, NULL);
-        if (result != Py_NotImplemented)
-            goto done;
-        Py_CLEAR(result);
-    }
-    result = call_real(m, tuple, dict);
-done:
-    Py_XDECREF(tuple);
-    Py_XDECREF(dict);
-    return result;
-}
-
-static int
-method_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    CxMethod *m = (CxMethod *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(m->self);
-    Py_VISIT(m->handler);
-    return 0;
-}
-
-static void
-method_dealloc(PyObject *self)
-{
-    CxMethod *m = (CxMethod *)self;
-    PyTypeObject *type = Py_TYPE(self);
-
-    PyObject_GC_UnTrack(self);
-    Py_DECREF(m->self);
-    Py_DECREF(m->name);
-    Py_XDECREF(m->handler);
-    PyObject_GC_Del(self);
-    Py_DECREF(type);
-}
-
-static PyMemberDef method_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxMethod, vectorcall), READONLY, NULL},
-    {"__self__", T_OBJECT, offsetof(CxMethod, self), READONLY, NULL},
-    {"__name__", T_OBJECT, offsetof(CxMethod, name), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-static PyType_Slot method_slots[] = {
-    CX_SLOT(Py_tp_dealloc, method_dealloc),
-    CX_SLOT(Py_tp_traverse, method_traverse),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),
-    CX_SLOT(Py_tp_members, method_members),
-    {0, NULL},
-};
-
-PyType_Spec cx_method_spec = {
-    "cinductor._core.Method", sizeof(CxMethod), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, method_slots,
-};
+/* ---- methods of the type's own ---- */
 
 static PyObject *
 traced_is_concrete(PyObject *self, PyObject *unused)
 {
     CxTraced *t = (CxTraced *)self;
     (void)unused;
-    return PyBool_FromLong(t->storage->value != NULL && !(t->storage->is_written && t->storage->epoch == t->tracer->epoch));
+    return PyBool_FromLong(t->storage->value != NULL &&
+                           !(t->storage->is_written && t->storage->epoch == t->tracer->epoch));
 }
 
 static PyObject *
@@ -440,7 +361,8 @@ traced_concrete(PyObject *self, PyObject *unused)
 static PyObject *
 traced_shares_storage(PyObject *self, PyObject *other)
 {
-    return PyBool_FromLong(cx_is_traced(other) && ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
+    return PyBool_FromLong(cx_is_traced(other) &&
+                           ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
 }
 
 static PyObject *
@@ -457,7 +379,8 @@ traced_array(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     PyObject *real = cx_traced_demand((CxTraced *)self, "a conversion to a NumPy array");
     if (real != NULL) /* steals descr */
-        result = PyArray_FromAny(real, descr, 0, 0, copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0, NULL);
+        result =
+            PyArray_FromAny(real, descr, 0, 0, copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0, NULL);
     else
         Py_XDECREF(descr);
     Py_XDECREF(real);
@@ -475,7 +398,8 @@ traced_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc and a method");
     rest = PyTuple_GetSlice(args, 2, PY_SSIZE_T_MAX);
     if (rest != NULL)
-        result = cx_array_ufunc(t->tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1), rest, kwargs);
+        result = cx_array_ufunc(t->tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1),
+                                rest, kwargs);
     Py_XDECREF(rest);
     return result;
 }
@@ -483,12 +407,13 @@ traced_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *
 call_real_function(CxTracer *tracer, PyObject *func, PyObject *args, PyObject *kwargs)
 {
-    PyObject *name = PyObject_GetAttr(func, tracer->state->str___name__), *a = NULL, *k = NULL, *result = NULL;
+    PyObject *name = PyObject_GetAttr(func, tracer->state->str___name__), *a = NULL, *k = NULL,
+             *result = NULL;
 
     if (name == NULL)
         return NULL;
-    if (cx_tracer_break(tracer, "the function '%S' is not captured", name) == 0 && (a = cx_concrete_tree(args)) != NULL
-        && (k = cx_concrete_tree(kwargs)) != NULL)
+    if (cx_tracer_break(tracer, "the function '%S' is not captured", name) == 0 &&
+        (a = cx_concrete_tree(args)) != NULL && (k = cx_concrete_tree(kwargs)) != NULL)
         result = cx_tracer_wrap(tracer, PyObject_Call(func, a, k));
     Py_DECREF(name);
     Py_XDECREF(a);
@@ -504,13 +429,16 @@ traced_array_function(PyObject *self, PyObject *args)
     int failed = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO!O!", &func, &types, &PyTuple_Type, &func_args, &PyDict_Type, &func_kwargs))
+    if (!PyArg_ParseTuple(args, "OOO!O!", &func, &types, &PyTuple_Type, &func_args, &PyDict_Type,
+                          &func_kwargs))
         return NULL;
-    PyObject *handler = tracer->state->functions ? cx_dict_find(tracer->state->functions, func, &failed) : NULL;
+    PyObject *handler =
+        tracer->state->functions ? cx_dict_find(tracer->state->functions, func, &failed) : NULL;
     if (failed)
         return NULL;
     if (handler != NULL) {
-        result = PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, func_args, func_kwargs, NULL);
+        result =
+            PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, func_args, func_kwargs, NULL);
         if (result != Py_NotImplemented)
             return result;
         Py_DECREF(result);
@@ -543,7 +471,7 @@ traced_copy(PyObject *self, PyObject *unused)
 {
     CxTraced *t = (CxTraced *)self;
     (void)unused;
-    if (kind_of(t) != CI_KIND_array)
+    if (cx_kind(t) != CI_KIND_array)
         return Py_NewRef(self);
     return cx_traced_from_node(t->tracer, cx_build_copy(t->tracer, t, NULL), CI_KIND_array);
 }
@@ -562,7 +490,8 @@ static PyMethodDef traced_methods[] = {
     {"concrete", traced_concrete, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
     {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc,
+     METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_function__", traced_array_function, METH_VARARGS, NULL},
     {"__complex__", traced_complex, METH_NOARGS, NULL},
     {"__reduce_ex__", traced_reduce_ex, METH_O, NULL},
@@ -572,8 +501,9 @@ static PyMethodDef traced_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define BINARY(slot, inplace, ufunc, python) \
-    PyObject *cx_##slot(PyObject *, PyObject *); PyObject *cx_##inplace(PyObject *, PyObject *);
+#define BINARY(slot, inplace, ufunc, python)                                                       \
+    PyObject *cx_##slot(PyObject *, PyObject *);                                                   \
+    PyObject *cx_##inplace(PyObject *, PyObject *);
 #define UNARY(slot, ufunc, python) PyObject *cx_##slot(PyObject *);
 #include "number.def"
 
@@ -603,7 +533,8 @@ static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_nb_inplace_power, cx_inplace_power),
     CX_SLOT(Py_nb_divmod, cx_divmod),
     CX_SLOT(Py_bf_getbuffer, cx_getbuffer),
-#define BINARY(slot, inplace, ufunc, python) CX_SLOT(Py_##slot, cx_##slot), CX_SLOT(Py_##inplace, cx_##inplace),
+#define BINARY(slot, inplace, ufunc, python)                                                       \
+    CX_SLOT(Py_##slot, cx_##slot), CX_SLOT(Py_##inplace, cx_##inplace),
 #define UNARY(slot, ufunc, python) CX_SLOT(Py_##slot, cx_##slot),
 #include "number.def"
     {Py_tp_doc, "A value being traced."},
@@ -611,6 +542,9 @@ static PyType_Slot traced_slots[] = {
 };
 
 PyType_Spec cx_traced_spec = {
-    "cinductor._core.Traced", sizeof(CxTraced), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, traced_slots,
+    "cinductor._core.Traced",
+    sizeof(CxTraced),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    traced_slots,
 };

@@ -1,14 +1,15 @@
-/* Basic indexing: ints, slices, None and Ellipsis make a view; an index of ints alone makes a NumPy scalar. What is wrong is
- * asked of NumPy on an array of the same shape, so that the exception is its own; other indices are the surface's. */
+/* Basic indexing: ints, slices, None and Ellipsis make a view; an index of ints alone makes a NumPy
+ * scalar. What is wrong is asked of NumPy on an array of the same shape, so that the exception is
+ * its own; other indices are the surface's. */
 #include "pyext.h"
 
 typedef struct Index {
-    int rank;                       /* axes of the array; then axes of the result */
+    int rank; /* axes of the array; then axes of the result */
     int64_t starts[CI_MAX_RANK], steps[CI_MAX_RANK], counts[CI_MAX_RANK];
     bool is_dropped[CI_MAX_RANK];
     int result_rank;
-    int source[CI_MAX_RANK];        /* per axis of the result: axis of the array, -1 for a new one */
-    bool is_scalar;                 /* ints for all axes and nothing else */
+    int source[CI_MAX_RANK]; /* per axis of the result: axis of the array, -1 for a new one */
+    bool is_scalar;          /* ints for all axes and nothing else */
 } Index;
 
 enum { INDEX_basic, INDEX_other, INDEX_wrong };
@@ -16,7 +17,8 @@ enum { INDEX_basic, INDEX_other, INDEX_wrong };
 static bool
 is_int(PyObject *item)
 {
-    if (PyBool_Check(item) || PyArray_IsScalar(item, Bool) || PyArray_Check(item) || cx_is_traced(item) || PySequence_Check(item))
+    if (PyBool_Check(item) || PyArray_IsScalar(item, Bool) || PyArray_Check(item) ||
+        cx_is_traced(item) || PySequence_Check(item))
         return false;
     return PyLong_Check(item) || PyIndex_Check(item);
 }
@@ -81,7 +83,8 @@ parse(CxTraced *x, PyObject *const *items, Py_ssize_t n, Index *index)
     for (Py_ssize_t k = 0; k < n; k++) {
         ellipses += items[k] == Py_Ellipsis;
         nones += items[k] == Py_None;
-        if (items[k] != Py_Ellipsis && items[k] != Py_None && !PySlice_Check(items[k]) && !is_int(items[k]))
+        if (items[k] != Py_Ellipsis && items[k] != Py_None && !PySlice_Check(items[k]) &&
+            !is_int(items[k]))
             return INDEX_other;
         used += items[k] != Py_Ellipsis && items[k] != Py_None;
     }
@@ -173,7 +176,8 @@ static PyObject *
 other_index(CxTraced *x, PyObject *name, PyObject *key, PyObject *value)
 {
     CxState *state = x->tracer->state;
-    PyObject *args = value ? PyTuple_Pack(2, key, value) : PyTuple_Pack(1, key), *kwargs = PyDict_New();
+    PyObject *args = value ? PyTuple_Pack(2, key, value) : PyTuple_Pack(1, key),
+             *kwargs = PyDict_New();
     PyObject *real = NULL, *real_args = NULL, *result = NULL;
     int failed = 0;
 
@@ -183,17 +187,20 @@ other_index(CxTraced *x, PyObject *name, PyObject *key, PyObject *value)
     if (failed)
         goto done;
     if (handler != NULL) {
-        result = PyObject_CallFunctionObjArgs(handler, (PyObject *)x->tracer, (PyObject *)x, args, kwargs, NULL);
+        result = PyObject_CallFunctionObjArgs(handler, (PyObject *)x->tracer, (PyObject *)x, args,
+                                              kwargs, NULL);
         if (result != Py_NotImplemented)
             goto done;
         Py_CLEAR(result);
     }
-    if (cx_tracer_break(x->tracer, value ? "a write at an array, list or bool index" : "an array, list or bool index") < 0
-        || (real = cx_traced_concrete(x)) == NULL || (real_args = cx_concrete_tree(args)) == NULL)
+    if (cx_tracer_break(x->tracer, value ? "a write at an array, list or bool index"
+                                         : "an array, list or bool index") < 0 ||
+        (real = cx_traced_concrete(x)) == NULL || (real_args = cx_concrete_tree(args)) == NULL)
         goto done;
     if (value == NULL)
         result = cx_tracer_wrap(x->tracer, PyObject_GetItem(real, PyTuple_GET_ITEM(real_args, 0)));
-    else if (PyObject_SetItem(real, PyTuple_GET_ITEM(real_args, 0), PyTuple_GET_ITEM(real_args, 1)) == 0)
+    else if (PyObject_SetItem(real, PyTuple_GET_ITEM(real_args, 0),
+                              PyTuple_GET_ITEM(real_args, 1)) == 0)
         result = Py_NewRef(Py_None);
 done:
     Py_XDECREF(real);
@@ -209,7 +216,8 @@ scalar_of(PyObject *view)
     if (view == NULL)
         return NULL;
     CxTraced *x = (CxTraced *)view;
-    PyObject *result = cx_traced_from_node(x->tracer, cx_build_cast(x->tracer, x, cx_dtype(x), CI_KIND_scalar), CI_KIND_scalar);
+    PyObject *result = cx_traced_from_node(
+        x->tracer, cx_build_cast(x->tracer, x, cx_dtype(x), CI_KIND_scalar), CI_KIND_scalar);
     Py_DECREF(view);
     return result;
 }
@@ -222,7 +230,8 @@ cx_subscript(PyObject *self, PyObject *key)
 
     CX_ENTRY();
     if (x->view == NULL && x->storage->kind == CI_KIND_python)
-        return PyErr_Format(PyExc_TypeError, "'%s' object is not subscriptable", Py_TYPE(x->storage->value)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "'%s' object is not subscriptable",
+                            Py_TYPE(x->storage->value)->tp_name);
     switch (parse_key(x, key, &index)) {
     case INDEX_basic:
         break;
@@ -251,7 +260,9 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     if (x->view == NULL && x->storage->kind != CI_KIND_array) {
         PyErr_Format(PyExc_TypeError, "'%s' object does not support item assignment",
-                     x->storage->kind == CI_KIND_python ? Py_TYPE(x->storage->value)->tp_name : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
+                     x->storage->kind == CI_KIND_python
+                         ? Py_TYPE(x->storage->value)->tp_name
+                         : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
         return -1;
     }
     int status = parse_key(x, key, &index);
@@ -265,7 +276,8 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
         return done == NULL ? -1 : 0;
     }
     PyObject *view = make_view(x, &index);
-    int result = view ? cx_assign_value((CxTraced *)view, value, "assignment destination is read-only") : -1;
+    int result =
+        view ? cx_assign_value((CxTraced *)view, value, "assignment destination is read-only") : -1;
     Py_XDECREF(view);
     return result;
 }
@@ -277,7 +289,9 @@ cx_length(PyObject *self)
 
     if (x->view == NULL && x->storage->kind != CI_KIND_array) {
         PyErr_Format(PyExc_TypeError, "object of type '%s' has no len()",
-                     x->storage->kind == CI_KIND_python ? Py_TYPE(x->storage->value)->tp_name : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
+                     x->storage->kind == CI_KIND_python
+                         ? Py_TYPE(x->storage->value)->tp_name
+                         : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
         return -1;
     }
     if (cx_rank(x) == 0) {
@@ -306,7 +320,9 @@ cx_iterate(PyObject *self)
     CX_ENTRY();
     if (x->view == NULL && x->storage->kind != CI_KIND_array)
         return PyErr_Format(PyExc_TypeError, "'%s' object is not iterable",
-                            x->storage->kind == CI_KIND_python ? Py_TYPE(x->storage->value)->tp_name : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
+                            x->storage->kind == CI_KIND_python
+                                ? Py_TYPE(x->storage->value)->tp_name
+                                : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
     if (cx_rank(x) == 0)
         return PyErr_Format(PyExc_TypeError, "iteration over a 0-d array");
     if (cx_sizes(x)[0] <= MAX_UNROLLED)

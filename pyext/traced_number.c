@@ -1,8 +1,8 @@
 /* Operators of traced values, and the conversions that demand data.
  *
- * Values of kind python follow Python: the result is computed at once by Python itself, and where nothing but the
- * numbers can differ from call to call the graph computes it too. Where the result's type or an exception
- * depends on the numbers they are specialised. */
+ * Values of kind python follow Python: the result is computed at once by Python itself, and where
+ * nothing but the numbers can differ from call to call the graph computes it too. Where the
+ * result's type or an exception depends on the numbers they are specialised. */
 #include "pyext.h"
 
 /* Largest int that a float holds exactly. */
@@ -11,13 +11,15 @@
 static bool
 is_python_kind(PyObject *o)
 {
-    return cx_is_traced(o) && ((CxTraced *)o)->view == NULL && ((CxTraced *)o)->storage->kind == CI_KIND_python;
+    return cx_is_traced(o) && ((CxTraced *)o)->view == NULL &&
+           ((CxTraced *)o)->storage->kind == CI_KIND_python;
 }
 
 static bool
 is_python_number(PyObject *o)
 {
-    return is_python_kind(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o) || PyBool_Check(o);
+    return is_python_kind(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) ||
+           PyComplex_CheckExact(o) || PyBool_Check(o);
 }
 
 static PyObject *
@@ -32,7 +34,8 @@ python_operand(CxState *state, PyObject *o, CiDtype want, CxOperand *out)
 {
     PyObject *value = python_value(o);
 
-    if (PyBool_Check(value) || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value)))
+    if (PyBool_Check(value) ||
+        !(PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value)))
         return false;
     if (PyLong_CheckExact(value)) {
         int overflow = 0;
@@ -79,13 +82,23 @@ static bool
 graph_can(int ufunc, PyObject *b)
 {
     switch (ufunc) {
-    case CI_OP_add: case CI_OP_subtract: case CI_OP_multiply: case CI_OP_negative: case CI_OP_positive:
-    case CI_OP_less: case CI_OP_less_equal: case CI_OP_greater: case CI_OP_greater_equal: case CI_OP_equal: case CI_OP_not_equal:
+    case CI_OP_add:
+    case CI_OP_subtract:
+    case CI_OP_multiply:
+    case CI_OP_negative:
+    case CI_OP_positive:
+    case CI_OP_less:
+    case CI_OP_less_equal:
+    case CI_OP_greater:
+    case CI_OP_greater_equal:
+    case CI_OP_equal:
+    case CI_OP_not_equal:
         return true;
     case CI_OP_absolute:
         return true;
     case CI_OP_divide: /* by a constant that is not zero no exception can come */
-        return PyFloat_CheckExact(b) ? PyFloat_AS_DOUBLE(b) != 0.0 : PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
+        return PyFloat_CheckExact(b) ? PyFloat_AS_DOUBLE(b) != 0.0
+                                     : PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
     default:
         return false;
     }
@@ -108,15 +121,18 @@ python_op(int ufunc, PyObject *a, PyObject *b, PyObject *value)
         cx_restore_exception(exception);
         return NULL;
     }
-    if (PyComplex_CheckExact(python_value(a)) || (b != NULL && PyComplex_CheckExact(python_value(b))))
+    if (PyComplex_CheckExact(python_value(a)) ||
+        (b != NULL && PyComplex_CheckExact(python_value(b))))
         want = CI_DTYPE_c128;
-    bool fits = graph_can(ufunc, b) && !(want == CI_DTYPE_c128 && (ufunc == CI_OP_absolute || ufunc == CI_OP_divide));
-    fits = fits && python_operand(tracer->state, a, want, &operands[0]) && (b == NULL || python_operand(tracer->state, b, want, &operands[1]));
+    bool fits = graph_can(ufunc, b) &&
+                !(want == CI_DTYPE_c128 && (ufunc == CI_OP_absolute || ufunc == CI_OP_divide));
+    fits = fits && python_operand(tracer->state, a, want, &operands[0]) &&
+           (b == NULL || python_operand(tracer->state, b, want, &operands[1]));
     if (fits) {
-        CiNode *node = cx_build_pointwise(tracer, (CiOp)ufunc, b ? 2 : 1, operands, CI_DTYPE_none, CI_KIND_python);
+        CiNode *node = cx_build_pointwise(tracer, (CiOp)ufunc, b ? 2 : 1, operands, CI_DTYPE_none,
+                                          CI_KIND_python);
         result = python_result(tracer, node, value, a, b);
-    }
-    else if (specialize_both(a, b) == 0) {
+    } else if (specialize_both(a, b) == 0) {
         result = Py_NewRef(value);
     }
     Py_DECREF(value);
@@ -128,7 +144,8 @@ static bool
 is_operand(PyObject *o)
 {
     bool is_strong;
-    return cx_is_traced(o) || PyArray_CheckExact(o) || PyList_CheckExact(o) || PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
+    return cx_is_traced(o) || PyArray_CheckExact(o) || PyList_CheckExact(o) ||
+           PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
 }
 
 /* The real operation on real values, where the graph has none. */
@@ -138,8 +155,9 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
     PyObject *x = NULL, *y = NULL, *result = NULL;
 
-    if (cx_tracer_break(tracer, "an operator with an operand of type '%s'", Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0
-        && (x = cx_concrete_tree(a)) != NULL && (y = cx_concrete_tree(b)) != NULL)
+    if (cx_tracer_break(tracer, "an operator with an operand of type '%s'",
+                        Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0 &&
+        (x = cx_concrete_tree(a)) != NULL && (y = cx_concrete_tree(b)) != NULL)
         result = cx_tracer_wrap(tracer, python(x, y));
     Py_XDECREF(x);
     Py_XDECREF(y);
@@ -181,14 +199,21 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
         Py_DECREF(product);
         return failed < 0 ? NULL : Py_NewRef(a);
     }
-    return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a) : cx_ufunc_call(t->tracer, ufunc, 2, args);
+    return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)
+                    : cx_ufunc_call(t->tracer, ufunc, 2, args);
 }
 
 #define BINARY(slot, inplace, ufunc, python)                                                       \
     PyObject *cx_##slot(PyObject *a, PyObject *b);                                                 \
     PyObject *cx_##inplace(PyObject *a, PyObject *b);                                              \
-    PyObject *cx_##slot(PyObject *a, PyObject *b) { return binary(a, b, ufunc, python, false); }   \
-    PyObject *cx_##inplace(PyObject *a, PyObject *b) { return binary(a, b, ufunc, python, true); }
+    PyObject *cx_##slot(PyObject *a, PyObject *b)                                                  \
+    {                                                                                              \
+        return binary(a, b, ufunc, python, false);                                                 \
+    }                                                                                              \
+    PyObject *cx_##inplace(PyObject *a, PyObject *b)                                               \
+    {                                                                                              \
+        return binary(a, b, ufunc, python, true);                                                  \
+    }
 #define UNARY(slot, ufunc, python)                                                                 \
     PyObject *cx_##slot(PyObject *a);                                                              \
     PyObject *cx_##slot(PyObject *a)                                                               \
@@ -207,7 +232,8 @@ cx_divmod(PyObject *a, PyObject *b)
     if (is_python_number(a) && is_python_number(b))
         return python_op(CX_UFUNC_divmod, a, b, PyNumber_Divmod(python_value(a), python_value(b)));
     quotient = cx_nb_floor_divide(a, b);
-    rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b) : Py_XNewRef(quotient);
+    rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b)
+                                                             : Py_XNewRef(quotient);
     if (quotient == Py_NotImplemented)
         result = Py_NewRef(quotient);
     else if (quotient != NULL && rest != NULL)
@@ -217,7 +243,8 @@ cx_divmod(PyObject *a, PyObject *b)
     return result;
 }
 
-/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. -2: x**0. */
+/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. -2: x**0.
+ */
 static int
 fast_power(CxTraced *base, PyObject *exponent)
 {
@@ -232,16 +259,18 @@ fast_power(CxTraced *base, PyObject *exponent)
             return -1;
         if (kind != CI_CLASS_bool && e == 2.0)
             return CI_OP_square;
-    }
-    else if (PyFloat_CheckExact(exponent)) {
+    } else if (PyFloat_CheckExact(exponent)) {
         e = PyFloat_AS_DOUBLE(exponent);
-    }
-    else {
+    } else {
         return -1;
     }
     if (!is_inexact)
         return -1;
-    return e == 2.0 ? CI_OP_square : e == 1.0 ? CI_OP_positive : e == -1.0 ? CI_OP_reciprocal : e == 0.5 ? CI_OP_sqrt : -1;
+    return e == 2.0    ? CI_OP_square
+           : e == 1.0  ? CI_OP_positive
+           : e == -1.0 ? CI_OP_reciprocal
+           : e == 0.5  ? CI_OP_sqrt
+                       : -1;
 }
 
 static PyObject *
@@ -253,7 +282,8 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     if (modulo != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
     if (is_python_number(a) && is_python_number(b) && (is_python_kind(a) || is_python_kind(b)))
-        return python_op(CI_OP_power, a, b, PyNumber_Power(python_value(a), python_value(b), Py_None));
+        return python_op(CI_OP_power, a, b,
+                         PyNumber_Power(python_value(a), python_value(b), Py_None));
     if (!is_operand(a) || !is_operand(b))
         Py_RETURN_NOTIMPLEMENTED;
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
@@ -266,7 +296,8 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
             nargs = 1;
         }
     }
-    return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a) : cx_ufunc_call(t->tracer, ufunc, nargs, args);
+    return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
+                    : cx_ufunc_call(t->tracer, ufunc, nargs, args);
 }
 
 PyObject *
@@ -285,17 +316,19 @@ PyObject *
 cx_richcompare(PyObject *a, PyObject *b, int op)
 {
     static const int ufuncs[] = {
-        [Py_LT] = CI_OP_less, [Py_LE] = CI_OP_less_equal, [Py_EQ] = CI_OP_equal,
-        [Py_NE] = CI_OP_not_equal, [Py_GT] = CI_OP_greater, [Py_GE] = CI_OP_greater_equal,
+        [Py_LT] = CI_OP_less,      [Py_LE] = CI_OP_less_equal, [Py_EQ] = CI_OP_equal,
+        [Py_NE] = CI_OP_not_equal, [Py_GT] = CI_OP_greater,    [Py_GE] = CI_OP_greater_equal,
     };
     PyObject *args[2] = {a, b};
 
     CX_ENTRY();
     if (is_python_number(a) && is_python_number(b))
-        return python_op(ufuncs[op], a, b, PyObject_RichCompare(python_value(a), python_value(b), op));
+        return python_op(ufuncs[op], a, b,
+                         PyObject_RichCompare(python_value(a), python_value(b), op));
     if (is_operand(b))
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args);
-    PyObject *real = cx_traced_demand((CxTraced *)a, "a comparison with an object that is no number");
+    PyObject *real =
+        cx_traced_demand((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;
     Py_XDECREF(real);
     return result;
@@ -376,7 +409,8 @@ cx_hash(PyObject *self)
 int
 cx_contains(PyObject *self, PyObject *item)
 {
-    PyObject *real = cx_traced_demand((CxTraced *)self, "'in'"), *value = real ? cx_concrete_tree(item) : NULL;
+    PyObject *real = cx_traced_demand((CxTraced *)self, "'in'"),
+             *value = real ? cx_concrete_tree(item) : NULL;
     int result = value ? PySequence_Contains(real, value) : -1;
     Py_XDECREF(value);
     Py_XDECREF(real);

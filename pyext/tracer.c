@@ -1,9 +1,9 @@
-/* The Tracer: one call of one function being traced; how values enter, and why Python had to run. */
+/* The Tracer: one call of one function being traced; how values enter, and why Python had to run.
+ */
 #include "pyext.h"
 
 typedef struct CxBreak {
-    PyObject_HEAD
-    PyObject *reason, *file;
+    PyObject_HEAD PyObject *reason, *file;
     int line;
 } CxBreak;
 
@@ -42,7 +42,11 @@ static PyType_Slot break_slots[] = {
 };
 
 PyType_Spec cx_break_spec = {
-    "cinductor._core.Break", sizeof(CxBreak), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, break_slots,
+    "cinductor._core.Break",
+    sizeof(CxBreak),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    break_slots,
 };
 
 /* Appends a Break at the user's line, or raises it under fullgraph. */
@@ -54,7 +58,8 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     int result = -1;
 
     if (tracer->fullgraph) {
-        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)", loc.file, loc.line, reason);
+        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
+                     loc.file, loc.line, reason);
         return -1;
     }
     tracer->needs_python = true;
@@ -123,8 +128,7 @@ cx_tracer_array(CxTracer *tracer, PyObject *array, int source)
         if (s->source < 0)
             s->source = source;
         Py_INCREF(traced);
-    }
-    else if (!failed) {
+    } else if (!failed) {
         traced = cx_traced_new(tracer, cx_storage_from_array(tracer, array, source), NULL);
         if (traced != NULL && PyDict_SetItem(tracer->by_id, key, traced) < 0)
             Py_CLEAR(traced);
@@ -144,8 +148,7 @@ cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
     if (is_strong) {
         dtype = (CiDtype)code;
         kind = CI_KIND_scalar;
-    }
-    else if (code == CX_WEAK_float)
+    } else if (code == CX_WEAK_float)
         dtype = CI_DTYPE_f64;
     else if (code == CX_WEAK_complex)
         dtype = CI_DTYPE_c128;
@@ -177,7 +180,8 @@ lift_number(CxTracer *tracer, PyObject *value, CiDtype like)
         value = typed;
     }
     /* Once Python had to run, a float may be another one in each call: then it is no constant. */
-    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 && (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
+    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
+                  (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
     result = cx_tracer_scalar(tracer, value, varies ? CX_SOURCE_unknown : CX_SOURCE_constant);
     Py_XDECREF(typed);
     return result;
@@ -197,14 +201,17 @@ embed_elements(CxTracer *tracer, PyArrayObject *array, CiDtype dtype)
     if (flat == NULL)
         return NULL;
     for (int k = 0; k < n; k++) {
-        CiConst value = ci_const_load(dtype, PyArray_BYTES((PyArrayObject *)flat) + (npy_intp)k * size);
-        parts[k] = (CxTraced *)cx_traced_from_node(tracer, cx_build_fill(tracer, dtype, 1, &one, NULL, &value), CI_KIND_array);
+        CiConst value =
+            ci_const_load(dtype, PyArray_BYTES((PyArrayObject *)flat) + (npy_intp)k * size);
+        parts[k] = (CxTraced *)cx_traced_from_node(
+            tracer, cx_build_fill(tracer, dtype, 1, &one, NULL, &value), CI_KIND_array);
         if (parts[k] == NULL)
             goto done;
     }
     joined = cx_traced_from_node(tracer, cx_build_concat(tracer, n, parts, 0), CI_KIND_array);
     if (joined != NULL)
-        result = cx_make_reshape((CxTraced *)joined, PyArray_NDIM(array), (const int64_t *)PyArray_DIMS(array));
+        result = cx_make_reshape((CxTraced *)joined, PyArray_NDIM(array),
+                                 (const int64_t *)PyArray_DIMS(array));
 done:
     for (int k = 0; k < n; k++)
         Py_XDECREF(parts[k]);
@@ -224,11 +231,9 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
         PyArray_Descr *descr = cx_descr(tracer->state, like);
         Py_INCREF(descr);
         array = (PyArrayObject *)PyArray_CastToType((PyArrayObject *)value, descr, 0);
-    }
-    else if (constant) {
+    } else if (constant) {
         array = (PyArrayObject *)Py_NewRef(value);
-    }
-    else { /* Python may change it before the graph runs */
+    } else { /* Python may change it before the graph runs */
         array = (PyArrayObject *)PyArray_NewCopy((PyArrayObject *)value, NPY_KEEPORDER);
     }
     if (array == NULL)
@@ -236,13 +241,17 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
     dtype = cx_dtype_of_descr(PyArray_DESCR(array));
     if (constant && dtype != CI_DTYPE_none && PyArray_SIZE(array) == 1) {
         CiConst element = ci_const_load(dtype, PyArray_DATA(array));
-        result = cx_traced_from_node(tracer, cx_build_fill(tracer, dtype, PyArray_NDIM(array), (const int64_t *)PyArray_DIMS(array), NULL, &element), CI_KIND_array);
-    }
-    else if (constant && dtype != CI_DTYPE_none && PyArray_SIZE(array) > 1 && PyArray_SIZE(array) <= MAX_EMBEDDED) {
+        result =
+            cx_traced_from_node(tracer,
+                                cx_build_fill(tracer, dtype, PyArray_NDIM(array),
+                                              (const int64_t *)PyArray_DIMS(array), NULL, &element),
+                                CI_KIND_array);
+    } else if (constant && dtype != CI_DTYPE_none && PyArray_SIZE(array) > 1 &&
+               PyArray_SIZE(array) <= MAX_EMBEDDED) {
         result = embed_elements(tracer, array, dtype);
-    }
-    else {
-        result = cx_traced_new(tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown), NULL);
+    } else {
+        result = cx_traced_new(
+            tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown), NULL);
     }
     Py_DECREF(array);
     return result;
@@ -270,7 +279,8 @@ cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
     if (array != NULL && PyArray_CheckExact(array))
         result = lift_array(tracer, array, like, true);
     else if (array != NULL)
-        PyErr_SetString(cx_exception(tracer->state, "Unsupported"), "a subclass of ndarray is not traced");
+        PyErr_SetString(cx_exception(tracer->state, "Unsupported"),
+                        "a subclass of ndarray is not traced");
     Py_XDECREF(array);
     return result;
 }
@@ -298,7 +308,8 @@ cx_tracer_wrap(CxTracer *tracer, PyObject *real)
             else
                 PyList_SetItem(list, k, item);
         }
-        PyObject *result = list != NULL && PyTuple_CheckExact(real) ? PyList_AsTuple(list) : Py_XNewRef(list);
+        PyObject *result =
+            list != NULL && PyTuple_CheckExact(real) ? PyList_AsTuple(list) : Py_XNewRef(list);
         Py_XDECREF(list);
         Py_DECREF(real);
         return result;
@@ -366,7 +377,8 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     CxTracer *t = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!ssp:Tracer", names, &name, &PyDict_Type, &options, &device, &backend, &fullgraph))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!ssp:Tracer", names, &name, &PyDict_Type,
+                                     &options, &device, &backend, &fullgraph))
         return NULL;
     t = (CxTracer *)type->tp_alloc(type, 0);
     if (t == NULL)
@@ -379,11 +391,12 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->info = PyDict_New();
     t->by_id = PyDict_New();
     t->specialized = PyList_New(0);
-    t->skip = t->state->skip_file ? PyUnicode_FromString(t->state->skip_file) : PyUnicode_FromString("");
+    t->skip =
+        t->state->skip_file ? PyUnicode_FromString(t->state->skip_file) : PyUnicode_FromString("");
     t->fullgraph = fullgraph != 0;
     t->epoch = 1;
-    if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->skip || PyUnicode_AsUTF8(name) == NULL
-        || cx_options_fill(t->option_values, &t->options) < 0)
+    if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->skip ||
+        PyUnicode_AsUTF8(name) == NULL || cx_options_fill(t->option_values, &t->options) < 0)
         goto fail;
     t->backend = ci_backend_find(device, backend);
     if (t->backend == NULL) {
@@ -475,7 +488,8 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
-    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY, "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},
+    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,
+     "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -492,5 +506,9 @@ static PyType_Slot tracer_slots[] = {
 };
 
 PyType_Spec cx_tracer_spec = {
-    "cinductor._core.Tracer", sizeof(CxTracer), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, tracer_slots,
+    "cinductor._core.Tracer",
+    sizeof(CxTracer),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    tracer_slots,
 };

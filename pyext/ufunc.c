@@ -1,12 +1,14 @@
 /* Ufuncs: which op they are, the dtypes NumPy computes them in, and calls without keywords.
  *
- * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What NumPy would refuse is
- * asked of the real ufunc on arrays of the same shapes that hold no data, so the exception is its own. */
+ * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What
+ * NumPy would refuse is asked of the real ufunc on arrays of the same shapes that hold no data, so
+ * the exception is its own. */
 #include "pyext.h"
 
 #include "ufunc.h"
 
-static const char *const special_names[] = {"divmod", "modf", "frexp", "degrees", "radians", "float_power"};
+static const char *const special_names[] = {"divmod",  "modf",    "frexp",
+                                            "degrees", "radians", "float_power"};
 
 static int
 add_ufunc(CxState *state, PyObject *numpy, const char *name, int number, int arity)
@@ -51,8 +53,11 @@ cx_ufuncs_init(CxState *state)
         goto done;
     for (int op = 0; op < CI_OP_COUNT; op++) {
         CiOpKind kind = ci_op_kind((CiOp)op);
-        bool is_elementwise = kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || kind == CI_OPKIND_composite;
-        if ((is_elementwise || op == CI_OP_matmul) && add_ufunc(state, numpy, ci_op_name((CiOp)op), op, is_elementwise ? ci_op_arity((CiOp)op) : 2) < 0)
+        bool is_elementwise =
+            kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || kind == CI_OPKIND_composite;
+        if ((is_elementwise || op == CI_OP_matmul) &&
+            add_ufunc(state, numpy, ci_op_name((CiOp)op), op,
+                      is_elementwise ? ci_op_arity((CiOp)op) : 2) < 0)
             goto done;
     }
     for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
@@ -84,16 +89,21 @@ static PyObject *
 code_object(CxState *state, int code)
 {
     switch (code) {
-    case CX_WEAK_int: return (PyObject *)&PyLong_Type;
-    case CX_WEAK_float: return (PyObject *)&PyFloat_Type;
-    case CX_WEAK_complex: return (PyObject *)&PyComplex_Type;
-    default: return state->descrs[code];
+    case CX_WEAK_int:
+        return (PyObject *)&PyLong_Type;
+    case CX_WEAK_float:
+        return (PyObject *)&PyFloat_Type;
+    case CX_WEAK_complex:
+        return (PyObject *)&PyComplex_Type;
+    default:
+        return state->descrs[code];
     }
 }
 
 /* Asks NumPy. signature and casting may be NULL. */
 int
-cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs, CxResolved *out)
+cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
+                CxResolved *out)
 {
     int nout = cx_ufunc_nout(ufunc), result = -1;
     PyObject *dtypes = PyTuple_New(nargs + nout), *method = NULL, *args = NULL, *answer = NULL;
@@ -154,7 +164,8 @@ cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out
         PyObject *o = args[k];
         int code = -1;
         if (!cx_is_traced(o) && (code = cx_code_of_number(o, &is_strong)) >= 0) {
-            bool varies = PyList_GET_SIZE(tracer->breaks) != 0 && (PyFloat_Check(o) || PyArray_IsScalar(o, Floating));
+            bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
+                          (PyFloat_Check(o) || PyArray_IsScalar(o, Floating));
             a->code = code;
             a->number = Py_NewRef(o);
             if (!varies)
@@ -167,7 +178,9 @@ cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out
         bool is_python = a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python;
         a->code = (int)cx_dtype(a->traced);
         if (is_python && a->code != CI_DTYPE_bool)
-            a->code = a->code == CI_DTYPE_f64 ? CX_WEAK_float : a->code == CI_DTYPE_c128 ? CX_WEAK_complex : CX_WEAK_int;
+            a->code = a->code == CI_DTYPE_f64    ? CX_WEAK_float
+                      : a->code == CI_DTYPE_c128 ? CX_WEAK_complex
+                                                 : CX_WEAK_int;
     }
     return 0;
 }
@@ -212,12 +225,15 @@ cx_args_broadcast(CxArgs *args)
 {
     args->rank = 0;
     for (int k = 0; k < args->nargs; k++)
-        if (args->args[k].traced != NULL && !cx_broadcast_into(&args->rank, args->sizes, arg_rank(&args->args[k]), cx_sizes(args->args[k].traced)))
+        if (args->args[k].traced != NULL &&
+            !cx_broadcast_into(&args->rank, args->sizes, arg_rank(&args->args[k]),
+                               cx_sizes(args->args[k].traced)))
             return false;
     return true;
 }
 
-/* Runs the real ufunc where it is expected to raise. Always NULL; an exception may be missing when NumPy accepts. */
+/* Runs the real ufunc where it is expected to raise. Always NULL; an exception may be missing when
+ * NumPy accepts. */
 PyObject *
 cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
 {
@@ -231,7 +247,8 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
         else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
             o = Py_NewRef(a->traced->storage->value);
         else
-            o = cx_array_dummy(tracer->state, cx_dtype(a->traced), arg_rank(a), cx_sizes(a->traced));
+            o = cx_array_dummy(tracer->state, cx_dtype(a->traced), arg_rank(a),
+                               cx_sizes(a->traced));
         if (o == NULL)
             Py_CLEAR(tuple);
         else
@@ -256,13 +273,27 @@ cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
     if (r->out[part] == CI_DTYPE_none)
         return "a result dtype that is not supported";
     switch (ufunc) {
-    case CX_UFUNC_divmod: *op = part == 0 ? CI_OP_floor_divide : CI_OP_remainder; break;
-    case CX_UFUNC_modf: *op = part == 0 ? CI_OP_modf_fraction : CI_OP_trunc; break;
-    case CX_UFUNC_frexp: *op = part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent; break;
-    case CX_UFUNC_degrees: *op = CI_OP_rad2deg; break;
-    case CX_UFUNC_radians: *op = CI_OP_deg2rad; break;
-    case CX_UFUNC_float_power: *op = CI_OP_power; break;
-    default: *op = (CiOp)ufunc; break;
+    case CX_UFUNC_divmod:
+        *op = part == 0 ? CI_OP_floor_divide : CI_OP_remainder;
+        break;
+    case CX_UFUNC_modf:
+        *op = part == 0 ? CI_OP_modf_fraction : CI_OP_trunc;
+        break;
+    case CX_UFUNC_frexp:
+        *op = part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent;
+        break;
+    case CX_UFUNC_degrees:
+        *op = CI_OP_rad2deg;
+        break;
+    case CX_UFUNC_radians:
+        *op = CI_OP_deg2rad;
+        break;
+    case CX_UFUNC_float_power:
+        *op = CI_OP_power;
+        break;
+    default:
+        *op = (CiOp)ufunc;
+        break;
     }
     if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
         *op = CI_OP_complex_absolute;
@@ -285,7 +316,9 @@ why_not_int_power(CxArgs *args, int ufunc)
     CxArg *e = &args->args[1];
     (void)ufunc;
     if (e->traced != NULL)
-        return ci_dtype_class(cx_dtype(e->traced)) == CI_CLASS_uint ? NULL : "an integer power whose exponent may be negative";
+        return ci_dtype_class(cx_dtype(e->traced)) == CI_CLASS_uint
+                   ? NULL
+                   : "an integer power whose exponent may be negative";
     PyObject *zero = PyLong_FromLong(0);
     int negative = zero ? PyObject_RichCompareBool(e->number, zero, Py_LT) : 0;
     Py_XDECREF(zero);
@@ -299,7 +332,8 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
 
     for (int k = 0; k < args->nargs; k++) {
         CxArg *a = &args->args[k];
-        operands[k] = (CxOperand){.traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
+        operands[k] = (CxOperand){
+            .traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
         if (a->traced != NULL)
             continue;
         int status = cx_const_of(tracer->state, a->number, operands[k].want, &operands[k].value);
@@ -311,7 +345,8 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
 
 /* Result number `part` of the ufunc. 1: not captured, with the reason. */
 int
-cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind, CiNode **node, const char **reason)
+cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind,
+              CiNode **node, const char **reason)
 {
     CxOperand operands[3];
     CiOp op = CI_OP_none;
@@ -328,7 +363,8 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     if (status != 0)
         return status;
     /* As NumPy's loop does when the exponent is one number. */
-    if (op == CI_OP_power && nargs == 2 && operands[1].traced == NULL && operands[1].value.re == 2.0) {
+    if (op == CI_OP_power && nargs == 2 && operands[1].traced == NULL &&
+        operands[1].value.re == 2.0) {
         op = CI_OP_square;
         nargs = 1;
     }
@@ -352,14 +388,17 @@ pack(PyObject **parts, int count)
 
 /* The ufunc as a break, its operands given one by one. */
 static PyObject *
-call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyObject *out, const char *reason)
+call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyObject *out,
+              const char *reason)
 {
     PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(), *result = NULL;
 
     for (int k = 0; tuple != NULL && k < nargs; k++)
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
-    if (tuple != NULL && kwargs != NULL && (out == NULL || PyDict_SetItem(kwargs, tracer->state->str_out, out) == 0))
-        result = cx_ufunc_fallback(tracer, tracer->state->ufuncs[ufunc], tracer->state->str___call__, tuple, kwargs, reason);
+    if (tuple != NULL && kwargs != NULL &&
+        (out == NULL || PyDict_SetItem(kwargs, tracer->state->str_out, out) == 0))
+        result = cx_ufunc_fallback(tracer, tracer->state->ufuncs[ufunc],
+                                   tracer->state->str___call__, tuple, kwargs, reason);
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);
     return result;
@@ -375,17 +414,21 @@ cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
     int codes[3], nout = cx_ufunc_nout(ufunc);
 
     if (tracer->state->ufuncs[ufunc] == NULL)
-        return PyErr_Format(cx_exception(tracer->state, "Unsupported"), "this NumPy has no ufunc '%s'", ufunc < CI_OP_COUNT ? ci_op_name((CiOp)ufunc) : "");
+        return PyErr_Format(cx_exception(tracer->state, "Unsupported"),
+                            "this NumPy has no ufunc '%s'",
+                            ufunc < CI_OP_COUNT ? ci_op_name((CiOp)ufunc) : "");
     if (cx_operands_open(tracer, nargs, args, &operands) < 0)
         goto done;
     for (int k = 0; k < nargs; k++)
         codes[k] = operands.args[k].code;
-    const CxResolved *r = cx_args_broadcast(&operands) ? resolve(tracer->state, ufunc, nargs, codes) : NULL;
+    const CxResolved *r =
+        cx_args_broadcast(&operands) ? resolve(tracer->state, ufunc, nargs, codes) : NULL;
     if (r == NULL) {
         PyErr_Clear();
         cx_ufunc_raise(tracer, ufunc, &operands, NULL);
         if (!PyErr_Occurred())
-            result = call_fallback(tracer, ufunc, nargs, args, NULL, "operands that NumPy alone understands");
+            result = call_fallback(tracer, ufunc, nargs, args, NULL,
+                                   "operands that NumPy alone understands");
         goto done;
     }
     CiKind kind = operands.rank == 0 ? CI_KIND_scalar : CI_KIND_array;
@@ -413,11 +456,13 @@ done:
 PyObject *
 cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxTraced *out)
 {
-    PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(), *outs = PyTuple_Pack(1, (PyObject *)out), *result = NULL;
+    PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(),
+             *outs = PyTuple_Pack(1, (PyObject *)out), *result = NULL;
 
     for (int k = 0; tuple != NULL && k < nargs; k++)
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
-    if (tuple != NULL && kwargs != NULL && outs != NULL && PyDict_SetItem(kwargs, tracer->state->str_out, outs) == 0)
+    if (tuple != NULL && kwargs != NULL && outs != NULL &&
+        PyDict_SetItem(kwargs, tracer->state->str_out, outs) == 0)
         result = cx_ufunc_general(tracer, tracer->state->ufuncs[ufunc], tuple, kwargs);
     Py_XDECREF(tuple);
     Py_XDECREF(kwargs);

@@ -5,7 +5,7 @@
 #include "pyext.h"
 
 typedef struct CxArg {
-    CxTraced *traced;   /* or NULL: a constant number */
+    CxTraced *traced; /* or NULL: a constant number */
     PyObject *number;
     int code;
 } CxArg;
@@ -13,7 +13,7 @@ typedef struct CxArg {
 typedef struct CxArgs {
     int nargs;
     CxArg args[3];
-    int rank;           /* of all operands broadcast */
+    int rank; /* of all operands broadcast */
     int64_t sizes[CI_MAX_RANK];
 } CxArgs;
 
@@ -23,9 +23,11 @@ void cx_operands_close(CxArgs *args);
 bool cx_args_broadcast(CxArgs *args);
 bool cx_broadcast_into(int *rank, int64_t *sizes, int more, const int64_t *more_sizes);
 int cx_ufunc_nout(int ufunc);
-int cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs, CxResolved *out);
+int cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
+                    CxResolved *out);
 const char *cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op);
-int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind, CiNode **node, const char **reason);
+int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r,
+                  CiKind kind, CiNode **node, const char **reason);
 PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);
 
 #endif

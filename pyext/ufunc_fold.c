@@ -74,9 +74,9 @@ cx_normalize_axes(PyObject *axis, int rank, int *axes)
 typedef struct Fold {
     int ufunc;
     CiOp op;
-    CxTraced *x, *mask, *out;   /* owned */
-    CiDtype dtype;              /* computed in; none: NumPy's rule */
-    PyObject *axis, *initial;   /* borrowed */
+    CxTraced *x, *mask, *out; /* owned */
+    CiDtype dtype;            /* computed in; none: NumPy's rule */
+    PyObject *axis, *initial; /* borrowed */
     bool keepdims;
     const char *refused;
 } Fold;
@@ -131,16 +131,14 @@ fold_open(CxTracer *tracer, Fold *f, PyObject *args, PyObject *kwargs, PyObject 
         else if (PyUnicode_Compare(key, state->str_dtype) == 0) {
             if (value != Py_None && (f->dtype = cx_dtype_of_object(state, value)) == CI_DTYPE_none)
                 return -1;
-        }
-        else if (PyUnicode_Compare(key, state->str_out) == 0) {
+        } else if (PyUnicode_Compare(key, state->str_out) == 0) {
             if (fold_out(tracer, f, value) < 0)
                 return -1;
-        }
-        else if (PyUnicode_Compare(key, state->str_where) == 0) {
-            if (value != Py_True && (f->mask = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_bool, false)) == NULL)
+        } else if (PyUnicode_Compare(key, state->str_where) == 0) {
+            if (value != Py_True &&
+                (f->mask = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_bool, false)) == NULL)
                 return -1;
-        }
-        else
+        } else
             f->refused = "a keyword that is not captured";
     }
     if (f->initial == Py_None)
@@ -161,7 +159,8 @@ fold_dtype(const Fold *f)
         return CI_DTYPE_bool;
     if (f->out != NULL)
         return cx_dtype(f->out);
-    bool is_sum = f->op == CI_OP_sum || f->op == CI_OP_prod || f->op == CI_OP_cumsum || f->op == CI_OP_cumprod;
+    bool is_sum = f->op == CI_OP_sum || f->op == CI_OP_prod || f->op == CI_OP_cumsum ||
+                  f->op == CI_OP_cumprod;
     if (!is_sum || kind == CI_CLASS_float || kind == CI_CLASS_complex)
         return dtype;
     return kind == CI_CLASS_uint ? CI_DTYPE_u64 : CI_DTYPE_i64;
@@ -175,10 +174,11 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
     CiDtype own = cx_dtype(f->x);
 
     if (dtype == CI_DTYPE_bool && own != CI_DTYPE_bool) { /* truth */
-        CxOperand operands[2] = {{.traced = f->x, .want = own}, {.want = own, .kind = CI_KIND_array}};
-        node = cx_build_pointwise(tracer, CI_OP_not_equal, 2, operands, CI_DTYPE_none, CI_KIND_array);
-    }
-    else if (own != dtype) {
+        CxOperand operands[2] = {{.traced = f->x, .want = own},
+                                 {.want = own, .kind = CI_KIND_array}};
+        node =
+            cx_build_pointwise(tracer, CI_OP_not_equal, 2, operands, CI_DTYPE_none, CI_KIND_array);
+    } else if (own != dtype) {
         node = cx_build_cast(tracer, f->x, dtype, CI_KIND_array);
     }
     if (node == NULL && PyErr_Occurred())
@@ -209,8 +209,11 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const int64_t 
     if (value != NULL && f->initial != NULL) {
         CiDtype dtype = cx_dtype(value);
         CxTraced *initial = (CxTraced *)cx_tracer_lift(tracer, f->initial, dtype, true);
-        CxOperand operands[2] = {{.traced = initial, .want = dtype}, {.traced = value, .want = dtype}};
-        CiNode *node = initial ? cx_build_pointwise(tracer, ci_op_combine(f->op), 2, operands, CI_DTYPE_none, CI_KIND_array) : NULL;
+        CxOperand operands[2] = {{.traced = initial, .want = dtype},
+                                 {.traced = value, .want = dtype}};
+        CiNode *node = initial ? cx_build_pointwise(tracer, ci_op_combine(f->op), 2, operands,
+                                                    CI_DTYPE_none, CI_KIND_array)
+                               : NULL;
         Py_SETREF(value, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array));
         Py_XDECREF(initial);
     }
@@ -219,10 +222,12 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const int64_t 
     if (value == NULL)
         return NULL;
     if (f->out != NULL) {
-        bool is_exact = cx_rank(f->out) == cx_rank(value)
-                        && memcmp(cx_sizes(f->out), cx_sizes(value), sizeof(int64_t) * (size_t)cx_rank(value)) == 0;
+        bool is_exact = cx_rank(f->out) == cx_rank(value) &&
+                        memcmp(cx_sizes(f->out), cx_sizes(value),
+                               sizeof(int64_t) * (size_t)cx_rank(value)) == 0;
         if (!is_exact)
-            PyErr_SetString(PyExc_ValueError, "output parameter for reduction operation has the wrong shape");
+            PyErr_SetString(PyExc_ValueError,
+                            "output parameter for reduction operation has the wrong shape");
         else if (cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
             result = Py_NewRef(f->out);
         Py_DECREF(value);
@@ -253,7 +258,8 @@ why_not_fold(const Fold *f, CiDtype dtype)
 static bool
 needs_identity(const Fold *f, int naxes, const int *axes)
 {
-    bool has_identity = f->op != CI_OP_max && f->op != CI_OP_min && f->op != CI_OP_fmax_reduce && f->op != CI_OP_fmin_reduce;
+    bool has_identity = f->op != CI_OP_max && f->op != CI_OP_min && f->op != CI_OP_fmax_reduce &&
+                        f->op != CI_OP_fmin_reduce;
 
     if (has_identity || f->initial != NULL)
         return false;
@@ -271,8 +277,10 @@ raise_reduce(CxTracer *tracer, Fold *f, PyObject *kwargs)
     CxState *state = tracer->state;
     PyObject *method = PyObject_GetAttr(state->ufuncs[f->ufunc], state->str_reduce);
     PyObject *dummy = cx_array_dummy(state, cx_dtype(f->x), cx_rank(f->x), cx_sizes(f->x));
-    PyObject *args = dummy ? PyTuple_Pack(1, dummy) : NULL, *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
-    PyObject *mask = f->mask ? cx_array_dummy(state, CI_DTYPE_bool, cx_rank(f->mask), cx_sizes(f->mask)) : NULL;
+    PyObject *args = dummy ? PyTuple_Pack(1, dummy) : NULL,
+             *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+    PyObject *mask =
+        f->mask ? cx_array_dummy(state, CI_DTYPE_bool, cx_rank(f->mask), cx_sizes(f->mask)) : NULL;
 
     if (copy != NULL && PyDict_Contains(copy, state->str_out) == 1)
         PyDict_DelItem(copy, state->str_out);
@@ -286,7 +294,8 @@ raise_reduce(CxTracer *tracer, Fold *f, PyObject *kwargs)
     Py_XDECREF(dummy);
     Py_XDECREF(method);
     if (!PyErr_Occurred())
-        cx_raise_status(state, CI_ERR_VALUE, "zero-size array to reduction operation which has no identity");
+        cx_raise_status(state, CI_ERR_VALUE,
+                        "zero-size array to reduction operation which has no identity");
     return NULL;
 }
 
@@ -304,11 +313,13 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     CiDtype dtype = f.x ? fold_dtype(&f) : CI_DTYPE_none;
     const char *reason = why_not_fold(&f, dtype);
     if (reason != NULL) {
-        result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_reduce, args, kwargs, reason);
+        result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_reduce, args, kwargs,
+                                   reason);
         goto done;
     }
     rank = cx_rank(f.x);
-    bool is_zero_d = rank == 0 && f.axis != Py_None && PyLong_Check(f.axis) && (PyLong_AsLong(f.axis) == 0 || PyLong_AsLong(f.axis) == -1);
+    bool is_zero_d = rank == 0 && f.axis != Py_None && PyLong_Check(f.axis) &&
+                     (PyLong_AsLong(f.axis) == 0 || PyLong_AsLong(f.axis) == -1);
     naxes = is_zero_d ? 0 : cx_normalize_axes(f.axis, rank, axes);
     if (naxes < 0)
         goto done;
@@ -323,8 +334,10 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
         kept[k] = cx_sizes(f.x)[k];
     for (int k = 0; k < naxes; k++)
         kept[axes[k]] = 1;
-    CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array) : cx_build_fold(tracer, f.op, f.x, naxes, axes);
-    result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array), rank, kept);
+    CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array)
+                              : cx_build_fold(tracer, f.op, f.x, naxes, axes);
+    result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array),
+                         rank, kept);
 done:
     fold_close(&f);
     Py_XDECREF(zero);
@@ -346,7 +359,8 @@ cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwarg
     if (reason == NULL && (f.mask != NULL || f.initial != NULL || f.keepdims || cx_rank(f.x) == 0))
         reason = "a keyword that is not captured";
     if (reason != NULL) {
-        result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_accumulate, args, kwargs, reason);
+        result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_accumulate, args,
+                                   kwargs, reason);
         goto done;
     }
     int naxes = cx_normalize_axes(f.axis, cx_rank(f.x), axes);
@@ -356,7 +370,10 @@ cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwarg
         goto done;
     }
     if (fold_prepare(tracer, &f, dtype) == 0)
-        result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, cx_build_fold(tracer, f.op, f.x, 1, axes), CI_KIND_array), 0, NULL);
+        result = fold_finish(tracer, &f,
+                             (CxTraced *)cx_traced_from_node(
+                                 tracer, cx_build_fold(tracer, f.op, f.x, 1, axes), CI_KIND_array),
+                             0, NULL);
 done:
     fold_close(&f);
     Py_XDECREF(zero);
@@ -372,9 +389,11 @@ cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     int64_t sizes[2 * CI_MAX_RANK];
 
     if (PyTuple_GET_SIZE(args) != 2)
-        return cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_outer, args, kwargs, "wrong operands");
+        return cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_outer, args, kwargs,
+                                 "wrong operands");
     a = (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 0), CI_DTYPE_none, false);
-    b = a ? (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 1), CI_DTYPE_none, false) : NULL;
+    b = a ? (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 1), CI_DTYPE_none, false)
+          : NULL;
     if (b == NULL)
         goto done;
     int ra = cx_rank(a), rb = cx_rank(b);

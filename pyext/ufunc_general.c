@@ -5,10 +5,12 @@
 
 /* Runs the real ufunc on real values and gives its result back to tracing. */
 PyObject *
-cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs, const char *reason)
+cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                  PyObject *kwargs, const char *reason)
 {
     CxState *state = tracer->state;
-    PyObject *name = PyObject_GetAttr(ufunc, state->str___name__), *function = NULL, *a = NULL, *k = NULL, *result = NULL, *out = NULL;
+    PyObject *name = PyObject_GetAttr(ufunc, state->str___name__), *function = NULL, *a = NULL,
+             *k = NULL, *result = NULL, *out = NULL;
 
     if (name == NULL)
         return NULL;
@@ -40,10 +42,10 @@ done:
 /* Keywords of one call; references are borrowed but for the lifted ones. */
 typedef struct Call {
     int ufunc, nin, nout;
-    PyObject *signature;         /* for resolve_dtypes, or NULL */
-    PyObject *casting;           /* or NULL */
-    PyObject *where;             /* or NULL */
-    CxTraced *mask, *outs[2];    /* owned */
+    PyObject *signature;      /* for resolve_dtypes, or NULL */
+    PyObject *casting;        /* or NULL */
+    PyObject *where;          /* or NULL */
+    CxTraced *mask, *outs[2]; /* owned */
     bool has_out;
     const char *refused;
 } Call;
@@ -87,7 +89,8 @@ set_signature(Call *call, PyObject *dtype, PyObject *signature)
     if (!PyArray_DescrConverter(dtype, &descr))
         return -1;
     for (int k = 0; k < call->nin + call->nout; k++)
-        PyTuple_SET_ITEM(call->signature, k, Py_NewRef(k < call->nin ? Py_None : (PyObject *)descr));
+        PyTuple_SET_ITEM(call->signature, k,
+                         Py_NewRef(k < call->nin ? Py_None : (PyObject *)descr));
     Py_DECREF(descr);
     return 0;
 }
@@ -103,22 +106,22 @@ read_keywords(CxTracer *tracer, Call *call, PyObject *kwargs)
         if (PyUnicode_Compare(key, state->str_out) == 0) {
             PyObject *one = value;
             bool is_tuple = PyTuple_Check(value);
-            if (set_outs(tracer, call, is_tuple ? ((PyTupleObject *)value)->ob_item : &one, is_tuple ? PyTuple_GET_SIZE(value) : 1) < 0)
+            if (set_outs(tracer, call, is_tuple ? ((PyTupleObject *)value)->ob_item : &one,
+                         is_tuple ? PyTuple_GET_SIZE(value) : 1) < 0)
                 return -1;
-        }
-        else if (PyUnicode_Compare(key, state->str_where) == 0)
+        } else if (PyUnicode_Compare(key, state->str_where) == 0)
             call->where = value == Py_True ? NULL : value;
         else if (PyUnicode_Compare(key, state->str_dtype) == 0)
             dtype = value;
         else if (PyUnicode_Compare(key, state->str_casting) == 0)
             call->casting = value;
-        else if (PyUnicode_Compare(key, state->str_signature) == 0 || PyUnicode_Compare(key, state->str_sig) == 0)
+        else if (PyUnicode_Compare(key, state->str_signature) == 0 ||
+                 PyUnicode_Compare(key, state->str_sig) == 0)
             signature = value;
         else if (PyUnicode_Compare(key, state->str_order) == 0) {
             if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0)
                 call->refused = "order= other than 'K'";
-        }
-        else if (PyUnicode_Compare(key, state->str_subok) != 0)
+        } else if (PyUnicode_Compare(key, state->str_subok) != 0)
             call->refused = "a keyword that is not captured";
     }
     if (call->where != NULL) {
@@ -138,8 +141,9 @@ resolve_call(CxTracer *tracer, Call *call, CxArgs *args, CxResolved *r)
     PyObject *kwargs = PyDict_New();
     int codes[3], result = -1;
 
-    if (kwargs == NULL || (call->signature && PyDict_SetItem(kwargs, state->str_signature, call->signature) < 0)
-        || (call->casting && PyDict_SetItem(kwargs, state->str_casting, call->casting) < 0))
+    if (kwargs == NULL ||
+        (call->signature && PyDict_SetItem(kwargs, state->str_signature, call->signature) < 0) ||
+        (call->casting && PyDict_SetItem(kwargs, state->str_casting, call->casting) < 0))
         goto done;
     for (int k = 0; k < args->nargs; k++)
         codes[k] = args->args[k].code;
@@ -155,23 +159,29 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
 {
     NPY_CASTING casting = NPY_SAME_KIND_CASTING;
 
-    if (!cx_args_broadcast(args) || (call->mask && !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->mask), cx_sizes(call->mask))))
+    if (!cx_args_broadcast(args) ||
+        (call->mask &&
+         !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->mask), cx_sizes(call->mask))))
         return false;
     if (call->casting != NULL && !PyArray_CastingConverter(call->casting, &casting)) {
         PyErr_Clear();
         return false;
     }
     for (int k = 0; k < call->nout; k++)
-        if (call->outs[k] != NULL && !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->outs[k]), cx_sizes(call->outs[k])))
+        if (call->outs[k] != NULL &&
+            !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->outs[k]),
+                               cx_sizes(call->outs[k])))
             return false;
     for (int k = 0; k < call->nout; k++) {
         CxTraced *out = call->outs[k];
         if (out == NULL)
             continue;
-        if (cx_rank(out) != args->rank || memcmp(cx_sizes(out), args->sizes, sizeof(int64_t) * (size_t)args->rank) != 0)
+        if (cx_rank(out) != args->rank ||
+            memcmp(cx_sizes(out), args->sizes, sizeof(int64_t) * (size_t)args->rank) != 0)
             return false;
-        if (r->out[k] == CI_DTYPE_none
-            || !PyArray_CanCastTypeTo(cx_descr(tracer->state, (CiDtype)r->out[k]), cx_descr(tracer->state, cx_dtype(out)), casting))
+        if (r->out[k] == CI_DTYPE_none ||
+            !PyArray_CanCastTypeTo(cx_descr(tracer->state, (CiDtype)r->out[k]),
+                                   cx_descr(tracer->state, cx_dtype(out)), casting))
             return false;
     }
     return true;
@@ -190,7 +200,9 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
         outs = PyTuple_New(call->nout);
         for (int k = 0; outs != NULL && k < call->nout; k++) {
             CxTraced *out = call->outs[k];
-            PyObject *dummy = out == NULL ? Py_NewRef(Py_None) : cx_array_dummy(state, cx_dtype(out), cx_rank(out), cx_sizes(out));
+            PyObject *dummy =
+                out == NULL ? Py_NewRef(Py_None)
+                            : cx_array_dummy(state, cx_dtype(out), cx_rank(out), cx_sizes(out));
             if (dummy == NULL)
                 Py_CLEAR(outs);
             else
@@ -200,7 +212,8 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
             goto done;
     }
     if (call->mask != NULL) {
-        mask = cx_array_dummy(state, cx_dtype(call->mask), cx_rank(call->mask), cx_sizes(call->mask));
+        mask =
+            cx_array_dummy(state, cx_dtype(call->mask), cx_rank(call->mask), cx_sizes(call->mask));
         if (mask == NULL || PyDict_SetItem(copy, state->str_where, mask) < 0)
             goto done;
     }
@@ -216,7 +229,9 @@ static CiNode *
 masked(CxTracer *tracer, CxTraced *mask, CxTraced *value, CxTraced *other, CiDtype dtype)
 {
     CxOperand operands[3] = {
-        {.traced = mask, .want = CI_DTYPE_bool}, {.traced = value, .want = dtype}, {.traced = other, .want = dtype},
+        {.traced = mask, .want = CI_DTYPE_bool},
+        {.traced = value, .want = dtype},
+        {.traced = other, .want = dtype},
     };
     return cx_build_pointwise(tracer, CI_OP_where, 3, operands, CI_DTYPE_none, CI_KIND_array);
 }
@@ -231,8 +246,13 @@ deliver(CxTracer *tracer, Call *call, CxArgs *args, int part, CxTraced *value)
     if (call->mask != NULL) {
         CiDtype dtype = out ? cx_dtype(out) : cx_dtype(value);
         if (out == NULL) /* NumPy leaves those elements as malloc gave them */
-            other = (CxTraced *)cx_traced_from_node(tracer, cx_build_fill(tracer, dtype, args->rank, args->sizes, NULL, NULL), CI_KIND_array);
-        CxTraced *mixed = other ? (CxTraced *)cx_traced_from_node(tracer, masked(tracer, call->mask, value, other, dtype), CI_KIND_array) : NULL;
+            other = (CxTraced *)cx_traced_from_node(
+                tracer, cx_build_fill(tracer, dtype, args->rank, args->sizes, NULL, NULL),
+                CI_KIND_array);
+        CxTraced *mixed =
+            other ? (CxTraced *)cx_traced_from_node(
+                        tracer, masked(tracer, call->mask, value, other, dtype), CI_KIND_array)
+                  : NULL;
         if (out == NULL)
             Py_XDECREF(other);
         Py_SETREF(value, mixed);
@@ -254,7 +274,8 @@ perform(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r, const c
 {
     CxTraced *values[2] = {NULL, NULL};
     PyObject *results[2] = {NULL, NULL}, *result = NULL;
-    CiKind kind = args->rank == 0 && !call->has_out && call->mask == NULL ? CI_KIND_scalar : CI_KIND_array;
+    CiKind kind =
+        args->rank == 0 && !call->has_out && call->mask == NULL ? CI_KIND_scalar : CI_KIND_array;
 
     for (int k = 0; k < call->nout; k++)
         if (call->outs[k] != NULL) {
@@ -300,14 +321,21 @@ call_with_keywords(CxTracer *tracer, PyObject *ufunc, int number, PyObject *args
     call.nin = nin ? (int)PyLong_AsLong(nin) : -1;
     Py_XDECREF(nin);
     if (call.nin < 0 || nargs < call.nin || nargs > call.nin + call.nout || call.nin > 3)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "%s() takes from %d to %d positional arguments but %zd were given",
-                                                      number < CI_OP_COUNT ? ci_op_name((CiOp)number) : "ufunc", call.nin, call.nin + call.nout, nargs);
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(
+                         PyExc_TypeError,
+                         "%s() takes from %d to %d positional arguments but %zd were given",
+                         number < CI_OP_COUNT ? ci_op_name((CiOp)number) : "ufunc", call.nin,
+                         call.nin + call.nout, nargs);
     PyObject *const *items = ((PyTupleObject *)args)->ob_item;
-    if (set_outs(tracer, &call, items + call.nin, nargs - call.nin) < 0 || read_keywords(tracer, &call, kwargs) < 0
-        || cx_operands_open(tracer, call.nin, items, &operands) < 0)
+    if (set_outs(tracer, &call, items + call.nin, nargs - call.nin) < 0 ||
+        read_keywords(tracer, &call, kwargs) < 0 ||
+        cx_operands_open(tracer, call.nin, items, &operands) < 0)
         goto done;
     reason = call.refused;
-    if (reason == NULL && (resolve_call(tracer, &call, &operands, &r) < 0 || !fits(tracer, &call, &operands, &r))) {
+    if (reason == NULL &&
+        (resolve_call(tracer, &call, &operands, &r) < 0 || !fits(tracer, &call, &operands, &r))) {
         PyErr_Clear();
         raise_call(tracer, &call, &operands, kwargs);
         if (PyErr_Occurred())
@@ -317,7 +345,8 @@ call_with_keywords(CxTracer *tracer, PyObject *ufunc, int number, PyObject *args
     if (reason == NULL)
         result = perform(tracer, &call, &operands, &r, &reason);
     if (reason != NULL && result == NULL && !PyErr_Occurred())
-        result = cx_ufunc_fallback(tracer, ufunc, tracer->state->str___call__, args, kwargs, reason);
+        result =
+            cx_ufunc_fallback(tracer, ufunc, tracer->state->str___call__, args, kwargs, reason);
 done:
     cx_operands_close(&operands);
     Py_XDECREF(call.signature);
@@ -333,16 +362,24 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
     CxState *state = tracer->state;
     PyObject *out = kwargs ? PyDict_GetItemWithError(kwargs, state->str_out) : NULL;
 
-    if (PyTuple_GET_SIZE(args) == 2 && (kwargs == NULL || PyDict_GET_SIZE(kwargs) == (out != NULL))) {
+    if (PyTuple_GET_SIZE(args) == 2 &&
+        (kwargs == NULL || PyDict_GET_SIZE(kwargs) == (out != NULL))) {
         if (out != NULL && PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
             out = PyTuple_GET_ITEM(out, 0);
         if (out == NULL || out == Py_None)
             return cx_matmul(tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1));
         CxTraced *target = (CxTraced *)cx_tracer_lift(tracer, out, CI_DTYPE_none, false);
-        CxTraced *product = target && cx_is_traced(out) ? (CxTraced *)cx_matmul(tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1)) : NULL;
-        bool is_exact = product != NULL && cx_rank(product) == cx_rank(target) && cx_dtype(product) == cx_dtype(target)
-                        && memcmp(cx_sizes(product), cx_sizes(target), sizeof(int64_t) * (size_t)cx_rank(target)) == 0;
-        int status = is_exact ? cx_assign_value(target, (PyObject *)product, "output array is read-only") : 1;
+        CxTraced *product = target && cx_is_traced(out)
+                                ? (CxTraced *)cx_matmul(tracer, PyTuple_GET_ITEM(args, 0),
+                                                        PyTuple_GET_ITEM(args, 1))
+                                : NULL;
+        bool is_exact = product != NULL && cx_rank(product) == cx_rank(target) &&
+                        cx_dtype(product) == cx_dtype(target) &&
+                        memcmp(cx_sizes(product), cx_sizes(target),
+                               sizeof(int64_t) * (size_t)cx_rank(target)) == 0;
+        int status = is_exact
+                         ? cx_assign_value(target, (PyObject *)product, "output array is read-only")
+                         : 1;
         Py_XDECREF(product);
         Py_XDECREF(target);
         if (status == 0)
@@ -350,7 +387,8 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
         if (PyErr_Occurred())
             return NULL;
     }
-    return cx_ufunc_fallback(tracer, ufunc, state->str___call__, args, kwargs, "keywords that are not captured");
+    return cx_ufunc_fallback(tracer, ufunc, state->str___call__, args, kwargs,
+                             "keywords that are not captured");
 }
 
 PyObject *
@@ -359,19 +397,23 @@ cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kw
     int number = cx_ufunc_find(tracer->state, ufunc);
 
     if (number < 0)
-        return number == -2 ? NULL : cx_ufunc_fallback(tracer, ufunc, tracer->state->str___call__, args, kwargs, "not captured");
+        return number == -2 ? NULL
+                            : cx_ufunc_fallback(tracer, ufunc, tracer->state->str___call__, args,
+                                                kwargs, "not captured");
     if (number == CI_OP_matmul)
         return call_matmul(tracer, ufunc, args, kwargs);
     /* The common call has nothing but its operands. */
     Py_ssize_t nargs = PyTuple_GET_SIZE(args);
-    bool is_plain = (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) && nargs <= 2 && number < CI_OP_COUNT && nargs == ci_op_arity((CiOp)number);
+    bool is_plain = (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) && nargs <= 2 &&
+                    number < CI_OP_COUNT && nargs == ci_op_arity((CiOp)number);
     if (is_plain)
         return cx_ufunc_call(tracer, number, (int)nargs, ((PyTupleObject *)args)->ob_item);
     return call_with_keywords(tracer, ufunc, number, args, kwargs);
 }
 
 PyObject *
-cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
+cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+               PyObject *kwargs)
 {
     CxState *state = tracer->state;
     int number = cx_ufunc_find(state, ufunc);

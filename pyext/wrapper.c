@@ -1,5 +1,6 @@
-/* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few names it uses: empty,
- * as_strided, assert_size_stride, the kernels k<n> and the library calls. No other source is ever run. */
+/* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
+ * names it uses: empty, as_strided, assert_size_stride, the kernels k<n> and the library calls. No
+ * other source is ever run. */
 #include "pyext.h"
 
 static CxProgram *
@@ -40,10 +41,12 @@ wrapper_as_strided(PyObject *self, PyObject *args)
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR((PyArrayObject *)base));
     int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
     if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "as_strided: wrong arguments");
+        return PyErr_Occurred() ? NULL
+                                : PyErr_Format(PyExc_ValueError, "as_strided: wrong arguments");
     for (int k = 0; k < rank; k++)
         strides[k] *= ci_dtype_size(dtype);
-    return cx_array_view(p->state, base, dtype, rank, sizes, strides, offset * ci_dtype_size(dtype), false);
+    return cx_array_view(p->state, base, dtype, rank, sizes, strides, offset * ci_dtype_size(dtype),
+                         false);
 }
 
 static PyObject *
@@ -58,11 +61,14 @@ wrapper_assert(PyObject *self, PyObject *args)
     PyArrayObject *a = (PyArrayObject *)array;
     int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
     if (rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "assert_size_stride: wrong arguments");
+        return PyErr_Occurred()
+                   ? NULL
+                   : PyErr_Format(PyExc_ValueError, "assert_size_stride: wrong arguments");
     bool fits = rank == PyArray_NDIM(a);
     for (int k = 0; fits && k < rank; k++)
-        fits = PyArray_DIM(a, k) == sizes[k]
-               && (sizes[k] <= 1 || PyArray_SIZE(a) == 0 || PyArray_STRIDE(a, k) == strides[k] * PyArray_ITEMSIZE(a));
+        fits = PyArray_DIM(a, k) == sizes[k] &&
+               (sizes[k] <= 1 || PyArray_SIZE(a) == 0 ||
+                PyArray_STRIDE(a, k) == strides[k] * PyArray_ITEMSIZE(a));
     if (!fits)
         return PyErr_Format(PyExc_AssertionError, "expected sizes %R and strides %R", shape, steps);
     Py_RETURN_NONE;
@@ -95,7 +101,10 @@ cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot)
 static CiDtype
 dtype_of_number(PyObject *value)
 {
-    return PyFloat_Check(value) ? CI_DTYPE_f64 : PyComplex_Check(value) ? CI_DTYPE_c128 : PyBool_Check(value) ? CI_DTYPE_bool : CI_DTYPE_i64;
+    return PyFloat_Check(value)     ? CI_DTYPE_f64
+           : PyComplex_Check(value) ? CI_DTYPE_c128
+           : PyBool_Check(value)    ? CI_DTYPE_bool
+                                    : CI_DTYPE_i64;
 }
 
 /* k<n>(buffers…, scalars…, symbols…); self is (program, n). */
@@ -104,14 +113,16 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     CxProgram *p = program_of(self);
     int number = (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1));
-    int nbuffers = ci_program_kernel_buffer_count(p->program, number), nscalars = ci_program_kernel_scalar_count(p->program, number);
+    int nbuffers = ci_program_kernel_buffer_count(p->program, number),
+        nscalars = ci_program_kernel_scalar_count(p->program, number);
     CiFault fault = {0};
     void **buffers = NULL;
     CiSlot *slots = NULL;
     PyObject *result = NULL;
 
     if (nargs < nbuffers + nscalars)
-        return PyErr_Format(PyExc_TypeError, "k%d takes %d operands, not %zd", number, nbuffers + nscalars, nargs);
+        return PyErr_Format(PyExc_TypeError, "k%d takes %d operands, not %zd", number,
+                            nbuffers + nscalars, nargs);
     buffers = PyMem_Calloc((size_t)nbuffers + 1, sizeof *buffers);
     slots = PyMem_Calloc((size_t)p->nscalars + 1, sizeof *slots);
     if (buffers == NULL || slots == NULL) {
@@ -127,10 +138,12 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     }
     for (int k = 0; k < nscalars; k++) {
         PyObject *value = args[nbuffers + k];
-        if (cx_slot_from(value, dtype_of_number(value), &slots[ci_program_kernel_scalar_at(p->program, number, k)]) < 0)
+        if (cx_slot_from(value, dtype_of_number(value),
+                         &slots[ci_program_kernel_scalar_at(p->program, number, k)]) < 0)
             goto done;
     }
-    int32_t status = ci_program_launch(p->program, number, buffers, NULL, slots, (int)p->options.threads, &fault);
+    int32_t status = ci_program_launch(p->program, number, buffers, NULL, slots,
+                                       (int)p->options.threads, &fault);
     if (status == 0)
         result = Py_NewRef(Py_None);
     else
@@ -145,7 +158,8 @@ static PyObject *
 wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     CxProgram *p = program_of(self);
-    const CiExtern *ext = ci_program_extern_at(p->program, (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1)));
+    const CiExtern *ext =
+        ci_program_extern_at(p->program, (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1)));
     void *operands[16];
     const int64_t *sizes[17], *strides[17];
     int64_t steps[17][CI_MAX_RANK];
@@ -154,7 +168,8 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 
     for (Py_ssize_t k = 0; k < nargs; k++) {
         if (nargs > 17 || !PyArray_Check(args[k]))
-            return PyErr_Format(PyExc_TypeError, "a library call takes at most 16 arrays and its result");
+            return PyErr_Format(PyExc_TypeError,
+                                "a library call takes at most 16 arrays and its result");
         PyArrayObject *a = (PyArrayObject *)args[k];
         ranks[k] = PyArray_NDIM(a);
         dtypes[k] = cx_dtype_of_descr(PyArray_DESCR(a));
@@ -165,8 +180,13 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         if (k + 1 < nargs)
             operands[k] = PyArray_DATA(a);
     }
-    CiExternCall call = {.noperands = (int)nargs - 1, .operands = operands, .sizes = sizes, .strides = strides, .ranks = ranks,
-                         .dtypes = dtypes, .result = PyArray_DATA((PyArrayObject *)args[nargs - 1])};
+    CiExternCall call = {.noperands = (int)nargs - 1,
+                         .operands = operands,
+                         .sizes = sizes,
+                         .strides = strides,
+                         .ranks = ranks,
+                         .dtypes = dtypes,
+                         .result = PyArray_DATA((PyArrayObject *)args[nargs - 1])};
     int32_t status = ext->call(ext->data, &call);
     if (status != 0) {
         cx_raise_status(p->state, (CiStatus)status, NULL);
@@ -181,13 +201,16 @@ static PyMethodDef helpers[] = {
     {"assert_size_stride", wrapper_assert, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyMethodDef kernel_def = {"kernel", (PyCFunction)(void (*)(void))wrapper_kernel, METH_FASTCALL, NULL};
-static PyMethodDef extern_def = {"library_call", (PyCFunction)(void (*)(void))wrapper_extern, METH_FASTCALL, NULL};
+static PyMethodDef kernel_def = {"kernel", (PyCFunction)(void (*)(void))wrapper_kernel,
+                                 METH_FASTCALL, NULL};
+static PyMethodDef extern_def = {"library_call", (PyCFunction)(void (*)(void))wrapper_extern,
+                                 METH_FASTCALL, NULL};
 
 static int
 add_numbered(CxProgram *p, PyObject *names, const char *name, int number, PyMethodDef *def)
 {
-    PyObject *self = Py_BuildValue("(Oi)", (PyObject *)p, number), *function = self ? PyCFunction_New(def, self) : NULL;
+    PyObject *self = Py_BuildValue("(Oi)", (PyObject *)p, number),
+             *function = self ? PyCFunction_New(def, self) : NULL;
     PyObject *key = function ? PyUnicode_FromFormat("%s%d", name, number) : NULL;
     int result = key ? PyDict_SetItem(names, key, function) : -1;
     Py_XDECREF(key);
@@ -209,10 +232,12 @@ make_names(CxProgram *p)
         Py_XDECREF(function);
     }
     for (int k = 0; names != NULL && k < ci_program_kernel_count(p->program); k++)
-        if (ci_program_kernel_buffer_count(p->program, k) >= 0 && add_numbered(p, names, "k", k, &kernel_def) < 0)
+        if (ci_program_kernel_buffer_count(p->program, k) >= 0 &&
+            add_numbered(p, names, "k", k, &kernel_def) < 0)
             Py_CLEAR(names);
     for (int k = 0; names != NULL && k < ci_program_extern_count(p->program); k++)
-        if (add_numbered(p, names, ci_extern_print_name(ci_program_extern_at(p->program, k)), k, &extern_def) < 0)
+        if (add_numbered(p, names, ci_extern_print_name(ci_program_extern_at(p->program, k)), k,
+                         &extern_def) < 0)
             Py_CLEAR(names);
     return names;
 }
@@ -243,10 +268,12 @@ int
 cx_wrapper_run(CxRun *run)
 {
     CxProgram *p = run->program;
-    run->values = PyObject_Vectorcall(p->wrapper, run->input_objects, (size_t)p->graph->ninputs, NULL);
+    run->values =
+        PyObject_Vectorcall(p->wrapper, run->input_objects, (size_t)p->graph->ninputs, NULL);
     if (run->values == NULL)
         return -1;
     if (!PyTuple_Check(run->values) || PyTuple_GET_SIZE(run->values) != p->nreturns)
-        return cx_raise_status(p->state, CI_ERR_INTERNAL, "the printed wrapper returned something else");
+        return cx_raise_status(p->state, CI_ERR_INTERNAL,
+                               "the printed wrapper returned something else");
     return 0;
 }
