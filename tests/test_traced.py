@@ -766,3 +766,74 @@ def test_compile_text():
     values, program = _core.compile_text(text, [np.arange(3.0)], options={}, backend=BACKEND)
     same(values[0], np.arange(3.0) * 2)
     assert program.kernels == 1
+
+
+def random_program(seed):
+    """Views, writes through them, in-place operators, products of both, and now and then a demand for a value."""
+
+    def program(*args):
+        rng = np.random.default_rng(seed)
+        live = list(args)
+        for _ in range(14):
+            x = live[rng.integers(len(live))]
+            y = live[rng.integers(len(live))]
+            step = rng.integers(14)
+            if step == 0:
+                live.append(x.T)
+            elif step == 1 and x.ndim:
+                live.append(x[:: rng.choice([1, 2, -1, -2])])
+            elif step == 2 and x.ndim and x.shape[0]:
+                live.append(x[int(rng.integers(x.shape[0]))] if x.ndim > 1 else x[1:])
+            elif step == 3 and x.ndim:
+                live.append(x[..., None, :])
+            elif step == 4 and x.ndim:
+                x[..., : max(x.shape[-1] // 2, 1)] = float(rng.integers(9))
+            elif step == 5 and x.ndim:
+                x += 1
+            elif step == 6 and x.ndim:
+                x *= 0.5
+            elif step == 7 and x.ndim and x.shape == y.shape:
+                x[...] = y[::-1]
+            elif step == 8 and x.ndim and x.shape == y.shape:
+                x -= y
+            elif step == 9:
+                live.append(x + 1)
+            elif step == 10 and x.shape == y.shape:
+                live.append(np.maximum(x, y) * 2)
+            elif step == 11 and x.ndim > 1:
+                live.append(np.add.reduce(x, axis=int(rng.integers(x.ndim)), keepdims=bool(rng.integers(2))))
+            elif step == 12 and x.ndim and seed % 3 == 0:
+                x[...] = x + float(np.add.reduce(y, axis=None))
+            elif step == 13 and x.ndim and x.size:
+                x[(0,) * x.ndim] = 4
+            live = [v for v in live if v.size and v.ndim < 6][-8:]
+        return live
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_random_programs(seed):
+    program = random_program(seed)
+    args = [A.copy(), np.asfortranarray(A) * 3, A[:, ::2] * 7, B.copy()]
+    want_args = [copy_of(a) for a in args]
+    want = program(*want_args)
+    got_args = [copy_of(a) for a in args]
+    tracer, got, spec = trace(program, *got_args)
+    runs = [(got, got_args)]
+    if spec is not None:
+        again = [copy_of(a) for a in args]
+        runs.append((replayer(program, spec, len(args))(*again), again))
+    for results, arguments in runs:
+        for k, (g, w) in enumerate(zip(arguments, want_args)):
+            np.testing.assert_allclose(g, w, rtol=1e-12, err_msg=f"argument {k}")
+        assert len(results) == len(want)
+        for k, (g, w) in enumerate(zip(results, want)):
+            assert type(g) is type(w) and g.shape == w.shape and g.dtype == w.dtype
+            np.testing.assert_allclose(g, w, rtol=1e-12, err_msg=f"result {k}")
+            if isinstance(w, np.ndarray):
+                assert [s for s, n in zip(g.strides, g.shape) if n > 1] == [s for s, n in zip(w.strides, w.shape) if n > 1]
+        for i, w in enumerate(want):
+            for j in range(i):
+                if isinstance(w, np.ndarray) and isinstance(want[j], np.ndarray):
+                    assert np.shares_memory(results[i], results[j]) == np.shares_memory(w, want[j]), (i, j)
