@@ -193,7 +193,11 @@ class Job:
             return self.fn(*args, **(kwargs or {}))
         from .capture.session import run
 
-        return run(self, compiled, bound, args, kwargs or {})
+        try:
+            return run(self, compiled, bound, args, kwargs or {})
+        except BaseException as error:
+            error.__traceback__ = users_frames(error.__traceback__)
+            raise
 
     def why_plain(self) -> str | None:
         """Why nothing is captured just now, or None."""
@@ -215,6 +219,19 @@ class Job:
         if len(self.plain) > 256:
             self.plain.clear()
         self.plain[key_of(bound)] = why
+
+
+def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the frames of this package."""
+    package = __file__.rpartition("compile.py")[0]
+    kept = []
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(package):
+            kept.append(tb)
+        tb = tb.tb_next
+    for i, entry in enumerate(kept):
+        entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    return kept[0] if kept else None
 
 
 def key_of(bound: tuple[Any, ...]) -> Any:

@@ -127,13 +127,13 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         raise
     except _core.CinductorError as error:
         if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
-            raise strip(error) from None
+            raise
         if stage.effects == 0 and tracer.flushes == 0:
             raise Retry(error) from None
-        raise strip(error) from None
+        raise
     except BaseException as error:
         leave(job, stage, bound, error)
-        raise strip(error) from error.__cause__
+        raise
     finally:
         surface.stages.pop(id(tracer), None)
         for scope in stage.scopes:
@@ -168,21 +168,6 @@ def worth(stage: Stage) -> int:
     if stage.tracer.flushes == 0:
         return 0
     return sum(array.size for array, _, _ in stage.array_ids.values())
-
-
-def strip(error: Any) -> Any:
-    """The exception with the frames of this package taken out of its traceback."""
-    kept = []
-    tb = error.__traceback__
-    while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            kept.append(tb)
-        tb = tb.tb_next
-    if not kept:
-        return error
-    for i, tb in enumerate(kept):
-        tb.tb_next = kept[i + 1] if i + 1 < len(kept) else None
-    return error.with_traceback(kept[0])
 
 
 # --- the call -------------------------------------------------------------------------------------

@@ -1,0 +1,411 @@
+"""The rewriter: every class of syntax has a row, and rewritten code does what the original does."""
+
+import ast
+import functools
+import importlib
+import inspect
+import math
+import sys
+import textwrap
+import traceback
+import types
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.capture.plain import PlainScope
+from cinductor.capture.rewrite import NotRewritable, print_rewritten, rewrite
+from cinductor.capture.table import BREAK, CAPTURED, KEPT, SYNTAX
+from cinductor.testing import check
+
+GLOBAL = 3
+
+
+def plain(fn):
+    """The rewritten function with the scope that only does the plain thing."""
+    scope = object.__new__(PlainScope)
+    scope.stage = None
+    scope.fn_globals = fn.__globals__
+    builtins = fn.__globals__["__builtins__"]
+    scope.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    return rewrite(fn).bind(fn, types.CellType(scope))
+
+
+def classes_of(base):
+    found = set()
+    for cls in base.__subclasses__():
+        deprecated = cls.__module__ != "ast" and cls.__module__ != "_ast"
+        if not deprecated and cls.__name__ not in (
+            "Num",
+            "Str",
+            "Bytes",
+            "NameConstant",
+            "Ellipsis",
+        ):
+            found.add(cls.__name__)
+    return found
+
+
+def test_every_class_of_syntax_has_a_row():
+    missing = (classes_of(ast.stmt) | classes_of(ast.expr)) - set(SYNTAX)
+    assert not missing
+    for name, row in SYNTAX.items():
+        assert row.verdict in (KEPT, CAPTURED, BREAK) and row.reason, name
+
+
+def test_syntax_that_breaks_says_so():
+    def generator(x):
+        yield x
+
+    async def coroutine(x):
+        await x
+
+    def defines(x):
+        class Inner:
+            pass
+
+        return Inner
+
+    def frames(x):
+        return locals()
+
+    for fn, word in (
+        (generator, "generator"),
+        (coroutine, "coroutine"),
+        (defines, "class"),
+        (frames, r"locals\(\)"),
+    ):
+        with pytest.raises(NotRewritable, match=word):
+            rewrite(fn)
+
+
+# --- behaviour ----------------------------------------------------------------------------------
+
+
+def everything(a, b=2, *rest, c=4, **named):
+    """Docstring."""
+    out = [a, b, *rest]
+    d = {"c": c, **named}
+    for i, (k, v) in enumerate(sorted(d.items())):
+        out.append((i, k, v))
+    while len(out) < 12:
+        out += [len(out)]
+        if out[-1] > 100:
+            break
+    else:
+        out.append("else")
+    (x, *ys), z = (out[:3], out[3])
+    first = second = x
+    m, n = p = (1, 2)
+    out[0], out[1] = out[1], out[0]
+    out[2:4] = []
+    del out[-1]
+    text = f"{x!r:>5} {len(ys)} {z}"
+    squares = {q: q * q for q in range(4) if q % 2}
+    nested = [i * j for i in range(3) for j in range(i)]
+    total = sum(q for q in nested) if nested else None
+    both = (a and b) or (not c)
+    chain = 0 < b <= 2 < 5
+    try:
+        d["missing"]
+    except KeyError as error:
+        caught = error.args
+    finally:
+        done = True
+    with open(__file__) as file:
+        length = len(file.readline())
+    if (walrus := len(out)) > 5:
+        text += str(walrus)
+    match d:
+        case {"c": value, **others}:
+            matched = (value, others)
+        case _:
+            matched = None
+    if not done:
+        raise AssertionError("never")
+    return out, first is second, m, n, p, text, squares, total, both, chain, caught, length, matched
+
+
+def test_one_function_of_everything():
+    expected = everything(1, 2, 3, c=5, e=6)
+    assert plain(everything)(1, 2, 3, c=5, e=6) == expected
+    assert cinductor.compile(everything)(1, 2, 3, c=5, e=6) == expected
+
+
+def make_counter():
+    count = 0
+
+    def add(n):
+        nonlocal count
+        count += n
+        return count
+
+    return add, lambda: count
+
+
+def test_cells_are_shared():
+    add, count = make_counter()
+    assert plain(add)(5) == 5
+    assert count() == 5 and add(1) == 6
+    traced = cinductor.compile(add)
+    assert traced(4) == 10 and traced(4) == 14 and count() == 14
+
+
+class Base:
+    __hidden = 7
+
+    def __init__(self, n):
+        self.n = n
+        self.__n = n + 1
+
+    def method(self, x):
+        return x + self.__n + self.__hidden + GLOBAL
+
+    @classmethod
+    def create(cls, n):
+        return cls(n)
+
+    @property
+    def twice(self):
+        return self.n * 2
+
+
+class Derived(Base):
+    def method(self, x):
+        return super().method(x) * 2 + self.twice
+
+    def who(self):
+        return __class__.__name__
+
+
+def test_classes():
+    d = Derived(3)
+    assert plain(Derived.method)(d, 1) == d.method(1)
+    assert plain(Derived.who)(d) == "Derived"
+    check(lambda x: Derived(2).method(x) + Derived.create(4).n, np.arange(4.0))
+    assert cinductor.compile(d.method)(np.ones(2)).tolist() == d.method(np.ones(2)).tolist()
+
+
+def test_private_names_are_mangled():
+    assert plain(Base.method)(Base(1), 1) == Base(1).method(1)
+    assert "_Base__n" in print_rewritten(Base.method)
+
+
+def test_recursion_and_globals():
+    def factorial(n):
+        return 1 if n <= 1 else n * factorial(n - 1)
+
+    assert plain(factorial)(6) == 720
+    assert cinductor.compile(factorial)(6) == 720
+
+
+def test_defaults_and_signature():
+    def f(a, /, b=[1, 2], *args, c=3, **kwargs):  # noqa: B006
+        return a, b, args, c, kwargs
+
+    new = plain(f)
+    assert new(1) == f(1) and new(1)[1] is f.__defaults__[0]
+    assert inspect.signature(cinductor.compile(f)) == inspect.signature(f)
+
+
+def test_two_lambdas_on_a_line():
+    f, g = (lambda x: x + 1), (lambda x: x * 10)
+    assert plain(f)(5) == 6 and plain(g)(5) == 50
+    several = [lambda x, k=k: x + k for k in range(3)]
+    assert [plain(h)(1) for h in several] == [1, 2, 3]
+    spread = functools.reduce(
+        lambda a, b: a + b,
+        [1, 2, 3],
+    )
+    assert spread == 6
+
+
+def test_decorated_and_nested():
+    def twice(fn):
+        @functools.wraps(fn)
+        def inner(*args):
+            return fn(*args) * 2
+
+        return inner
+
+    @twice
+    def f(x):
+        @twice
+        def g(y):
+            return y + x
+
+        return g(1)
+
+    assert plain(f)(3) == f(3) == 16
+    assert plain(f.__wrapped__)(3) == f.__wrapped__(3)
+
+
+def test_strings_of_several_lines_keep_their_text():
+    def f():
+        return """one
+    two
+  three"""
+
+    assert plain(f)() == f()
+
+
+def users(error):
+    """The frames of a traceback but for the one that called capture."""
+    entries = traceback.extract_tb(error.__traceback__)
+    return [(t.name, t.filename, t.lineno) for t in entries if t.name != "miss"]
+
+
+def test_line_numbers_and_files_survive():
+    def f(x):
+        y = x + 1
+
+        return y["a"]
+
+    def lines_of(fn):
+        try:
+            fn(np.ones(2))
+        except IndexError as error:
+            return users(error)[1:]
+
+    assert lines_of(plain(f)) == lines_of(f)
+    assert lines_of(cinductor.compile(f)) == lines_of(f)
+
+
+def test_tracebacks_show_only_the_users_frames():
+    def helper(x):
+        raise ValueError("mine")
+
+    def f(x):
+        return helper(x + 1)
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        cinductor.compile(f)(np.ones(2))
+    names = [name for name, _, _ in users(caught.value)]
+    assert names[1:] == ["f", "helper"]
+
+
+def test_an_edited_file_is_not_trusted(tmp_path, monkeypatch):
+    path = tmp_path / "edited_module.py"
+    path.write_text("def f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("edited_module")
+    path.write_text("def f(x):\n    return x + 200\n")
+    import linecache
+
+    linecache.checkcache()
+    with pytest.raises(NotRewritable, match="not what runs"):
+        rewrite(module.f)
+    assert cinductor.compile(module.f)(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_no_source():
+    scope = {"np": np, "helper": lambda x: x}
+    exec("def f(x):\n    return np.sin(x) + 1\ndef g(x):\n    return helper(x)", scope)
+    with pytest.raises(NotRewritable, match="not found"):
+        rewrite(scope["f"])
+    check(scope["f"], np.ones(3), ulp=4, backend="interp")
+    check(scope["g"], np.ones(3), backend="interp")
+
+
+def test_future_flags(tmp_path, monkeypatch):
+    (tmp_path / "future_module.py").write_text(
+        "from __future__ import annotations\n"
+        "def f(x):\n"
+        "    def g(y: Undefined) -> Missing:\n"
+        "        return y + 1\n"
+        "    return g(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("future_module")
+    assert plain(module.f)(1) == 2
+
+
+def test_code_is_rewritten_once():
+    def f(x):
+        return x
+
+    assert rewrite(f) is rewrite(f)
+
+
+MODULES = (
+    "textwrap string fractions statistics heapq bisect colorsys difflib shlex html ast "
+    "posixpath fnmatch calendar datetime copy keyword json.decoder json.encoder decimal numbers "
+    "random reprlib base64 quopri urllib.parse email.utils configparser argparse dataclasses"
+).split()
+
+
+def functions_of(module):
+    found = [f for f in vars(module).values() if isinstance(f, types.FunctionType)]
+    for cls in vars(module).values():
+        if isinstance(cls, type) and cls.__module__ == module.__name__:
+            found += [f for f in vars(cls).values() if isinstance(f, types.FunctionType)]
+    return [f for f in found if f.__module__ == module.__name__]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_standard_library_survives(name):
+    """Every function is rewritten or refused with a reason that is not a doubt about its source."""
+    for fn in functions_of(importlib.import_module(name)):
+        try:
+            rewrite(fn)
+        except NotRewritable as reason:
+            assert "not what runs" not in str(reason), fn
+            assert "does not compile" not in str(reason), fn
+
+
+CALLS = [
+    (textwrap.dedent, ("  a\n   b\n",)),
+    (textwrap.fill, ("many words " * 9, 20)),
+    (textwrap.shorten, ("many words " * 9, 20)),
+    (importlib.import_module("calendar").monthrange, (2024, 2)),
+    (importlib.import_module("colorsys").rgb_to_hls, (0.1, 0.5, 0.9)),
+    (importlib.import_module("colorsys").hsv_to_rgb, (0.3, 0.5, 0.9)),
+    (importlib.import_module("difflib").get_close_matches, ("appel", ["ape", "apple", "peach"])),
+    (importlib.import_module("fnmatch").translate, ("*.py[co]",)),
+    (importlib.import_module("html").escape, ("<a href='x'>",)),
+    (importlib.import_module("html").unescape, ("&lt;p&gt; &amp;",)),
+    (importlib.import_module("shlex").split, ("a 'b c' d",)),
+    (importlib.import_module("shlex").quote, ("it's",)),
+    (importlib.import_module("statistics").mean, ([1, 2, 4],)),
+    (importlib.import_module("statistics").median, ([1, 5, 2],)),
+    (importlib.import_module("statistics").pstdev, ([1.5, 2.5, 4.0],)),
+    (importlib.import_module("statistics").quantiles, ([1, 2, 3, 4, 5],)),
+    (importlib.import_module("urllib.parse").quote, ("a b/ü",)),
+    (importlib.import_module("urllib.parse").parse_qs, ("a=1&b=2&a=3",)),
+    (importlib.import_module("heapq").nsmallest, (2, [5, 1, 4])),
+    (importlib.import_module("copy").deepcopy, ({"a": [1, (2, 3)]},)),
+    (importlib.import_module("fractions").Fraction.limit_denominator, None),
+    (importlib.import_module("ast").literal_eval, ("{'a': [1, 2.5, None]}",)),
+    (importlib.import_module("base64").b64encode, (b"hello",)),
+    (importlib.import_module("email.utils").parseaddr, ("A B <a@b.c>",)),
+    (importlib.import_module("string").capwords, ("ab cd",)),
+]
+
+
+@pytest.mark.parametrize("fn, args", CALLS, ids=[f.__qualname__ for f, _ in CALLS])
+def test_rewritten_library_functions_behave_the_same(fn, args):
+    """With the plain scope, and captured with the real stage (effects included)."""
+    import copy
+    import fractions
+
+    if args is None:
+        args = (fractions.Fraction(math.pi), 100)
+    expected = fn(*copy.deepcopy(args))
+    assert plain(fn)(*copy.deepcopy(args)) == expected
+    assert cinductor.compile(fn, backend="interp")(*copy.deepcopy(args)) == expected
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="positions in code objects")
+def test_positions_point_at_the_users_columns():
+    def f(x):
+        return x.real + x.nothing
+
+    try:
+        plain(f)(1)
+    except AttributeError as error:
+        frame = error.__traceback__.tb_next
+        positions = list(frame.tb_frame.f_code.co_positions())[frame.tb_lasti // 2]
+    source = inspect.getsource(f).splitlines()[1]
+    assert source[positions[2] : positions[3]] == "x.nothing"
