@@ -118,33 +118,52 @@ typedef struct TestSetting {
     uint64_t seed;
 } TestSetting;
 
-/* Buffers after the run; memory is ctx's. Failures go through ctx. */
-static inline TestRun
-test_run(CiContext *ctx, const char *text, const TestSetting *setting)
+typedef struct TestJob {
+    const TestSetting *setting;
+    CiRuntime runtime;
+    CiExecutable *exe;
+    TestRun run;
+} TestJob;
+
+static inline void
+test_job(CiContext *ctx, void *arg)
 {
     static const CiSlot scalars[4] = {{.f = 1.75}, {.i = 3}, {.c = {0.5, -2.0}}, {.f = -0.125}};
-    TestRun run = {.loops = ci_loops_parse(ctx, text)};
+    TestJob *job = arg;
+    const TestSetting *setting = job->setting;
     CiOptions options;
     ci_options_default(&options);
     options.arch = setting->arch ? setting->arch : "";
     const CiBackend *backend = ci_backend_find("cpu", setting->backend);
     CiTarget *target = CI_NEW(ctx, CiTarget);
     backend->fill_target(target, &options);
-    CiKernels *kernels = ci_schedule(run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
-    CiRuntime runtime = {.pool = setting->threads > 1 ? ci_pool_open(setting->threads) : NULL, .allocator = ci_allocator_open(1 << 20)};
+    CiKernels *kernels = ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
     CiBuildInfo info = {0};
-    CiExecutable *exe = backend->build(ctx, kernels, &options, &runtime, &info);
-    test_allocate(ctx, &run, setting->size, setting->seed, setting->is_tame);
-    int32_t status = CI_OK;
-    for (int k = 0; k < kernels->nkernels && !status; k++)
-        status = test_launch(ctx, &run, exe, kernels->kernels[k], setting->size, scalars);
-    backend->close(exe);
-    ci_allocator_close(runtime.allocator);
-    if (runtime.pool)
-        ci_pool_close(runtime.pool);
-    CI_REQUIRE(ctx, status == CI_OK);
-    run.children = info.children;
-    return run;
+    job->exe = backend->build(ctx, kernels, &options, &job->runtime, &info);
+    test_allocate(ctx, &job->run, setting->size, setting->seed, setting->is_tame);
+    for (int k = 0; k < kernels->nkernels; k++) {
+        int32_t status = test_launch(ctx, &job->run, job->exe, kernels->kernels[k], setting->size, scalars);
+        CI_REQUIRE(ctx, status == CI_OK);
+    }
+    job->run.children = info.children;
+}
+
+/* Buffers after the run; memory is ctx's. Failures go through ctx. */
+static inline TestRun
+test_run(CiContext *ctx, const char *text, const TestSetting *setting)
+{
+    TestJob job = {.setting = setting, .run = {.loops = ci_loops_parse(ctx, text)}};
+    job.runtime.pool = setting->threads > 1 ? ci_pool_open(setting->threads) : NULL;
+    job.runtime.allocator = ci_allocator_open(1 << 20);
+    CiStatus status = ci_protect(ctx, test_job, &job);
+    if (job.exe)
+        job.exe->backend->close(job.exe);
+    ci_allocator_close(job.runtime.allocator);
+    if (job.runtime.pool)
+        ci_pool_close(job.runtime.pool);
+    if (status != CI_OK)
+        ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(ctx)));
+    return job.run;
 }
 
 /* The first element of a buffer that differs (a NaN is equal to any NaN), or -1. */

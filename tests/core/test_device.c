@@ -27,17 +27,21 @@ is_returned(const CiLoops *loops, const CiBuffer *buffer)
 }
 
 static void
+compare_runs(CiContext *ctx, const TestRun *x, const TestRun *y, const char *what)
+{
+    for (int k = 0; k < x->loops->nbuffers; k++) {
+        const CiBuffer *buffer = x->loops->buffers[k];
+        int64_t at = is_returned(x->loops, buffer) ? test_first_difference(buffer, x->data[k], y->data[k], x->bytes[k]) : -1;
+        if (at >= 0)
+            say_difference(ctx, buffer, x, y, at, what);
+    }
+}
+
+static void
 compare(CiContext *ctx, const char *text, const TestSetting *a, const TestSetting *b, const char *what)
 {
     TestRun x = test_run(ctx, text, a), y = test_run(ctx, text, b);
-    for (int k = 0; k < x.loops->nbuffers; k++) {
-        const CiBuffer *buffer = x.loops->buffers[k];
-        if (!is_returned(x.loops, buffer))
-            continue;
-        int64_t at = test_first_difference(buffer, x.data[k], y.data[k], x.bytes[k]);
-        if (at >= 0)
-            say_difference(ctx, buffer, &x, &y, at, what);
-    }
+    compare_runs(ctx, &x, &y, what);
 }
 
 /* Interpreted, compiled, compiled and fused, on threads: all the same bits. */
@@ -49,8 +53,9 @@ compare_all(CiContext *ctx, const char *text, int64_t size, bool is_tame)
     plain.backend = fused.backend = "c";
     fused.fusion = true;
     fused.threads = 3;
-    compare(ctx, text, &interp, &plain, "unfused");
-    compare(ctx, text, &interp, &fused, "fused");
+    TestRun x = test_run(ctx, text, &interp), y = test_run(ctx, text, &plain), z = test_run(ctx, text, &fused);
+    compare_runs(ctx, &x, &y, "unfused");
+    compare_runs(ctx, &x, &z, "fused");
 }
 
 /* ---- operations ---- */

@@ -24,6 +24,8 @@ typedef struct CiCpuFold {
     CiFoldPlan plan;
     bool is_arg, is_ordered;
     int lanes;          /* of a block: L of loop.h; 1 for rows */
+    bool is_pushed;     /* lanes: values come in pieces of any length */
+    bool is_one_block;  /* lanes: never more than a block, so there is no counter */
     int depth;          /* position of its first reduce axis among the stage's axes */
     int id;             /* names f<id>, fold<id> */
     int partial_offset; /* split: bytes */
@@ -59,13 +61,20 @@ typedef struct CiCpuEmitter {
     CiText *out;            /* where lines go now */
     const CiKernel *kernel;
     int tile;               /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    bool is_merging;        /* printing the merge of a split kernel's chunks */
     bool is_split_part;     /* printing the chunk function of a split kernel */
     int nfolds;             /* folds of the kernel so far */
     bool has_math[CI_OP_COUNT][2];            /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
-typedef enum CiFoldHelper { CI_HELPER_lanes = 1, CI_HELPER_push = 2, CI_HELPER_rows = 4, CI_HELPER_counter = 8 } CiFoldHelper;
+typedef enum CiFoldHelper {
+    CI_HELPER_pairwise = 1,
+    CI_HELPER_counter = 2,
+    CI_HELPER_block = 4,
+    CI_HELPER_push = 8,
+    CI_HELPER_rows = 16
+} CiFoldHelper;
 
 /* emit_plan.c: what a stage needs, decided before a line is printed. */
 CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes);

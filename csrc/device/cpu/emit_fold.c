@@ -1,7 +1,7 @@
 /* Accumulators: how a fold starts, takes a value, closes a block and ends, in the orders that ir/loop.h defines.
  *
  *   serial   f3 = f3 op v; a tile has one per lane, f3[l]
- *   lanes    a struct with L accumulators and the stack of the binary counter; its functions are printed once
+ *   lanes    L accumulators and the stack of the binary counter; a fold of at most a block has no stack
  *   rows     per lane of the tile: L rows of accumulators, and a stack of rows; without a tile the tile is 1
  *
  * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would tell the order). */
@@ -13,6 +13,12 @@ static const char *
 type_of(const CiCpuFold *fold)
 {
     return ci_emit_type(fold->dtype);
+}
+
+static const char *
+index_text(CiCpuEmitter *c, const CiExpr *e)
+{
+    return ci_emit_index_text(c->base, e);
 }
 
 static const char *
@@ -91,6 +97,31 @@ start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
                  fold->id, first);
 }
 
+static bool
+has_counter(const CiCpuFold *fold)
+{
+    return fold->is_ordered && !fold->is_one_block;
+}
+
+static void
+start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *first = c->is_split_part ? "first" : "0";
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, fold->lanes);
+    if (fold->is_arg)
+        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id, fold->lanes);
+    if (has_counter(fold))
+        ci_text_line(c->out, "%s stack%d[%d];", type_of(fold), fold->id, stack_depth(c, fold));
+    if (has_counter(fold))
+        ci_text_line(c->out, "int64_t blocks%d = 0;", fold->id);
+    if (fold->is_pushed)
+        ci_text_line(c->out, "int64_t count%d = 0;", fold->id);
+    ci_text_line(c->out, "#pragma omp simd");
+    ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s + l;" : "    f%d[l] = %s;", fold->id, identity_of(c, fold),
+                 fold->id, first);
+}
+
 void
 ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
@@ -100,9 +131,7 @@ ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
     } else if (fold->plan == CI_PLAN_serial) {
         start_serial(c, fold);
     } else {
-        use_helper(c, fold, CI_HELPER_lanes);
-        ci_text_line(c->out, "fold_%s f%d;", tag_of(c, fold), fold->id);
-        ci_text_line(c->out, "start_%s(&f%d, %s);", tag_of(c, fold), fold->id, c->is_split_part ? "first" : "0");
+        start_lanes(c, fold);
     }
 }
 
@@ -112,7 +141,7 @@ static const char *
 accumulator(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     if (fold->plan == CI_PLAN_lanes)
-        return ci_format(c->ctx, "f%d.lane[l]", fold->id);
+        return ci_format(c->ctx, "f%d[l]", fold->id);
     if (fold->plan == CI_PLAN_serial)
         return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d", fold->id);
     if (fold->lanes > 1)
@@ -125,7 +154,7 @@ static void
 step_arg(CiCpuEmitter *c, const CiCpuFold *fold, const char *value, const char *index)
 {
     const char *best = accumulator(c, fold);
-    const char *at = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "f%d.at[l]", fold->id)
+    const char *at = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "at%d[l]", fold->id)
                                                  : ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
     ci_text_line(c->out, "const int take%d = %s;", fold->id, ci_cpu_fold_takes(c, fold->nest->fold, fold->dtype, best, value));
     ci_text_line(c->out, "%s = take%d ? %s : %s;", best, fold->id, value, best);
@@ -163,13 +192,70 @@ ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fol
         close_block(c, fold);
 }
 
+static void
+push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
+{
+    const char *more = fold->is_arg ? ci_format(c->ctx, "at%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
+                       : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id) : "";
+    use_helper(c, fold, CI_HELPER_push | (fold->is_ordered ? CI_HELPER_block : CI_HELPER_pairwise));
+    ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, t%d, m);", fold->id, tag_of(c, fold), fold->id, more, fold->id, slot);
+}
+
+/* A loop over w of the values from k on; a loop that is no vector loop costs less to compile. */
+static void
+add_array_loop(CiCpuEmitter *c, const CiCpuFold *fold, int slot, const char *width, bool is_vector)
+{
+    const char *var = fold->nest->axes[fold->nest->naxes - 1].var->name;
+    CiCpuStage inner = {.lanes = CI_LANES_inner};
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    body.indent = c->out->indent + 4;
+    c->out = &body;
+    ci_text_line(&body, "const %s x = t%d[k + l];", type_of(fold), slot);
+    ci_cpu_emit_fold_step(c, &inner, fold, "x");
+    c->out = saved;
+    if (is_vector)
+        ci_text_line(c->out, "#pragma omp simd");
+    ci_text_line(c->out, "for (int64_t l = 0; l < %s; l++) {", width);
+    if (!is_vector)
+        ci_text_line(c->out, "    CI_NO_VECTOR;");
+    if (ci_emit_mentions(body.data, var))
+        ci_text_line(c->out, "    const int64_t %s = q + k + l;", var);
+    ci_text_add(c->out, "%s", body.data);
+    ci_text_line(c->out, "}");
+}
+
+/* The array starts where lane 0 is next, for blocks of lanes hold whole rows of accumulators. */
+static void
+add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
+{
+    ci_text_line(c->out, "{");
+    c->out->indent += 4;
+    ci_text_line(c->out, "int64_t k = 0;");
+    ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", fold->lanes, fold->lanes);
+    c->out->indent += 4;
+    add_array_loop(c, fold, slot, ci_format(c->ctx, "%d", fold->lanes), true);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+    add_array_loop(c, fold, slot, "m - k", false);
+    if (has_counter(fold)) {
+        use_helper(c, fold, CI_HELPER_block);
+        ci_text_line(c->out, "if ((q + %d%s) %% %d == 0)", CI_CPU_BLOCK, c->is_split_part ? " - first" : "", CI_BLOCK_CHAIN * fold->lanes);
+        ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id, tag_of(c, fold), fold->id, fold->id, fold->id);
+    }
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+}
+
 /* The values of a block of lanes lie in t<slot>[0..m), at lane q. */
 void
 ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
+    if (fold->plan == CI_PLAN_lanes && fold->is_pushed) {
+        push_array(c, fold, slot);
+        return;
+    }
     if (fold->plan == CI_PLAN_lanes) {
-        use_helper(c, fold, CI_HELPER_lanes | CI_HELPER_push);
-        ci_text_line(c->out, "push_%s(&f%d, t%d, m);", tag_of(c, fold), fold->id, slot);
+        add_array(c, fold, slot);
         return;
     }
     const char *var = fold->nest->axes[fold->nest->naxes - 1].var->name;
@@ -190,10 +276,12 @@ ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 void
 ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
 {
-    if (fold->plan == CI_PLAN_lanes && fold->is_ordered && s->is_fused_fold)
-        ci_text_line(c->out, "block_%s(&f%d);", tag_of(c, fold), fold->id);
-    else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile)
+    if (fold->plan == CI_PLAN_lanes && has_counter(fold) && s->is_fused_fold) {
+        use_helper(c, fold, CI_HELPER_block);
+        ci_text_line(c->out, "blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id, tag_of(c, fold), fold->id, fold->id, fold->id);
+    } else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile) {
         close_block(c, fold);
+    }
 }
 
 /* ---- end ---- */
@@ -211,29 +299,52 @@ finished(CiCpuEmitter *c, const CiCpuFold *fold, const char *value)
     if (!is_sum || extent->low > 0 || ci_dtype_is_integral(fold->dtype) || fold->plan != CI_PLAN_serial)
         return value;
     const char *zero = is_float ? "0" : ci_format(c->ctx, "(%s){0, 0}", type_of(fold));
-    return ci_format(c->ctx, "%s > 0 ? %s : %s", ci_emit_index_text(c->base, extent), value, zero);
+    return ci_format(c->ctx, "%s > 0 ? %s : %s", index_text(c, extent), value, zero);
 }
 
 static const char *
 final_text(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     if (fold->plan == CI_PLAN_lanes)
-        return fold->is_arg ? ci_format(c->ctx, "f%d.at[0]", fold->id) : ci_format(c->ctx, "y%d", fold->id);
+        return ci_format(c->ctx, fold->is_arg ? "at%d[0]" : "y%d", fold->id);
     if (fold->is_arg)
         return ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
     return fold->plan == CI_PLAN_serial ? accumulator(c, fold) : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
 }
 
+/* y3 = what the lanes come to. A block that was begun is closed first. */
+static void
+finish_lanes(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
+{
+    const char *tag = tag_of(c, fold), *type = type_of(fold);
+    int id = fold->id, block = CI_BLOCK_CHAIN * fold->lanes;
+    if (fold->is_arg) {
+        use_helper(c, fold, CI_HELPER_pairwise);
+        const char *result = c->is_split_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
+        ci_text_line(c->out, "%spairwise_%s(f%d, at%d);", result, tag, id, id);
+    } else if (!has_counter(fold)) {
+        use_helper(c, fold, CI_HELPER_pairwise);
+        ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
+    } else {
+        use_helper(c, fold, CI_HELPER_block);
+        const char *length = c->is_split_part ? "last - first" : index_text(c, ci_cpu_fold_extent(c, fold->nest));
+        if (fold->is_pushed)
+            length = ci_format(c->ctx, "count%d", id);
+        if (!s->is_fused_fold && !c->is_merging) {
+            ci_text_line(c->out, "if ((%s) %% %d != 0)", length, block);
+            ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", id, tag, id, id, id);
+        }
+        ci_text_line(c->out, "const %s y%d = finish_%s(stack%d, blocks%d);", type, id, tag, id, id);
+    }
+}
+
 /* Statements that bring the accumulators of all lanes down to one value each. */
 static void
-finish(CiCpuEmitter *c, const CiCpuFold *fold)
+finish(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
 {
     const char *tag = tag_of(c, fold);
     if (fold->plan == CI_PLAN_lanes) {
-        if (fold->is_arg && !c->is_split_part)
-            ci_text_line(c->out, "finish_%s(&f%d);", tag, fold->id);
-        else
-            ci_text_line(c->out, "const %s y%d = finish_%s(&f%d);", type_of(fold), fold->id, tag, fold->id);
+        finish_lanes(c, s, fold);
     } else if (fold->plan == CI_PLAN_rows) {
         use_helper(c, fold, CI_HELPER_rows);
         ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag, fold->id, fold->lanes, fold->id,
@@ -265,7 +376,7 @@ store_result(CiCpuEmitter *c, const CiCpuFold *fold)
 void
 ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
-    finish(c, fold);
+    finish(c, s, fold);
     if (!c->tile) {
         ci_text_line(c->out, "{");
         c->out->indent += 4;
@@ -315,8 +426,8 @@ static void
 merge_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     if (fold->plan == CI_PLAN_lanes) {
-        use_helper(c, fold, CI_HELPER_lanes);
-        ci_text_line(c->out, "f%d.blocks = carry_%s(f%d.stack, f%d.blocks, *(const %s *)(partial + %d));", fold->id, tag_of(c, fold),
+        use_helper(c, fold, CI_HELPER_counter);
+        ci_text_line(c->out, "blocks%d = carry_%s(stack%d, blocks%d, *(const %s *)(partial + %d));", fold->id, tag_of(c, fold),
                      fold->id, fold->id, type_of(fold), fold->partial_offset);
         return;
     }
@@ -334,7 +445,13 @@ ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fo
     CiCpuFold fold = *chunk_fold;
     if (!fold.is_ordered)
         fold.plan = CI_PLAN_serial;
-    ci_cpu_emit_fold_start(c, s, &fold);
+    c->is_merging = true;
+    if (fold.plan == CI_PLAN_lanes) {
+        ci_text_line(c->out, "%s stack%d[%d];", type_of(&fold), fold.id, stack_depth(c, &fold));
+        ci_text_line(c->out, "int64_t blocks%d = 0;", fold.id);
+    } else {
+        ci_cpu_emit_fold_start(c, s, &fold);
+    }
     ci_text_line(c->out, "for (int64_t c = 0; c < chunks; c++) {");
     c->out->indent += 4;
     ci_text_line(c->out, "const char *partial = partials + c * stride;");
@@ -352,4 +469,5 @@ ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fo
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
     ci_cpu_emit_fold_end(c, s, &fold);
+    c->is_merging = false;
 }

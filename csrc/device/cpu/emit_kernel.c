@@ -432,6 +432,17 @@ print_index_helpers(CiText *out, const char *kernels)
             ci_text_add(out, "\nstatic inline int64_t\n%s(int64_t a, int64_t b)\n{\n%s}\n", helpers[k][0], helpers[k][1]);
 }
 
+/* Both cost nothing but compile time where a compiler does not know them. */
+static void
+print_macros(CiText *out, const char *helpers, const char *functions)
+{
+    if (ci_emit_mentions(helpers, "CI_COLD"))
+        ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
+                         "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
+    if (ci_emit_mentions(functions, "CI_NO_VECTOR"))
+        ci_text_add(out, "#define CI_NO_VECTOR __asm__(\"\")\n");
+}
+
 void
 ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, int64_t *partial_bytes)
 {
@@ -447,6 +458,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t (*poll)(void *arg);\n"
                      "    void *poll_arg;\n} CiRun;\n");
+    print_macros(out, helpers.data, functions.data);
     print_index_helpers(out, functions.data);
     ci_emit_support(c->base, out);
     ci_text_add(out, "%s%s", helpers.data, functions.data);

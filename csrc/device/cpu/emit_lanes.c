@@ -374,8 +374,13 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, c->out->indent + 4), false);
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
-    if (!is_aligned)
-        print_lane_loop(c, s, "m - k", "q + k", print_segment(c, s, 0, true, c->out->indent + 4), true);
+    if (!is_aligned) {
+        bool is_short = s->lane_extent->high < 16 * lanes;
+        const char *body = print_segment(c, s, 0, true, c->out->indent + 4);
+        if (!is_short)
+            body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
+        print_lane_loop(c, s, "m - k", "q + k", body, !is_short);
+    }
     for (int k = 0; k < s->nfolds; k++)
         ci_cpu_emit_fold_block(c, s, &s->folds[k]);
     c->out->indent -= 4;

@@ -37,6 +37,13 @@ choose_plan(CiCpuEmitter *c, const CiCpuStage *s, CiCpuFold *fold)
     return s->lanes == CI_LANES_tile || is_short ? CI_PLAN_serial : CI_PLAN_lanes;
 }
 
+/* At least one element and at most a block: the counter would hold exactly one entry. */
+static bool
+is_short_block(const CiExpr *extent, int64_t block)
+{
+    return extent->low > 0 && extent->high <= block;
+}
+
 static void
 plan_folds(CiCpuEmitter *c, CiCpuStage *s)
 {
@@ -53,6 +60,9 @@ plan_folds(CiCpuEmitter *c, CiCpuStage *s)
         fold->is_ordered = !ci_op_is_order_free(nest->fold, fold->dtype);
         fold->plan = choose_plan(c, s, fold);
         fold->depth = nest->npoint - c->kernel->nouter;
+        fold->is_pushed = fold->depth != s->stage->naxes - 1;
+        fold->is_one_block = !c->kernel->split_extent && !fold->is_pushed &&
+                             is_short_block(ci_cpu_fold_extent(c, nest), CI_BLOCK_CHAIN * fold->lanes);
         fold->id = c->nfolds++;
     }
 }
