@@ -117,6 +117,7 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     inputs = PySequence_Fast(given, "inputs is a sequence");
     if (options_dict == NULL || inputs == NULL || cx_options_fill(options_dict, &options) < 0)
         goto done;
+    options.device_arrays = false; /* inputs here are the host's */
     ctx = ci_context_open();
     if (ctx == NULL) {
         PyErr_NoMemory();

@@ -166,6 +166,9 @@ fill_inputs(Flush *f)
             s->kind == CI_KIND_array ? Py_NewRef(s->value) : PyArray_FromScalar(s->value, NULL);
         if (f->objects[k] == NULL)
             return -1;
+        if (cx_is_on_device(&t->options, t->backend) &&
+            cx_check_device_input(t->state, f->objects[k]) < 0)
+            return -1;
         f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
     }
     return 0;
@@ -182,7 +185,7 @@ in_layout(CxState *state, CxStorage *s, PyObject *array)
         return array;
     for (int k = 0; k < s->rank; k++)
         fits &= s->sizes[k] <= 1 || PyArray_STRIDE(a, k) == s->strides[k];
-    if (fits)
+    if (fits || cx_is_device_array(state, array))
         return array;
     s->tracer->needs_python = true; /* a replay would not know of the copy */
     PyObject *copy = cx_array_new(state, s->dtype, s->rank, s->sizes, s->strides);

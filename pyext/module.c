@@ -255,7 +255,9 @@ module_exec(PyObject *module)
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
-        add_type(module, &cx_method_spec, &state->method_type) < 0)
+        add_type(module, &cx_method_spec, &state->method_type) < 0 ||
+        add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
+        PyModule_AddFunctions(module, cx_device_methods) < 0)
         return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
@@ -304,6 +306,7 @@ module_free(void *module)
     for (int k = 0; k < CX_UFUNC_COUNT; k++)
         PyMem_Free(state->resolved[k]);
     PyMem_Free(state->skip_file);
+    ci_runtime_shut(&state->runtime);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);
     if (state->runtime.allocator != NULL)

@@ -93,7 +93,7 @@ compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options,
                            .options = options,
                            .backend = backend,
                            .runtime = &state->runtime,
-                           .host_arrays = true,
+                           .host_arrays = !cx_is_on_device(options, backend),
                            .dump = dump,
                            .dump_arg = dump_arg};
     CX_RELEASE(saved);
@@ -121,7 +121,7 @@ fill_returns(CxProgram *p)
         return -1;
     }
     for (int k = 0; k < p->nbuffers; k++)
-        p->is_scalar[k] = true;
+        p->is_scalar[k] = !cx_is_on_device(&p->options, p->backend);
     for (int k = 0; k < p->nreturns; k++) {
         CiReturn *r = &p->returns[k].layout;
         int64_t storage[2 * CI_MAX_RANK];
@@ -197,9 +197,13 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         CX_TAKE(run->released);
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
+    int rank = shape ? shape->rank : buffer->rank;
+    const int64_t *sizes = shape ? shape->sizes : buffer->sizes;
+    const int64_t *steps = shape ? shape->strides : strides;
     PyObject *array =
-        shape ? cx_array_new(p->state, buffer->dtype, shape->rank, shape->sizes, shape->strides)
-              : cx_array_new(p->state, buffer->dtype, buffer->rank, buffer->sizes, strides);
+        cx_is_on_device(&p->options, p->backend)
+            ? cx_device_array_new(p->state, p->backend, buffer->dtype, rank, sizes, steps)
+            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }
@@ -246,9 +250,10 @@ cx_program_run(CxRun *run)
         if (run->released != NULL)
             CX_TAKE(run->released);
     }
-    run->float_flags = call.float_flags ? numpy_flags(call.float_flags) : 0;
+    bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
+    run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
     if (status != CI_OK)
-        return cx_raise_status(p->state, (CiStatus)status, NULL);
+        return cx_raise_device(p->state, p->backend, status);
     return 0;
 }
 
@@ -286,6 +291,24 @@ as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
     return scalar;
 }
 
+/* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an array without
+ * axes. */
+static PyObject *
+device_value(CxRun *run, const CxReturn *back)
+{
+    const CiReturn *r = &back->layout;
+    int64_t strides[CI_MAX_RANK], size = ci_dtype_size(r->dtype);
+
+    if (r->result_buffer >= 0 && !back->is_shared)
+        return Py_NewRef(run->buffers[r->result_buffer]);
+    for (int k = 0; k < r->rank; k++)
+        strides[k] = r->strides[k] * size;
+    PyObject *base =
+        r->result_buffer < 0 ? run->input_objects[r->input] : run->buffers[r->result_buffer];
+    return cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
+                         r->offset * size, false);
+}
+
 PyObject *
 cx_run_value(CxRun *run, int position, CiKind kind)
 {
@@ -294,6 +317,8 @@ cx_run_value(CxRun *run, int position, CiKind kind)
     const CiReturn *r = &back->layout;
     PyObject *array = NULL;
 
+    if (cx_is_on_device(&p->options, p->backend))
+        return device_value(run, back);
     if (run->values != NULL) {
         array = PyTuple_GET_ITEM(run->values, position);
         array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)

@@ -75,11 +75,15 @@ fill_inputs(CxSpecialization *s, Room *r)
 {
     int nscalars = 0;
 
+    bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
         PyObject *value = r->values[input->source];
         r->objects[k] = value;
         r->inputs[k] = NULL;
+        if (is_on_device && input->kind != CI_KIND_python &&
+            cx_check_device_input(s->state, value) < 0)
+            return -1;
         if (input->kind == CI_KIND_array) {
             r->inputs[k] = PyArray_DATA((PyArrayObject *)value);
         } else if (input->kind == CI_KIND_python) {
