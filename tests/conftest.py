@@ -72,9 +72,10 @@ class CoreBuild:
         os.utime(out)
         return out
 
-    def compile_core(self):
-        """Every object of the core, and an archive of them."""
-        sources = sorted((ROOT / "csrc").rglob("*.c"))
+    def compile_core(self, *layers):
+        """Every object of the core, or of some of its folders, and an archive of them."""
+        folders = [ROOT / "csrc" / layer for layer in layers or [""]]
+        sources = sorted(source for folder in folders for source in folder.rglob("*.c"))
         with ThreadPoolExecutor(os.cpu_count() or 1) as workers:
             self.objects = list(workers.map(self.compile, sources))
         key = hashlib.sha256("\n".join(map(str, self.objects)).encode()).hexdigest()[:24]
@@ -103,21 +104,21 @@ class CoreBuild:
             path.unlink(missing_ok=True)
 
 
-def has_sanitizers():
+def can_build(flags):
+    """The compiler takes the flags, and what it makes of them runs."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / "probe.c"
         source.write_text("int main(void) { return 0; }\n")
         program = Path(directory) / "probe"
-        built = subprocess.run(
-            [os.environ.get("CC", "cc"), *SANITIZERS, source, "-o", program], capture_output=True
-        )
+        command = [os.environ.get("CC", "cc"), *flags, source, "-o", program]
+        built = subprocess.run(command, capture_output=True)
         return built.returncode == 0 and subprocess.run([program]).returncode == 0
 
 
 @pytest.fixture(scope="session")
 def core():
     """The core for tests: core.link(source) gives a program."""
-    build = CoreBuild(SANITIZERS if has_sanitizers() else ["-g", "-O1"])
+    build = CoreBuild(SANITIZERS if can_build(SANITIZERS) else ["-g", "-O1"])
     build.compile_core()
     yield build
     build.forget_old()
@@ -125,7 +126,18 @@ def core():
 
 @pytest.fixture(scope="session")
 def plain_core():
-    """The core's objects as the package is built: optimised, nothing added."""
+    """The core as the package is built: optimised, nothing added."""
     build = CoreBuild(["-O2", "-fvisibility=hidden", "-fPIC", "-DNDEBUG"])
     build.compile_core()
-    return build.objects
+    return build
+
+
+@pytest.fixture(scope="session")
+def threads_core():
+    """The parts of the core that threads share, under ThreadSanitizer."""
+    flags = ["-fsanitize=thread", "-g", "-O1"]
+    if not can_build(flags):
+        pytest.skip("the compiler has no ThreadSanitizer that runs here")
+    build = CoreBuild(flags)
+    build.compile_core("base", "host")
+    return build

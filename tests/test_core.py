@@ -5,30 +5,37 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import BASE_FLAGS, ROOT
 
 SOURCES = sorted((ROOT / "tests" / "core").glob("test_*.c"))
 # Leaks are looked for too: a test program frees what it takes.
 ENVIRONMENT = {
     "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "allocator_may_return_null=1",
 }
 
 
-def items():
-    """(file, test), read from the sources: nothing is built to collect."""
-    for source in SOURCES:
-        for name in re.findall(r"^TEST\((\w+)\)", source.read_text(), re.MULTILINE):
-            yield pytest.param(source, name, id=f"{source.stem[5:]}-{name}")
+def names(source):
+    """The tests that a file registers, by its preprocessed text: macros may make some of them."""
+    command = [os.environ.get("CC", "cc"), *BASE_FLAGS, "-E", "-P", source]
+    text = subprocess.run(command, stdout=subprocess.PIPE, text=True, errors="replace").stdout
+    return re.findall(r"\bvoid ci_register_(\w+)\(void\)", text)
 
 
-@pytest.mark.parametrize("source, name", list(items()))
-def test_core(core, source, name):
-    program = core.link(source)
+ITEMS = [
+    pytest.param(source, name, id=f"{source.stem[5:]}-{name}")
+    for source in SOURCES
+    for name in names(source)
+]
+
+
+def run(program, *arguments):
+    """Runs a test program; what it printed is the failure."""
     # A preloaded sanitizer runtime of another build would meet the one that is linked in.
     clean = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     done = subprocess.run(
-        [program, name],
+        [program, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -41,11 +48,23 @@ def test_core(core, source, name):
         pytest.fail(done.stdout[-8000:] or f"exit status {done.returncode}", pytrace=False)
 
 
-def test_lists_are_what_is_registered(core):
-    """The names read from the sources are the names the programs know."""
+@pytest.mark.parametrize("source, name", ITEMS)
+def test_core(request, source, name):
+    """Under sanitizers, but for files named *_plain.c, which say why not."""
+    build = request.getfixturevalue("plain_core" if source.stem.endswith("_plain") else "core")
+    run(build.link(source), name)
+
+
+@pytest.mark.parametrize("name", ["pool", "alloc"])
+def test_no_data_races(threads_core, name):
+    run(threads_core.link(ROOT / "tests" / "core" / f"test_{name}.c"))
+
+
+def test_every_registered_test_is_an_item(core):
+    assert ITEMS
     for source in SOURCES:
         listed = subprocess.run([core.link(source), "--list"], stdout=subprocess.PIPE, text=True)
-        assert listed.stdout.split() == [p.values[1] for p in items() if p.values[0] == source]
+        assert listed.stdout.split() == [p.values[1] for p in ITEMS if p.values[0] == source]
 
 
 def test_harness_is_small_and_fails():

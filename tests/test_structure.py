@@ -83,7 +83,7 @@ def test_private_headers_stay_in_their_folder():
 def test_no_globals_that_can_change(plain_core):
     """.data and .bss of every object are empty; .data.rel.ro is of constants with addresses."""
     found = []
-    for path in plain_core:
+    for path in plain_core.objects:
         table = subprocess.run(["size", "-A", path], stdout=subprocess.PIPE, text=True, check=True)
         for line in table.stdout.splitlines():
             words = line.split()

@@ -1,7 +1,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -140,56 +139,6 @@ TEST(sleeping_workers_wake)
     }
     ci_pool_close(pool);
 }
-
-#ifndef __SANITIZE_THREAD__
-TEST(a_forked_child_has_workers_of_its_own)
-{
-    Job job;
-    CiPool *pool = ci_pool_open(4);
-    double expected = run(pool, &job, 0);
-    for (int k = 0; k < 20; k++) {
-        pid_t child = fork();
-        if (child == 0) {
-            bool good = run(pool, &job, 0) == expected && run(pool, &job, 0) == expected;
-            ci_pool_close(pool);
-            _exit(good ? 0 : 1);
-        }
-        int status;
-        CHECK(run(pool, &job, 0) == expected);
-        waitpid(child, &status, 0);
-        CHECK_INT(status, 0);
-    }
-    ci_pool_close(pool);
-}
-
-static void *
-fork_and_run(void *arg)
-{
-    Job *job = calloc(1, sizeof *job);
-    for (int k = 0; k < 20; k++) {
-        pid_t child = fork();
-        if (child == 0) {
-            run(arg, job, 0);
-            _exit(ci_test_failures ? 1 : 0);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        CHECK_INT(status, 0);
-    }
-    free(job);
-    return NULL;
-}
-
-TEST(a_fork_in_the_middle_of_a_job)
-{
-    pthread_t thread;
-    CiPool *pool = ci_pool_open(3);
-    pthread_create(&thread, NULL, fork_and_run, pool);
-    run_often(pool);
-    pthread_join(thread, NULL);
-    ci_pool_close(pool);
-}
-#endif
 
 /* Not timed as a test: prints what a hot call of two chunks costs. */
 TEST(hot_calls)
