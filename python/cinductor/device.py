@@ -1,0 +1,216 @@
+"""Arrays that live on a device, and how a compiled function is called with them.
+
+`to_device` copies an array to the device; a compiled function called with such arrays runs there and
+returns such arrays. Nothing is copied back until `.numpy()` asks. Inside the package a device's array is an
+ndarray whose data pointer is an address of the device (its handle); no handle leaves this file, for
+reading its elements on the host would end the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .compile import Job, signature_of
+
+DEVICE = "cuda"
+
+
+def nvrtc_folder() -> str | None:
+    """The folder of the newest NVRTC that a wheel installed, looked for without importing anything."""
+    spec = find_spec("nvidia")
+    found = []
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        for library in Path(root).glob("*/lib/libnvrtc.so.*"):
+            version = re.fullmatch(r"libnvrtc\.so\.(\d+)", library.name)
+            if version:
+                found.append((int(version[1]), str(library.parent)))
+    return max(found)[1] if found else None
+
+
+@functools.cache
+def prepare() -> None:
+    """Tells the core where NVRTC is, unless the environment already does."""
+    if "CINDUCTOR_NVRTC" not in os.environ and (folder := nvrtc_folder()):
+        os.environ["CINDUCTOR_NVRTC"] = folder
+
+
+class DeviceArray:
+    """An array in a device's memory, freed with the object. Made by `to_device` and by compiled
+    functions; read by `.numpy()`, and by whoever knows `__cuda_array_interface__`.
+    """
+
+    __slots__ = ("_handle", "__weakref__")
+    __array_ufunc__ = None  # NumPy's operators refuse it instead of reading it
+
+    def __init__(self, handle: np.ndarray) -> None:
+        if not _core.is_device_array(handle):
+            raise TypeError("a DeviceArray is made by cinductor.to_device")
+        self._handle = handle
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._handle.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._handle.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._handle.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._handle.ndim
+
+    @property
+    def size(self) -> int:
+        return self._handle.size
+
+    @property
+    def nbytes(self) -> int:
+        return self._handle.nbytes
+
+    @property
+    def device(self) -> str:
+        return DEVICE
+
+    def numpy(self) -> np.ndarray:
+        """A copy in host memory; waits for what computes it."""
+        return _core.device_numpy(self._handle)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._handle.__array_interface__["data"][0], False),
+            "strides": self.strides,
+            "version": 3,
+            "stream": 1,
+        }
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError("a DeviceArray is not copied by accident: use .numpy()")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __reduce__(self) -> Any:
+        return to_device, (self.numpy(),)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={DEVICE!r})"
+
+
+def to_device(x: Any, device: str = DEVICE) -> DeviceArray:
+    """A copy of an array in the device's memory, its axes in the same order.
+
+    Raises TypeError for dtypes that the device has not, DeviceError where there is no device.
+    """
+    if isinstance(x, DeviceArray):
+        return x
+    return DeviceArray(_core.device_array(np.asarray(x), device))
+
+
+def synchronize(device: str = DEVICE) -> None:
+    """Waits for everything launched on the device; raises DeviceError for what went wrong there."""
+    _core.device_synchronize(device)
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def holds(value: Any) -> bool:
+    """Whether a DeviceArray is value, or in it."""
+    cls = type(value)
+    if cls is DeviceArray:
+        return True
+    if isinstance(value, tuple | list):
+        return any(map(holds, value))
+    return cls is dict and any(map(holds, value.values()))
+
+
+def rebuild(value: Any, leaf: Any) -> Any:
+    """value with leaf(x) for each x that is no container."""
+    cls = type(value)
+    if cls in (tuple, list):
+        return cls([rebuild(v, leaf) for v in value])
+    if isinstance(value, tuple) and hasattr(cls, "_make"):
+        return cls._make(rebuild(v, leaf) for v in value)
+    if cls is dict:
+        return {k: rebuild(v, leaf) for k, v in value.items()}
+    return leaf(value)
+
+
+class DeviceJob(Job):
+    """What is known of a function as it runs on arrays of a device: it runs there or raises, for NumPy
+    cannot take its arguments.
+    """
+
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "device_arrays": True, "wrapper": "c"}
+
+    def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        from .capture import session
+
+        if len(compiled.specializations) >= self.options()["recompile_limit"]:
+            compiled.clear()
+        try:
+            return session.attempt(self, compiled, bound, args, kwargs or {}, "")
+        except session.Abandon as reason:
+            raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
+        except session.Retry as failure:
+            raise failure.error from None
+
+
+def twin_of(job: Job) -> Any:
+    """The compiled function that answers for this one where arguments are arrays of a device."""
+    twin = job.__dict__.get("device_twin")
+    if twin is None:
+        prepare()
+        settings = {**job.settings, "device": DEVICE, "backend": None, "fullgraph": True}
+        own = DeviceJob(job.fn, settings)
+        twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
+        functools.update_wrapper(twin, job.fn)
+        twin._cinductor_job = own  # type: ignore[attr-defined]
+        job.__dict__["device_twin"] = twin
+    return twin
+
+
+def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with arrays of a device among its arguments."""
+    known: dict[int, DeviceArray] = {}
+
+    def enter(value: Any) -> Any:
+        if type(value) is DeviceArray:
+            known[id(value._handle)] = value
+            return value._handle
+        if isinstance(value, np.ndarray):
+            raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
+        return value
+
+    def leave(value: Any) -> Any:
+        if type(value) is np.ndarray and _core.is_device_array(value):
+            return known[id(value)] if id(value) in known else DeviceArray(value)
+        return value
+
+    twin = twin_of(job)
+    args = tuple([rebuild(v, enter) for v in args])
+    kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
+    before = _core.set_stance(0)  # no stance may run NumPy on them
+    try:
+        result = twin(*args, **kwargs)
+    finally:
+        _core.set_stance(before)
+    return rebuild(result, leave)
