@@ -7,7 +7,6 @@ selection runs by the C backend in one program.
 
 import numpy as np
 import pytest
-
 from cinductor import compile
 from cinductor.testing import assert_same, check
 
@@ -28,96 +27,326 @@ F32 = X.astype("f4")
 COMPLEX = X + 1j * Y
 
 SHAPE = {
-    "reshape": lambda x: (np.reshape(x, (6, 4)), x.reshape(-1), x.reshape(3, -1), x.reshape((2, 12))),
+    "reshape": lambda x: (
+        np.reshape(x, (6, 4)),
+        x.reshape(-1),
+        x.reshape(3, -1),
+        x.reshape((2, 12)),
+    ),
     "reshape_F": lambda x: (np.reshape(x, (6, 4), order="F"), x.T.reshape(4, 6, order="F")),
     "ravel": lambda x: (np.ravel(x), x.ravel(), x.T.ravel(), x.flatten(), x.T.flatten()),
     "transpose": lambda x: (x.T, np.transpose(x), x.transpose(1, 0), x.transpose((-1, 0))),
     "swapaxes": lambda x: (np.swapaxes(x, 0, 1), x.swapaxes(-1, -2)),
     "moveaxis": lambda x: (np.moveaxis(x, 0, -1), np.rollaxis(x, 1)),
     "expand": lambda x: (np.expand_dims(x, 0), np.expand_dims(x, (0, -1)), x[None], x[:, None]),
-    "squeeze": lambda x: (np.squeeze(x[None]), x[None, :, None].squeeze(axis=(0, 2)), x[:1].squeeze()),
-    "broadcast_to": lambda x: (np.broadcast_to(x, (3, 4, 6)) + 0, np.broadcast_to(x[:, :1], (4, 5)) * 2),
+    "squeeze": lambda x: (
+        np.squeeze(x[None]),
+        x[None, :, None].squeeze(axis=(0, 2)),
+        x[:1].squeeze(),
+    ),
+    "broadcast_to": lambda x: (
+        np.broadcast_to(x, (3, 4, 6)) + 0,
+        np.broadcast_to(x[:, :1], (4, 5)) * 2,
+    ),
     "broadcast_arrays": lambda x: [a + 0 for a in np.broadcast_arrays(x, x[0], x[:, :1])],
-    "slices": lambda x: (x[1:3], x[::-1], x[:, ::2], x[-3:-1, 4:1:-1], x[..., 0], x[1], x[1, 2], x[5:2]),
+    "slices": lambda x: (
+        x[1:3],
+        x[::-1],
+        x[:, ::2],
+        x[-3:-1, 4:1:-1],
+        x[..., 0],
+        x[1],
+        x[1, 2],
+        x[5:2],
+    ),
     "flip": lambda x: (np.flip(x), np.flip(x, 0), np.fliplr(x), np.flipud(x), np.flip(x, (0, 1))),
     "rot90": lambda x: (np.rot90(x), np.rot90(x, 2), np.rot90(x, 3)),
     "roll": lambda x: (np.roll(x, 2), np.roll(x, 1, axis=0), np.roll(x, (1, -2), axis=(0, 1))),
-    "concatenate": lambda x: (np.concatenate([x, x]), np.concatenate((x, x), axis=1), np.concatenate([x, x[0:1] * 2])),
+    "concatenate": lambda x: (
+        np.concatenate([x, x]),
+        np.concatenate((x, x), axis=1),
+        np.concatenate([x, x[0:1] * 2]),
+    ),
     "concatenate_flat": lambda x: np.concatenate([x, x[0]], axis=None),
-    "stack": lambda x: (np.stack([x, x + 1]), np.stack([x, x], axis=-1), np.stack((x[0], x[1]), axis=1)),
-    "hvstack": lambda x: (np.hstack([x, x]), np.vstack([x[0], x]), np.dstack([x, x]), np.column_stack([x[:, 0], x])),
-    "split": lambda x: (np.split(x, 2), np.array_split(x, 3, axis=1), np.hsplit(x, 3), np.vsplit(x, [1, 3])),
+    "stack": lambda x: (
+        np.stack([x, x + 1]),
+        np.stack([x, x], axis=-1),
+        np.stack((x[0], x[1]), axis=1),
+    ),
+    "hvstack": lambda x: (
+        np.hstack([x, x]),
+        np.vstack([x[0], x]),
+        np.dstack([x, x]),
+        np.column_stack([x[:, 0], x]),
+    ),
+    "split": lambda x: (
+        np.split(x, 2),
+        np.array_split(x, 3, axis=1),
+        np.hsplit(x, 3),
+        np.vsplit(x, [1, 3]),
+    ),
     "tile": lambda x: (np.tile(x, 2), np.tile(x, (2, 1, 2)), np.tile(x[0], 3)),
     "repeat": lambda x: (np.repeat(x, 2), np.repeat(x, 3, axis=0), x.repeat(2, axis=1)),
     "pad": lambda x: (np.pad(x, 1), np.pad(x, ((1, 0), (0, 2)), constant_values=3)),
-    "diagonal": lambda x: (np.diagonal(x) + 0, np.diagonal(x, 1) * 1, x.diagonal(-1) * 1, np.trace(x), x.trace(1)),
+    "diagonal": lambda x: (
+        np.diagonal(x) + 0,
+        np.diagonal(x, 1) * 1,
+        x.diagonal(-1) * 1,
+        np.trace(x),
+        x.trace(1),
+    ),
     "tri": lambda x: (np.tril(x), np.triu(x), np.tril(x, 1), np.triu(x, -1)),
     "diff": lambda x: (np.diff(x), np.diff(x, axis=0), np.diff(x, n=2)),
     "atleast": lambda x: (np.atleast_1d(x), np.atleast_3d(x), np.atleast_2d(x[0])),
     "meshgrid": lambda x: np.meshgrid(x[0], x[:, 0]),
     "meshgrid_ij": lambda x: np.meshgrid(x[0], x[:, 0], indexing="ij", copy=True),
-    "copies": lambda x: (x.copy(), np.copy(x.T), x.T.copy(order="K"), x.astype("f4"), x.astype(int)),
-    "ascontiguous": lambda x: (np.ascontiguousarray(x.T), np.ascontiguousarray(x), np.asarray(x.T) + 1),
+    "copies": lambda x: (
+        x.copy(),
+        np.copy(x.T),
+        x.T.copy(order="K"),
+        x.astype("f4"),
+        x.astype(int),
+    ),
+    "ascontiguous": lambda x: (
+        np.ascontiguousarray(x.T),
+        np.ascontiguousarray(x),
+        np.asarray(x.T) + 1,
+    ),
     "kron": lambda x: np.kron(x[:2, :2], x[:3, :2]),
     "take_one": lambda x: (np.take(x, 2), np.take(x, -1, axis=0), x.take(1, axis=1)),
-}  # fmt: skip
+}
 
 REDUCE = {
-    "sum": lambda x: (np.sum(x), x.sum(0), np.sum(x, axis=1), x.sum(axis=(0, 1)), np.sum(x, axis=-1, keepdims=True)),
+    "sum": lambda x: (
+        np.sum(x),
+        x.sum(0),
+        np.sum(x, axis=1),
+        x.sum(axis=(0, 1)),
+        np.sum(x, axis=-1, keepdims=True),
+    ),
     "sum_dtype": lambda x: (np.sum(x, dtype="f8"), np.sum(x, axis=0, initial=2.0)),
     "sum_where": lambda x: (np.sum(x, where=x > 0), np.sum(x, axis=0, where=x > 1)),
     "prod": lambda x: (np.prod(x[:, :3]), x[:2].prod(axis=0)),
-    "max": lambda x: (np.max(x), x.max(0), np.amax(x, 1), x.max(axis=1, keepdims=True), np.max(x, initial=100, axis=0)),
-    "min": lambda x: (np.min(x), x.min(0), np.amin(x, (0, 1)), np.min(x, axis=0, where=x > 0, initial=50)),
-    "any": lambda x: (np.any(x > 3), (x > 3).any(axis=0), np.all(x < 5, axis=1), (x == x).all(), np.any(x)),
-    "argmax": lambda x: (np.argmax(x), x.argmax(0), np.argmin(x, axis=1), x.argmin(), np.argmax(x, axis=1, keepdims=True)),
+    "max": lambda x: (
+        np.max(x),
+        x.max(0),
+        np.amax(x, 1),
+        x.max(axis=1, keepdims=True),
+        np.max(x, initial=100, axis=0),
+    ),
+    "min": lambda x: (
+        np.min(x),
+        x.min(0),
+        np.amin(x, (0, 1)),
+        np.min(x, axis=0, where=x > 0, initial=50),
+    ),
+    "any": lambda x: (
+        np.any(x > 3),
+        (x > 3).any(axis=0),
+        np.all(x < 5, axis=1),
+        (x == x).all(),
+        np.any(x),
+    ),
+    "argmax": lambda x: (
+        np.argmax(x),
+        x.argmax(0),
+        np.argmin(x, axis=1),
+        x.argmin(),
+        np.argmax(x, axis=1, keepdims=True),
+    ),
     "ptp": lambda x: (np.ptp(x), np.ptp(x, axis=0)),
-    "count": lambda x: (np.count_nonzero(x, axis=0), np.count_nonzero(x > 0, axis=1, keepdims=True)),
-    "cumsum": lambda x: (np.cumsum(x), x.cumsum(axis=0), np.cumsum(x, 1), np.cumprod(x[:2], axis=0)),
-    "mean": lambda x: (np.mean(x), x.mean(0), np.mean(x, axis=(0, 1)), x.mean(axis=1, keepdims=True)),
+    "count": lambda x: (
+        np.count_nonzero(x, axis=0),
+        np.count_nonzero(x > 0, axis=1, keepdims=True),
+    ),
+    "cumsum": lambda x: (
+        np.cumsum(x),
+        x.cumsum(axis=0),
+        np.cumsum(x, 1),
+        np.cumprod(x[:2], axis=0),
+    ),
+    "mean": lambda x: (
+        np.mean(x),
+        x.mean(0),
+        np.mean(x, axis=(0, 1)),
+        x.mean(axis=1, keepdims=True),
+    ),
     "mean_where": lambda x: np.mean(x, axis=0, where=np.abs(x) < 100),
-    "var": lambda x: (np.var(x), x.var(0), np.var(x, axis=1, ddof=1), np.std(x), x.std(axis=0, keepdims=True)),
+    "var": lambda x: (
+        np.var(x),
+        x.var(0),
+        np.var(x, axis=1, ddof=1),
+        np.std(x),
+        x.std(axis=0, keepdims=True),
+    ),
     "average": lambda x: (np.average(x), np.average(x, axis=0)),
     "nansum": lambda x: (np.nansum(x), np.nansum(x, axis=0), np.nanprod(x[:2], axis=0)),
-}  # fmt: skip
+}
 
 ELEMENTWISE = {
-    "arithmetic": lambda x, y: (x + y, x - y, x * y, x / (y + 100), -x, +x, abs(x), x * 2, 3 - x, 2 / (x * x + 1)),
-    "order": lambda x, y: (np.maximum(x, y), np.minimum(x, 1), np.fmax(x, y), x < y, x >= y, x == y, x != 2),
-    "where": lambda x, y: (np.where(x > y, x, y), np.where(x > 0, 1, 0), np.where(x > 0, x, 0.0), np.where(x, 1.5, y)),
-    "clip": lambda x, y: (np.clip(x, -1, 1), x.clip(0), np.clip(x, y, 3), x.clip(max=2), np.clip(x, None, y)),
-    "round": lambda x, y: (np.round(x), np.round(x, 1), x.round(2), np.around(x * 8.7, -1), np.rint(y), np.floor(x), np.fix(x)),
+    "arithmetic": lambda x, y: (
+        x + y,
+        x - y,
+        x * y,
+        x / (y + 100),
+        -x,
+        +x,
+        abs(x),
+        x * 2,
+        3 - x,
+        2 / (x * x + 1),
+    ),
+    "order": lambda x, y: (
+        np.maximum(x, y),
+        np.minimum(x, 1),
+        np.fmax(x, y),
+        x < y,
+        x >= y,
+        x == y,
+        x != 2,
+    ),
+    "where": lambda x, y: (
+        np.where(x > y, x, y),
+        np.where(x > 0, 1, 0),
+        np.where(x > 0, x, 0.0),
+        np.where(x, 1.5, y),
+    ),
+    "clip": lambda x, y: (
+        np.clip(x, -1, 1),
+        x.clip(0),
+        np.clip(x, y, 3),
+        x.clip(max=2),
+        np.clip(x, None, y),
+    ),
+    "round": lambda x, y: (
+        np.round(x),
+        np.round(x, 1),
+        x.round(2),
+        np.around(x * 8.7, -1),
+        np.rint(y),
+        np.floor(x),
+        np.fix(x),
+    ),
     "divmod": lambda x, y: (x // (y + 7.5), x % (y + 7.5), divmod(x, 2.5), np.fmod(x, 3)),
-    "logic": lambda x, y: ((x > 0) & (y > 0), (x > 0) | (y > 1), ~(x > y), np.logical_and(x, y), np.logical_not(x), (x > 0) ^ (y > 0)),
-    "square": lambda x, y: (np.square(x), np.sqrt(np.abs(y)), x**2, np.sign(x), np.reciprocal(y + 100), np.abs(x)),
-    "nan": lambda x, y: (np.isnan(x), np.isfinite(y), np.isinf(x), np.signbit(x), np.nan_to_num(x), np.copysign(x, y)),
+    "logic": lambda x, y: (
+        (x > 0) & (y > 0),
+        (x > 0) | (y > 1),
+        ~(x > y),
+        np.logical_and(x, y),
+        np.logical_not(x),
+        (x > 0) ^ (y > 0),
+    ),
+    "square": lambda x, y: (
+        np.square(x),
+        np.sqrt(np.abs(y)),
+        x**2,
+        np.sign(x),
+        np.reciprocal(y + 100),
+        np.abs(x),
+    ),
+    "nan": lambda x, y: (
+        np.isnan(x),
+        np.isfinite(y),
+        np.isinf(x),
+        np.signbit(x),
+        np.nan_to_num(x),
+        np.copysign(x, y),
+    ),
     "isclose": lambda x, y: (np.isclose(x, y), np.isclose(x, x + 1e-9)),
     "inplace": lambda x, y: inplace(x, y),
     "out": lambda x, y: out(x, y),
     "copyto": lambda x, y: copyto(x, y),
     "select": lambda x, y: np.select([x > 1, y > 1], [x, y * 2], -1.0),
-}  # fmt: skip
+}
 
 CREATE = {
-    "zeros": lambda x: (np.zeros(3) + x[0, :3], np.zeros((2, 3), int), np.zeros(4, "f4"), np.zeros_like(x), np.zeros(())),
-    "ones": lambda x: (np.ones(3), np.ones((2, 2), dtype=bool), np.ones_like(x.T), np.ones_like(x, dtype=int)),
-    "full": lambda x: (np.full(3, 2.5), np.full((2, 2), 7), np.full_like(x, 1.5), np.full(2, x[0, 0])),
+    "zeros": lambda x: (
+        np.zeros(3) + x[0, :3],
+        np.zeros((2, 3), int),
+        np.zeros(4, "f4"),
+        np.zeros_like(x),
+        np.zeros(()),
+    ),
+    "ones": lambda x: (
+        np.ones(3),
+        np.ones((2, 2), dtype=bool),
+        np.ones_like(x.T),
+        np.ones_like(x, dtype=int),
+    ),
+    "full": lambda x: (
+        np.full(3, 2.5),
+        np.full((2, 2), 7),
+        np.full_like(x, 1.5),
+        np.full(2, x[0, 0]),
+    ),
     "eye": lambda x: (np.eye(3), np.eye(3, 4, 1), np.identity(2), np.eye(3, dtype=int)),
-    "arange": lambda x: (np.arange(5), np.arange(2, 9, 3), np.arange(0.0, 1.0, 0.1), np.arange(10, 0, -1), np.arange(3.0)),
-    "arange_dtypes": lambda x: (np.arange(9, dtype="f4"), np.arange(5, dtype="u1"), np.arange(1, 4, 0.3, dtype="f4")),
-    "linspace": lambda x: (np.linspace(0, 1, 7), np.linspace(1, -3, 100), np.linspace(0, 1, 5, endpoint=False), np.linspace(2, 3, 1)),
-    "array": lambda x: (np.array([1.0, 2, 3]), np.array([[1, 2], [3, 4]]), np.array(x), np.array([x[0], x[1]]), np.array([x[0, 0], 1.0])),
-    "asarray": lambda x: (np.asarray([1, 2]), np.asarray(x, dtype="f4"), np.asarray(2.5), np.array(3)),
-    "indices": lambda x: (np.tri(3), np.tri(2, 4, 1), np.diag(x[0, :3]), np.diag(x[0, :3], -2), np.diag(x, 1) + 0),
-}  # fmt: skip
+    "arange": lambda x: (
+        np.arange(5),
+        np.arange(2, 9, 3),
+        np.arange(0.0, 1.0, 0.1),
+        np.arange(10, 0, -1),
+        np.arange(3.0),
+    ),
+    "arange_dtypes": lambda x: (
+        np.arange(9, dtype="f4"),
+        np.arange(5, dtype="u1"),
+        np.arange(1, 4, 0.3, dtype="f4"),
+    ),
+    "linspace": lambda x: (
+        np.linspace(0, 1, 7),
+        np.linspace(1, -3, 100),
+        np.linspace(0, 1, 5, endpoint=False),
+        np.linspace(2, 3, 1),
+    ),
+    "array": lambda x: (
+        np.array([1.0, 2, 3]),
+        np.array([[1, 2], [3, 4]]),
+        np.array(x),
+        np.array([x[0], x[1]]),
+        np.array([x[0, 0], 1.0]),
+    ),
+    "asarray": lambda x: (
+        np.asarray([1, 2]),
+        np.asarray(x, dtype="f4"),
+        np.asarray(2.5),
+        np.array(3),
+    ),
+    "indices": lambda x: (
+        np.tri(3),
+        np.tri(2, 4, 1),
+        np.diag(x[0, :3]),
+        np.diag(x[0, :3], -2),
+        np.diag(x, 1) + 0,
+    ),
+}
 
 PRODUCTS = {
     "matmul": lambda x, y: (x @ y.T, np.matmul(x.T, y), x[0] @ y[0], x @ y[0], x[0] @ y.T),
-    "dot": lambda x, y: (np.dot(x, y.T), x.dot(y[0]), np.dot(x[0], y[0]), np.dot(x, 2.0), np.vdot(x, y), np.inner(x, y)),
-    "outer": lambda x, y: (np.outer(x[0], y[0]), np.multiply.outer(x[0], y[:, 0]), np.tensordot(x, y, 2)),
-    "einsum": lambda x, y: (np.einsum("ij,kj->ik", x, y), np.einsum("ij->ji", x), np.einsum("i,j->ij", x[0], y[0]), np.einsum("ij,ij->", x, y)),
-    "norm": lambda x, y: (np.linalg.norm(x), np.linalg.norm(x, axis=0), np.linalg.norm(y, 1, axis=1)),
-}  # fmt: skip
+    "dot": lambda x, y: (
+        np.dot(x, y.T),
+        x.dot(y[0]),
+        np.dot(x[0], y[0]),
+        np.dot(x, 2.0),
+        np.vdot(x, y),
+        np.inner(x, y),
+    ),
+    "outer": lambda x, y: (
+        np.outer(x[0], y[0]),
+        np.multiply.outer(x[0], y[:, 0]),
+        np.tensordot(x, y, 2),
+    ),
+    "einsum": lambda x, y: (
+        np.einsum("ij,kj->ik", x, y),
+        np.einsum("ij->ji", x),
+        np.einsum("i,j->ij", x[0], y[0]),
+        np.einsum("ij,ij->", x, y),
+    ),
+    "norm": lambda x, y: (
+        np.linalg.norm(x),
+        np.linalg.norm(x, axis=0),
+        np.linalg.norm(y, 1, axis=1),
+    ),
+}
 
 
 def inplace(x, y):
@@ -203,12 +432,18 @@ def test_products(name):
 
 
 def test_complex():
-    captured(lambda z: (z + 1, z * z, z.real, z.imag, np.conj(z), z.conj() - 2j, np.sum(z.real)), COMPLEX, ulp=2)
+    captured(
+        lambda z: (z + 1, z * z, z.real, z.imag, np.conj(z), z.conj() - 2j, np.sum(z.real)),
+        COMPLEX,
+        ulp=2,
+    )
     captured(lambda z: (z == z, z != 0, -z, np.abs(z), z.sum(axis=0)), COMPLEX, ulp=2)
 
 
 def test_bools():
-    captured(lambda m: (m.sum(), m.mean(), m & ~m, m.any(axis=0), m + m, m * 2, m.astype("f4")), MASK)
+    captured(
+        lambda m: (m.sum(), m.mean(), m & ~m, m.any(axis=0), m + m, m * 2, m.astype("f4")), MASK
+    )
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
@@ -216,35 +451,100 @@ def test_integers(dtype):
     a = RNG.integers(0, 100, (5, 3)).astype(dtype)
     b = RNG.integers(0, 9, (5, 3)).astype(dtype)
     captured(
-        lambda a, b: (a + b, a * b, a - b, a // b, a % b, a / (b + b.dtype.type(1)), a << b, a >> b, a & b,
-                      a.sum(), a.sum(axis=0), a.mean(), np.maximum(a, b), a > b, -a, a.max(), a + 1, a * 1.5),
-        a, b,
-    )  # fmt: skip
+        lambda a, b: (
+            a + b,
+            a * b,
+            a - b,
+            a // b,
+            a % b,
+            a / (b + b.dtype.type(1)),
+            a << b,
+            a >> b,
+            a & b,
+            a.sum(),
+            a.sum(axis=0),
+            a.mean(),
+            np.maximum(a, b),
+            a > b,
+            -a,
+            a.max(),
+            a + 1,
+            a * 1.5,
+        ),
+        a,
+        b,
+    )
 
 
 def test_promotion():
     small, half, single, double = (np.arange(4).astype(d) for d in ("i1", "f2", "f4", "f8"))
     captured(
-        lambda a, h, s, d: (a + h, a + s, a * 2, a * 2.0, h + s, s + d, s * 2.0, h * 3, a / 2, s + np.float64(1)),
-        small, half, single, double,
-    )  # fmt: skip
+        lambda a, h, s, d: (
+            a + h,
+            a + s,
+            a * 2,
+            a * 2.0,
+            h + s,
+            s + d,
+            s * 2.0,
+            h * 3,
+            a / 2,
+            s + np.float64(1),
+        ),
+        small,
+        half,
+        single,
+        double,
+    )
 
 
 def test_zero_dimensions():
     a = np.array(2.5)
-    captured(lambda a: (a + 1, np.sin(a) * 0, a.sum(), np.where(a > 0, a, 0), a[()], a.reshape(1), a[None]), a)
-    captured(lambda x: (x[0, 0], x[0, 0] + 1, np.sqrt(x[1, 1] * 0), x.max() - x.min(), np.float32(x[0, 0])), X)
+    captured(
+        lambda a: (
+            a + 1,
+            np.sin(a) * 0,
+            a.sum(),
+            np.where(a > 0, a, 0),
+            a[()],
+            a.reshape(1),
+            a[None],
+        ),
+        a,
+    )
+    captured(
+        lambda x: (
+            x[0, 0],
+            x[0, 0] + 1,
+            np.sqrt(x[1, 1] * 0),
+            x.max() - x.min(),
+            np.float32(x[0, 0]),
+        ),
+        X,
+    )
 
 
 def test_empty():
-    captured(lambda e: (e + 1, e.sum(), e.sum(axis=0), e.T, np.concatenate([e, e]), e.reshape(0)), np.empty((0, 3)))
+    captured(
+        lambda e: (e + 1, e.sum(), e.sum(axis=0), e.T, np.concatenate([e, e]), e.reshape(0)),
+        np.empty((0, 3)),
+    )
 
 
 def test_transcendental():
     captured(
-        lambda x: (np.exp(x), np.sin(x), np.cos(x), np.tanh(x), np.log1p(np.abs(x)), np.exp2(x), np.arctan(x)),
-        X, ulp=4,
-    )  # fmt: skip
+        lambda x: (
+            np.exp(x),
+            np.sin(x),
+            np.cos(x),
+            np.tanh(x),
+            np.log1p(np.abs(x)),
+            np.exp2(x),
+            np.arctan(x),
+        ),
+        X,
+        ulp=4,
+    )
 
 
 @pytest.mark.parametrize(
@@ -306,9 +606,16 @@ def test_what_is_left_to_numpy_is_right(fn):
 def test_c_backend_gives_the_same():
     def several(x, y, ints):
         return (
-            SHAPE["roll"](x), SHAPE["pad"](x), REDUCE["max"](x), REDUCE["sum"](x), ELEMENTWISE["where"](x, y),
-            ELEMENTWISE["inplace"](x, y), CREATE["arange"](x), PRODUCTS["einsum"](x, y), REDUCE["cumsum"](ints),
-        )  # fmt: skip
+            SHAPE["roll"](x),
+            SHAPE["pad"](x),
+            REDUCE["max"](x),
+            REDUCE["sum"](x),
+            ELEMENTWISE["where"](x, y),
+            ELEMENTWISE["inplace"](x, y),
+            CREATE["arange"](x),
+            PRODUCTS["einsum"](x, y),
+            REDUCE["cumsum"](ints),
+        )
 
     captured(several, X, Y, INTS, backend=None)
 
@@ -329,7 +636,14 @@ def test_views_are_views():
 
 def test_layout_of_results():
     def layouts(x):
-        return x.T + 1, np.empty_like(x.T), x.T.copy(), x.T.copy(order="K"), x + x, np.zeros_like(x.T)
+        return (
+            x.T + 1,
+            np.empty_like(x.T),
+            x.T.copy(),
+            x.T.copy(order="K"),
+            x + x,
+            np.zeros_like(x.T),
+        )
 
     compiled = compile(layouts, backend="interp")
     for _ in range(2):

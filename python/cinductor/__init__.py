@@ -21,13 +21,12 @@ from ._core import (
     InternalError,
     LoweringError,
     Unsupported,
-    is_compiling,
 )
-from .compile import compile, disable, reset, set_stance
+from .compile import compile, disable, is_compiling, reset, set_stance
 from .config import config, list_backends, list_mode_options, list_options
 
 if TYPE_CHECKING:
-    from .explain import Explanation as Explanation
+    from .explanation import Explanation as Explanation
 
 __version__ = "0.1.0"
 __all__ = [
@@ -63,7 +62,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     is a report.
     Raises what fn raises.
     """
-    from .explain import explain as run
+    from .explanation import explain as run
 
     return run(fn, *args, **kwargs)
 
@@ -80,8 +79,7 @@ def print_rewritten(fn: Any) -> str:
 
 def __getattr__(name: str) -> Any:
     if name in ("to_device", "DeviceArray"):
-        from . import _core
+        from . import device
 
-        if hasattr(_core, name):
-            return getattr(_core, name)
+        return getattr(device, name)
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")

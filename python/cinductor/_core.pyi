@@ -1,15 +1,20 @@
 """Types of the C module: what capture (Python) and the compiler (C) say to each other.
 
-Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call are `Traced` values; operations on them append nodes to the
-tracer's graph. `flush` compiles and runs what is pending and makes every live value concrete; tracing then goes on in a new graph. A function that never had to
-flush before it returned, and had no outside effect, becomes a `Specialization`: guards, one program, and the shape of its result, replayed without Python.
+Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call
+are `Traced` values; operations on them append nodes to the
+tracer's graph. `flush` compiles and runs what is pending and makes every live value concrete;
+tracing then goes on in a new graph. A function that never had to
+flush before it returned, and had no outside effect, becomes a `Specialization`: guards, one
+program, and the shape of its result, replayed without Python.
 """
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-class CinductorError(Exception): ...            # base; the classes of errors.def that builtins lack derive from it
+# base; the classes of errors.def that builtins lack derive from it
+class CinductorError(Exception): ...
 class InternalError(CinductorError): ...
 class Unsupported(CinductorError): ...
 class LoweringError(CinductorError): ...
@@ -20,27 +25,38 @@ class DeviceError(CinductorError): ...
 class Traced:
     """A value being traced. Never created directly.
 
-    kind: "array" (an ndarray), "scalar" (a NumPy scalar: 0-d, strong) or "python" (float, complex or int argument: 0-d, weak).
-    An array is a storage and a chain of views; reads are of the storage's current version; writes (`x[...] = v`, `x += v`, `out=`) make a new version.
-    Operators, comparisons, indexing by basic indices, in-place operators, `__array_ufunc__`, `__array_function__` (looked up in the table given to
-    `set_surface`), ndarray attributes (shape, dtype, ndim, size, strides, itemsize, nbytes, T, flags, real, imag, flat is a break) and methods (through the table)
-    work as the real value's. `__class__` is the real one's, so isinstance answers as for the real value.
-    Where a concrete value is demanded (bool, int, float, complex, index, iteration of array data in Python, hash, str, repr, format, `__array__`, `item`,
-    `tolist`, buffer, pickling) the tracer breaks: flushes, records the reason and the user's line, and answers from the concrete value. Python scalars instead
+    kind: "array" (an ndarray), "scalar" (a NumPy scalar: 0-d, strong) or "python" (float,
+    complex or int argument: 0-d, weak).
+    An array is a storage and a chain of views; reads are of the storage's current version;
+    writes (`x[...] = v`, `x += v`, `out=`) make a new version.
+    Operators, comparisons, indexing by basic indices, in-place operators, `__array_ufunc__`,
+    `__array_function__` (looked up in the table given to
+    `set_surface`), ndarray attributes (shape, dtype, ndim, size, strides, itemsize, nbytes, T,
+    flags, real, imag, flat is a break) and methods (through the table)
+    work as the real value's. `__class__` is the real one's, so isinstance answers as for the
+    real value.
+    Where a concrete value is demanded (bool, int, float, complex, index, iteration of array data
+    in Python, hash, str, repr, format, `__array__`, `item`,
+    `tolist`, buffer, pickling) the tracer breaks: flushes, records the reason and the user's
+    line, and answers from the concrete value. Python scalars instead
     specialise: the tracer notes that the value itself is guarded.
     """
+
     kind: str
-    tracer: "Tracer"
+    tracer: Tracer
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     ndim: int
     def is_concrete(self) -> bool: ...
     def concrete(self) -> Any:
-        """The real value: an ndarray (the very argument object where it is one), NumPy scalar or Python scalar. Flushes without recording a break."""
-    def shares_storage(self, other: "Traced") -> bool: ...
+        """The real value: an ndarray (the very argument object where it is one), NumPy scalar or
+        Python scalar. Flushes without recording a break.
+        """
+    def shares_storage(self, other: Traced) -> bool: ...
 
 class Break:
     """One reason why Python had to run: read-only attributes."""
+
     reason: str
     file: str
     line: int
@@ -48,105 +64,195 @@ class Break:
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
     fullgraph: a break raises Unsupported naming line and reason instead of flushing."""
-    def __init__(self, name: str, *, options: dict[str, Any], device: str = "cpu", backend: str = "", fullgraph: bool = False) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        *,
+        options: dict[str, Any],
+        device: str = "cpu",
+        backend: str = "",
+        fullgraph: bool = False,
+    ) -> None: ...
     breaks: list[Break]
-    needs_python: bool                 # an outside effect or a break: no Specialization may be made
-    flushes: int                       # graphs run so far
-    user_frames_skip: str              # directory whose frames are not the user's (set once by the package)
-    last_program: "Program | None"     # of the latest flush
-    info: dict[str, Any]               # timings and counts of the latest compile
+    needs_python: bool  # an outside effect or a break: no Specialization may be made
+    flushes: int  # graphs run so far
+    # directory whose frames are not the user's (set once by the package)
+    user_frames_skip: str
+    last_program: Program | None  # of the latest flush
+    info: dict[str, Any]  # timings and counts of the latest compile
     def array(self, value: np.ndarray, source: int = -1) -> Traced:
-        """The traced value of a real array; the same array object gives the same Traced. source >= 0 says how a later call finds it (see Specialization);
+        """The traced value of a real array; the same array object gives the same Traced. source
+        >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph."""
     def scalar(self, value: float | complex | int | np.generic, source: int) -> Traced:
-        """A scalar argument or guarded read that is a run-time value. Of kind python; of kind scalar when the value is a NumPy scalar."""
+        """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
+        scalar when the value is a NumPy scalar.
+        """
     def specialized(self) -> list[tuple[int, Any]]:
         """(source, value) of Python scalars whose value was demanded."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
-        """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values pass through)."""
+        """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values
+        pass through).
+        """
     def note_break(self, reason: str) -> None:
         """Records a break at the user's current line (raises under fullgraph) and flushes."""
     def note_effect(self, reason: str) -> None:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
     # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted). No promotion: casts are explicit. ---
-    def apply(self, op: str, *args: Any) -> Traced: ...                       # pointwise, math, composite, where; operands of one dtype
+    # pointwise, math, composite, where; operands of one dtype
+    def apply(self, op: str, *args: Any) -> Traced: ...
     def cast(self, x: Any, dtype: Any) -> Traced: ...
-    def ufunc(self, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...  # exactly `ufunc(*args, **kwargs)`, promotion included
-    def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...     # folded axes go; result kind array
+    # exactly `ufunc(*args, **kwargs)`, promotion included
+    def ufunc(self, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
+    # folded axes go; result kind array
+    def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...
     def scan(self, op: str, x: Any, axis: int) -> Traced: ...
-    def permute(self, x: Any, axes: Sequence[int]) -> Traced: ...             # views share the storage
-    def reshape(self, x: Any, shape: Sequence[int]) -> Traced: ...            # a view where NumPy makes one, else a copy
-    def slice(self, x: Any, starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]) -> Traced: ...
-    def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...             # read-only view, as broadcast_to
+    # views share the storage
+    def permute(self, x: Any, axes: Sequence[int]) -> Traced: ...
+    # a view where NumPy makes one, else a copy
+    def reshape(self, x: Any, shape: Sequence[int]) -> Traced: ...
+    def slice(
+        self, x: Any, starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]
+    ) -> Traced: ...
+    # read-only view, as broadcast_to
+    def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...
     def diagonal(self, x: Any, axis1: int, axis2: int, offset: int) -> Traced: ...
-    def copy(self, x: Any, order: str = "C") -> Traced: ...                   # C, F, K
-    def assign(self, target: Traced, value: Any) -> None: ...                 # target[...] = value, value cast unsafely, broadcast
+    def copy(self, x: Any, order: str = "C") -> Traced: ...  # C, F, K
+    # target[...] = value, value cast unsafely, broadcast
+    def assign(self, target: Traced, value: Any) -> None: ...
     def concat(self, xs: Sequence[Any], axis: int) -> Traced: ...
     def full(self, shape: Sequence[int], value: Any, dtype: Any, order: str = "C") -> Traced: ...
     def empty(self, shape: Sequence[int], dtype: Any, order: str = "C") -> Traced: ...
-    def iota(self, shape: Sequence[int], axis: int) -> Traced: ...            # int64
-    def extern(self, name: str, key: str, call: Callable[..., None], args: Sequence[Any], shape: Sequence[int], dtype: Any) -> Traced:
-        """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything else it depends on. The same (name, key) must mean the same call."""
-    def as_scalar(self, x: Traced) -> Traced: ...                             # a 0-d result NumPy returns as a scalar
-    backend: str                       # may be set; a flush or finish that fails to compile leaves the graph pending, so that another backend can be tried
-    float_flags: int                   # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call raised
-    def finish(self, sources: list[tuple[Any, ...]], checks: list[tuple[Any, ...]], result: Any, reached: dict[int, int] | None = None) -> tuple[Any, "Specialization | None"]:
-        """Ends the call: compiles and runs what is pending and returns (the real result, specialization or None when Python is needed).
-        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as below; objects reached by a source are returned as themselves:
-        reached maps id(object) -> source of the objects (not Traced) in `result` that a source reaches. Any other leaf is an immutable constant."""
+    def iota(self, shape: Sequence[int], axis: int) -> Traced: ...  # int64
+    def extern(
+        self,
+        name: str,
+        key: str,
+        call: Callable[..., None],
+        args: Sequence[Any],
+        shape: Sequence[int],
+        dtype: Any,
+    ) -> Traced:
+        """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything
+        else it depends on. The same (name, key) must mean the same call.
+        """
+    # a 0-d result NumPy returns as a scalar
+    def as_scalar(self, x: Traced) -> Traced: ...
+    # may be set; a flush or finish that fails to compile leaves the graph pending, so that
+    # another backend can be tried
+    backend: str
+    # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call
+    # raised
+    float_flags: int
+    def finish(
+        self,
+        sources: list[tuple[Any, ...]],
+        checks: list[tuple[Any, ...]],
+        result: Any,
+        reached: dict[int, int] | None = None,
+    ) -> tuple[Any, Specialization | None]:
+        """Ends the call: compiles and runs what is pending and returns (the real result,
+        specialization or None when Python is needed).
+        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as
+        below; objects reached by a source are returned as themselves:
+        reached maps id(object) -> source of the objects (not Traced) in `result` that a source
+        reaches. Any other leaf is an immutable constant."""
 
-def set_surface(functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]) -> None:
-    """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__ (NotImplemented or missing: a break, then NumPy's own function runs on
+def set_surface(
+    functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]
+) -> None:
+    """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
+    (NotImplemented or missing: a break, then NumPy's own function runs on
     concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
 
 class Program:
     """A compiled graph. Read-only."""
+
     kernels: int
     externs: int
     def text(self, level: str) -> str:
-        """"graph", "loops", "kernels", "wrapper", "python", "json" or "source"."""
+        """ "graph", "loops", "kernels", "wrapper", "python", "json" or "source"."""
 
 class Specialization:
     """Guards, a program and the result's structure.
 
     A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
-      ("arg", i)  ("global", dict, name)  ("cell", cell)  ("attr", source, name)  ("item", source, key)  ("const", object)
+      ("arg", i)  ("global", dict, name)  ("cell", cell)  ("attr", source, name)  ("item",
+      source, key)  ("const", object)
     Checks are tuples (source, kind, …), evaluated in the order given:
-      (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN equal to itself, 0.0 and -0.0 differ
-      (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of size <= 1 and of empty arrays not looked at
+      (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN
+      equal to itself, 0.0 and -0.0 differ
+      (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of
+      size <= 1 and of empty arrays not looked at
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
-      (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact dict type and keys in order
+      (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
+      dict type and keys in order
       (s, "same", r)  the very object of source r (an array given twice)
       ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
-      ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other array of either group
+      ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other
+      array of either group
     """
+
     program: Program
-    guards: list[str]                                                         # in the user's words
+    guards: list[str]  # in the user's words
     hits: int
     def why_not(self, args: tuple[Any, ...]) -> str | None:
-        """None when every guard holds for these bound arguments, else the failing guard in the user's words."""
+        """None when every guard holds for these bound arguments, else the failing guard in the
+        user's words.
+        """
 
 class CompiledFunction:
-    """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries specializations (most recent first) by guards in C, runs the program;
+    """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
+    specializations (most recent first) by guards in C, runs the program;
     when none fits calls miss(self, bound_args, args, kwargs). A descriptor: binds like a function.
-    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING. Has a __dict__ and weakrefs."""
-    def __init__(self, fn: Callable[..., Any], parameters: tuple[str, ...], kinds: tuple[int, ...], defaults: tuple[Any, ...], miss: Callable[..., Any]) -> None: ...
+    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING. Has
+    a __dict__ and weakrefs."""
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        parameters: tuple[str, ...],
+        kinds: tuple[int, ...],
+        defaults: tuple[Any, ...],
+        miss: Callable[..., Any],
+    ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     specializations: tuple[Specialization, ...]
-    stance: int                                                               # 0 default, 1 run fn itself, 2 no new specialization: run fn, 3: raise
+    # 0 default, 1 run fn itself, 2 no new specialization: run fn, 3: raise
+    stance: int
     calls: int
     def add(self, specialization: Specialization) -> None: ...
     def clear(self) -> None: ...
 
 MISSING: Any
-def set_stance(stance: int) -> int: ...          # process-wide part; returns the old one
+
+def set_stance(stance: int) -> int: ...  # process-wide part; returns the old one
 def is_compiling() -> bool: ...
-def options() -> list[tuple[str, str, Any, str, str]]: ...     # (name, type, default, environment variable, doc) of options.def
-def ops() -> list[tuple[str, str, int, dict[str, bool]]]: ...  # (name, kind, arity, {dtype: supported}) of ops.def
-def backends() -> list[tuple[str, str, str, str | None]]: ...  # (device, name, doc, why not available or None)
+
+# (name, type, default, environment variable, doc) of options.def
+def options() -> list[tuple[str, str, Any, str, str]]: ...
+
+# (name, kind, arity, {dtype: supported}) of ops.def
+def ops() -> list[tuple[str, str, int, dict[str, bool]]]: ...
+
+# (device, name, doc, why not available or None)
+def backends() -> list[tuple[str, str, str, str | None]]: ...
 def cache_info() -> dict[str, Any]: ...
 def cache_clear() -> int: ...
 def set_cache_directory(path: str | None) -> None: ...
-def compile_text(text: str, inputs: Sequence[Any], *, options: dict[str, Any], device: str = "cpu", backend: str = "") -> tuple[list[Any], Program]:
+def compile_text(
+    text: str,
+    inputs: Sequence[Any],
+    *,
+    options: dict[str, Any],
+    device: str = "cpu",
+    backend: str = "",
+) -> tuple[list[Any], Program]:
     """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
+
+# --- arrays of a device: ndarrays whose data pointer is an address of the device (see device.py) ---
+# a copy in the device's memory
+def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
+def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
+def is_device_array(array: Any) -> bool: ...
+def device_synchronize(device: str) -> None: ...

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import sys
+import threading
 import types
 import warnings
 import weakref
@@ -26,6 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
+_state = threading.local()
 
 
 @overload
@@ -78,6 +80,10 @@ def compile(
         raise TypeError(f"dynamic is True, False or None, not {dynamic!r}")
     resolve(mode, options)
     check_backend(backend, device)
+    if device not in (None, "cpu"):
+        from .device import prepare
+
+        prepare()
     if fn is None:
         return functools.partial(compile, **settings, disable=disable)
     if isinstance(fn, staticmethod | classmethod):
@@ -177,6 +183,9 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
+        device = sys.modules.get("cinductor.device")
+        if device is not None and any(map(device.holds, bound)):
+            return device.call(self, args, kwargs or {})
         key = key_of(bound) if self.plain else None
         if key is not None and key in self.plain and not self.settings["fullgraph"]:
             return self.fn(*args, **(kwargs or {}))
@@ -193,11 +202,14 @@ class Job:
             return self.fn(*args, **(kwargs or {}))
         from .capture.session import run
 
+        _state.captures = getattr(_state, "captures", 0) + 1
         try:
             return run(self, compiled, bound, args, kwargs or {})
         except BaseException as error:
             error.__traceback__ = users_frames(error.__traceback__)
             raise
+        finally:
+            _state.captures -= 1
 
     def why_plain(self) -> str | None:
         """Why nothing is captured just now, or None."""
@@ -296,6 +308,11 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
 
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
+
+
+def is_compiling() -> bool:
+    """Whether a function is being captured by this thread; True in the function itself then."""
+    return getattr(_state, "captures", 0) > 0
 
 
 class set_stance:  # noqa: N801  (used like a function)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..compile import is_compiling
 from ..numpy import surface
 from .calls import (
     FOLLOWED,
@@ -315,7 +316,7 @@ def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*(scope.iter(a) for a in args), **kwargs)
 
 
-@understands(_core.is_compiling)
+@understands(_core.is_compiling, is_compiling)
 def _is_compiling(scope: Scope, f: Any, args: Any, kwargs: Any) -> bool:
     return True
 

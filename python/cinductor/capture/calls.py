@@ -447,7 +447,8 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
         return call_pure(scope, cls, args, kwargs)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        if "__new__" in cls.__dict__ and cls.__dict__["__new__"].__code__.co_filename[:1] == "<":
+        code = getattr(cls.__new__, "__code__", None)
+        if code is not None and code.co_filename[:1] == "<":
             return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)

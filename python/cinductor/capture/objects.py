@@ -121,16 +121,14 @@ def is_numpys(module: str | None) -> bool:
     return module is not None and (module == "numpy" or module.startswith("numpy."))
 
 
-def is_plain_instance(value: Any) -> bool:
-    """Whether an object has attributes in the ordinary way: no hooks of its class are in
-    between.
-    """
-    cls = type(value)
-    return (
-        cls.__getattribute__ is object.__getattribute__
-        and cls.__setattr__ is object.__setattr__
-        and find_in_class(cls, "__getattr__") is MISSING
-    )
+PLAIN_GETTERS = frozenset(
+    cls.__getattribute__ for cls in (object, tuple, list, dict, set, frozenset, BaseException, int)
+)
+
+
+def reads_plainly(cls: type) -> bool:
+    """Whether attributes of such objects are looked up in the ordinary way."""
+    return cls.__getattribute__ in PLAIN_GETTERS
 
 
 def count_leaves(value: Any, limit: int) -> int:

@@ -23,6 +23,7 @@ from .objects import (
     Traced,
     find_in_class,
     is_numpys,
+    reads_plainly,
 )
 from .slot import Managed, Slot
 from .stage import OPAQUE, Stage
@@ -163,7 +164,7 @@ class Scope:
 
     def _object_attr(self, value: Any, name: str) -> Any:
         stage, cls = self.stage, type(value)
-        if cls.__getattribute__ is not object.__getattribute__:
+        if not reads_plainly(cls):
             return self._hooked_attr(value, name)
         found = find_in_class(cls, name)
         kind = type(found)
@@ -203,10 +204,15 @@ class Scope:
     def _guard_method(self, value: Any, cls: type, name: str, found: Any) -> None:
         """A method of a class of the user's may be replaced between two calls."""
         stage = self.stage
-        if (cls, name) not in stage.checked and not is_numpys(cls.__module__):
-            stage.checked.add((cls, name))
-            source = stage.source("attr", stage.source("const", cls), name)
-            stage.check(source, "is", found)
+        source = stage.source_of(value)
+        if source == OPAQUE or is_numpys(cls.__module__):
+            return
+        if source is not None:  # the object itself may have got an attribute of that name, too
+            method = stage.source("attr", source, name)
+            stage.check_once(stage.source("attr", method, "__func__"), "is", found)
+        else:
+            where = stage.source("attr", stage.source("const", cls), name)
+            stage.check_once(where, "is", found)
 
     def _read(self, value: Any, name: str, item: Any) -> Any:
         stage = self.stage

@@ -62,7 +62,9 @@ SYNTAX: dict[str, Row] = {
     "ListComp": Row(CAPTURED, "what is iterated is read by the stage"),
     "SetComp": Row(CAPTURED, "what is iterated is read by the stage"),
     "DictComp": Row(CAPTURED, "what is iterated is read by the stage"),
-    "GeneratorExp": Row(CAPTURED, "what is iterated is read by the stage; it may not outlive the call"),
+    "GeneratorExp": Row(
+        CAPTURED, "what is iterated is read by the stage; it may not outlive the call"
+    ),
     "Await": Row(BREAK, "is part of a coroutine"),
     "Yield": Row(BREAK, "is part of a generator"),
     "YieldFrom": Row(BREAK, "is part of a generator"),
