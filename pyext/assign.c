@@ -59,6 +59,8 @@ check_shapes(CxTraced *target, CxTraced *source)
     return result;
 }
 
+/* 1: a value of its own is to be made of it, for it differs from call to call. What NumPy refuses
+ * it refuses now. */
 static int
 assign_number(CxTraced *target, PyObject *value)
 {
@@ -71,6 +73,8 @@ assign_number(CxTraced *target, PyObject *value)
 
     if (PyArray_Pack(cx_descr(target->tracer->state, dtype), element.bytes, value) < 0)
         return -1;
+    if (cx_tracer_varies(target->tracer, value))
+        return 1;
     operand.value = ci_const_load(dtype, element.bytes);
     return cx_build_assign(target->tracer, target, &operand);
 }
@@ -107,10 +111,11 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     int status = cx_write_prepare(target, readonly_message);
     if (status != 0)
         return status < 0 ? -1 : write_real(target, value);
-    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
-                  (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
-    if (!cx_is_traced(value) && !varies && cx_code_of_number(value, &is_strong) >= 0)
-        return assign_number(target, value);
+    if (!cx_is_traced(value) && cx_code_of_number(value, &is_strong) >= 0) {
+        status = assign_number(target, value);
+        if (status <= 0)
+            return status;
+    }
     CxTraced *lifted = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_none, false);
     if (lifted == NULL)
         return -1;
@@ -159,7 +164,7 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
     int codes[2], rank = 0;
     int64_t sizes[CI_MAX_RANK];
 
-    if (cx_operands_open(tracer, 2, both, &args) < 0)
+    if (cx_operands_open(tracer, CI_OP_matmul, 2, both, &args) < 0)
         goto done;
     if (args.args[0].traced == NULL || args.args[1].traced == NULL ||
         !matmul_shape(args.args[0].traced, args.args[1].traced, &rank, sizes)) {

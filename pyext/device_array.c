@@ -1,12 +1,12 @@
-/* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is an address of the
- * device: shape, dtype and strides are all that they ask. The owner of the memory is such an array's base, which also
- * tells it from an array of the host. No such array may reach code that reads elements: the package keeps
- * them inside DeviceArray, and a function called with them never falls back to NumPy. */
+/* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is
+ * an address of the device: shape, dtype and strides are all that they ask. The owner of the memory
+ * is such an array's base, which also tells it from an array of the host. No such array may reach
+ * code that reads elements: the package keeps them inside DeviceArray, and a function called with
+ * them never falls back to NumPy. */
 #include "pyext.h"
 
 typedef struct CxDeviceMemory {
-    PyObject_HEAD
-    const CiBackend *backend;
+    PyObject_HEAD const CiBackend *backend;
     CiRuntime *runtime; /* lives in the module's state, and the type holds the module */
     void *block;
     size_t size;
@@ -31,8 +31,11 @@ static PyType_Slot memory_slots[] = {
 };
 
 PyType_Spec cx_device_memory_spec = {
-    "cinductor._core.DeviceMemory", sizeof(CxDeviceMemory), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots,
+    "cinductor._core.DeviceMemory",
+    sizeof(CxDeviceMemory),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    memory_slots,
 };
 
 int
@@ -72,8 +75,10 @@ cx_check_device_input(const CxState *state, PyObject *value)
 {
     if (cx_is_device_array(state, value))
         return 0;
-    PyErr_Format(PyExc_TypeError, "%s of the host beside arrays of a device: copy it with to_device, or "
-                 "pass a Python number", PyArray_Check(value) ? "an array" : "a NumPy scalar");
+    PyErr_Format(PyExc_TypeError,
+                 "%s of the host beside arrays of a device: copy it with to_device, or "
+                 "pass a Python number",
+                 PyArray_Check(value) ? "an array" : "a NumPy scalar");
     return -1;
 }
 
@@ -140,7 +145,8 @@ device_array(PyObject *module, PyObject *args)
     if (backend == NULL)
         return NULL;
     if (dtype == CI_DTYPE_none)
-        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device", PyArray_DESCR(given));
+        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+                            PyArray_DESCR(given));
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
     if (dense == NULL)
         return NULL;
@@ -149,9 +155,8 @@ device_array(PyObject *module, PyObject *args)
                                 (const int64_t *)PyArray_STRIDES(dense));
     if (array != NULL) {
         CX_RELEASE(saved);
-        int32_t status =
-            backend->copy_in(&state->runtime, PyArray_DATA((PyArrayObject *)array),
-                             PyArray_DATA(dense), (size_t)PyArray_NBYTES(dense));
+        int32_t status = backend->copy_in(&state->runtime, PyArray_DATA((PyArrayObject *)array),
+                                          PyArray_DATA(dense), (size_t)PyArray_NBYTES(dense));
         CX_TAKE(saved);
         if (status != CI_OK) {
             cx_raise_device(state, backend, status);
@@ -162,7 +167,8 @@ device_array(PyObject *module, PyObject *args)
     return array;
 }
 
-/* The bytes from the first to the last element, as an array of the host, and where the first element lies. */
+/* The bytes from the first to the last element, as an array of the host, and where the first
+ * element lies. */
 static PyObject *
 copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_t *offset)
 {
@@ -175,8 +181,8 @@ copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_
     if (bytes == NULL)
         return NULL;
     CX_RELEASE(saved);
-    int32_t status = memory->backend->copy_out(memory->runtime, PyArray_DATA((PyArrayObject *)bytes),
-                                               low, (size_t)size);
+    int32_t status = memory->backend->copy_out(
+        memory->runtime, PyArray_DATA((PyArrayObject *)bytes), low, (size_t)size);
     CX_TAKE(saved);
     if (status != CI_OK) {
         cx_raise_device(state, memory->backend, status);

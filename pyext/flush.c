@@ -105,32 +105,73 @@ forget_graph(CxTracer *t)
     t->graph = NULL;
 }
 
+/* A function whose segments keep differing (a number that Python computes anew in each call has
+ * become part of the graph) would compile for ever: past a limit new segments are interpreted,
+ * which takes no compiler. */
+static const CiBackend *
+choose_backend(CxTracer *t)
+{
+    enum { SEGMENTS_PER_SPECIALIZATION = 8 };
+    CxState *state = t->state;
+    int failed = 0;
+    PyObject *known = cx_dict_find(state->segment_counts, t->name, &failed);
+    long count = known ? PyLong_AsLong(known) + 1 : 1;
+    long limit = SEGMENTS_PER_SPECIALIZATION * (long)t->options.recompile_limit;
+    PyObject *number = PyLong_FromLong(count);
+
+    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->name, number) < 0)
+        count = -1;
+    Py_XDECREF(number);
+    if (count < 0)
+        return NULL;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
+        return t->backend;
+    if (count == limit + 1 &&
+        PyErr_WarnFormat(
+            PyExc_RuntimeWarning, 2,
+            "cinductor: %U compiled %ld pieces between steps that Python runs, the limit; further "
+            "ones "
+            "are interpreted. A number that differs in each call may have become part of them.",
+            t->name, limit) < 0)
+        return NULL;
+    return plain;
+}
+
+static CxProgram *
+compile_segment(CxTracer *t, PyObject *key)
+{
+    enum { MAX_SEGMENTS = 1024 };
+    CxState *state = t->state;
+    const CiBackend *backend = choose_backend(t);
+
+    if (backend == NULL)
+        return NULL;
+    CxProgram *program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values,
+                                            backend, t->info);
+    if (program == NULL)
+        return NULL;
+    t->ctx = NULL; /* the program's now */
+    if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
+        PyDict_Clear(state->segments);
+    if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
+        PyErr_Clear(); /* compiled again next time */
+    return program;
+}
+
 /* The program of the pending graph: compiled before, or now. */
 static CxProgram *
 find_program(Flush *f)
 {
-    enum { MAX_SEGMENTS = 1024 };
     CxTracer *t = f->tracer;
-    CxState *state = t->state;
-    CxProgram *program = NULL;
+    int failed = 0;
     PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
                                          t->option_values, f->text.data);
-    int failed = 0;
-
     if (key == NULL)
         return NULL;
-    program = (CxProgram *)Py_XNewRef(cx_dict_find(state->segments, key, &failed));
-    if (program == NULL && !failed) {
-        program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values,
-                                     t->backend, t->info);
-        if (program != NULL) {
-            t->ctx = NULL; /* the program's now */
-            if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
-                PyDict_Clear(state->segments);
-            if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
-                PyErr_Clear(); /* compiled again next time */
-        }
-    }
+    CxProgram *program = (CxProgram *)Py_XNewRef(cx_dict_find(t->state->segments, key, &failed));
+    if (program == NULL && !failed)
+        program = compile_segment(t, key);
     Py_DECREF(key);
     return program;
 }

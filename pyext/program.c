@@ -291,8 +291,8 @@ as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
     return scalar;
 }
 
-/* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an array without
- * axes. */
+/* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an
+ * array without axes. */
 static PyObject *
 device_value(CxRun *run, const CxReturn *back)
 {

@@ -253,6 +253,7 @@ PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
 PyObject *cx_tracer_wrap(CxTracer *tracer,
                          PyObject *real); /* steals; arrays that Python made become Traced */
+bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 int cx_tracer_note(CxTracer *tracer,
                    PyObject *reason); /* a Break is recorded, or raised under fullgraph */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);
@@ -431,7 +432,8 @@ PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, P
 void cx_specialization_set_names(CxSpecialization *spec, PyObject *names);
 PyObject *cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs);
 
-/* device_array.c: ndarrays whose data pointer is an address of a device; only shape, dtype and strides may be looked at */
+/* device_array.c: ndarrays whose data pointer is an address of a device; only shape, dtype and
+ * strides may be looked at */
 extern PyType_Spec cx_device_memory_spec;
 extern PyMethodDef cx_device_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);

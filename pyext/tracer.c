@@ -168,6 +168,21 @@ cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
     return cx_traced_new(tracer, s, NULL);
 }
 
+/* Once Python had to run, a number may be another one in each call: then it is no constant of the
+ * graph. */
+bool
+cx_tracer_varies(CxTracer *tracer, PyObject *value)
+{
+    if (PyList_GET_SIZE(tracer->breaks) == 0)
+        return false;
+    if (PyLong_CheckExact(value)) {
+        int overflow = 0;
+        (void)PyLong_AsLongLongAndOverflow(value, &overflow);
+        return overflow == 0;
+    }
+    return PyFloat_Check(value) || PyComplex_CheckExact(value) || PyArray_IsScalar(value, Number);
+}
+
 static PyObject *
 lift_number(CxTracer *tracer, PyObject *value, CiDtype like)
 {
@@ -179,9 +194,7 @@ lift_number(CxTracer *tracer, PyObject *value, CiDtype like)
             return NULL;
         value = typed;
     }
-    /* Once Python had to run, a float may be another one in each call: then it is no constant. */
-    bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
-                  (PyFloat_Check(value) || PyArray_IsScalar(value, Floating));
+    bool varies = cx_tracer_varies(tracer, value);
     result = cx_tracer_scalar(tracer, value, varies ? CX_SOURCE_unknown : CX_SOURCE_constant);
     Py_XDECREF(typed);
     return result;

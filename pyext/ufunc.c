@@ -153,8 +153,10 @@ resolve(CxState *state, int ufunc, int nargs, const int *codes)
 /* ---- operands ---- */
 
 int
-cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out)
+cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out)
 {
+    /* The exponent decides what a power is. */
+    int nvarying = ufunc == CI_OP_power ? 1 : nargs;
     bool is_strong;
 
     memset(out, 0, sizeof *out);
@@ -164,8 +166,7 @@ cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out
         PyObject *o = args[k];
         int code = -1;
         if (!cx_is_traced(o) && (code = cx_code_of_number(o, &is_strong)) >= 0) {
-            bool varies = PyList_GET_SIZE(tracer->breaks) != 0 &&
-                          (PyFloat_Check(o) || PyArray_IsScalar(o, Floating));
+            bool varies = k < nvarying && cx_tracer_varies(tracer, o);
             a->code = code;
             a->number = Py_NewRef(o);
             if (!varies)
@@ -334,9 +335,11 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
         CxArg *a = &args->args[k];
         operands[k] = (CxOperand){
             .traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
-        if (a->traced != NULL)
+        bool is_python = a->traced != NULL && cx_kind(a->traced) == CI_KIND_python;
+        if (a->traced != NULL && !is_python)
             continue;
-        int status = cx_const_of(tracer->state, a->number, operands[k].want, &operands[k].value);
+        PyObject *number = is_python ? a->traced->storage->value : a->number;
+        int status = cx_const_of(tracer->state, number, operands[k].want, &operands[k].value);
         if (status != 0)
             return status;
     }
@@ -417,7 +420,7 @@ cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
         return PyErr_Format(cx_exception(tracer->state, "Unsupported"),
                             "this NumPy has no ufunc '%s'",
                             ufunc < CI_OP_COUNT ? ci_op_name((CiOp)ufunc) : "");
-    if (cx_operands_open(tracer, nargs, args, &operands) < 0)
+    if (cx_operands_open(tracer, ufunc, nargs, args, &operands) < 0)
         goto done;
     for (int k = 0; k < nargs; k++)
         codes[k] = operands.args[k].code;

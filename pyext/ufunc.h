@@ -18,7 +18,7 @@ typedef struct CxArgs {
 } CxArgs;
 
 /* Each holds references until closed, opened whole or not. */
-int cx_operands_open(CxTracer *tracer, int nargs, PyObject *const *args, CxArgs *out);
+int cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out);
 void cx_operands_close(CxArgs *args);
 bool cx_args_broadcast(CxArgs *args);
 bool cx_broadcast_into(int *rank, int64_t *sizes, int more, const int64_t *more_sizes);

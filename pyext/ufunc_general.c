@@ -331,7 +331,7 @@ call_with_keywords(CxTracer *tracer, PyObject *ufunc, int number, PyObject *args
     PyObject *const *items = ((PyTupleObject *)args)->ob_item;
     if (set_outs(tracer, &call, items + call.nin, nargs - call.nin) < 0 ||
         read_keywords(tracer, &call, kwargs) < 0 ||
-        cx_operands_open(tracer, call.nin, items, &operands) < 0)
+        cx_operands_open(tracer, number, call.nin, items, &operands) < 0)
         goto done;
     reason = call.refused;
     if (reason == NULL &&

@@ -11,9 +11,9 @@ from cinductor import _core
 BACKEND = "interp"
 
 
-def trace(fn, *args, options=None, fullgraph=False):
+def trace(fn, *args, options=None, fullgraph=False, backend=BACKEND):
     """fn run once on traced arguments: (tracer, real result, specialization or None)."""
-    tracer = _core.Tracer(fn.__name__, options=options or {}, backend=BACKEND, fullgraph=fullgraph)
+    tracer = _core.Tracer(fn.__name__, options=options or {}, backend=backend, fullgraph=fullgraph)
     sources, checks, traced = [], [], []
     for k, value in enumerate(args):
         sources.append(("arg", k))
@@ -469,6 +469,33 @@ def test_segments_are_found_again():
         tracer, got, _ = trace(f, A + k)
         same(got, f(A + k))
         assert tracer.info == {}, "nothing was compiled"
+
+
+def test_numbers_that_python_computes_are_no_constants():
+    def f(x):
+        m, n, k = float(x[0, 0]), int(x[1, 1]), x[2, 2]
+        y = x * m + n - k
+        y[0] = n
+        y[1] = m
+        return y
+
+    trace(f, A.copy())
+    for shift in range(3):
+        tracer, got, _ = trace(f, A + shift)
+        same(got, f(A + shift))
+        assert tracer.info == {}, "nothing was compiled"
+
+
+@pytest.mark.skipif(_core.backends()[0][3] is not None, reason="no C compiler: everything is interpreted")
+def test_segments_that_differ_for_ever_are_interpreted():
+    def differing(x):
+        return x[: int(x[0])] + 1
+
+    x = np.zeros(200)
+    with pytest.warns(RuntimeWarning, match="the limit"):
+        for n in range(12):
+            x[0] = n
+            same(trace(differing, x.copy(), options={"recompile_limit": 1}, backend="c")[1], differing(x))
 
 
 def test_unknown_functions_run_in_numpy():
