@@ -1,7 +1,8 @@
 """Functions that tests compile from another module."""
 
-import cinductor
 import numpy as np
+
+import cinductor
 
 WEIGHT = np.arange(4.0)
 RATE = 0.5

@@ -18,9 +18,10 @@ import warnings
 import weakref
 
 import api_module
-import cinductor
 import numpy as np
 import pytest
+
+import cinductor
 from cinductor.testing import assert_same, check
 
 X = np.arange(12.0).reshape(3, 4)

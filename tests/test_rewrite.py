@@ -10,9 +10,10 @@ import textwrap
 import traceback
 import types
 
-import cinductor
 import numpy as np
 import pytest
+
+import cinductor
 from cinductor.capture.plain import PlainScope
 from cinductor.capture.rewrite import NotRewritable, print_rewritten, rewrite
 from cinductor.capture.table import BREAK, CAPTURED, KEPT, SYNTAX

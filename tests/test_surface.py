@@ -7,6 +7,7 @@ selection runs by the C backend in one program.
 
 import numpy as np
 import pytest
+
 from cinductor import compile
 from cinductor.testing import assert_same, check
 

@@ -26,6 +26,7 @@ from .compile import compile, disable, is_compiling, reset, set_stance
 from .config import config, list_backends, list_mode_options, list_options
 
 if TYPE_CHECKING:
+    from .device import DeviceArray, synchronize, to_device
     from .explanation import Explanation as Explanation
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
+    "DeviceArray",
     "DeviceError",
     "InternalError",
     "LoweringError",
@@ -50,6 +52,8 @@ __all__ = [
     "print_rewritten",
     "reset",
     "set_stance",
+    "synchronize",
+    "to_device",
 ]
 
 
@@ -78,7 +82,7 @@ def print_rewritten(fn: Any) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("to_device", "DeviceArray"):
+    if name in ("to_device", "DeviceArray", "synchronize"):
         from . import device
 
         return getattr(device, name)

@@ -99,7 +99,8 @@ class Tracer:
     def note_effect(self, reason: str) -> None:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
-    # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted). No promotion: casts are explicit. ---
+    # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted).
+    # No promotion: casts are explicit. ---
     # pointwise, math, composite, where; operands of one dtype
     def apply(self, op: str, *args: Any) -> Traced: ...
     def cast(self, x: Any, dtype: Any) -> Traced: ...
@@ -250,7 +251,7 @@ def compile_text(
 ) -> tuple[list[Any], Program]:
     """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
 
-# --- arrays of a device: ndarrays whose data pointer is an address of the device (see device.py) ---
+# --- arrays of a device: ndarrays whose data pointer is an address there (see device.py) ---
 # a copy in the device's memory
 def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
 def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
