@@ -94,7 +94,7 @@ def check(fn, *args, exact=True, replay=True, breaks=0):
 
 A = np.arange(12.0).reshape(3, 4) - 5
 B = np.linspace(0.5, 2.0, 4)
-I = np.arange(-6, 6).reshape(3, 4)
+INTS = np.arange(-6, 6).reshape(3, 4)
 F32 = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 Z = A + 1j * A[::-1]
 
@@ -108,7 +108,7 @@ def test_operators(op):
     check(lambda x, y: op(x, y), A, B)
     check(lambda x: op(x, 3), A)
     check(lambda x: op(2.5, x), A)
-    check(lambda x: op(x, 3), I)
+    check(lambda x: op(x, 3), INTS)
     check(lambda x: op(x, np.float64(1.5)), F32)
     check(lambda x: op(x, 1.5), F32)
     check(lambda x, s: op(x, s), F32, 0.75)
@@ -117,19 +117,19 @@ def test_operators(op):
 
 @pytest.mark.parametrize("op", [operator.and_, operator.or_, operator.xor])
 def test_bit_operators(op):
-    check(lambda x: op(x, 3), I)
+    check(lambda x: op(x, 3), INTS)
     check(lambda x, y: op(x > 0, y > 1), A, B)
 
 
 def test_shifts_and_unary():
-    check(lambda x: (x << 2, x >> 1, ~x, -x, +x, abs(x)), I)
+    check(lambda x: (x << 2, x >> 1, ~x, -x, +x, abs(x)), INTS)
     check(lambda x: (-x, +x, abs(x)), F32)
     check(lambda x: ~(x > 0), A)
 
 
 def test_divmod():
     check(lambda x, y: divmod(x, y), A, B)
-    check(lambda x: np.divmod(x, 3), I)
+    check(lambda x: np.divmod(x, 3), INTS)
 
 
 @pytest.mark.parametrize("exponent", [-1, 0, 1, 2, 3, 0.5, 1.0, 2.0, -1.0, 2.5])
@@ -137,12 +137,12 @@ def test_power(exponent):
     check(lambda x: x**exponent, np.abs(A) + 1, exact=False)
     check(lambda x: x**exponent, np.abs(F32) + 1, exact=False)
     if isinstance(exponent, int) and exponent >= 0:
-        check(lambda x: x**exponent, I)
+        check(lambda x: x**exponent, INTS)
 
 
 def test_negative_int_power_raises():
     with pytest.raises(ValueError, match="negative integer powers"):
-        trace(lambda x: x**-2, I)
+        trace(lambda x: x**-2, INTS)
 
 
 def test_kinds():
@@ -160,7 +160,7 @@ def test_kinds():
     assert (x.kind, x[0, 0].kind, (x > 1).dtype, x.T.shape, x.size, len(x)) == ("array", "scalar", np.dtype(bool), (4, 3), 12, 3)
     assert hasattr(x, "searchsorted") and not hasattr(x, "nothing")
     with pytest.raises(AttributeError, match="'numpy.ndarray' object has no attribute 'nothing'"):
-        x.nothing
+        _ = x.nothing
 
 
 INDICES = [
@@ -290,9 +290,9 @@ def test_write_errors():
 
 def test_in_place_casting_error():
     with pytest.raises(TypeError) as want:
-        operator.iadd(I.copy(), 1.5)
+        operator.iadd(INTS.copy(), 1.5)
     with pytest.raises(TypeError) as got:
-        trace(lambda x: operator.iadd(x, 1.5), I.copy())
+        trace(lambda x: operator.iadd(x, 1.5), INTS.copy())
     assert str(got.value) == str(want.value) and type(got.value) is type(want.value)
 
 
@@ -351,9 +351,9 @@ def test_ufunc_keywords():
     check(lambda x, z: np.sqrt(x, out=z), np.abs(A), F32.copy())
     check(lambda x, q, r: np.divmod(x, 2, out=(q, r)), A, A * 0, A * 0)
     with pytest.raises(TypeError) as want:
-        np.add(A, 1, out=I.copy())
+        np.add(A, 1, out=INTS.copy())
     with pytest.raises(TypeError) as got:
-        trace(lambda x, z: np.add(x, 1, out=z), A, I.copy())
+        trace(lambda x, z: np.add(x, 1, out=z), A, INTS.copy())
     assert str(got.value) == str(want.value)
     with pytest.raises(ValueError) as want:
         np.add(A, 1, out=np.zeros(3))
@@ -366,8 +366,8 @@ def test_ufunc_keywords():
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_reduce(axis, keepdims):
     for ufunc in (np.add, np.multiply, np.maximum, np.minimum, np.logical_or, np.logical_and):
-        for x in (A, I, F32):
-            check(lambda x: ufunc.reduce(x, axis=axis, keepdims=keepdims), x, exact=False)
+        for x in (A, INTS, F32):
+            check(lambda x, u=ufunc: u.reduce(x, axis=axis, keepdims=keepdims), x, exact=False)
     check(lambda x: np.add.reduce(x > 0, axis=axis, keepdims=keepdims), A)
     check(lambda x: np.add.reduce(x.astype(np.float32) if False else x, axis=axis, initial=5, where=[True, False, True, True]), A)
 
@@ -392,7 +392,7 @@ def test_matmul():
     check(lambda x, y: x @ y, A, B)
     check(lambda x, y: x @ y, B, B)
     check(lambda x, y: np.matmul(x, y), np.stack([A, A]), A.T.copy())
-    check(lambda x, y: x @ y, I, F32.T.copy(), exact=False)
+    check(lambda x, y: x @ y, INTS, F32.T.copy(), exact=False)
     with pytest.raises(ValueError) as want:
         A @ A
     with pytest.raises(ValueError) as got:
