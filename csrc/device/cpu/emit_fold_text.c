@@ -48,7 +48,7 @@ static void
 print_levels(CiText *out, int lanes, const char *const *lines, int count)
 {
     int h = lanes / 2;
-    for (; h >= 16; h /= 2) {
+    for (; h >= 4; h /= 2) {
         ci_text_add(out, "#pragma omp simd\n    for (int l = 0; l < %d; l++) {\n        const int h = %d;\n", h, h);
         for (int k = 0; k < count; k++)
             ci_text_add(out, "        %s\n", lines[k]);

@@ -79,9 +79,24 @@ slot_name(CiCpuEmitter *c, const CiCpuStage *s, int value)
     return ci_format(c->ctx, "t%d", s->slot[value]);
 }
 
+/* ops.def encloses each expression in parentheses; at the right of a = they only disturb. */
+static const char *
+without_parentheses(CiCpuEmitter *c, const char *text)
+{
+    size_t length = strlen(text);
+    int depth = 0;
+    for (size_t k = 0; k < length; k++) {
+        depth += (text[k] == '(') - (text[k] == ')');
+        if (depth == 0 && k + 1 < length)
+            return text;
+    }
+    return length > 2 && text[0] == '(' ? ci_copy_text(c->ctx, text + 1, length - 2) : text;
+}
+
 static void
 declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
 {
+    text = without_parentheses(c, text);
     ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(s->code->values[value].op.dtype), value, text);
 }
 
@@ -323,6 +338,18 @@ print_boundary(CiCpuEmitter *c, CiCpuStage *s, int number, bool has_fold_arrays,
     }
 }
 
+/* The lanes of the block that starts at q: a plain number where it can be, which spares the compiler all remainders. */
+static void
+print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
+{
+    int64_t length = s->lane_extent->value;
+    bool is_whole = s->lane_extent->kind == CI_EXPR_const && s->lanes == CI_LANES_inner && !c->is_split_part;
+    if (is_whole && (length % block == 0 || length < block))
+        ci_text_line(c->out, "const int64_t m = %lld;", (long long)(length < block ? length : block));
+    else
+        ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
+}
+
 /* Blocks of lanes, segment by segment, with arrays between. */
 static void
 print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
@@ -331,7 +358,7 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
     if (!is_tile) {
         ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
         c->out->indent += 4;
-        ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, CI_CPU_BLOCK, to, CI_CPU_BLOCK);
+        print_width(c, s, to, CI_CPU_BLOCK);
     }
     for (int k = 0; k < s->nsegments; k++) {
         char *body = print_segment(c, s, k, is_tile, c->out->indent + 4);
@@ -367,7 +394,7 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     bool is_aligned = s->lane_extent->kind == CI_EXPR_const && s->lane_extent->value % lanes == 0;
     ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
     c->out->indent += 4;
-    ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
+    print_width(c, s, to, block);
     ci_text_line(c->out, "int64_t k = 0;");
     ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
     c->out->indent += 4;
