@@ -110,6 +110,8 @@ def check_backend(backend: str | None, device: str | None) -> None:
 
 def make(fn: Any, settings: dict[str, Any]) -> Any:
     """The compiled function of a callable."""
+    from .capture import session as session  # now, so that the first call does not wait for it
+
     job = Job(fn, settings)
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss)
