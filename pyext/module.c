@@ -148,7 +148,8 @@ module_cache_clear(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
 
-/* Programs run and build through the runtime, so the old cache lives on until the module goes. */
+/* Another thread may be building through the old cache, so that stays open as long as the module.
+ */
 static PyObject *
 module_set_cache_directory(PyObject *module, PyObject *path)
 {
@@ -157,11 +158,15 @@ module_set_cache_directory(PyObject *module, PyObject *path)
 
     if (text == NULL && path != Py_None)
         return NULL;
+    CiCache **caches =
+        PyMem_Realloc(state->old_caches, sizeof *caches * ((size_t)state->nold_caches + 1));
+    if (caches == NULL)
+        return PyErr_NoMemory();
+    state->old_caches = caches;
     CiCache *cache = ci_cache_open(text);
     if (cache == NULL)
         return PyErr_NoMemory();
-    if (state->runtime.cache != NULL)
-        ci_cache_close(state->runtime.cache);
+    state->old_caches[state->nold_caches++] = state->runtime.cache;
     state->runtime.cache = cache;
     Py_RETURN_NONE;
 }
@@ -315,6 +320,9 @@ module_free(void *module)
         ci_allocator_close(state->runtime.allocator);
     if (state->runtime.cache != NULL)
         ci_cache_close(state->runtime.cache);
+    for (int k = 0; k < state->nold_caches; k++)
+        ci_cache_close(state->old_caches[k]);
+    PyMem_Free(state->old_caches);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -43,6 +43,8 @@ typedef struct CxState {
     CiRuntime runtime;
     CxResolved
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
+    CiCache **old_caches;          /* set_cache_directory replaced them */
+    int nold_caches;
     char *skip_file;
     int stance;
     int compiling; /* tracers open */

@@ -1,5 +1,6 @@
 """Tracing through the C module alone: traced values are made by hand and the function is the user's own code, not rewritten."""
 
+import importlib.util
 import operator
 import warnings
 
@@ -864,3 +865,34 @@ def test_random_programs(seed):
             for j in range(i):
                 if isinstance(w, np.ndarray) and isinstance(want[j], np.ndarray):
                     assert np.shares_memory(results[i], results[j]) == np.shares_memory(w, want[j]), (i, j)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="this Python was installed without its test API")
+def test_every_failing_allocation_is_a_memory_error():
+    import _testcapi
+
+    def f(x, y):
+        z = x * y + 1
+        x[0] = 2.0
+        return [z, z[1:], {"a": z[1:].T}, np.add.reduce(z, axis=0), divmod(x, y), x**2, x[None, :, 1], (x, y)]
+
+    def run():
+        x = A.copy()
+        _, got, spec = trace(f, x, B)
+        compiled = replayer(f, spec, 2)
+        compiled(x, a1=B)
+        return spec.why_not((B, A)), spec.guards
+
+    run()
+    site = clean = 0
+    while clean < 40:
+        _testcapi.set_nomemory(site, site + 1)
+        try:
+            run()
+            clean += 1
+        except MemoryError:
+            clean = 0
+        finally:
+            _testcapi.remove_mem_hooks()
+        site += 1
+    assert site > 100
