@@ -259,6 +259,7 @@ bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 int cx_tracer_note(CxTracer *tracer,
                    PyObject *reason); /* a Break is recorded, or raised under fullgraph */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);
+void cx_tracer_end(CxTracer *tracer);
 int cx_tracer_specialize(CxStorage *storage);
 int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
 int cx_options_fill(PyObject *values, CiOptions *options);

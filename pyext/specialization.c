@@ -226,15 +226,6 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
     return spec;
 }
 
-static void
-end_trace(CxTracer *t)
-{
-    if (!t->is_finished)
-        t->state->compiling--;
-    t->is_finished = true;
-    PyDict_Clear(t->by_id);
-}
-
 PyObject *
 cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -265,7 +256,7 @@ cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
                       : Py_NewRef(Py_None);
     if (spec == NULL)
         goto done;
-    end_trace(t);
+    cx_tracer_end(t);
     pair = PyTuple_Pack(2, real, spec);
 done:
     PyMem_Free(wanted);

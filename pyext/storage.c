@@ -213,6 +213,16 @@ add_constant(CxTracer *tracer, CxStorage *s)
     return 0;
 }
 
+/* A value no later call would find: Python must make it again each time. */
+static int
+note_unknown(CxTracer *tracer)
+{
+    PyObject *reason = PyUnicode_FromString("a value that Python made in the call");
+    int result = reason ? cx_tracer_note(tracer, reason) : -1;
+    Py_XDECREF(reason);
+    return result;
+}
+
 static int
 add_input(CxTracer *tracer, CxStorage *s)
 {
@@ -241,8 +251,8 @@ add_input(CxTracer *tracer, CxStorage *s)
     CiNode *node = cx_build_input(tracer, s);
     if (node == NULL)
         return -1;
-    if (s->source < 0)
-        tracer->needs_python = true;
+    if (s->source < 0 && !tracer->needs_python && note_unknown(tracer) < 0)
+        return -1;
     s->refs++;
     tracer->inputs[tracer->ninputs++] = s;
     s->node = s->input = node;

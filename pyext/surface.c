@@ -105,6 +105,16 @@ method_flush(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* For whoever gives a trace up: an exception may keep the tracer alive for long. */
+static PyObject *
+method_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    CX_ENTRY();
+    cx_tracer_end((CxTracer *)self);
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 method_specialized(PyObject *self, PyObject *unused)
 {
@@ -555,6 +565,7 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(note_break, METH_O),
     METHOD(note_effect, METH_O),
     METHOD(flush, METH_NOARGS),
+    METHOD(close, METH_NOARGS),
     METHOD(apply, METH_VARARGS),
     METHOD(cast, METH_VARARGS),
     METHOD(ufunc, METH_VARARGS),

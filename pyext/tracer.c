@@ -330,6 +330,16 @@ cx_tracer_wrap(CxTracer *tracer, PyObject *real)
     return real;
 }
 
+/* No graph is built from here on. */
+void
+cx_tracer_end(CxTracer *t)
+{
+    if (!t->is_finished)
+        t->state->compiling--;
+    t->is_finished = true;
+    PyDict_Clear(t->by_id);
+}
+
 static int
 tracer_traverse(PyObject *self, visitproc visit, void *arg)
 {
