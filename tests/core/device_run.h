@@ -143,7 +143,8 @@ test_job(CiContext *ctx, void *arg)
     test_allocate(ctx, &job->run, setting->size, setting->seed, setting->is_tame);
     for (int k = 0; k < kernels->nkernels; k++) {
         int32_t status = test_launch(ctx, &job->run, job->exe, kernels->kernels[k], setting->size, scalars);
-        CI_REQUIRE(ctx, status == CI_OK);
+        if (status != CI_OK)
+            ci_fail(ctx, (CiStatus)status, "kernel %d answered %d", k, (int)status);
     }
     job->run.children = info.children;
 }

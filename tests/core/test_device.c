@@ -339,6 +339,40 @@ TEST(threads)
         compare(ctx, text, &one, &four, "threads");
 }
 
+/* ---- stopping ---- */
+
+static int32_t
+stop_later(void *arg)
+{
+    return ++*(int *)arg == 3;
+}
+
+static void
+run_long_scan(CiContext *ctx, void *arg)
+{
+    const char *text = "loops f(in0: f64[30000000]) {\n  buf0: f64[30000000] = for cumsum r0<30000000 {\n    %0: f64 = load in0[r0]\n"
+                       "    yield %0\n  }\n  return buf0\n}\n";
+    TestJob *job = arg;
+    job->run.loops = ci_loops_parse(ctx, text);
+    test_job(ctx, job);
+}
+
+/* A long loop asks whether to go on, on both backends, and stops when told. */
+TEST(polls)
+{
+    static const char *const backends[] = {"c", "interp"};
+    for (int k = 0; k < 2; k++) {
+        int asked = 0;
+        TestSetting setting = {.backend = backends[k]};
+        TestJob job = {.setting = &setting, .runtime = {.allocator = ci_allocator_open(0), .poll = stop_later, .poll_arg = &asked}};
+        CHECK(ci_protect(ctx, run_long_scan, &job) == CI_ERR_INTERRUPTED);
+        CHECK_INT(asked, 3);
+        if (job.exe)
+            job.exe->backend->close(job.exe);
+        ci_allocator_close(job.runtime.allocator);
+    }
+}
+
 /* ---- the registry and failures ---- */
 
 TEST(registry)

@@ -9,6 +9,7 @@
 #include "device/emit.h"
 
 #define CI_CPU_BLOCK 256 /* lanes between two calls of vector mathematics */
+#define CI_CPU_POLL_LANES (1 << 20) /* lanes of one unit between two polls */
 
 /* How a fold is computed where it stands; decides bits only for ordered folds, where it is the nest's own order. */
 typedef enum CiFoldPlan {
@@ -60,6 +61,7 @@ typedef struct CiCpuEmitter {
     CiCpuLevel level;
     CiText *out;            /* where lines go now */
     const CiKernel *kernel;
+    int batch;              /* points whose stages without axes run together, as lanes; 0: none */
     int tile;               /* lanes of a tile of the last outer axis; 0 when lanes are inside */
     bool is_merging;        /* printing the merge of a split kernel's chunks */
     bool is_split_part;     /* printing the chunk function of a split kernel */

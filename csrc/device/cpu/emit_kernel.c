@@ -177,23 +177,25 @@ emit_part(CiCpuEmitter *c, int *partial_bytes)
         ci_cpu_emit_fold_end(c, s, &s->folds[k]);
 }
 
+/* Folds of a split kernel's first stage, from what its chunks left. */
 static void
-emit_stages(CiCpuEmitter *c, FunctionKind kind, bool is_flat)
+emit_merges(CiCpuEmitter *c)
 {
-    int from = 0;
-    if (kind == FUNCTION_finish) {
-        CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0], lanes_of_stage(c, &c->kernel->stages[0], false));
-        int stride = place_partials(c, s);
-        ci_text_line(c->out, "const int64_t stride = %d;", stride);
-        ci_text_line(c->out, "const char *const partials = (const char *)run->partials + unit * chunks * stride;");
-        for (int k = 0; k < s->nfolds; k++) {
-            open_scope(c);
-            ci_cpu_emit_fold_merge(c, s, &s->folds[k]);
-            close_scope(c);
-        }
-        from = 1;
+    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0], lanes_of_stage(c, &c->kernel->stages[0], false));
+    int stride = place_partials(c, s);
+    ci_text_line(c->out, "const int64_t stride = %d;", stride);
+    ci_text_line(c->out, "const char *const partials = (const char *)run->partials + unit * chunks * stride;");
+    for (int k = 0; k < s->nfolds; k++) {
+        open_scope(c);
+        ci_cpu_emit_fold_merge(c, s, &s->folds[k]);
+        close_scope(c);
     }
-    for (int k = from; k < c->kernel->nstages; k++) {
+}
+
+static void
+emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
+{
+    for (int k = from; k < to; k++) {
         const CiStage *stage = &c->kernel->stages[k];
         CiCpuStage *s = ci_cpu_plan_stage(c, stage, lanes_of_stage(c, stage, is_flat));
         if (c->kernel->nstages > 1)
@@ -221,8 +223,8 @@ declare_placements(CiCpuEmitter *c, const char *body)
         if (p->place == CI_PLACE_row)
             ci_text_line(c->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", storage, full, storage,
                          index_text(c, p->scratch_offset));
-        else if (c->tile)
-            ci_text_line(c->out, "%s %s[%d] __attribute__((aligned(64)));", type, full, c->tile);
+        else if (c->tile || c->batch)
+            ci_text_line(c->out, "%s %s[%d] __attribute__((aligned(64)));", type, full, c->tile ? c->tile : c->batch);
         else
             ci_text_line(c->out, "%s %s = %s;", type, full, is_complex ? "{0, 0}" : "0");
     }
@@ -263,8 +265,10 @@ emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
         int ignored;
         if (kind == FUNCTION_part)
             emit_part(c, &ignored);
-        else
-            emit_stages(c, kind, false);
+        if (kind == FUNCTION_finish)
+            emit_merges(c);
+        if (kind != FUNCTION_part)
+            emit_stages(c, kind == FUNCTION_finish, kernel->nstages, false);
         return;
     }
     const char *name = kernel->outer[k].var->name, *extent = index_text(c, kernel->outer[k].extent);
@@ -280,9 +284,98 @@ emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
     ci_text_line(c->out, "}");
 }
 
+/* ---- batches: mathematics on one value per point is done for many points at once ---- */
+
+#define BATCH 64
+
+static bool
+has_math(const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        for (int k = 0; k < stage->nests[n]->body.nops; k++)
+            if (ci_op_kind(stage->nests[n]->body.ops[k].op) == CI_OPKIND_math)
+                return true;
+    return false;
+}
+
+static bool
+touches_rows(const CiKernel *kernel, const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiBody *body = &stage->nests[n]->body;
+        const CiPlacement *target = ci_kernel_find_placement(kernel, stage->nests[n]->target);
+        if (target && target->place == CI_PLACE_row)
+            return true;
+        for (int k = 0; k < body->nops; k++) {
+            const CiPlacement *p = body->ops[k].op == CI_OP_load ? ci_kernel_find_placement(kernel, body->ops[k].buffer) : NULL;
+            if (p && p->place == CI_PLACE_row)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the stages without axes at the end, when they are worth a batch; else the number of stages. */
+static int
+first_batched_stage(const CiKernel *kernel)
+{
+    int first = kernel->nstages;
+    bool is_worth = false;
+    if (kernel->lanes_on_outer || kernel->split_extent || kernel->nouter == 0 || kernel->nparallel != kernel->nouter)
+        return first;
+    while (first > 0 && kernel->stages[first - 1].naxes == 0 && !touches_rows(kernel, &kernel->stages[first - 1]))
+        is_worth |= has_math(&kernel->stages[--first]);
+    return is_worth && first > 0 ? first : kernel->nstages;
+}
+
+static void
+emit_batches(CiCpuEmitter *c, int first)
+{
+    const CiKernel *kernel = c->kernel;
+    const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    const char *n = index_text(c, last->extent);
+    CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
+    c->batch = BATCH;
+    points.indent = saved->indent + 8;
+    c->out = &points;
+    emit_stages(c, 0, first, false);
+    c->tile = BATCH;
+    lanes.indent = saved->indent + 4;
+    c->out = &lanes;
+    emit_stages(c, first, kernel->nstages, false);
+    c->tile = 0;
+    c->out = saved;
+    const char *all = ci_format(c->ctx, "%s%s", points.data, lanes.data);
+    ci_text_line(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
+    c->out->indent += 4;
+    ci_text_line(c->out, "const int64_t lo = unit %% (%s), rest = %s - lo < end - unit ? %s - lo : end - unit;", n, n, n);
+    ci_text_line(c->out, "m = rest < %d ? rest : %d;", BATCH, BATCH);
+    for (int k = 0; k < kernel->nouter - 1; k++) {
+        const char *divisor = product_text(c, kernel->outer + k + 1, kernel->nouter - 1 - k);
+        const char *wrapped = k ? ci_format(c->ctx, " %% (%s)", index_text(c, kernel->outer[k].extent)) : "";
+        if (ci_emit_mentions(all, kernel->outer[k].var->name))
+            ci_text_line(c->out, "const int64_t %s = unit / (%s)%s;", kernel->outer[k].var->name, divisor, wrapped);
+    }
+    declare_placements(c, all);
+    ci_text_line(c->out, "for (int64_t p = 0; p < m; p++) {");
+    if (ci_emit_mentions(points.data, last->var->name))
+        ci_text_line(c->out, "    const int64_t %s = lo + p;", last->var->name);
+    ci_text_add(c->out, "%s", points.data);
+    ci_text_line(c->out, "}");
+    ci_text_add(c->out, "%s", lanes.data);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+    c->batch = 0;
+}
+
 static void
 emit_units(CiCpuEmitter *c, FunctionKind kind)
 {
+    int batched = first_batched_stage(c->kernel);
+    if (batched < c->kernel->nstages) {
+        emit_batches(c, batched);
+        return;
+    }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = saved->indent + 4;
     c->out = &body;
@@ -317,13 +410,13 @@ emit_flat(CiCpuEmitter *c)
     const char *n = index_text(c, kernel->outer[kernel->nouter - 1].extent);
     if (kernel->nouter == 1) {
         ci_text_line(c->out, "const int64_t lo = begin * %d, hi = end * %d < %s ? end * %d : %s;", c->tile, c->tile, n, c->tile, n);
-        emit_stages(c, FUNCTION_whole, true);
+        emit_stages(c, 0, 1, true);
         return;
     }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = saved->indent + 4;
     c->out = &body;
-    emit_stages(c, FUNCTION_whole, true);
+    emit_stages(c, 0, 1, true);
     c->out = saved;
     ci_text_line(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
     c->out->indent += 4;

@@ -16,7 +16,7 @@ place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
     if (!placement)
         return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
     if (placement->place == CI_PLACE_local)
-        return ci_format(c->ctx, c->tile ? "local_%s[l]" : "local_%s", name);
+        return ci_format(c->ctx, c->tile ? "local_%s[l]" : c->batch ? "local_%s[p]" : "local_%s", name);
     if (placement->place == CI_PLACE_register)
         ci_fail(c->ctx, CI_ERR_INTERNAL, "%s of kernel %s has no memory", name, c->kernel->name);
     const char *offset = ci_emit_index_text(c->base, ci_expr_sub(c->sym, index, placement->row_base));
@@ -350,6 +350,16 @@ print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
         ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
 }
 
+/* One unit that is long by itself asks now and then whether to go on. */
+static void
+print_poll(CiCpuEmitter *c, const CiCpuStage *s)
+{
+    if (s->lanes != CI_LANES_inner || c->is_split_part || s->lane_extent->high <= CI_CPU_POLL_LANES)
+        return;
+    ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))", CI_CPU_POLL_LANES);
+    ci_text_line(c->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
+}
+
 /* Blocks of lanes, segment by segment, with arrays between. */
 static void
 print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
@@ -359,6 +369,7 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
         ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
         c->out->indent += 4;
         print_width(c, s, to, CI_CPU_BLOCK);
+        print_poll(c, s);
     }
     for (int k = 0; k < s->nsegments; k++) {
         char *body = print_segment(c, s, k, is_tile, c->out->indent + 4);
@@ -395,6 +406,7 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
     c->out->indent += 4;
     print_width(c, s, to, block);
+    print_poll(c, s);
     ci_text_line(c->out, "int64_t k = 0;");
     ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
     c->out->indent += 4;

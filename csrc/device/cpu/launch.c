@@ -17,20 +17,44 @@ typedef struct Job {
     CiFault *fault;
     void *partials;
     int64_t units, chunk_units;
+    bool has_chunks;   /* on the pool: units run on any thread */
     pthread_t launcher;
     int64_t last_poll; /* touched by the launcher alone */
 } Job;
 
+/* Asks the caller at most every few milliseconds whether to go on. */
 static int32_t
-run_units(const Job *job, int64_t begin, int64_t end, void *scratch)
+poll(void *arg)
+{
+    Job *job = arg;
+    int64_t now = ci_os_time_ns();
+    if (now - job->last_poll < POLL_NS)
+        return CI_OK;
+    job->last_poll = now;
+    return job->runtime->poll(job->runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
+}
+
+/* Only the thread that launched may ask: it may hold what asking needs. */
+static bool
+may_poll(const Job *job)
+{
+    return job->runtime->poll && (!job->has_chunks || pthread_equal(pthread_self(), job->launcher));
+}
+
+static int32_t
+run_units(Job *job, int64_t begin, int64_t end, void *scratch)
 {
     const CiLaunch *launch = job->launch;
     CiRun run = {.scratch = scratch, .partials = job->partials, .fault = job->fault};
+    if (may_poll(job)) {
+        run.poll = poll;
+        run.poll_arg = job;
+    }
     return job->function(launch->buffers, launch->sizes, launch->scalars, begin, end, &run);
 }
 
 static int32_t
-run_with_scratch(const Job *job, int64_t begin, int64_t end)
+run_with_scratch(Job *job, int64_t begin, int64_t end)
 {
     size_t size = (size_t)job->launch->scratch_bytes;
     _Alignas(64) char small[SMALL_SCRATCH];
@@ -44,26 +68,13 @@ run_with_scratch(const Job *job, int64_t begin, int64_t end)
     return status;
 }
 
-/* Only the thread that launched may ask (it may hold what asking needs). */
-static int32_t
-poll(Job *job)
-{
-    if (!job->runtime->poll || !pthread_equal(pthread_self(), job->launcher))
-        return CI_OK;
-    int64_t now = ci_os_time_ns();
-    if (now - job->last_poll < POLL_NS)
-        return CI_OK;
-    job->last_poll = now;
-    return job->runtime->poll(job->runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
-}
-
 static int32_t
 run_chunk(void *arg, int64_t chunk)
 {
     Job *job = arg;
     int64_t begin = chunk * job->chunk_units, end = begin + job->chunk_units;
     int32_t status = run_with_scratch(job, begin, end < job->units ? end : job->units);
-    return status ? status : poll(job);
+    return status || !may_poll(job) ? status : poll(job);
 }
 
 static int32_t
@@ -71,6 +82,7 @@ run_chunks(Job *job)
 {
     int64_t count = (job->units + job->chunk_units - 1) / job->chunk_units;
     int threads = job->launch->max_threads;
+    job->has_chunks = true;
     job->launcher = pthread_self();
     job->last_poll = ci_os_time_ns();
     if (job->runtime->pool && threads != 1)
