@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "host/pool.h"
 
+#include <fenv.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -42,6 +43,7 @@ struct CiPool {
     int32_t (*body)(void *arg, int64_t chunk);
     void *arg;
     _Atomic int32_t answer;
+    _Atomic int float_flags; /* raised by workers, for the caller's environment */
     _Alignas(64) _Atomic int64_t next;
 };
 
@@ -134,7 +136,9 @@ work(void *arg)
         if (atomic_load(&pool->stop))
             return NULL;
         if (enter(pool)) {
+            feclearexcept(FE_ALL_EXCEPT);
             take_chunks(pool);
+            atomic_fetch_or(&pool->float_flags, fetestexcept(FE_ALL_EXCEPT));
             leave(pool);
         }
     }
@@ -288,8 +292,12 @@ ci_pool_run(CiPool *pool, int64_t count, int max_threads, int32_t (*body)(void *
     pool->arg = arg;
     atomic_store(&pool->answer, 0);
     atomic_store(&pool->next, 0);
+    atomic_store(&pool->float_flags, 0);
     run_together(pool, (int)threads - 1);
     int32_t answer = atomic_load(&pool->answer);
+    int flags = atomic_load(&pool->float_flags);
+    if (flags)
+        feraiseexcept(flags);
     atomic_store(&pool->busy, false);
     return answer;
 }

@@ -1,3 +1,4 @@
+#include <fenv.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -126,6 +127,29 @@ TEST(several_threads_share_a_pool)
         pthread_create(&threads[k], NULL, run_often, pool);
     for (int k = 0; k < 4; k++)
         pthread_join(threads[k], NULL);
+    ci_pool_close(pool);
+}
+
+static int32_t
+divide(void *arg, int64_t chunk)
+{
+    volatile double zero = 0, one = 1, quotient;
+    usleep(100); /* so that no thread does all chunks */
+    if (!pthread_equal(*(pthread_t *)arg, pthread_self()))
+        quotient = one / zero;
+    (void)quotient;
+    (void)chunk;
+    return 0;
+}
+
+TEST(float_flags_of_workers_reach_the_caller)
+{
+    pthread_t self = pthread_self();
+    CiPool *pool = ci_pool_open(3);
+    feclearexcept(FE_ALL_EXCEPT);
+    ci_pool_run(pool, 100, 0, divide, &self);
+    CHECK(fetestexcept(FE_DIVBYZERO));
+    feclearexcept(FE_ALL_EXCEPT);
     ci_pool_close(pool);
 }
 
