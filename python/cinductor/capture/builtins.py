@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -46,7 +47,7 @@ def understands(*functions: Any) -> Callable[[Handler], Handler]:
 
 
 for _f in (
-    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord, pow, round),
+    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord, pow),
     *(format, repr, ascii, slice, range, str, bytes, complex, object),
     *(f for f in vars(math).values() if callable(f)),
     *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
@@ -216,13 +217,30 @@ def guard_absent(scope: Scope, value: Any) -> None:
     """Guards that an object still has the attributes it has, and so not the one asked for."""
     stage = scope.stage
     source = stage.source_of(value)
-    own = getattr(value, "__dict__", None)
     if source is None or type(value) is Traced:
         return
+    own = getattr(value, "__dict__", None)
     if source >= 0 and type(own) is dict:
         stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
     else:
         stage.effect(f"asks whether a {type(value).__name__} has an attribute")
+
+
+@understands(round)
+def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value = args[0] if args else None
+    if type(value) is Traced:
+        if value.kind == "python" and not kwargs:
+            return round(float(value), *args[1:])
+        return call_unknown(scope, f, args, kwargs)
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(copy.copy, copy.deepcopy)
+def _copy(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if type(args[0]) is Traced and args[0].kind == "array":
+        return dispatch(scope, args[0].copy, ("K",), {})
+    return call_unknown(scope, f, args, kwargs)
 
 
 @understands(setattr)

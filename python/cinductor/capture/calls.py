@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fields")})
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
@@ -157,6 +158,8 @@ def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"
+    if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
+        return None
     if file.startswith(STDLIB) and "site-packages" not in file:
         return "is in the standard library"
     if file.startswith("<frozen"):
@@ -236,6 +239,9 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
             break
     if kwargs:
         kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
+        if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
+            del kwargs["out"]
+            return as_array(scope, call_ufunc(scope, f, args, kwargs))
     outs = kwargs.get("out") if kwargs else None
     outs = outs if isinstance(outs, tuple) else (outs,)
     if len(args) > f.nin:
@@ -246,6 +252,13 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if is_traced_inside(args) or (kwargs and is_traced_inside(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def as_array(scope: Scope, value: Any) -> Any:
+    """A result of `out=...`."""
+    if isinstance(value, tuple):
+        return tuple(as_array(scope, v) for v in value)
+    return surface.array(scope.stage.tracer, value)
 
 
 def eager(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -410,7 +423,9 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
         if type(target) is Traced:
             stage.before_write(target)
         return call_unknown(scope, f, args, kwargs)
-    out = kwargs.get("out")
+    if (out := kwargs.get("out")) is ...:
+        del kwargs["out"]
+        return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
     if type(out) is Traced and stage.before_write(out):
         return eager(scope, f, args, kwargs, out)
     if is_traced_inside(args) or is_traced_inside(kwargs.values()):

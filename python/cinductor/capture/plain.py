@@ -35,7 +35,9 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    local = use = test = mapping = iter = context = subject = staticmethod(lambda value: value)
+    local = use = operand = members = test = mapping = iter = context = subject = staticmethod(
+        lambda value: value
+    )
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))

@@ -305,7 +305,8 @@ class Rewriter(ast.NodeTransformer):
         return self._use(node, "test")
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        node.left, node.right = self._use(node.left), self._use(node.right)
+        node.left = self._use(node.left, "operand")
+        node.right = self._use(node.right, "operand")
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -317,7 +318,10 @@ class Rewriter(ast.NodeTransformer):
         if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return self.generic_visit(node)  # type: ignore[return-value]
         node.left = self._use(node.left)
-        node.comparators = [self._use(c) for c in node.comparators]
+        node.comparators = [
+            self._use(c, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
+            for op, c in zip(node.ops, node.comparators, strict=True)
+        ]
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:

@@ -7,6 +7,7 @@ captured call that outlive it run with it.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import types
@@ -178,6 +179,10 @@ class Scope:
             return getattr(value, name)  # raises
         if kind is property and type(found.fget) is types.FunctionType:
             return self.call(found.fget, value)
+        if kind is functools.cached_property and type(found.func) is types.FunctionType:
+            made = self.call(found.func, value)
+            self._set_attr(found.attrname, made, value)
+            return made
         if kind is types.FunctionType:
             self._guard_method(value, cls, name, found)
             return getattr(value, name)
@@ -366,8 +371,25 @@ class Scope:
     # --- operands, tests, iteration ---
 
     def use(self, value: Any) -> Any:
-        """An operand."""
+        """A value that Python looks into: compared, formatted."""
         return value if type(value) in FREE_TYPES else self.stage.use(value)
+
+    def operand(self, value: Any) -> Any:
+        """An operand of an arithmetic operator: sequences are joined, not looked into."""
+        cls = type(value)
+        if cls in FREE_TYPES:
+            return value
+        if cls in CONTAINER_TYPES:
+            return self.stage.shallow(value)
+        return self.stage.use(value)
+
+    def members(self, value: Any) -> Any:
+        """The right operand of `in`."""
+        source = self.stage.source_of(value)
+        if type(value) is dict and source is not None and source >= 0:
+            self.stage.guard_length(value, source)
+            return value
+        return self.use(value)
 
     def test(self, value: Any) -> Any:
         """A value whose truth is asked for next."""

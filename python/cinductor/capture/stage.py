@@ -434,7 +434,7 @@ class Stage:
             source = self.source_of(value)
             if source is not None and source >= 0:
                 self.guard_all(value, source)
-        elif isinstance(value, type | enum.Enum | np.generic) or cls in FREE_TYPES:
+        elif isinstance(value, type | enum.Enum | np.generic | BaseException):
             return value
         elif has_operators(cls) and cls not in IDENTITY_TYPES:
             self.stop(f"an operator of class {cls.__name__}")

@@ -15,6 +15,7 @@ from .surface import (
     NotCaptured,
     Traced,
     as_result,
+    boxed,
     function,
     method,
     operand,
@@ -355,7 +356,7 @@ def array(
         made = x.dtype if dtype is None else wanted_dtype(dtype)
         refuse(order == "F" and x.ndim > 1, "order='F'")
         if x.kind != "array":
-            new = t.reshape(t.copy(t.cast(x, made)), ())
+            new = boxed(t, t.cast(x, made))
         elif made != x.dtype:
             new = t.cast(x, made)
         else:

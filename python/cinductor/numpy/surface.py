@@ -138,12 +138,17 @@ def array(t: _core.Tracer, x: Any) -> Any:
     if type(x) is Traced:
         if x.kind == "array":
             return x
-        return (
-            t.reshape(t.cast(t.copy(x), x.dtype), ()) if x.kind == "scalar" else t.cast(x, x.dtype)
-        )
+        return boxed(t, x)
     from .create import array as make
 
     return make(t, x)
+
+
+def boxed(t: _core.Tracer, x: Any) -> Any:
+    """An array without dimensions that holds a traced scalar."""
+    made = t.empty((), x.dtype)
+    t.assign(made, x)
+    return made
 
 
 def result_type(*values: Any) -> np.dtype:
