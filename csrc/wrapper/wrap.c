@@ -251,9 +251,9 @@ wrap_symbols(Wrap *wrap, const CiLoops *loops)
 static void
 wrap_return(Wrap *wrap, const CiLoops *loops)
 {
-    for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.host_arrays; i++)
+    for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.has_device_memory; i++)
         if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
-            make_valid(wrap, loops->buffers[i], CI_SIDE_host);
+            make_valid(wrap, loops->buffers[i], home_side(wrap->wrapper, loops->buffers[i]));
     add_line(wrap, CI_LINE_return);
 }
 
