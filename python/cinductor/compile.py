@@ -171,6 +171,11 @@ class Job:
         """The function's name, for messages."""
         return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
 
+    @property
+    def limit(self) -> int:
+        """How many specialisations the function may have."""
+        return self.settings["options"].get("recompile_limit", config.recompile_limit)
+
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
         return {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
@@ -192,7 +197,7 @@ class Job:
         if key is not None and key in self.plain and not self.settings["fullgraph"]:
             return self.fn(*args, **(kwargs or {}))
         why = self.why_plain()
-        if why is None and len(compiled.specializations) >= self.options()["recompile_limit"]:
+        if why is None and len(compiled.specializations) >= self.limit:
             failed = compiled.specializations[0].why_not(bound) or "a guard"
             self.warn_once(
                 "limit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import types
 from collections.abc import Callable
@@ -97,15 +98,24 @@ def choose_backend(job: Job) -> str:
     backend, device = job.settings["backend"], job.settings["device"] or "cpu"
     if backend is not None or device != "cpu":
         return backend or ""
-    for row in _core.backends():
-        if row[0] == device and row[1] == "c" and row[3] is not None:
-            job.warn_once(
-                "compiler",
-                f"{job.name} runs by the interpreter backend: {row[3]} "
-                "(install gcc or clang, or set CC to a C compiler)",
-            )
-            return "interp"
-    return ""
+    why = why_no_compiler()
+    if why is None:
+        return ""
+    job.warn_once(
+        "compiler",
+        f"{job.name} runs by the interpreter backend: {why} "
+        "(install gcc or clang, or set CC to a C compiler)",
+    )
+    return "interp"
+
+
+@functools.cache
+def why_no_compiler() -> str | None:
+    """Why the default backend is not available, asked once, for that looks for programs."""
+    for device, name, _, why in _core.backends():
+        if device == "cpu" and name == "c":
+            return why
+    return None
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
