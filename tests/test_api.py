@@ -656,7 +656,7 @@ def test_random_draws_consume_the_users_generator():
 
 
 def test_large_functions_with_breaks_run_in_segments():
-    big = np.arange(40000.0)
+    big = np.arange(400000.0)
 
     def f(x):
         y = x * 2 + 1

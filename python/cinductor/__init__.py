@@ -61,10 +61,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Calls fn once on these arguments and tells what was made of it.
 
     The call is a real one, effects included. The result has the text of every level (`graph`,
-    `loops`,
-    `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `timings` and `result`; its str()
-    is a report.
-    Raises what fn raises.
+    `loops`, `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `timings` and `result`;
+    its str() is a report. Raises what fn raises.
     """
     from .explanation import explain as run
 

@@ -1,11 +1,10 @@
 """Types of the C module: what capture (Python) and the compiler (C) say to each other.
 
-Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call
-are `Traced` values; operations on them append nodes to the
-tracer's graph. `flush` compiles and runs what is pending and makes every live value concrete;
-tracing then goes on in a new graph. A function that never had to
-flush before it returned, and had no outside effect, becomes a `Specialization`: guards, one
-program, and the shape of its result, replayed without Python.
+Capture is lazy tracing. A `Tracer` lives for one call of one function. Arrays met in the call are
+`Traced` values; operations on them append nodes to the tracer's graph. `flush` compiles and runs
+what is pending and makes every live value concrete; tracing then goes on in a new graph. A function
+that never had to flush before it returned, and had no outside effect, becomes a `Specialization`:
+guards, one program, and the shape of its result, replayed without Python.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,8 +2,8 @@
 wrong then.
 
 The function returned is a C object that tries its specialisations by their guards. Capture
-(`Job.miss`) runs when none fits. A failure of
-the compiler never reaches the caller: the function itself runs instead.
+(`Job.miss`) runs when none fits. A failure of the compiler never reaches the caller: the function
+itself runs instead.
 """
 
 from __future__ import annotations
@@ -50,14 +50,12 @@ def compile(
     """A function that does what fn does, compiled when it is first called.
 
     fn: any callable written with NumPy: a function, method, lambda, partial or callable object;
-    without it a
-    decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64, float16 to 64,
-    complex64 and
-    128 are compiled, alone or nested in tuples, lists, dicts, named tuples and dataclasses;
-    calls with anything else run in NumPy.
+    without it a decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64,
+    float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists, dicts, named
+    tuples and dataclasses; calls with anything else run in NumPy.
 
-    fullgraph: raise Unsupported, with line and reason, where Python would have to run between
-    kernels.
+    fullgraph: raise Unsupported, with line and reason, where Python would have to run
+    between kernels.
     dynamic: whether sizes may vary without a new compile; None: decide from the calls.
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
     options: a dict of the options that `list_options()` describes.
@@ -65,8 +63,7 @@ def compile(
     disable: return a function that runs fn as it is.
 
     Raises TypeError for what is not callable, ValueError for an unknown mode, backend or device,
-    KeyError for an
-    unknown option. The compiled function raises what fn raises.
+    KeyError for an unknown option. The compiled function raises what fn raises.
     """
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
@@ -164,6 +161,7 @@ class Job:
         self.names, self.kinds, _ = signature_of(fn)
         self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
         self.warned: set[str] = set()
+        self.nodes = 0  # of the largest segment compiled
         self.last: Any = None  # the Outcome of the latest capture
 
     @property

@@ -23,12 +23,13 @@ class Break:
 class Explanation:
     """The report of one call. str() is readable; the parts are attributes.
 
-    result: what the call returned. programs: compiled graphs that ran. kernels_count,
-    externs_count: of the last one.
-    guards: in words. breaks: list of Break. plain: why the function ran in NumPy, or None. timings:
-    seconds and counts by name. rewritten:
-    the function's source as capture runs it. graph, loops, kernels, wrapper, python, source:
-    the text of each level of the last program, or "".
+    result: what the call returned.
+    plain: why the function ran in NumPy, or None.
+    programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
+    loops, kernels, wrapper, python and source ("" without one), with kernels_count and
+    externs_count.
+    guards: in words. breaks: list of Break. timings: milliseconds and counts by name.
+    rewritten: the function's source as capture runs it.
     """
 
     def __init__(self, name: str, result: Any, outcome: Any, plain: str | None) -> None:

@@ -1,9 +1,8 @@
 """What a call means, by the identity of what is called.
 
 `TABLE` has what `builtins` understands. NumPy's functions come from the surface
-(`cinductor.numpy`). Python functions with source are
-followed; constructors that only fill attributes are run; everything else is unknown: a break, and
-the call is made with concrete values.
+(`cinductor.numpy`). Python functions with source are followed; constructors that only fill
+attributes are run; everything else is unknown: a break, and the call is made with concrete values.
 """
 
 from __future__ import annotations

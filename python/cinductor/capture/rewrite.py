@@ -1,11 +1,10 @@
 """Rewriting: a function's source becomes a function that asks the stage about every step.
 
 Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
-become calls of
-`__ci__`, a closure cell that holds the stage; everything else stays as written, in the user's own
-frame, with the user's
-line numbers and file. It is done once per code object. Source is trusted only if compiling it as it
-is gives the function's own bytecode. What cannot be rewritten has a reason (`NotRewritable`).
+become calls of `__ci__`, a closure cell that holds the stage; everything else stays as written, in
+the user's own frame, with the user's line numbers and file. It is done once per code object. Source
+is trusted only if compiling it as it is gives the function's own bytecode. What cannot be rewritten
+has a reason (`NotRewritable`).
 """
 
 from __future__ import annotations

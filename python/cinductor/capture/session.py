@@ -22,7 +22,9 @@ from .scope import Scope
 from .stage import OPAQUE, Abandon, Stage
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LITTLE_WORK = 16384  # elements below which a function that needs Python in each call runs in NumPy
+# Element-operations below which a function that needs Python in each call runs in NumPy: tracing
+# costs tens of microseconds.
+LITTLE_WORK = 400_000
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 # Bits of <fenv.h>: underflow and inexact results are no warnings by default.
 SUSPICIOUS = 0b01101 if os.uname().machine in ("x86_64", "AMD64", "i686") else 0b00111
@@ -154,7 +156,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         compiled.add(specialization)
         if tracer.float_flags & SUSPICIOUS and not stage.written:
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
-    elif worth(stage) < LITTLE_WORK:
+    elif worth(job, stage) < LITTLE_WORK:
         job.remember(bound, "little array work between steps that need Python")
     return made
 
@@ -171,13 +173,14 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
         job.remember(bound, f"it raised {type(error).__name__}")
 
 
-def worth(stage: Stage) -> int:
+def worth(job: Job, stage: Stage) -> int:
     """The elements that the call's arrays have: what compiled segments can save is in
     proportion.
     """
     if stage.tracer.flushes == 0:
         return 0
-    return sum(array.size for array, _, _ in stage.array_ids.values())
+    job.nodes = max(job.nodes, stage.tracer.info.get("nodes", 0))  # none of segments known before
+    return max(job.nodes, 2) * sum(array.size for array, _, _ in stage.array_ids.values())
 
 
 # --- the call -------------------------------------------------------------------------------------

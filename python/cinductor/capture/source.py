@@ -1,8 +1,7 @@
 """Where a function's source is, and whether it is what runs.
 
 Source is trusted only if compiling it as it is gives the function's own bytecode: an edited file,
-the other of two
-lambdas on a line, or a decorator that replaced the code all fail this test.
+the other of two lambdas on a line, or a decorator that replaced the code all fail this test.
 """
 
 from __future__ import annotations

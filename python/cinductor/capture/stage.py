@@ -1,12 +1,10 @@
 """The stage of one call: where every concrete value came from, and what the traced call is told.
 
 A value that Python meets in the call is an argument, a guarded read (with its source), the result
-of something pure, or unknown. `known` has
-the objects that outlive the call, by id, with the source that reaches them (OPAQUE: none does); an
-object that is not in it was made in this call. Arrays
+of something pure, or unknown. `known` has the objects that outlive the call, by id, with the source
+that reaches them (OPAQUE: none does); an object that is not in it was made in this call. Arrays
 reach the user's frame only as Traced values, so no array work happens unseen. An effect is noted
-before it happens; what a call that is
-not understood is given has been made concrete first.
+before it happens; what a call that is not understood is given has been made concrete first.
 """
 
 from __future__ import annotations
