@@ -158,9 +158,11 @@ class Scope:
         source = stage.source_of(cls)
         if source is None or source == OPAQUE:
             source = stage.source("const", cls)
-        if isinstance(value, types.MethodType):
-            return value  # a class method: made anew by each read
-        return stage.enter(value, stage.source("attr", source, name))
+        source = stage.source("attr", source, name)
+        if isinstance(value, types.MethodType):  # a class method: made anew by each read
+            stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
+            return value
+        return stage.enter(value, source)
 
     def _object_attr(self, value: Any, name: str) -> Any:
         stage, cls = self.stage, type(value)
@@ -177,20 +179,29 @@ class Scope:
                 return self._unknown_attr(value, name, "__getattr__")
             return getattr(value, name)  # raises
         if kind is property and type(found.fget) is types.FunctionType:
+            self._guard_class(cls, name, found)
             return self.call(found.fget, value)
         if kind is functools.cached_property and type(found.func) is types.FunctionType:
+            self._guard_class(cls, name, found)
             made = self.call(found.func, value)
             self._set_attr(found.attrname, made, value)
             return made
         if kind is types.FunctionType:
             self._guard_method(value, cls, name, found)
             return getattr(value, name)
-        if kind in (classmethod, staticmethod) or name.startswith("__"):
+        if name.startswith("__"):
             return stage.wrap(getattr(value, name))
+        if kind is classmethod:
+            self._guard_method(value, cls, name, found.__func__)
+            return getattr(value, name)
+        if kind is staticmethod:
+            return self._read(value, name, getattr(value, name))
         if kind is types.MemberDescriptorType or kind.__name__ == "_tuplegetter":
             return self._read(value, name, getattr(value, name))
         if not hasattr(kind, "__get__"):
-            return self._class_attr(cls, name)
+            if stage.source_of(value) is None:
+                return self._class_attr(cls, name)
+            return self._read(value, name, found)
         if isinstance(value, stage_free_instances()) or kind in METHOD_KINDS:
             return getattr(value, name)
         return self._unknown_attr(value, name, kind.__name__)
@@ -214,7 +225,16 @@ class Scope:
         if source is not None:  # the object itself may have got an attribute of that name, too
             method = stage.source("attr", source, name)
             stage.check_once(stage.source("attr", method, "__func__"), "is", found)
+        elif type(bound := getattr(cls, name)) is types.MethodType:
+            where = stage.source("attr", stage.source("const", cls), name)
+            stage.check_once(stage.source("attr", where, "__func__"), "is", bound.__func__)
         else:
+            self._guard_class(cls, name, found)
+
+    def _guard_class(self, cls: type, name: str, found: Any) -> None:
+        """Guards an attribute of a class, reached through the class."""
+        stage = self.stage
+        if not is_numpys(cls.__module__):
             where = stage.source("attr", stage.source("const", cls), name)
             stage.check_once(where, "is", found)
 
