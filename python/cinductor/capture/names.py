@@ -56,8 +56,6 @@ class Names(ast.NodeVisitor):
         self.generic_visit(node)
         walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
         self.bound -= targets - before - walrus
-        if not isinstance(node, ast.ListComp) or True:
-            self.loads |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

@@ -122,7 +122,8 @@ def is_numpys(module: str | None) -> bool:
 
 
 PLAIN_GETTERS = frozenset(
-    cls.__getattribute__ for cls in (object, tuple, list, dict, set, frozenset, BaseException, int)
+    cls.__getattribute__
+    for cls in (object, tuple, list, dict, set, BaseException, types.SimpleNamespace)
 )
 
 
