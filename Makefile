@@ -44,7 +44,7 @@ lint-c: $(TESTING)
 	done
 
 demo: $(VENV)/.with-demo
-	$(PY) examples/quantize_photo.py
+	$(PY) examples/quantize_photo.py examples/out
 
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
