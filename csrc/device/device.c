@@ -30,7 +30,8 @@ const CiBackend *
 ci_backend_find(const char *device, const char *name)
 {
     for (int k = 0; k < ci_backend_count(); k++)
-        if (!strcmp(backends[k]->device, device) && (!name || !*name || !strcmp(backends[k]->name, name)))
+        if (!strcmp(backends[k]->device, device) &&
+            (!name || !*name || !strcmp(backends[k]->name, name)))
             return backends[k];
     return NULL;
 }

@@ -1,13 +1,20 @@
 /* Expressions of C-like targets: the texts of ops.def and support.def with their tokens replaced.
  *
- * Invariant: an operand is always a plain name, never an expression, so a text may use it as often as it likes; and a
- * half is always a float that a half can hold, for whatever makes one rounds it. */
+ * Invariant: an operand is always a plain name, never an expression, so a text may use it as often
+ * as it likes; and a half is always a float that a half can hold, for whatever makes one rounds it.
+ */
 #include "device/emit.h"
 
 #include <ctype.h>
 #include <string.h>
 
-typedef enum SupportClass { SUPPORT_real, SUPPORT_half, SUPPORT_int, SUPPORT_uint, SUPPORT_complex } SupportClass;
+typedef enum SupportClass {
+    SUPPORT_real,
+    SUPPORT_half,
+    SUPPORT_int,
+    SUPPORT_uint,
+    SUPPORT_complex
+} SupportClass;
 
 typedef struct SupportRow {
     const char *name;
@@ -16,7 +23,8 @@ typedef struct SupportRow {
 } SupportRow;
 
 static const SupportRow support_rows[] = {
-#define SUPPORT(name, class, result, params, ...) {#name, SUPPORT_##class, #result, #params, #__VA_ARGS__},
+#define SUPPORT(name, class, result, params, ...)                                                  \
+    {#name, SUPPORT_##class, #result, #params, #__VA_ARGS__},
 #include "device/support.def"
 #undef SUPPORT
 };
@@ -51,7 +59,7 @@ ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling)
     e->ctx = ctx;
     e->kernels = kernels;
     e->spelling = spelling;
-    e->is_used = CI_NEW_ARRAY(ctx, bool, SUPPORT_COUNT * CI_DTYPE_COUNT);
+    e->is_used = CI_NEW_ARRAY(ctx, bool, SUPPORT_COUNT *CI_DTYPE_COUNT);
     return e;
 }
 
@@ -70,10 +78,11 @@ ci_emit_type(CiDtype dtype)
 void
 ci_emit_types(CiText *out)
 {
-    static const char *const types[] = {"int8_t",  "signed char",        "uint8_t",  "unsigned char",
-                                        "int16_t", "short",              "uint16_t", "unsigned short",
-                                        "int32_t", "int",                "uint32_t", "unsigned",
-                                        "int64_t", "__INT64_TYPE__",     "uint64_t", "__UINT64_TYPE__"};
+    static const char *const types[] = {
+        "int8_t",         "signed char", "uint8_t",        "unsigned char",  "int16_t",
+        "short",          "uint16_t",    "unsigned short", "int32_t",        "int",
+        "uint32_t",       "unsigned",    "int64_t",        "__INT64_TYPE__", "uint64_t",
+        "__UINT64_TYPE__"};
     for (size_t k = 0; k < sizeof types / sizeof *types; k += 2)
         ci_text_line(out, "typedef %s %s;", types[k + 1], types[k]);
     ci_text_line(out, "typedef struct ci_c64 { float re, im; } ci_c64;");
@@ -137,7 +146,8 @@ resolve_support(const char *name, size_t length, CiDtype *dtype)
     return row;
 }
 
-static void add_tokens(CiEmitter *e, CiText *out, const char *text, CiDtype dtype, const char *const *names);
+static void add_tokens(CiEmitter *e, CiText *out, const char *text, CiDtype dtype,
+                       const char *const *names);
 
 static void
 mark_used(CiEmitter *e, int row, CiDtype dtype)
@@ -155,7 +165,8 @@ ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype)
 {
     int row = resolve_support(name, strlen(name), &dtype);
     if (row < 0)
-        ci_fail(e->ctx, CI_ERR_INTERNAL, "no support function %s of %s", name, ci_dtype_name(dtype));
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "no support function %s of %s", name,
+                ci_dtype_name(dtype));
     mark_used(e, row, dtype);
     return ci_format(e->ctx, "ci_%s_%s", name, ci_dtype_name(dtype));
 }
@@ -203,7 +214,8 @@ add_tokens(CiEmitter *e, CiText *out, const char *text, CiDtype dtype, const cha
             at = add_function(e, out, at, dtype);
         } else if (is_word(*at)) {
             const char *start = at;
-            while (is_word(*at) || (*at == '.' && at[1] && is_word(at[1]) && isdigit((unsigned char)*start)))
+            while (is_word(*at) ||
+                   (*at == '.' && at[1] && is_word(at[1]) && isdigit((unsigned char)*start)))
                 at++;
             add_word(out, start, (size_t)(at - start), dtype, names);
         } else if (*at == '.') { /* a member: never an operand */
@@ -225,7 +237,8 @@ print_body(CiText *out, const char *body)
     int depth = 0, parens = 0;
     bool at_start = true;
     for (const char *at = body; *at; at++) {
-        bool opens_block = *at == '{' && parens == 0 && (at == body || at[-1] != '=') && !(at - body > 1 && at[-2] == '=');
+        bool opens_block = *at == '{' && parens == 0 && (at == body || at[-1] != '=') &&
+                           !(at - body > 1 && at[-2] == '=');
         if (at_start && *at == ' ')
             continue;
         if (*at == '}' && at_start)
@@ -238,7 +251,8 @@ print_body(CiText *out, const char *body)
         bool is_tail = *at == '}' && at[1] == ' ' && at[2] == 'e' && at[3] == 'l';
         if (opens_block)
             depth++;
-        if ((opens_block || (*at == ';' && parens == 0) || (*at == '}' && at[1] != ';')) && !is_tail) {
+        if ((opens_block || (*at == ';' && parens == 0) || (*at == '}' && at[1] != ';')) &&
+            !is_tail) {
             ci_text_add(out, "\n");
             at_start = true;
         }
@@ -293,7 +307,8 @@ ci_emit_const(CiText *out, CiDtype dtype, CiConst value)
         break;
     case CI_CLASS_uint:
     case CI_CLASS_bool:
-        ci_text_add(out, "%llu%s", (unsigned long long)value.i & (~0ULL >> (64 - 8 * ci_dtype_size(dtype))),
+        ci_text_add(out, "%llu%s",
+                    (unsigned long long)value.i & (~0ULL >> (64 - 8 * ci_dtype_size(dtype))),
                     ci_dtype_size(dtype) == 8 ? "ULL" : "");
         break;
     default:
@@ -356,7 +371,8 @@ ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 
 /* ---- ops ---- */
 
-/* Ops whose result on halves is a half without rounding: they choose, compare, or change the sign. */
+/* Ops whose result on halves is a half without rounding: they choose, compare, or change the sign.
+ */
 static bool
 is_exact_on_halves(CiOp op)
 {
@@ -410,7 +426,8 @@ ci_emit_reads_operand(CiOp op, CiDtype operand, int position)
 }
 
 void
-ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand, const char *const *names)
+ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
+               const char *const *names)
 {
     switch (op->op) {
     case CI_OP_const:
@@ -434,7 +451,8 @@ ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand, c
 }
 
 void
-ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier, const char *later)
+ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier,
+                const char *later)
 {
     const char *names[2] = {earlier, later};
     bool keeps_float = dtype == CI_DTYPE_f16 && ci_op_kind(fold) == CI_OPKIND_reduce;

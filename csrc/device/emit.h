@@ -1,8 +1,9 @@
-/* What C-like targets share: types, constants, expressions of ops, index expressions, support functions, and the
- * straight-line code of a stage. A target gives a table of spellings; cpu/ and cuda/ own theirs, and everything about loops.
+/* What C-like targets share: types, constants, expressions of ops, index expressions, support
+ * functions, and the straight-line code of a stage. A target gives a table of spellings; cpu/ and
+ * cuda/ own theirs, and everything about loops.
  *
- * A source is printed in two parts: kernels first, into a text of their own, which records the support functions they
- * call; then ci_emit_support prints those, and the parts are joined. */
+ * A source is printed in two parts: kernels first, into a text of their own, which records the
+ * support functions they call; then ci_emit_support prints those, and the parts are joined. */
 #ifndef CI_DEVICE_EMIT_H
 #define CI_DEVICE_EMIT_H
 
@@ -12,7 +13,8 @@ typedef struct CiSpelling {
     const char *function; /* before a support function: "static inline", "static __device__" */
     const char *builtin;  /* before an exact function of the C library: "__builtin_" or "" */
     CiExprStyle style;
-    /* The target's own body for a support function, "{ return __float_as_uint(a); }"; NULL takes the table's. May be NULL. */
+    /* The target's own body for a support function, "{ return __float_as_uint(a); }"; NULL takes
+     * the table's. May be NULL. */
     const char *(*override)(const char *name, CiDtype dtype);
 } CiSpelling;
 
@@ -20,33 +22,41 @@ typedef struct CiEmitter {
     CiContext *ctx;
     const CiKernels *kernels;
     const CiSpelling *spelling;
-    const CiKernel *kernel; /* the one being printed: names of sizes and buffers are looked up in it */
-    bool *is_used;          /* per support row and dtype */
+    const CiKernel
+        *kernel;   /* the one being printed: names of sizes and buffers are looked up in it */
+    bool *is_used; /* per support row and dtype */
 } CiEmitter;
 
 CiEmitter *ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling);
 
-/* Names of types: what memory holds (uint16_t for f16), and what values are computed in (float for f16). */
+/* Names of types: what memory holds (uint16_t for f16), and what values are computed in (float for
+ * f16). */
 const char *ci_emit_storage(CiDtype dtype);
 const char *ci_emit_type(CiDtype dtype);
 /* typedefs of sized integers and complex numbers, for sources without headers. */
 void ci_emit_types(CiText *out);
 /* Support functions used so far, callees first. */
 void ci_emit_support(CiEmitter *e, CiText *out);
-/* The name of a support function of a dtype, now marked as used; fails when there is no such row. */
+/* The name of a support function of a dtype, now marked as used; fails when there is no such row.
+ */
 const char *ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype);
 
 void ci_emit_const(CiText *out, CiDtype dtype, CiConst value);
 /* Expressions over operand names. Halves come out rounded. */
 void ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *operand);
-void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const char *const *names);
-/* cast, where, const, index and pointwise; args[] names the operands, `operand` is the dtype of the first. */
-void ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand, const char *const *names);
-bool ci_emit_reads_operand(CiOp op, CiDtype operand, int position); /* isnan of an integer reads nothing */
+void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,
+                       const char *const *names);
+/* cast, where, const, index and pointwise; args[] names the operands, `operand` is the dtype of the
+ * first. */
+void ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
+                    const char *const *names);
+bool ci_emit_reads_operand(CiOp op, CiDtype operand,
+                           int position); /* isnan of an integer reads nothing */
 /* Memory form <-> value: halves convert, others are as they are. */
 void ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element);
 void ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value);
-/* An index expression; size symbols must be among the kernel's size_args, index symbols print their own name. */
+/* An index expression; size symbols must be among the kernel's size_args, index symbols print their
+ * own name. */
 void ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index);
 const char *ci_emit_index_text(CiEmitter *e, const CiExpr *index);
 /* The pointer's name of a buffer: in0, buf3. Never a user's name. */
@@ -59,18 +69,19 @@ void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 void ci_emit_locations(CiText *out, const CiKernel *kernel);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
-/* The straight-line code of a stage: the bodies of its nests as one list without duplicates, in which what an earlier
- * nest stored at the same index is its value. A scan is a value whose op is the scan and whose argument is what it folds. */
+/* The straight-line code of a stage: the bodies of its nests as one list without duplicates, in
+ * which what an earlier nest stored at the same index is its value. A scan is a value whose op is
+ * the scan and whose argument is what it folds. */
 typedef struct CiValue {
     CiScalar op;
-    int nest;        /* scan: the nest */
-    bool is_needed;  /* reached from a store, a fold or a placement that is read later */
+    int nest;       /* scan: the nest */
+    bool is_needed; /* reached from a store, a fold or a placement that is read later */
 } CiValue;
 
 typedef struct CiStageCode {
     CiValue *values;
     int nvalues, capvalues;
-    int *results;    /* per nest: what it folds, or stores */
+    int *results; /* per nest: what it folds, or stores */
 } CiStageCode;
 
 CiStageCode *ci_stage_code_new(CiContext *ctx, const CiKernel *kernel, const CiStage *stage);
@@ -86,9 +97,12 @@ ci_nest_is_scan(const CiNest *nest)
     return nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
 }
 
-/* What a fold computes in: any and all in bool, halves in float without rounding between; argmax keeps the value's. */
+/* What a fold computes in: any and all in bool, halves in float without rounding between; argmax
+ * keeps the value's. */
 CiDtype ci_fold_dtype(const CiNest *nest, CiDtype value);
-/* acc op value as an expression, for reductions and scans. Folds of halves are not rounded, scans are. */
-void ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier, const char *later);
+/* acc op value as an expression, for reductions and scans. Folds of halves are not rounded, scans
+ * are. */
+void ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier,
+                     const char *later);
 
 #endif

@@ -1,7 +1,7 @@
 /* The straight-line code of a stage, and the names that code uses.
  *
- * Invariant: values are in an order in which arguments come first; two values are equal only if they are the same one,
- * unless a store lies between two loads of the same element. */
+ * Invariant: values are in an order in which arguments come first; two values are equal only if
+ * they are the same one, unless a store lies between two loads of the same element. */
 #include "device/emit.h"
 
 #include <string.h>
@@ -11,8 +11,9 @@
 const char *
 ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
 {
-    const char *digits = !strncmp(buffer->name, "in", 2) ? buffer->name + 2
-                         : !strncmp(buffer->name, "buf", 3) ? buffer->name + 3 : "";
+    const char *digits = !strncmp(buffer->name, "in", 2)    ? buffer->name + 2
+                         : !strncmp(buffer->name, "buf", 3) ? buffer->name + 3
+                                                            : "";
     bool is_ours = *digits && strspn(digits, "0123456789") == strlen(digits);
     return is_ours ? buffer->name : ci_format(e->ctx, "b%d", buffer->id);
 }
@@ -33,7 +34,9 @@ ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
     const char *type = ci_emit_storage(buffer->dtype);
     const char *from = ci_dtype_is_integral(buffer->dtype) ? "int64_t" : "double";
     if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
-        ci_text_add(out, "{*(const double *)((const char *)scalars + %d), *(const double *)((const char *)scalars + %d)}",
+        ci_text_add(out,
+                    "{*(const double *)((const char *)scalars + %d), *(const double *)((const char "
+                    "*)scalars + %d)}",
                     slot, slot + 8);
     else
         ci_text_add(out, "(%s)*(const %s *)((const char *)scalars + %d)", type, from, slot);
@@ -49,7 +52,8 @@ print_symbol(CiText *out, const CiExpr *symbol, void *arg)
         while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
             k++;
         if (k == kernel->nsize_args)
-            ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name, kernel->name);
+            ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
+                    kernel->name);
         ci_text_add(out, "size%d", k);
         return;
     }
@@ -94,7 +98,7 @@ typedef struct Builder {
     const CiKernel *kernel;
     const CiStage *stage;
     CiStageCode *code;
-    int *stale;      /* values before this position may not be shared when they load `stale_of[k]` */
+    int *stale; /* values before this position may not be shared when they load `stale_of[k]` */
     const CiBuffer **stale_of;
     int nstale;
 } Builder;
@@ -111,12 +115,14 @@ ci_stage_stores(const CiStage *stage, const CiBuffer *buffer)
 static bool
 same_scalar(const CiScalar *x, const CiScalar *y)
 {
-    if (x->op != y->op || x->dtype != y->dtype || x->nargs != y->nargs || x->buffer != y->buffer || x->index != y->index)
+    if (x->op != y->op || x->dtype != y->dtype || x->nargs != y->nargs || x->buffer != y->buffer ||
+        x->index != y->index)
         return false;
     for (int k = 0; k < x->nargs; k++)
         if (x->args[k] != y->args[k])
             return false;
-    return x->op != CI_OP_const || (x->value.i == y->value.i && !memcmp(&x->value.re, &y->value.re, 2 * sizeof(double)));
+    return x->op != CI_OP_const ||
+           (x->value.i == y->value.i && !memcmp(&x->value.re, &y->value.re, 2 * sizeof(double)));
 }
 
 static bool
@@ -135,7 +141,8 @@ add_value(Builder *b, CiScalar op, int nest)
     CiStageCode *code = b->code;
     if (nest < 0)
         for (int k = code->nvalues - 1; k >= 0; k--)
-            if (code->values[k].nest < 0 && same_scalar(&code->values[k].op, &op) && !is_stale(b, k))
+            if (code->values[k].nest < 0 && same_scalar(&code->values[k].op, &op) &&
+                !is_stale(b, k))
                 return k;
     CiValue value = {.op = op, .nest = nest};
     CI_PUSH(b->ctx, code->values, code->nvalues, code->capvalues, value);
@@ -173,7 +180,8 @@ add_nest(Builder *b, int number)
         CiScalar truth = {.op = CI_OP_cast, .dtype = CI_DTYPE_bool, .args = {result}, .nargs = 1};
         result = add_value(b, truth, -1);
     } else if (nest->fold == CI_OP_none && nest->target->dtype != dtype) {
-        CiScalar cast = {.op = CI_OP_cast, .dtype = nest->target->dtype, .args = {result}, .nargs = 1};
+        CiScalar cast = {
+            .op = CI_OP_cast, .dtype = nest->target->dtype, .args = {result}, .nargs = 1};
         result = add_value(b, cast, -1);
     }
     if (ci_nest_is_scan(nest)) {
@@ -208,8 +216,13 @@ ci_stage_code_new(CiContext *ctx, const CiKernel *kernel, const CiStage *stage)
 {
     CiStageCode *code = CI_NEW(ctx, CiStageCode);
     code->results = CI_NEW_ARRAY(ctx, int, stage->nnests + 1);
-    Builder b = {ctx, kernel, stage, code, CI_NEW_ARRAY(ctx, int, stage->nnests + 1),
-                 CI_NEW_ARRAY(ctx, const CiBuffer *, stage->nnests + 1), 0};
+    Builder b = {ctx,
+                 kernel,
+                 stage,
+                 code,
+                 CI_NEW_ARRAY(ctx, int, stage->nnests + 1),
+                 CI_NEW_ARRAY(ctx, const CiBuffer *, stage->nnests + 1),
+                 0};
     for (int k = 0; k < stage->nnests; k++)
         add_nest(&b, k);
     for (int k = 0; k < stage->nnests; k++)

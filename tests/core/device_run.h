@@ -1,4 +1,5 @@
-/* Runs a loops text on a CPU backend over made-up inputs and keeps every buffer, for comparing backends bit by bit. */
+/* Runs a loops text on a CPU backend over made-up inputs and keeps every buffer, for comparing
+ * backends bit by bit. */
 #ifndef TEST_DEVICE_RUN_H
 #define TEST_DEVICE_RUN_H
 
@@ -11,14 +12,14 @@
 
 typedef struct TestRun {
     CiLoops *loops;
-    void **data;            /* by buffer id */
+    void **data; /* by buffer id */
     int64_t *bytes;
     int children;
 } TestRun;
 
 typedef struct TestSizes {
     const char *name;
-    int64_t value;          /* every size symbol has this value */
+    int64_t value; /* every size symbol has this value */
 } TestSizes;
 
 static inline uint64_t
@@ -34,7 +35,8 @@ test_random(uint64_t *state)
 static inline double
 test_float(uint64_t *state, bool is_tame)
 {
-    static const double wild[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 0.5, 65504.0, 5e-8, -1e-40, 3e38, 2.5};
+    static const double wild[] = {0.0, -0.0,    1.0,  -1.0,   INFINITY, -INFINITY, NAN,
+                                  0.5, 65504.0, 5e-8, -1e-40, 3e38,     2.5};
     uint64_t bits = test_random(state);
     if (!is_tame && bits % 16 == 0)
         return wild[(bits >> 8) % (sizeof wild / sizeof *wild)];
@@ -51,7 +53,9 @@ test_fill(CiDtype dtype, void *data, int64_t count, uint64_t seed, bool is_tame)
         CiConst v = {0, 0, 0};
         uint64_t bits = test_random(&state);
         if (ci_dtype_is_integral(dtype))
-            v = ci_const_int(dtype, bits % 4 == 0 ? (int64_t)(bits >> 3) : (int64_t)(bits >> 8) % 100 - (is_tame ? 0 : 50));
+            v = ci_const_int(dtype, bits % 4 == 0
+                                        ? (int64_t)(bits >> 3)
+                                        : (int64_t)(bits >> 8) % 100 - (is_tame ? 0 : 50));
         else
             v = (CiConst){0, test_float(&state, is_tame), test_float(&state, is_tame)};
         if (dtype == CI_DTYPE_bool)
@@ -92,7 +96,8 @@ test_allocate(CiContext *ctx, TestRun *run, int64_t size, uint64_t seed, bool is
 }
 
 static inline int32_t
-test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *kernel, int64_t size, const CiSlot *scalars)
+test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *kernel, int64_t size,
+            const CiSlot *scalars)
 {
     void **buffers = CI_NEW_ARRAY(ctx, void *, kernel->nbuffers + 1);
     int64_t *sizes = CI_NEW_ARRAY(ctx, int64_t, kernel->nsize_args + 1);
@@ -100,7 +105,8 @@ test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *ker
         buffers[k] = run->data[kernel->buffers[k]->id];
     for (int k = 0; k < kernel->nsize_args; k++)
         sizes[k] = test_evaluate(ctx, kernel->size_args[k], size);
-    CiLaunch launch = {.kernel = kernel->id, .buffers = buffers, .sizes = sizes, .scalars = scalars};
+    CiLaunch launch = {
+        .kernel = kernel->id, .buffers = buffers, .sizes = sizes, .scalars = scalars};
     launch.units = test_evaluate(ctx, kernel->units, size);
     launch.finish_units = test_evaluate(ctx, kernel->finish_units, size);
     launch.scratch_bytes = test_evaluate(ctx, kernel->scratch_bytes, size);
@@ -114,7 +120,7 @@ typedef struct TestSetting {
     const char *backend, *arch;
     bool fusion, is_tame;
     int threads;
-    int64_t size;           /* of every symbol */
+    int64_t size; /* of every symbol */
     uint64_t seed;
 } TestSetting;
 
@@ -137,12 +143,14 @@ test_job(CiContext *ctx, void *arg)
     const CiBackend *backend = ci_backend_find("cpu", setting->backend);
     CiTarget *target = CI_NEW(ctx, CiTarget);
     backend->fill_target(target, &options);
-    CiKernels *kernels = ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
+    CiKernels *kernels =
+        ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
     CiBuildInfo info = {0};
     job->exe = backend->build(ctx, kernels, &options, &job->runtime, &info);
     test_allocate(ctx, &job->run, setting->size, setting->seed, setting->is_tame);
     for (int k = 0; k < kernels->nkernels; k++) {
-        int32_t status = test_launch(ctx, &job->run, job->exe, kernels->kernels[k], setting->size, scalars);
+        int32_t status =
+            test_launch(ctx, &job->run, job->exe, kernels->kernels[k], setting->size, scalars);
         if (status != CI_OK)
             ci_fail(ctx, (CiStatus)status, "kernel %d answered %d", k, (int)status);
     }

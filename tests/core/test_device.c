@@ -1,5 +1,5 @@
-/* The C backend against the interpreter, bit for bit: every operation, every kind and order of fold, scans, fused
- * rows, tiles, splits, symbols, levels, threads. */
+/* The C backend against the interpreter, bit for bit: every operation, every kind and order of
+ * fold, scans, fused rows, tiles, splits, symbols, levels, threads. */
 #include "device_run.h"
 
 #include "ci_test.h"
@@ -7,13 +7,16 @@
 /* ---- comparing ---- */
 
 static void
-say_difference(CiContext *ctx, const CiBuffer *buffer, const TestRun *x, const TestRun *y, int64_t k, const char *what)
+say_difference(CiContext *ctx, const CiBuffer *buffer, const TestRun *x, const TestRun *y,
+               int64_t k, const char *what)
 {
     CiText text = ci_text_new(ctx);
     int size = ci_dtype_size(buffer->dtype);
-    ci_const_print(&text, buffer->dtype, ci_const_load(buffer->dtype, (char *)x->data[buffer->id] + size * k));
+    ci_const_print(&text, buffer->dtype,
+                   ci_const_load(buffer->dtype, (char *)x->data[buffer->id] + size * k));
     ci_text_add(&text, " is not ");
-    ci_const_print(&text, buffer->dtype, ci_const_load(buffer->dtype, (char *)y->data[buffer->id] + size * k));
+    ci_const_print(&text, buffer->dtype,
+                   ci_const_load(buffer->dtype, (char *)y->data[buffer->id] + size * k));
     CI_TEST_SAY("%s: %s[%lld]: %s", what, buffer->name, (long long)k, text.data);
 }
 
@@ -31,14 +34,17 @@ compare_runs(CiContext *ctx, const TestRun *x, const TestRun *y, const char *wha
 {
     for (int k = 0; k < x->loops->nbuffers; k++) {
         const CiBuffer *buffer = x->loops->buffers[k];
-        int64_t at = is_returned(x->loops, buffer) ? test_first_difference(buffer, x->data[k], y->data[k], x->bytes[k]) : -1;
+        int64_t at = is_returned(x->loops, buffer)
+                         ? test_first_difference(buffer, x->data[k], y->data[k], x->bytes[k])
+                         : -1;
         if (at >= 0)
             say_difference(ctx, buffer, x, y, at, what);
     }
 }
 
 static void
-compare(CiContext *ctx, const char *text, const TestSetting *a, const TestSetting *b, const char *what)
+compare(CiContext *ctx, const char *text, const TestSetting *a, const TestSetting *b,
+        const char *what)
 {
     TestRun x = test_run(ctx, text, a), y = test_run(ctx, text, b);
     compare_runs(ctx, &x, &y, what);
@@ -53,7 +59,8 @@ compare_all(CiContext *ctx, const char *text, int64_t size, bool is_tame)
     plain.backend = fused.backend = "c";
     fused.fusion = true;
     fused.threads = 3;
-    TestRun x = test_run(ctx, text, &interp), y = test_run(ctx, text, &plain), z = test_run(ctx, text, &fused);
+    TestRun x = test_run(ctx, text, &interp), y = test_run(ctx, text, &plain),
+            z = test_run(ctx, text, &fused);
     compare_runs(ctx, &x, &y, "unfused");
     compare_runs(ctx, &x, &z, "fused");
 }
@@ -72,12 +79,15 @@ static void
 add_op_nest(CiText *text, int number, CiOp op, CiDtype dtype)
 {
     const char *in = ci_dtype_name(dtype), *out = ci_dtype_name(ci_op_result(op, dtype));
-    ci_text_add(text, "  buf%d: %s[1003] = for i0<1003 {\n    %%0: %s = load in0[i0]\n", number, out, in);
+    ci_text_add(text, "  buf%d: %s[1003] = for i0<1003 {\n    %%0: %s = load in0[i0]\n", number,
+                out, in);
     if (op == CI_OP_int_power)
         ci_text_add(text, "    %%1: %s = const 5\n", in);
     else if (ci_op_arity(op) == 2)
         ci_text_add(text, "    %%1: %s = load in1[i0]\n", in);
-    ci_text_add(text, ci_op_arity(op) == 2 ? "    %%2: %s = %s %%0, %%1\n    yield %%2\n  }\n" : "    %%1: %s = %s %%0\n    yield %%1\n  }\n",
+    ci_text_add(text,
+                ci_op_arity(op) == 2 ? "    %%2: %s = %s %%0, %%1\n    yield %%2\n  }\n"
+                                     : "    %%1: %s = %s %%0\n    yield %%1\n  }\n",
                 out, ci_op_name(op));
 }
 
@@ -86,7 +96,8 @@ compare_ops(CiContext *ctx, CiDtype dtype)
 {
     CiText text = ci_text_new(ctx);
     int count = 0;
-    ci_text_add(&text, "loops f(in0: %s[1003], in1: %s[1003]) {\n", ci_dtype_name(dtype), ci_dtype_name(dtype));
+    ci_text_add(&text, "loops f(in0: %s[1003], in1: %s[1003]) {\n", ci_dtype_name(dtype),
+                ci_dtype_name(dtype));
     for (int op = 0; op < CI_OP_COUNT; op++)
         if (has_row((CiOp)op, dtype))
             add_op_nest(&text, count++, (CiOp)op, dtype);
@@ -129,24 +140,33 @@ TEST(casts)
     ci_text_add(&text, ") {\n");
     for (int from = 0; from < CI_DTYPE_COUNT; from++)
         for (int to = 0; to < CI_DTYPE_COUNT; to++)
-            ci_text_add(&text, "  buf%d: %s[100] = for i0<100 {\n    %%0: %s = load in%d[i0]\n    %%1: %s = cast %%0\n    yield %%1\n  }\n",
-                        count++, ci_dtype_name((CiDtype)to), ci_dtype_name((CiDtype)from), from, ci_dtype_name((CiDtype)to));
+            ci_text_add(&text,
+                        "  buf%d: %s[100] = for i0<100 {\n    %%0: %s = load in%d[i0]\n    %%1: %s "
+                        "= cast %%0\n    yield %%1\n  }\n",
+                        count++, ci_dtype_name((CiDtype)to), ci_dtype_name((CiDtype)from), from,
+                        ci_dtype_name((CiDtype)to));
     ci_text_add(&text, "  return buf0");
     for (int k = 1; k < count; k++)
         ci_text_add(&text, ", buf%d", k);
     ci_text_add(&text, "\n}\n");
-    TestSetting interp = {.backend = "interp", .is_tame = true, .seed = 3}, c = {.backend = "c", .is_tame = true, .seed = 3};
+    TestSetting interp = {.backend = "interp", .is_tame = true, .seed = 3},
+                c = {.backend = "c", .is_tame = true, .seed = 3};
     compare(ctx, text.data, &interp, &c, "cast");
 }
 
 /* ---- folds ---- */
 
 static void
-add_fold(CiText *text, int *count, CiOp fold, CiDtype dtype, const char *order, const char *axes, const char *index)
+add_fold(CiText *text, int *count, CiOp fold, CiDtype dtype, const char *order, const char *axes,
+         const char *index)
 {
-    CiDtype result = ci_op_kind(fold) == CI_OPKIND_argreduce ? CI_DTYPE_i64 : ci_op_result(fold, dtype);
-    ci_text_add(text, "  buf%d: %s[5,70] = for i0<5, i1<70 %s%s%s %s {\n    %%0: %s = load in0[%s]\n    yield %%0\n  }\n", (*count)++,
-                ci_dtype_name(result), ci_op_name(fold), *order ? "." : "", order, axes, ci_dtype_name(dtype), index);
+    CiDtype result =
+        ci_op_kind(fold) == CI_OPKIND_argreduce ? CI_DTYPE_i64 : ci_op_result(fold, dtype);
+    ci_text_add(text,
+                "  buf%d: %s[5,70] = for i0<5, i1<70 %s%s%s %s {\n    %%0: %s = load in0[%s]\n    "
+                "yield %%0\n  }\n",
+                (*count)++, ci_dtype_name(result), ci_op_name(fold), *order ? "." : "", order, axes,
+                ci_dtype_name(dtype), index);
 }
 
 static bool
@@ -167,11 +187,13 @@ compare_folds(CiContext *ctx, CiDtype dtype, bool is_tame)
         if (!folds(op, dtype))
             continue;
         bool is_ordered = !ci_op_is_order_free(op, ci_dtype_compute(dtype));
-        add_fold(&text, &count, op, dtype, is_ordered ? "lanes" : "", "r0<517", "36190*i0 + 517*i1 + r0");
+        add_fold(&text, &count, op, dtype, is_ordered ? "lanes" : "", "r0<517",
+                 "36190*i0 + 517*i1 + r0");
         add_fold(&text, &count, op, dtype, "", "r0<5", "350*i0 + 5*i1 + r0");
         if (!is_ordered)
             continue;
-        add_fold(&text, &count, op, dtype, "lanes", "r0<13, r1<37", "37*r0 + 40*r1 + 9000*i0 + 100*i1");
+        add_fold(&text, &count, op, dtype, "lanes", "r0<13, r1<37",
+                 "37*r0 + 40*r1 + 9000*i0 + 100*i1");
         add_fold(&text, &count, op, dtype, "rows", "r0<500", "70*r0 + i1 + 35000*i0");
         add_fold(&text, &count, op, dtype, "", "r0<2, r1<3", "6*i1 + 420*i0 + 3*r0 + r1");
     }
@@ -202,18 +224,24 @@ FOLDS_OF(c128)
 /* Whole arrays and few long columns: chunks, partials, finishing functions. */
 TEST(splits)
 {
-    compare_all(ctx,
-                "loops f(in0: f32[1000003], in1: f64[300,4001], in2: f32[20000,70], in3: i32[1000003]) {\n"
-                "  buf0: f32[] = for sum.lanes r0<1000003 {\n    %0: f32 = load in0[r0]\n    %1: f32 = exp %0\n    yield %1\n  }\n"
-                "  buf1: f64[] = for sum.lanes r0<300, r1<2001 {\n    %0: f64 = load in1[4001*r0 + 2*r1]\n    yield %0\n  }\n"
-                "  buf2: f32[70] = for i0<70 sum.rows r0<20000 {\n    %0: f32 = load in2[70*r0 + i0]\n    yield %0\n  }\n"
-                "  buf3: i64[] = for argmax r0<1000003 {\n    %0: i32 = load in3[r0]\n    yield %0\n  }\n"
-                "  buf4: f32[] = for max r0<1000003 {\n    %0: f32 = load in0[r0]\n    yield %0\n  }\n"
-                "  buf5: i64[70] = for i0<70 argmin r0<20000 {\n    %0: f32 = load in2[70*r0 + i0]\n    yield %0\n  }\n"
-                "  buf6: f32[] = for {\n    %0: f32 = load buf0[0]\n    %1: f32 = load buf4[0]\n    %2: f32 = divide %0, %1\n"
-                "    %3: f32 = log %2\n    yield %3\n  }\n"
-                "  return buf0, buf1, buf2, buf3, buf4, buf5, buf6\n}\n",
-                0, true);
+    compare_all(
+        ctx,
+        "loops f(in0: f32[1000003], in1: f64[300,4001], in2: f32[20000,70], in3: i32[1000003]) {\n"
+        "  buf0: f32[] = for sum.lanes r0<1000003 {\n    %0: f32 = load in0[r0]\n    %1: f32 = exp "
+        "%0\n    yield %1\n  }\n"
+        "  buf1: f64[] = for sum.lanes r0<300, r1<2001 {\n    %0: f64 = load in1[4001*r0 + 2*r1]\n "
+        "   yield %0\n  }\n"
+        "  buf2: f32[70] = for i0<70 sum.rows r0<20000 {\n    %0: f32 = load in2[70*r0 + i0]\n    "
+        "yield %0\n  }\n"
+        "  buf3: i64[] = for argmax r0<1000003 {\n    %0: i32 = load in3[r0]\n    yield %0\n  }\n"
+        "  buf4: f32[] = for max r0<1000003 {\n    %0: f32 = load in0[r0]\n    yield %0\n  }\n"
+        "  buf5: i64[70] = for i0<70 argmin r0<20000 {\n    %0: f32 = load in2[70*r0 + i0]\n    "
+        "yield %0\n  }\n"
+        "  buf6: f32[] = for {\n    %0: f32 = load buf0[0]\n    %1: f32 = load buf4[0]\n    %2: "
+        "f32 = divide %0, %1\n"
+        "    %3: f32 = log %2\n    yield %3\n  }\n"
+        "  return buf0, buf1, buf2, buf3, buf4, buf5, buf6\n}\n",
+        0, true);
 }
 
 /* ---- scans ---- */
@@ -221,17 +249,23 @@ TEST(splits)
 TEST(scans)
 {
     CiText text = ci_text_new(ctx);
-    static const CiDtype dtypes[] = {CI_DTYPE_i32, CI_DTYPE_f16, CI_DTYPE_f32, CI_DTYPE_f64, CI_DTYPE_c64};
+    static const CiDtype dtypes[] = {CI_DTYPE_i32, CI_DTYPE_f16, CI_DTYPE_f32, CI_DTYPE_f64,
+                                     CI_DTYPE_c64};
     int count = 0;
-    ci_text_add(&text, "loops f(in0: i32[50,700], in1: f16[50,700], in2: f32[50,700], in3: f64[50,700], in4: c64[50,700]) {\n");
+    ci_text_add(&text, "loops f(in0: i32[50,700], in1: f16[50,700], in2: f32[50,700], in3: "
+                       "f64[50,700], in4: c64[50,700]) {\n");
     for (int d = 0; d < 5; d++)
         for (int k = 0; k < CI_OP_COUNT; k++) {
             if (ci_op_kind((CiOp)k) != CI_OPKIND_scan || ci_op_why_not((CiOp)k, dtypes[d]))
                 continue;
             const char *dtype = ci_dtype_name(dtypes[d]), *op = ci_op_name((CiOp)k);
-            ci_text_add(&text, "  buf%d: %s[50,700] = for i0<50 %s r0<700 {\n    %%0: %s = load in%d[700*i0 + r0]\n    yield %%0\n  }\n",
+            ci_text_add(&text,
+                        "  buf%d: %s[50,700] = for i0<50 %s r0<700 {\n    %%0: %s = load "
+                        "in%d[700*i0 + r0]\n    yield %%0\n  }\n",
                         count++, dtype, op, dtype, d);
-            ci_text_add(&text, "  buf%d: %s[50,700]\n  buf%d[700*r0 + i0] = for i0<700 %s r0<50 {\n    %%0: %s = load in%d[700*r0 + i0]\n    yield %%0\n  }\n",
+            ci_text_add(&text,
+                        "  buf%d: %s[50,700]\n  buf%d[700*r0 + i0] = for i0<700 %s r0<50 {\n    "
+                        "%%0: %s = load in%d[700*r0 + i0]\n    yield %%0\n  }\n",
                         count, dtype, count, op, dtype, d);
             count++;
         }
@@ -246,13 +280,18 @@ TEST(scans)
 
 static const char softmax[] =
     "loops f(in0: f32[s0,s0]) {\n"
-    "  buf0: f32[s0] = for i0<s0 max r0<s0 {\n    %0: f32 = load in0[s0*i0 + r0]\n    yield %0\n  }\n"
-    "  buf1: f32[s0,s0] = for i0<s0, i1<s0 {\n    %0: f32 = load in0[s0*i0 + i1]\n    %1: f32 = load buf0[i0]\n"
+    "  buf0: f32[s0] = for i0<s0 max r0<s0 {\n    %0: f32 = load in0[s0*i0 + r0]\n    yield %0\n  "
+    "}\n"
+    "  buf1: f32[s0,s0] = for i0<s0, i1<s0 {\n    %0: f32 = load in0[s0*i0 + i1]\n    %1: f32 = "
+    "load buf0[i0]\n"
     "    %2: f32 = subtract %0, %1\n    %3: f32 = exp %2\n    yield %3\n  }\n"
-    "  buf2: f32[s0] = for i0<s0 sum.lanes r0<s0 {\n    %0: f32 = load buf1[s0*i0 + r0]\n    yield %0\n  }\n"
-    "  buf3: f32[s0,s0] = for i0<s0, i1<s0 {\n    %0: f32 = load buf1[s0*i0 + i1]\n    %1: f32 = load buf2[i0]\n"
+    "  buf2: f32[s0] = for i0<s0 sum.lanes r0<s0 {\n    %0: f32 = load buf1[s0*i0 + r0]\n    yield "
+    "%0\n  }\n"
+    "  buf3: f32[s0,s0] = for i0<s0, i1<s0 {\n    %0: f32 = load buf1[s0*i0 + i1]\n    %1: f32 = "
+    "load buf2[i0]\n"
     "    %2: f32 = divide %0, %1\n    yield %2\n  }\n"
-    "  buf4: f32[s0] = for i0<s0 {\n    %0: f32 = load buf2[i0]\n    %1: f32 = log %0\n    %2: f32 = load buf0[i0]\n"
+    "  buf4: f32[s0] = for i0<s0 {\n    %0: f32 = load buf2[i0]\n    %1: f32 = log %0\n    %2: f32 "
+    "= load buf0[i0]\n"
     "    %3: f32 = add %1, %2\n    yield %3\n  }\n"
     "  return buf3, buf4\n}\n";
 
@@ -271,7 +310,8 @@ replace(CiContext *ctx, const char *text, const char *from, const char *to)
 TEST(softmax_of_static_rows)
 {
     compare_all(ctx, replace(ctx, softmax, "s0", "300"), 0, false);
-    compare_all(ctx, replace(ctx, replace(ctx, softmax, "s0", "4100"), "i0<4100", "i0<3"), 0, false);
+    compare_all(ctx, replace(ctx, replace(ctx, softmax, "s0", "4100"), "i0<4100", "i0<3"), 0,
+                false);
     compare_all(ctx, replace(ctx, replace(ctx, softmax, "s0", "70"), "f32", "f16"), 0, false);
     compare_all(ctx, replace(ctx, replace(ctx, softmax, "s0", "300"), "f32", "f64"), 0, false);
 }
@@ -289,33 +329,45 @@ TEST(columns)
 {
     compare_all(ctx,
                 "loops f(in0: f32[333,150]) {\n"
-                "  buf0: f32[150] = for i0<150 sum.rows r0<333 {\n    %0: f32 = load in0[150*r0 + i0]\n    yield %0\n  }\n"
-                "  buf1: f32[150] = for i0<150 sum.rows r0<333 {\n    %0: f32 = load in0[150*r0 + i0]\n    %1: f32 = load buf0[i0]\n"
-                "    %2: f32 = const 0.0030030030030030030\n    %3: f32 = multiply %1, %2\n    %4: f32 = subtract %0, %3\n"
+                "  buf0: f32[150] = for i0<150 sum.rows r0<333 {\n    %0: f32 = load in0[150*r0 + "
+                "i0]\n    yield %0\n  }\n"
+                "  buf1: f32[150] = for i0<150 sum.rows r0<333 {\n    %0: f32 = load in0[150*r0 + "
+                "i0]\n    %1: f32 = load buf0[i0]\n"
+                "    %2: f32 = const 0.0030030030030030030\n    %3: f32 = multiply %1, %2\n    %4: "
+                "f32 = subtract %0, %3\n"
                 "    %5: f32 = multiply %4, %4\n    yield %5\n  }\n"
-                "  buf2: f32[333,150] = for i0<333, i1<150 {\n    %0: f32 = load in0[150*i0 + i1]\n    %1: f32 = load buf0[i1]\n"
-                "    %2: f32 = subtract %0, %1\n    %3: f32 = load buf1[i1]\n    %4: f32 = sqrt %3\n    %5: f32 = divide %2, %4\n"
+                "  buf2: f32[333,150] = for i0<333, i1<150 {\n    %0: f32 = load in0[150*i0 + "
+                "i1]\n    %1: f32 = load buf0[i1]\n"
+                "    %2: f32 = subtract %0, %1\n    %3: f32 = load buf1[i1]\n    %4: f32 = sqrt "
+                "%3\n    %5: f32 = divide %2, %4\n"
                 "    %6: f32 = tanh %5\n    yield %6\n  }\n"
                 "  return buf2\n}\n",
                 0, false);
 }
 
-/* Several calls of mathematics, arrays taken again, a constant exponent, two results from one value. */
+/* Several calls of mathematics, arrays taken again, a constant exponent, two results from one
+ * value. */
 TEST(mathematics)
 {
-    const char *text =
-        "loops f(in0: f64[777], in1: f64[777], in2: python f64[]) {\n"
-        "  buf0: f64[777] = for i0<777 {\n    %0: f64 = load in0[i0]\n    %1: f64 = load in1[i0]\n    %2: f64 = divide %0, %1\n"
-        "    %3: f64 = log %2\n    %4: f64 = const 0.5\n    %5: f64 = multiply %4, %3\n    %6: f64 = tanh %5\n    %7: f64 = sqrt %1\n"
-        "    %8: f64 = load in2[0]\n    %9: f64 = power %7, %8\n    %10: f64 = subtract %9, %6\n    %11: f64 = exp %10\n"
-        "    %12: f64 = arctan2 %11, %0\n    %13: f64 = multiply %12, %3\n    %14: f64 = add %13, %11\n    yield %14\n  }\n"
-        "  buf1: f64[777] = for i0<777 {\n    %0: f64 = load in0[i0]\n    %1: f64 = load in1[i0]\n    %2: f64 = divide %0, %1\n"
-        "    %3: f64 = log %2\n    %4: f64 = sin %3\n    yield %4\n  }\n"
-        "  buf2: f64[] = for {\n    %0: f64 = load in2[0]\n    %1: f64 = exp %0\n    yield %1\n  }\n"
-        "  return buf0, buf1, buf2\n}\n";
+    const char *text = "loops f(in0: f64[777], in1: f64[777], in2: python f64[]) {\n"
+                       "  buf0: f64[777] = for i0<777 {\n    %0: f64 = load in0[i0]\n    %1: f64 = "
+                       "load in1[i0]\n    %2: f64 = divide %0, %1\n"
+                       "    %3: f64 = log %2\n    %4: f64 = const 0.5\n    %5: f64 = multiply %4, "
+                       "%3\n    %6: f64 = tanh %5\n    %7: f64 = sqrt %1\n"
+                       "    %8: f64 = load in2[0]\n    %9: f64 = power %7, %8\n    %10: f64 = "
+                       "subtract %9, %6\n    %11: f64 = exp %10\n"
+                       "    %12: f64 = arctan2 %11, %0\n    %13: f64 = multiply %12, %3\n    %14: "
+                       "f64 = add %13, %11\n    yield %14\n  }\n"
+                       "  buf1: f64[777] = for i0<777 {\n    %0: f64 = load in0[i0]\n    %1: f64 = "
+                       "load in1[i0]\n    %2: f64 = divide %0, %1\n"
+                       "    %3: f64 = log %2\n    %4: f64 = sin %3\n    yield %4\n  }\n"
+                       "  buf2: f64[] = for {\n    %0: f64 = load in2[0]\n    %1: f64 = exp %0\n   "
+                       " yield %1\n  }\n"
+                       "  return buf0, buf1, buf2\n}\n";
     compare_all(ctx, text, 0, true);
     compare_all(ctx, text, 0, false);
-    compare_all(ctx, replace(ctx, replace(ctx, text, "f64", "f32"), "python f32[]", "python f64[]"), 0, false);
+    compare_all(ctx, replace(ctx, replace(ctx, text, "f64", "f32"), "python f32[]", "python f64[]"),
+                0, false);
 }
 
 /* Every level this processor has gives its own bits, the same ones on both backends. */
@@ -324,7 +376,8 @@ TEST(levels)
     static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
     const char *text = replace(ctx, softmax, "s0", "100");
     for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
-        TestSetting interp = {.backend = "interp", .arch = levels[k], .seed = 5}, c = {.backend = "c", .arch = levels[k], .fusion = true, .seed = 5};
+        TestSetting interp = {.backend = "interp", .arch = levels[k], .seed = 5},
+                    c = {.backend = "c", .arch = levels[k], .fusion = true, .seed = 5};
         compare(ctx, text, &interp, &c, levels[k]);
     }
 }
@@ -332,7 +385,8 @@ TEST(levels)
 /* The same bits for any number of threads. */
 TEST(threads)
 {
-    const char *text = "loops f(in0: f32[3000000]) {\n  buf0: f32[] = for sum.lanes r0<3000000 {\n    %0: f32 = load in0[r0]\n"
+    const char *text = "loops f(in0: f32[3000000]) {\n  buf0: f32[] = for sum.lanes r0<3000000 {\n "
+                       "   %0: f32 = load in0[r0]\n"
                        "    yield %0\n  }\n  return buf0\n}\n";
     TestSetting one = {.backend = "c", .threads = 1}, four = {.backend = "c", .threads = 4};
     for (int k = 0; k < 3; k++)
@@ -350,7 +404,8 @@ stop_later(void *arg)
 static void
 run_long_scan(CiContext *ctx, void *arg)
 {
-    const char *text = "loops f(in0: f64[30000000]) {\n  buf0: f64[30000000] = for cumsum r0<30000000 {\n    %0: f64 = load in0[r0]\n"
+    const char *text = "loops f(in0: f64[30000000]) {\n  buf0: f64[30000000] = for cumsum "
+                       "r0<30000000 {\n    %0: f64 = load in0[r0]\n"
                        "    yield %0\n  }\n  return buf0\n}\n";
     TestJob *job = arg;
     job->run.loops = ci_loops_parse(ctx, text);
@@ -364,7 +419,9 @@ TEST(polls)
     for (int k = 0; k < 2; k++) {
         int asked = 0;
         TestSetting setting = {.backend = backends[k]};
-        TestJob job = {.setting = &setting, .runtime = {.allocator = ci_allocator_open(0), .poll = stop_later, .poll_arg = &asked}};
+        TestJob job = {
+            .setting = &setting,
+            .runtime = {.allocator = ci_allocator_open(0), .poll = stop_later, .poll_arg = &asked}};
         CHECK(ci_protect(ctx, run_long_scan, &job) == CI_ERR_INTERRUPTED);
         CHECK_INT(asked, 3);
         if (job.exe)
@@ -391,7 +448,9 @@ build_with_bad_compiler(CiContext *ctx, void *arg)
 {
     TestSetting setting = {.backend = "c"};
     (void)arg;
-    (void)test_run(ctx, "loops f(in0: f32[3]) {\n  buf0: f32[3] = for i0<3 {\n    %0: f32 = load in0[i0]\n    yield %0\n  }\n  return buf0\n}\n",
+    (void)test_run(ctx,
+                   "loops f(in0: f32[3]) {\n  buf0: f32[3] = for i0<3 {\n    %0: f32 = load "
+                   "in0[i0]\n    yield %0\n  }\n  return buf0\n}\n",
                    &setting);
 }
 

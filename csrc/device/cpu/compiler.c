@@ -1,7 +1,9 @@
-/* The system's C compiler as a child process: no shell, absolute paths, everything it needs in its arguments.
+/* The system's C compiler as a child process: no shell, absolute paths, everything it needs in its
+ * arguments.
  *
- * Each flag keeps every IEEE value: no-math-errno makes sqrt one instruction, no-trapping-math lets floor and
- * comparisons be vectors, wrapv keeps integer overflow defined, ffp-contract=off keeps a*b + c in two roundings. */
+ * Each flag keeps every IEEE value: no-math-errno makes sqrt one instruction, no-trapping-math lets
+ * floor and comparisons be vectors, wrapv keeps integer overflow defined, ffp-contract=off keeps
+ * a*b + c in two roundings. */
 #include "device/cpu/compiler.h"
 
 #include "base/os.h"
@@ -15,14 +17,26 @@
 #define COMPILE_TIMEOUT_S 600.0
 
 static const char *const flags[] = {
-    "-std=gnu11",          "-O3",       "-ffp-contract=off",  "-fno-math-errno", "-fno-trapping-math",
-    "-fwrapv",             "-fPIC",     "-fno-strict-aliasing", "-fopenmp-simd",   "-shared",
-    "-nostdlib",           "-pipe",     "-fno-asynchronous-unwind-tables", "-w",
+    "-std=gnu11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",
+    "-fPIC",
+    "-fno-strict-aliasing",
+    "-fopenmp-simd",
+    "-shared",
+    "-nostdlib",
+    "-pipe",
+    "-fno-asynchronous-unwind-tables",
+    "-w",
     "--param=vect-epilogues-nomask=0", /* remainders of loops one by one: a tenth less to compile */
 };
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
-static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3", "-march=x86-64-v4"};
+static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3",
+                                                            "-march=x86-64-v4"};
 
 /* ---- finding ---- */
 
@@ -34,8 +48,8 @@ describe(CiCompiler *compiler)
     if (ci_os_resolve(compiler->path, resolved, sizeof resolved))
         snprintf(resolved, sizeof resolved, "%s", compiler->path);
     (void)ci_os_stat(resolved, &info);
-    snprintf(compiler->identity, sizeof compiler->identity, "%s %lld %lld", resolved, (long long)info.size,
-             (long long)info.mtime_ns);
+    snprintf(compiler->identity, sizeof compiler->identity, "%s %lld %lld", resolved,
+             (long long)info.size, (long long)info.mtime_ns);
 }
 
 /* The program is the first word; the others go before our own arguments. */
@@ -91,7 +105,8 @@ ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast)
     CiText text = ci_text_new(ctx);
     for (int k = 0; k < FLAG_COUNT; k++)
         ci_text_add(&text, "%s ", flags[k]);
-    ci_text_add(&text, "%s%s%s", level_flags[level], level == CI_CPU_V4 ? " -mprefer-vector-width=512" : "",
+    ci_text_add(&text, "%s%s%s", level_flags[level],
+                level == CI_CPU_V4 ? " -mprefer-vector-width=512" : "",
                 is_fast ? " -ffp-contract=fast" : "");
     return text.data;
 }
@@ -126,8 +141,8 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
     add_word(command, out);
     if (strstr(source, "_ZGV"))
         add_word(command, "-lmvec");
-    if (strstr(source, "_ZGV") || strstr(source, "__builtin_fmod") || strstr(source, "__builtin_nextafter") ||
-        strstr(source, "__builtin_ldexp"))
+    if (strstr(source, "_ZGV") || strstr(source, "__builtin_fmod") ||
+        strstr(source, "__builtin_nextafter") || strstr(source, "__builtin_ldexp"))
         add_word(command, "-lm");
 }
 
@@ -139,7 +154,8 @@ fail_compile(CiContext *ctx, const Command *command, const char *output, int exi
         ci_text_add(&text, k ? " %s" : "%s", command->words[k]);
     size_t length = strlen(output);
     ci_fail(ctx, CI_ERR_COMPILE, "the C compiler answered %d\n%s\n%.*s%s", exit_code, text.data,
-            length > MESSAGE_BYTES ? MESSAGE_BYTES : (int)length, output, length > MESSAGE_BYTES ? "\n..." : "");
+            length > MESSAGE_BYTES ? MESSAGE_BYTES : (int)length, output,
+            length > MESSAGE_BYTES ? "\n..." : "");
 }
 
 void
@@ -153,10 +169,13 @@ ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capac
     if (error)
         ci_fail(ctx, CI_ERR_IO, "%s: %s", source_path, strerror(error));
     build_command(&command, job, source_path, out);
-    error = ci_child_run(command.words, NULL, 0, COMPILE_TIMEOUT_S, job->should_stop, job->should_stop_arg, &result);
+    error = ci_child_run(command.words, NULL, 0, COMPILE_TIMEOUT_S, job->should_stop,
+                         job->should_stop_arg, &result);
     if (error)
-        ci_fail(ctx, CI_ERR_COMPILE, "%s could not be started: %s", command.words[0], strerror(error));
-    char *output = ci_copy_text(ctx, result.output ? result.output : "", result.output ? strlen(result.output) : 0);
+        ci_fail(ctx, CI_ERR_COMPILE, "%s could not be started: %s", command.words[0],
+                strerror(error));
+    char *output = ci_copy_text(ctx, result.output ? result.output : "",
+                                result.output ? strlen(result.output) : 0);
     free(result.output);
     if (result.interrupted)
         ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted while compiling");

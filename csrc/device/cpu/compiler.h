@@ -7,23 +7,23 @@
 #define CI_CPU_MAX_WORDS 64
 
 typedef struct CiCompiler {
-    char path[4096];             /* what is run */
-    char words[1024];            /* arguments of $CC behind the program, each ended by NUL */
+    char path[4096];  /* what is run */
+    char words[1024]; /* arguments of $CC behind the program, each ended by NUL */
     int nwords;
-    char identity[4224];         /* resolved path, size and time of change: enters cache keys */
+    char identity[4224]; /* resolved path, size and time of change: enters cache keys */
 } CiCompiler;
 
 /* $CC (its words split at spaces; no shell is involved), cc, gcc, clang: the first that exists. */
 bool ci_compiler_find(CiCompiler *compiler);
 const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
 
-/* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with CI_ERR_COMPILE, naming
- * the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */
+/* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with
+ * CI_ERR_COMPILE, naming the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */
 typedef struct CiCompileJob {
     const CiCompiler *compiler;
     const CiText *source;
     CiCpuLevel level;
-    bool is_fast;                /* numerics="fast" */
+    bool is_fast; /* numerics="fast" */
     const char *directory;
     bool (*should_stop)(void *arg);
     void *should_stop_arg;

@@ -1,6 +1,8 @@
-/* The C backend: source, disk cache, compiler, shared object. A program's kernels are one translation unit.
+/* The C backend: source, disk cache, compiler, shared object. A program's kernels are one
+ * translation unit.
  *
- * Whatever is opened while building lives in a Build, closed by the one function that both ways out pass. */
+ * Whatever is opened while building lives in a Build, closed by the one function that both ways out
+ * pass. */
 #define _GNU_SOURCE /* memfd_create */
 #include "device/cpu/cpu.h"
 
@@ -26,7 +28,9 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
     (void)options;
     void *library = ci_cpu_math_open();
     if (!library) {
-        snprintf(out, capacity, "the C library has no vector mathematics (libmvec of glibc 2.35 or newer on x86-64)");
+        snprintf(
+            out, capacity,
+            "the C library has no vector mathematics (libmvec of glibc 2.35 or newer on x86-64)");
         return out;
     }
     dlclose(library);
@@ -60,10 +64,10 @@ typedef struct Build {
     int nkernels;
     int64_t *partial_bytes;
     char key[65];
-    char path[4096];        /* of the shared object */
-    char directory[4096];   /* "" when none is open */
+    char path[4096];      /* of the shared object */
+    char directory[4096]; /* "" when none is open */
     bool directory_is_private;
-    int file;               /* of a copy in memory, or -1 */
+    int file; /* of a copy in memory, or -1 */
     void *library;
     CiCpuExecutable *executable;
 } Build;
@@ -84,7 +88,8 @@ highest_id(const CiKernels *kernels)
 }
 
 static void
-find_key(CiContext *ctx, Build *b, const CiText *source, const CiCompiler *compiler, const char *flags)
+find_key(CiContext *ctx, Build *b, const CiText *source, const CiCompiler *compiler,
+         const char *flags)
 {
     uint8_t digest[32];
     CiSha256 hash;
@@ -104,10 +109,12 @@ find_key(CiContext *ctx, Build *b, const CiText *source, const CiCompiler *compi
 static void
 open_directory(CiContext *ctx, Build *b)
 {
-    if (b->runtime->cache && !ci_cache_scratch_open(b->runtime->cache, b->directory, sizeof b->directory))
+    if (b->runtime->cache &&
+        !ci_cache_scratch_open(b->runtime->cache, b->directory, sizeof b->directory))
         return;
     const char *base = getenv("TMPDIR");
-    snprintf(b->directory, sizeof b->directory, "%s/cinductor-XXXXXX", base && *base ? base : "/tmp");
+    snprintf(b->directory, sizeof b->directory, "%s/cinductor-XXXXXX",
+             base && *base ? base : "/tmp");
     b->directory_is_private = true;
     if (!mkdtemp(b->directory)) {
         int error = errno;
@@ -146,9 +153,12 @@ static void
 compile(CiContext *ctx, Build *b, const CiText *source, const CiCompiler *compiler)
 {
     open_directory(ctx, b);
-    CiCompileJob job = {.compiler = compiler, .source = source, .level = ci_cpu_level(b->options),
+    CiCompileJob job = {.compiler = compiler,
+                        .source = source,
+                        .level = ci_cpu_level(b->options),
                         .is_fast = b->options->numerics && !strcmp(b->options->numerics, "fast"),
-                        .directory = b->directory, .should_stop = b->runtime->should_stop_build,
+                        .directory = b->directory,
+                        .should_stop = b->runtime->should_stop_build,
                         .should_stop_arg = b->runtime->should_stop_arg};
     ci_compiler_run(ctx, &job, b->path, sizeof b->path);
     b->info->children = 1;
@@ -232,8 +242,10 @@ build_body(CiContext *ctx, void *arg)
     if (!ci_compiler_find(&compiler))
         ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
     bool is_fast = b->options->numerics && !strcmp(b->options->numerics, "fast");
-    find_key(ctx, b, &source, &compiler, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), is_fast));
-    b->info->from_cache = b->runtime->cache && ci_cache_find(b->runtime->cache, b->key, "so", b->path, sizeof b->path);
+    find_key(ctx, b, &source, &compiler,
+             ci_compiler_flags_text(ctx, ci_cpu_level(b->options), is_fast));
+    b->info->from_cache = b->runtime->cache &&
+                          ci_cache_find(b->runtime->cache, b->key, "so", b->path, sizeof b->path);
     if (!b->info->from_cache)
         compile(ctx, b, &source, &compiler);
     int64_t compiled = ci_os_time_ns();
@@ -262,10 +274,15 @@ close_build(Build *b, bool has_failed)
 extern const CiBackend ci_backend_cpu_c;
 
 static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+      CiBuildInfo *info)
 {
     CiBuildInfo ignored;
-    Build b = {.kernels = kernels, .options = options, .runtime = runtime, .info = info ? info : &ignored, .file = -1};
+    Build b = {.kernels = kernels,
+               .options = options,
+               .runtime = runtime,
+               .info = info ? info : &ignored,
+               .file = -1};
     b.nkernels = highest_id(kernels) + 1;
     b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     *b.info = (CiBuildInfo){0};

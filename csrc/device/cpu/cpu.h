@@ -13,7 +13,7 @@ typedef struct CiCpuExecutable {
     CiExecutable base;
     void *library;
     int64_t chunk_elements;
-    int nkernels;                 /* ids 0.. */
+    int nkernels; /* ids 0.. */
     CiCpuKernel *kernels;
 } CiCpuExecutable;
 

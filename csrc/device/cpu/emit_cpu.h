@@ -1,17 +1,18 @@
 /* What the files that print CPU kernels share.
  *
- * A kernel is printed from the inside out: the code of a stage first, into a text of its own; then the frame asks that
- * text which names it mentions and declares those. */
+ * A kernel is printed from the inside out: the code of a stage first, into a text of its own; then
+ * the frame asks that text which names it mentions and declares those. */
 #ifndef CI_DEVICE_CPU_EMIT_CPU_H
 #define CI_DEVICE_CPU_EMIT_CPU_H
 
 #include "device/cpu/level.h"
 #include "device/emit.h"
 
-#define CI_CPU_BLOCK 256 /* lanes between two calls of vector mathematics */
+#define CI_CPU_BLOCK 256            /* lanes between two calls of vector mathematics */
 #define CI_CPU_POLL_LANES (1 << 20) /* lanes of one unit between two polls */
 
-/* How a fold is computed where it stands; decides bits only for ordered folds, where it is the nest's own order. */
+/* How a fold is computed where it stands; decides bits only for ordered folds, where it is the
+ * nest's own order. */
 typedef enum CiFoldPlan {
     CI_PLAN_serial, /* one accumulator (per lane), in order */
     CI_PLAN_lanes,  /* inside: lanes of one row */
@@ -20,8 +21,8 @@ typedef enum CiFoldPlan {
 
 typedef struct CiCpuFold {
     const CiNest *nest;
-    int value;          /* what is folded: position in the stage's code */
-    CiDtype dtype;      /* accumulators */
+    int value;     /* what is folded: position in the stage's code */
+    CiDtype dtype; /* accumulators */
     CiFoldPlan plan;
     bool is_arg, is_ordered;
     int lanes;          /* of a block: L of loop.h; 1 for rows */
@@ -40,17 +41,17 @@ typedef struct CiCpuStage {
     CiStageCode *code;
     CiLanes lanes;
     const CiExpr *lane_var, *lane_extent;
-    bool is_fused_fold;  /* lanes fold in the loop that computes them, without arrays between */
-    bool has_hazard;     /* reads elements that it stores elsewhere: no promise to the vectoriser */
+    bool is_fused_fold; /* lanes fold in the loop that computes them, without arrays between */
+    bool has_hazard;    /* reads elements that it stores elsewhere: no promise to the vectoriser */
     CiCpuFold *folds;
     int nfolds;
     /* per value */
-    bool *is_invariant;  /* the same for all lanes: computed once before them */
-    bool *is_cheap;      /* recomputed where it is used instead of kept in an array */
-    int *segment;        /* calls of mathematics and scans cut the code into segments */
-    int *slot;           /* array that carries it from one segment to the next, or -1 */
+    bool *is_invariant; /* the same for all lanes: computed once before them */
+    bool *is_cheap;     /* recomputed where it is used instead of kept in an array */
+    int *segment;       /* calls of mathematics and scans cut the code into segments */
+    int *slot;          /* array that carries it from one segment to the next, or -1 */
     int nsegments;
-    CiDtype *slots;      /* element type of each array */
+    CiDtype *slots; /* element type of each array */
     int nslots, capslots;
 } CiCpuStage;
 
@@ -59,14 +60,14 @@ typedef struct CiCpuEmitter {
     CiContext *ctx;
     CiSym *sym;
     CiCpuLevel level;
-    CiText *out;            /* where lines go now */
+    CiText *out; /* where lines go now */
     const CiKernel *kernel;
-    int batch;              /* points whose stages without axes run together, as lanes; 0: none */
-    int tile;               /* lanes of a tile of the last outer axis; 0 when lanes are inside */
-    bool is_merging;        /* printing the merge of a split kernel's chunks */
-    bool is_split_part;     /* printing the chunk function of a split kernel */
-    int nfolds;             /* folds of the kernel so far */
-    bool has_math[CI_OP_COUNT][2];            /* f32, f64 */
+    int batch;          /* points whose stages without axes run together, as lanes; 0: none */
+    int tile;           /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    bool is_merging;    /* printing the merge of a split kernel's chunks */
+    bool is_split_part; /* printing the chunk function of a split kernel */
+    int nfolds;         /* folds of the kernel so far */
+    bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
@@ -86,11 +87,13 @@ void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const c
 /* A load of a buffer as text: memory, row, local. */
 const char *ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index);
 /* Stores a named value where its buffer lives; in lanes, `l` is the lane. */
-void ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype, const char *value);
+void ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype,
+                       const char *value);
 
 /* emit_fold.c: accumulators around the lanes. */
 void ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
-void ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold, const char *value);
+void ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold,
+                           const char *value);
 void ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot);
 void ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold);
 void ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
@@ -100,10 +103,25 @@ void ci_cpu_emit_fold_helpers(CiCpuEmitter *c, CiText *out);
 const CiExpr *ci_cpu_fold_extent(CiCpuEmitter *c, const CiNest *nest);
 
 /* emit_math.c */
-void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b, const char *result, const char *count);
+void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
+                           const char *result, const char *count);
 void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
 
-/* emit_kernel.c: the whole source. partial_bytes[id] (may be NULL) is what a unit of each split kernel stores. */
-void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, int64_t *partial_bytes);
+/* emit_batch.c: the first of the stages without axes at the end, when they are worth a batch, else
+ * the number of stages; and the loop over batches of points. */
+int ci_cpu_first_batched_stage(const CiKernel *kernel);
+void ci_cpu_emit_batches(CiCpuEmitter *c, int first);
+
+/* emit_kernel.c */
+const char *ci_cpu_index_text(CiCpuEmitter *c, const CiExpr *e);
+const char *ci_cpu_product_text(CiCpuEmitter *c, const CiKernelAxis *axes, int count);
+/* Stages [from, to), one after another. */
+void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
+/* Rows and locals that the text of a unit mentions. */
+void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
+/* The whole source. partial_bytes[id] (may be NULL) is what a unit of each split
+ * kernel stores. */
+void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
+                        int64_t *partial_bytes);
 
 #endif

@@ -1,10 +1,13 @@
-/* Accumulators: how a fold starts, takes a value, closes a block and ends, in the orders that ir/loop.h defines.
+/* Accumulators: how a fold starts, takes a value, closes a block and ends, in the orders that
+ * ir/loop.h defines.
  *
  *   serial   f3 = f3 op v; a tile has one per lane, f3[l]
- *   lanes    L accumulators and the stack of the binary counter; a fold of at most a block has no stack
- *   rows     per lane of the tile: L rows of accumulators, and a stack of rows; without a tile the tile is 1
+ *   lanes    L accumulators and the stack of the binary counter; a fold of at most a block has no
+ * stack rows     per lane of the tile: L rows of accumulators, and a stack of rows; without a tile
+ * the tile is 1
  *
- * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would tell the order). */
+ * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would
+ * tell the order). */
 #include "device/cpu/emit_cpu.h"
 
 #include "device/cpu/emit_fold_text.h"
@@ -13,12 +16,6 @@ static const char *
 type_of(const CiCpuFold *fold)
 {
     return ci_emit_type(fold->dtype);
-}
-
-static const char *
-index_text(CiCpuEmitter *c, const CiExpr *e)
-{
-    return ci_emit_index_text(c->base, e);
 }
 
 static const char *
@@ -62,7 +59,8 @@ linear_index(CiCpuEmitter *c, const CiNest *nest)
 {
     const CiExpr *index = ci_expr_const(c->sym, 0);
     for (int k = nest->npoint; k < nest->naxes; k++)
-        index = ci_expr_add(c->sym, ci_expr_mul(c->sym, index, nest->axes[k].extent), nest->axes[k].var);
+        index = ci_expr_add(c->sym, ci_expr_mul(c->sym, index, nest->axes[k].extent),
+                            nest->axes[k].var);
     return ci_emit_index_text(c->base, index);
 }
 
@@ -72,8 +70,10 @@ static void
 start_rows(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     int tile = tile_of(c), count = tile * fold->lanes;
-    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, count);
-    ci_text_line(c->out, "%s stack%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, tile * stack_depth(c, fold));
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
+                 count);
+    ci_text_line(c->out, "%s stack%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
+                 tile * stack_depth(c, fold));
     ci_text_line(c->out, "int64_t count%d = 0, blocks%d = 0;", fold->id, fold->id);
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", count);
     ci_text_line(c->out, "    f%d[l] = %s;", fold->id, identity_of(c, fold));
@@ -89,12 +89,13 @@ start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
             ci_text_line(c->out, "int64_t at%d = %s;", fold->id, first);
         return;
     }
-    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, c->tile);
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
+                 c->tile);
     if (fold->is_arg)
         ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id, c->tile);
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", c->tile);
-    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s;" : "    f%d[l] = %s;", fold->id, identity_of(c, fold),
-                 fold->id, first);
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s;" : "    f%d[l] = %s;",
+                 fold->id, identity_of(c, fold), fold->id, first);
 }
 
 static bool
@@ -107,9 +108,11 @@ static void
 start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *first = c->is_split_part ? "first" : "0";
-    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id, fold->lanes);
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
+                 fold->lanes);
     if (fold->is_arg)
-        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id, fold->lanes);
+        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id,
+                     fold->lanes);
     if (has_counter(fold))
         ci_text_line(c->out, "%s stack%d[%d];", type_of(fold), fold->id, stack_depth(c, fold));
     if (has_counter(fold))
@@ -118,8 +121,8 @@ start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
         ci_text_line(c->out, "int64_t count%d = 0;", fold->id);
     ci_text_line(c->out, "#pragma omp simd");
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
-    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s + l;" : "    f%d[l] = %s;", fold->id, identity_of(c, fold),
-                 fold->id, first);
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s + l;" : "    f%d[l] = %s;",
+                 fold->id, identity_of(c, fold), fold->id, first);
 }
 
 void
@@ -145,8 +148,8 @@ accumulator(CiCpuEmitter *c, const CiCpuFold *fold)
     if (fold->plan == CI_PLAN_serial)
         return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d", fold->id);
     if (fold->lanes > 1)
-        return ci_format(c->ctx, c->tile ? "f%d[count%d %% %d * %d + l]" : "f%d[count%d %% %d]", fold->id, fold->id,
-                         fold->lanes, c->tile);
+        return ci_format(c->ctx, c->tile ? "f%d[count%d %% %d * %d + l]" : "f%d[count%d %% %d]",
+                         fold->id, fold->id, fold->lanes, c->tile);
     return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
 }
 
@@ -154,9 +157,11 @@ static void
 step_arg(CiCpuEmitter *c, const CiCpuFold *fold, const char *value, const char *index)
 {
     const char *best = accumulator(c, fold);
-    const char *at = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "at%d[l]", fold->id)
-                                                 : ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
-    ci_text_line(c->out, "const int take%d = %s;", fold->id, ci_cpu_fold_takes(c, fold->nest->fold, fold->dtype, best, value));
+    const char *at = fold->plan == CI_PLAN_lanes
+                         ? ci_format(c->ctx, "at%d[l]", fold->id)
+                         : ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
+    ci_text_line(c->out, "const int take%d = %s;", fold->id,
+                 ci_cpu_fold_takes(c, fold->nest->fold, fold->dtype, best, value));
     ci_text_line(c->out, "%s = take%d ? %s : %s;", best, fold->id, value, best);
     ci_text_line(c->out, "%s = take%d ? %s : %s;", at, fold->id, index, at);
 }
@@ -164,7 +169,8 @@ step_arg(CiCpuEmitter *c, const CiCpuFold *fold, const char *value, const char *
 static bool
 is_complex_product(const CiCpuFold *fold)
 {
-    return ci_dtype_class(fold->dtype) == CI_CLASS_complex && ci_op_combine(fold->nest->fold) == CI_OP_multiply;
+    return ci_dtype_class(fold->dtype) == CI_CLASS_complex &&
+           ci_op_combine(fold->nest->fold) == CI_OP_multiply;
 }
 
 static void
@@ -172,19 +178,21 @@ close_block(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     use_helper(c, fold, CI_HELPER_rows);
     ci_text_line(c->out, "if (++count%d %% %d == 0)", fold->id, CI_BLOCK_CHAIN * fold->lanes);
-    ci_text_line(c->out, "    blocks%d = block_rows_%s(f%d, %d, stack%d, blocks%d, %d);", fold->id, tag_of(c, fold), fold->id,
-                 fold->lanes, fold->id, fold->id, tile_of(c));
+    ci_text_line(c->out, "    blocks%d = block_rows_%s(f%d, %d, stack%d, blocks%d, %d);", fold->id,
+                 tag_of(c, fold), fold->id, fold->lanes, fold->id, fold->id, tile_of(c));
 }
 
 void
-ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold, const char *value)
+ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold,
+                      const char *value)
 {
     if (fold->is_arg) {
         step_arg(c, fold, value, linear_index(c, fold->nest));
         return;
     }
     CiText text = ci_text_new(c->ctx);
-    if (fold->plan == CI_PLAN_serial && is_complex_product(fold)) /* (1, 0) is no identity of infinities */
+    if (fold->plan == CI_PLAN_serial &&
+        is_complex_product(fold)) /* (1, 0) is no identity of infinities */
         ci_text_add(&text, "(%s) == 0 ? %s : ", linear_index(c, fold->nest), value);
     ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator(c, fold), value);
     ci_text_line(c->out, "%s = %s;", accumulator(c, fold), text.data);
@@ -195,10 +203,13 @@ ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fol
 static void
 push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
-    const char *more = fold->is_arg ? ci_format(c->ctx, "at%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
-                       : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id) : "";
+    const char *more =
+        fold->is_arg ? ci_format(c->ctx, "at%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
+        : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id)
+                            : "";
     use_helper(c, fold, CI_HELPER_push | (fold->is_ordered ? CI_HELPER_block : CI_HELPER_pairwise));
-    ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, t%d, m);", fold->id, tag_of(c, fold), fold->id, more, fold->id, slot);
+    ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, t%d, m);", fold->id, tag_of(c, fold),
+                 fold->id, more, fold->id, slot);
 }
 
 /* A loop over w of the values from k on; a loop that is no vector loop costs less to compile. */
@@ -239,8 +250,10 @@ add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
     add_array_loop(c, fold, slot, "m - k", false);
     if (has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_block);
-        ci_text_line(c->out, "if ((q + %d%s) %% %d == 0)", CI_CPU_BLOCK, c->is_split_part ? " - first" : "", CI_BLOCK_CHAIN * fold->lanes);
-        ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id, tag_of(c, fold), fold->id, fold->id, fold->id);
+        ci_text_line(c->out, "if ((q + %d%s) %% %d == 0)", CI_CPU_BLOCK,
+                     c->is_split_part ? " - first" : "", CI_BLOCK_CHAIN * fold->lanes);
+        ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
+                     tag_of(c, fold), fold->id, fold->id, fold->id);
     }
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
@@ -278,7 +291,8 @@ ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fo
 {
     if (fold->plan == CI_PLAN_lanes && has_counter(fold) && s->is_fused_fold) {
         use_helper(c, fold, CI_HELPER_block);
-        ci_text_line(c->out, "blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id, tag_of(c, fold), fold->id, fold->id, fold->id);
+        ci_text_line(c->out, "blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
+                     tag_of(c, fold), fold->id, fold->id, fold->id);
     } else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile) {
         close_block(c, fold);
     }
@@ -291,15 +305,17 @@ static const char *
 finished(CiCpuEmitter *c, const CiCpuFold *fold, const char *value)
 {
     const CiExpr *extent = ci_cpu_fold_extent(c, fold->nest);
-    bool is_float = ci_dtype_is_float(fold->dtype), is_sum = ci_op_combine(fold->nest->fold) == CI_OP_add;
+    bool is_float = ci_dtype_is_float(fold->dtype),
+         is_sum = ci_op_combine(fold->nest->fold) == CI_OP_add;
     if (fold->is_arg)
         return value;
     if (is_float && !fold->is_ordered)
         return ci_format(c->ctx, "%s + 0", value);
-    if (!is_sum || extent->low > 0 || ci_dtype_is_integral(fold->dtype) || fold->plan != CI_PLAN_serial)
+    if (!is_sum || extent->low > 0 || ci_dtype_is_integral(fold->dtype) ||
+        fold->plan != CI_PLAN_serial)
         return value;
     const char *zero = is_float ? "0" : ci_format(c->ctx, "(%s){0, 0}", type_of(fold));
-    return ci_format(c->ctx, "%s > 0 ? %s : %s", index_text(c, extent), value, zero);
+    return ci_format(c->ctx, "%s > 0 ? %s : %s", ci_cpu_index_text(c, extent), value, zero);
 }
 
 static const char *
@@ -309,7 +325,9 @@ final_text(CiCpuEmitter *c, const CiCpuFold *fold)
         return ci_format(c->ctx, fold->is_arg ? "at%d[0]" : "y%d", fold->id);
     if (fold->is_arg)
         return ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
-    return fold->plan == CI_PLAN_serial ? accumulator(c, fold) : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
+    return fold->plan == CI_PLAN_serial
+               ? accumulator(c, fold)
+               : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
 }
 
 /* y3 = what the lanes come to. A block that was begun is closed first. */
@@ -320,19 +338,23 @@ finish_lanes(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
     int id = fold->id, block = CI_BLOCK_CHAIN * fold->lanes;
     if (fold->is_arg) {
         use_helper(c, fold, CI_HELPER_pairwise);
-        const char *result = c->is_split_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
+        const char *result =
+            c->is_split_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
         ci_text_line(c->out, "%spairwise_%s(f%d, at%d);", result, tag, id, id);
     } else if (!has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_pairwise);
         ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
     } else {
         use_helper(c, fold, CI_HELPER_block);
-        const char *length = c->is_split_part ? "last - first" : index_text(c, ci_cpu_fold_extent(c, fold->nest));
+        const char *length = c->is_split_part
+                                 ? "last - first"
+                                 : ci_cpu_index_text(c, ci_cpu_fold_extent(c, fold->nest));
         if (fold->is_pushed)
             length = ci_format(c->ctx, "count%d", id);
         if (!s->is_fused_fold && !c->is_merging) {
             ci_text_line(c->out, "if ((%s) %% %d != 0)", length, block);
-            ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", id, tag, id, id, id);
+            ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", id, tag, id,
+                         id, id);
         }
         ci_text_line(c->out, "const %s y%d = finish_%s(stack%d, blocks%d);", type, id, tag, id, id);
     }
@@ -347,8 +369,8 @@ finish(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
         finish_lanes(c, s, fold);
     } else if (fold->plan == CI_PLAN_rows) {
         use_helper(c, fold, CI_HELPER_rows);
-        ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag, fold->id, fold->lanes, fold->id,
-                     fold->id, fold->id, tile_of(c));
+        ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag,
+                     fold->id, fold->lanes, fold->id, fold->id, fold->id, tile_of(c));
     }
 }
 
@@ -357,11 +379,14 @@ store_partial(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *lane = c->tile ? "[l]" : "[0]";
     const char *value = fold->plan == CI_PLAN_lanes ? ci_format(c->ctx, "y%d", fold->id)
-                        : fold->plan == CI_PLAN_serial ? accumulator(c, fold)
-                                                       : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
-    ci_text_line(c->out, "((%s *)(partial + %d))%s = %s;", type_of(fold), fold->partial_offset, lane, value);
+                        : fold->plan == CI_PLAN_serial
+                            ? accumulator(c, fold)
+                            : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
+    ci_text_line(c->out, "((%s *)(partial + %d))%s = %s;", type_of(fold), fold->partial_offset,
+                 lane, value);
     if (fold->is_arg)
-        ci_text_line(c->out, "((int64_t *)(partial + %d))%s = %s;", fold->partial_offset + 16 * tile_of(c), lane, final_text(c, fold));
+        ci_text_line(c->out, "((int64_t *)(partial + %d))%s = %s;",
+                     fold->partial_offset + 16 * tile_of(c), lane, final_text(c, fold));
 }
 
 static void
@@ -369,7 +394,8 @@ store_result(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const CiNest *nest = fold->nest;
     CiDtype dtype = fold->is_arg ? CI_DTYPE_i64 : fold->dtype;
-    ci_text_line(c->out, "const %s result%d = %s;", ci_emit_type(dtype), fold->id, finished(c, fold, final_text(c, fold)));
+    ci_text_line(c->out, "const %s result%d = %s;", ci_emit_type(dtype), fold->id,
+                 finished(c, fold, final_text(c, fold)));
     ci_cpu_emit_store(c, nest->target, nest->store, dtype, ci_format(c->ctx, "result%d", fold->id));
 }
 
@@ -411,9 +437,11 @@ static void
 merge_serial(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *lane = c->tile ? "[l]" : "[0]", *at = fold->is_arg ? "int64_t at" : NULL;
-    ci_text_line(c->out, "const %s x = ((const %s *)(partial + %d))%s;", type_of(fold), type_of(fold), fold->partial_offset, lane);
+    ci_text_line(c->out, "const %s x = ((const %s *)(partial + %d))%s;", type_of(fold),
+                 type_of(fold), fold->partial_offset, lane);
     if (at) {
-        ci_text_line(c->out, "const %s = ((const int64_t *)(partial + %d))%s;", at, fold->partial_offset + 16 * tile_of(c), lane);
+        ci_text_line(c->out, "const %s = ((const int64_t *)(partial + %d))%s;", at,
+                     fold->partial_offset + 16 * tile_of(c), lane);
         step_arg(c, fold, "x", "at");
         return;
     }
@@ -427,18 +455,21 @@ merge_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     if (fold->plan == CI_PLAN_lanes) {
         use_helper(c, fold, CI_HELPER_counter);
-        ci_text_line(c->out, "blocks%d = carry_%s(stack%d, blocks%d, *(const %s *)(partial + %d));", fold->id, tag_of(c, fold),
-                     fold->id, fold->id, type_of(fold), fold->partial_offset);
+        ci_text_line(c->out, "blocks%d = carry_%s(stack%d, blocks%d, *(const %s *)(partial + %d));",
+                     fold->id, tag_of(c, fold), fold->id, fold->id, type_of(fold),
+                     fold->partial_offset);
         return;
     }
     use_helper(c, fold, CI_HELPER_rows);
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", tile_of(c));
-    ci_text_line(c->out, "    f%d[l] = ((const %s *)(partial + %d))[l];", fold->id, type_of(fold), fold->partial_offset);
-    ci_text_line(c->out, "blocks%d = block_rows_%s(f%d, 1, stack%d, blocks%d, %d);", fold->id, tag_of(c, fold), fold->id, fold->id,
-                 fold->id, tile_of(c));
+    ci_text_line(c->out, "    f%d[l] = ((const %s *)(partial + %d))[l];", fold->id, type_of(fold),
+                 fold->partial_offset);
+    ci_text_line(c->out, "blocks%d = block_rows_%s(f%d, 1, stack%d, blocks%d, %d);", fold->id,
+                 tag_of(c, fold), fold->id, fold->id, fold->id, tile_of(c));
 }
 
-/* In the finishing function: `partials` points at the first chunk of this point, `stride` bytes apart. */
+/* In the finishing function: `partials` points at the first chunk of this point, `stride` bytes
+ * apart. */
 void
 ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fold)
 {

@@ -1,7 +1,8 @@
 /* The functions of folds, printed once per (fold, element type).
  *
- * The binary counter: after b blocks the stack holds popcount(b) sums of 2^k blocks each, largest first; a new block merges with
- * as many of them as b has trailing ones. So the order of additions depends on the length alone. */
+ * The binary counter: after b blocks the stack holds popcount(b) sums of 2^k blocks each, largest
+ * first; a new block merges with as many of them as b has trailing ones. So the order of additions
+ * depends on the length alone. */
 #include "device/cpu/emit_fold_text.h"
 
 /* These run once per block or row: small code costs less to compile than it would gain. */
@@ -24,7 +25,8 @@ ci_cpu_fold_takes(CiCpuEmitter *c, CiOp fold, CiDtype dtype, const char *best, c
     const char *sign = fold == CI_OP_argmax ? ">" : "<";
     if (!ci_dtype_is_float(dtype))
         return ci_format(c->ctx, "%s %s %s", value, sign, best);
-    return ci_format(c->ctx, "(%s %s %s) | ((%s != %s) & (%s == %s))", value, sign, best, value, value, best, best);
+    return ci_format(c->ctx, "(%s %s %s) | ((%s != %s) & (%s == %s))", value, sign, best, value,
+                     value, best, best);
 }
 
 static const char *
@@ -40,7 +42,9 @@ zero_of(CiCpuEmitter *c, CiOp fold, CiDtype dtype) /* of an empty fold */
 {
     if (ci_op_combine(fold) != CI_OP_add)
         return ci_cpu_fold_identity(c, fold, dtype);
-    return ci_dtype_class(dtype) == CI_CLASS_complex ? ci_format(c->ctx, "(%s){0, 0}", ci_emit_type(dtype)) : "0";
+    return ci_dtype_class(dtype) == CI_CLASS_complex
+               ? ci_format(c->ctx, "(%s){0, 0}", ci_emit_type(dtype))
+               : "0";
 }
 
 /* Lanes l and l + h for h = L/2, L/4 … 1: vectors while there are any, then one by one. */
@@ -49,7 +53,10 @@ print_levels(CiText *out, int lanes, const char *const *lines, int count)
 {
     int h = lanes / 2;
     for (; h >= 4; h /= 2) {
-        ci_text_add(out, "#pragma omp simd\n    for (int l = 0; l < %d; l++) {\n        const int h = %d;\n", h, h);
+        ci_text_add(
+            out,
+            "#pragma omp simd\n    for (int l = 0; l < %d; l++) {\n        const int h = %d;\n", h,
+            h);
         for (int k = 0; k < count; k++)
             ci_text_add(out, "        %s\n", lines[k]);
         ci_text_add(out, "    }\n");
@@ -64,7 +71,8 @@ static void
 print_pairwise(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
 {
     const char *type = ci_emit_type(dtype);
-    const char *lines[] = {ci_format(c->ctx, "f[l] = %s;", combined(c, fold, dtype, "f[l]", "f[l + h]"))};
+    const char *lines[] = {
+        ci_format(c->ctx, "f[l] = %s;", combined(c, fold, dtype, "f[l]", "f[l + h]"))};
     ci_text_add(out, "\n" COLD "%s\npairwise_%s(%s *f)\n{\n", type, tag, type);
     print_levels(out, ci_lane_count(dtype), lines, 1);
     ci_text_add(out, "    return f[0];\n}\n");
@@ -76,8 +84,10 @@ print_pairwise_arg(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const
 {
     const char *type = ci_emit_type(dtype);
     const char *lines[] = {
-        ci_format(c->ctx, "const int better = %s;", ci_cpu_fold_takes(c, fold, dtype, "f[l]", "f[l + h]")),
-        ci_format(c->ctx, "const int worse = %s;", ci_cpu_fold_takes(c, fold, dtype, "f[l + h]", "f[l]")),
+        ci_format(c->ctx, "const int better = %s;",
+                  ci_cpu_fold_takes(c, fold, dtype, "f[l]", "f[l + h]")),
+        ci_format(c->ctx, "const int worse = %s;",
+                  ci_cpu_fold_takes(c, fold, dtype, "f[l + h]", "f[l]")),
         "const int take = better | (!worse & (at[l + h] < at[l]));",
         "f[l] = take ? f[l + h] : f[l];",
         "at[l] = take ? at[l + h] : at[l];",
@@ -92,14 +102,23 @@ static void
 print_counter(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
 {
     const char *type = ci_emit_type(dtype);
-    ci_text_add(out, "\n" COLD "int64_t\ncarry_%s(%s *stack, int64_t blocks, %s x)\n{\n", tag, type, type);
+    ci_text_add(out, "\n" COLD "int64_t\ncarry_%s(%s *stack, int64_t blocks, %s x)\n{\n", tag, type,
+                type);
     ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks);\n");
-    ci_text_add(out, "    for (int64_t k = blocks; k & 1; k >>= 1) {\n        depth--;\n        x = %s;\n    }\n",
+    ci_text_add(out,
+                "    for (int64_t k = blocks; k & 1; k >>= 1) {\n        depth--;\n        x = "
+                "%s;\n    }\n",
                 combined(c, fold, dtype, "stack[depth]", "x"));
     ci_text_add(out, "    stack[depth] = x;\n    return blocks + 1;\n}\n");
-    ci_text_add(out, "\n" COLD "%s\nfinish_%s(const %s *stack, int64_t blocks)\n{\n", type, tag, type);
-    ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks);\n    if (!depth)\n        return %s;\n", zero_of(c, fold, dtype));
-    ci_text_add(out, "    %s x = stack[--depth];\n    while (depth) {\n        depth--;\n        x = %s;\n    }\n    return x;\n}\n",
+    ci_text_add(out, "\n" COLD "%s\nfinish_%s(const %s *stack, int64_t blocks)\n{\n", type, tag,
+                type);
+    ci_text_add(out,
+                "    int depth = __builtin_popcountll((uint64_t)blocks);\n    if (!depth)\n        "
+                "return %s;\n",
+                zero_of(c, fold, dtype));
+    ci_text_add(out,
+                "    %s x = stack[--depth];\n    while (depth) {\n        depth--;\n        x = "
+                "%s;\n    }\n    return x;\n}\n",
                 type, combined(c, fold, dtype, "stack[depth]", "x"));
 }
 
@@ -107,10 +126,11 @@ static void
 print_block(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
 {
     const char *type = ci_emit_type(dtype);
-    ci_text_add(out, "\n" COLD "int64_t\nblock_%s(%s *f, %s *stack, int64_t blocks)\n{\n", tag, type, type);
+    ci_text_add(out, "\n" COLD "int64_t\nblock_%s(%s *f, %s *stack, int64_t blocks)\n{\n", tag,
+                type, type);
     ci_text_add(out, "    const %s x = pairwise_%s(f);\n", type, tag);
-    ci_text_add(out, "#pragma omp simd\n    for (int l = 0; l < %d; l++)\n        f[l] = %s;\n", ci_lane_count(dtype),
-                ci_cpu_fold_identity(c, fold, dtype));
+    ci_text_add(out, "#pragma omp simd\n    for (int l = 0; l < %d; l++)\n        f[l] = %s;\n",
+                ci_lane_count(dtype), ci_cpu_fold_identity(c, fold, dtype));
     ci_text_add(out, "    return carry_%s(stack, blocks, x);\n}\n", tag);
 }
 
@@ -134,18 +154,32 @@ print_push(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *t
 {
     int lanes = ci_lane_count(dtype);
     const char *type = ci_emit_type(dtype);
-    bool is_arg = ci_op_kind(fold) == CI_OPKIND_argreduce, is_ordered = !ci_op_is_order_free(fold, dtype);
-    const char *more = is_arg ? "int64_t *at, int64_t first, " : is_ordered ? ci_format(c->ctx, "%s *stack, int64_t *blocks, ", type) : "";
-    ci_text_add(out, "\n" COLD "int64_t\npush_%s(%s *f, %sint64_t count, const %s *t, int64_t m)\n{\n", tag, type, more, type);
-    ci_text_add(out, "    for (int64_t k = 0; k < m;) {\n        const int64_t from = count %% %d;\n", lanes);
-    ci_text_add(out, "        const int64_t w = m - k < %d - from ? m - k : %d - from;\n        if (w == %d) {\n", lanes, lanes, lanes);
+    bool is_arg = ci_op_kind(fold) == CI_OPKIND_argreduce,
+         is_ordered = !ci_op_is_order_free(fold, dtype);
+    const char *more = is_arg       ? "int64_t *at, int64_t first, "
+                       : is_ordered ? ci_format(c->ctx, "%s *stack, int64_t *blocks, ", type)
+                                    : "";
+    ci_text_add(out,
+                "\n" COLD "int64_t\npush_%s(%s *f, %sint64_t count, const %s *t, int64_t m)\n{\n",
+                tag, type, more, type);
+    ci_text_add(out,
+                "    for (int64_t k = 0; k < m;) {\n        const int64_t from = count %% %d;\n",
+                lanes);
+    ci_text_add(out,
+                "        const int64_t w = m - k < %d - from ? m - k : %d - from;\n        if (w "
+                "== %d) {\n",
+                lanes, lanes, lanes);
     ci_text_add(out, "#pragma omp simd\n            for (int64_t l = 0; l < %d; l++) {\n", lanes);
     print_push_step(c, out, fold, dtype, "l");
-    ci_text_add(out, "            }\n        } else {\n            for (int64_t l = 0; l < w; l++) {\n");
+    ci_text_add(out,
+                "            }\n        } else {\n            for (int64_t l = 0; l < w; l++) {\n");
     print_push_step(c, out, fold, dtype, "from + l");
     ci_text_add(out, "            }\n        }\n        k += w;\n        count += w;\n");
     if (is_ordered)
-        ci_text_add(out, "        if (count %% %d == 0)\n            *blocks = block_%s(f, stack, *blocks);\n", CI_BLOCK_CHAIN * lanes, tag);
+        ci_text_add(
+            out,
+            "        if (count %% %d == 0)\n            *blocks = block_%s(f, stack, *blocks);\n",
+            CI_BLOCK_CHAIN * lanes, tag);
     ci_text_add(out, "    }\n    return count;\n}\n");
 }
 
@@ -153,21 +187,42 @@ static void
 print_rows(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
 {
     const char *type = ci_emit_type(dtype);
-    ci_text_add(out, "\n" COLD "int64_t\nblock_rows_%s(%s *f, int lanes, %s *stack, int64_t blocks, int tile)\n{\n", tag, type, type);
-    ci_text_add(out, "    for (int h = lanes / 2; h; h /= 2)\n        for (int l = 0; l < h * tile; l++)\n            f[l] = %s;\n",
+    ci_text_add(
+        out,
+        "\n" COLD
+        "int64_t\nblock_rows_%s(%s *f, int lanes, %s *stack, int64_t blocks, int tile)\n{\n",
+        tag, type, type);
+    ci_text_add(out,
+                "    for (int h = lanes / 2; h; h /= 2)\n        for (int l = 0; l < h * tile; "
+                "l++)\n            f[l] = %s;\n",
                 combined(c, fold, dtype, "f[l]", "f[l + h * tile]"));
-    ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks);\n    for (int64_t k = blocks; k & 1; k >>= 1) {\n");
-    ci_text_add(out, "        depth--;\n        for (int l = 0; l < tile; l++)\n            f[l] = %s;\n    }\n",
-                combined(c, fold, dtype, "stack[depth * tile + l]", "f[l]"));
-    ci_text_add(out, "    for (int l = 0; l < tile; l++)\n        stack[depth * tile + l] = f[l];\n");
-    ci_text_add(out, "    for (int l = 0; l < lanes * tile; l++)\n        f[l] = %s;\n    return blocks + 1;\n}\n",
+    ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks);\n    for (int64_t k "
+                     "= blocks; k & 1; k >>= 1) {\n");
+    ci_text_add(
+        out,
+        "        depth--;\n        for (int l = 0; l < tile; l++)\n            f[l] = %s;\n    }\n",
+        combined(c, fold, dtype, "stack[depth * tile + l]", "f[l]"));
+    ci_text_add(out,
+                "    for (int l = 0; l < tile; l++)\n        stack[depth * tile + l] = f[l];\n");
+    ci_text_add(out,
+                "    for (int l = 0; l < lanes * tile; l++)\n        f[l] = %s;\n    return blocks "
+                "+ 1;\n}\n",
                 ci_cpu_fold_identity(c, fold, dtype));
-    ci_text_add(out, "\n" COLD "void\nfinish_rows_%s(%s *f, int lanes, %s *stack, int64_t count, int64_t blocks, int tile)\n{\n",
+    ci_text_add(out,
+                "\n" COLD "void\nfinish_rows_%s(%s *f, int lanes, %s *stack, int64_t count, "
+                "int64_t blocks, int tile)\n{\n",
                 tag, type, type);
-    ci_text_add(out, "    if (count %% (%d * lanes))\n        blocks = block_rows_%s(f, lanes, stack, blocks, tile);\n", CI_BLOCK_CHAIN, tag);
-    ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks) - 1;\n    for (int l = 0; l < tile; l++)\n");
-    ci_text_add(out, "        f[l] = depth < 0 ? %s : stack[depth * tile + l];\n", zero_of(c, fold, dtype));
-    ci_text_add(out, "    while (depth-- > 0)\n        for (int l = 0; l < tile; l++)\n            f[l] = %s;\n}\n",
+    ci_text_add(out,
+                "    if (count %% (%d * lanes))\n        blocks = block_rows_%s(f, lanes, stack, "
+                "blocks, tile);\n",
+                CI_BLOCK_CHAIN, tag);
+    ci_text_add(out, "    int depth = __builtin_popcountll((uint64_t)blocks) - 1;\n    for (int l "
+                     "= 0; l < tile; l++)\n");
+    ci_text_add(out, "        f[l] = depth < 0 ? %s : stack[depth * tile + l];\n",
+                zero_of(c, fold, dtype));
+    ci_text_add(out,
+                "    while (depth-- > 0)\n        for (int l = 0; l < tile; l++)\n            f[l] "
+                "= %s;\n}\n",
                 combined(c, fold, dtype, "stack[depth * tile + l]", "f[l]"));
 }
 

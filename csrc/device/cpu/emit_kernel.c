@@ -1,27 +1,30 @@
-/* A kernel as a C function: units, outer axes, stages, serial axes. What lanes do inside is emit_lanes.c's.
+/* A kernel as a C function: units, outer axes, stages, serial axes. What lanes do inside is
+ * emit_lanes.c's.
  *
- * Invariant: a function's body is printed before its head, so that the head declares exactly the names the body mentions. */
+ * Invariant: a function's body is printed before its head, so that the head declares exactly the
+ * names the body mentions. */
 #include "device/cpu/emit_cpu.h"
 
 #include <string.h>
 
 typedef enum FunctionKind { FUNCTION_whole, FUNCTION_part, FUNCTION_finish } FunctionKind;
 
-static const CiSpelling cpu_spelling = {.function = "static inline", .builtin = "__builtin_", .style = CI_STYLE_c};
+static const CiSpelling cpu_spelling = {
+    .function = "static inline", .builtin = "__builtin_", .style = CI_STYLE_c};
 
-static const char *
-index_text(CiCpuEmitter *c, const CiExpr *e)
+const char *
+ci_cpu_index_text(CiCpuEmitter *c, const CiExpr *e)
 {
     return ci_emit_index_text(c->base, e);
 }
 
-static const char *
-product_text(CiCpuEmitter *c, const CiKernelAxis *axes, int count)
+const char *
+ci_cpu_product_text(CiCpuEmitter *c, const CiKernelAxis *axes, int count)
 {
     const CiExpr *product = ci_expr_const(c->sym, 1);
     for (int k = 0; k < count; k++)
         product = ci_expr_mul(c->sym, product, axes[k].extent);
-    return index_text(c, product);
+    return ci_cpu_index_text(c, product);
 }
 
 /* ---- stages ---- */
@@ -40,9 +43,11 @@ start_scans(CiCpuEmitter *c, const CiCpuStage *s, int depth)
         if (!starts_at(s, nest, depth))
             continue;
         const char *type = ci_emit_type(s->code->values[s->code->results[n]].op.dtype);
-        bool is_complex = ci_dtype_class(s->code->values[s->code->results[n]].op.dtype) == CI_CLASS_complex;
+        bool is_complex =
+            ci_dtype_class(s->code->values[s->code->results[n]].op.dtype) == CI_CLASS_complex;
         if (c->tile)
-            ci_text_line(c->out, "%s scan%d[%d] = {%s};", type, n, c->tile, is_complex ? "{0, 0}" : "0");
+            ci_text_line(c->out, "%s scan%d[%d] = {%s};", type, n, c->tile,
+                         is_complex ? "{0, 0}" : "0");
         else
             ci_text_line(c->out, "%s scan%d = %s;", type, n, is_complex ? "{0, 0}" : "0");
     }
@@ -56,12 +61,14 @@ emit_inside(CiCpuEmitter *c, CiCpuStage *s, int depth)
     int nserial = s->stage->naxes - (s->lanes == CI_LANES_inner);
     if (depth == nserial) {
         bool is_inner = s->lanes == CI_LANES_inner;
-        ci_cpu_emit_lanes(c, s, is_inner ? "0" : "lo", is_inner ? index_text(c, s->lane_extent) : "hi");
+        ci_cpu_emit_lanes(c, s, is_inner ? "0" : "lo",
+                          is_inner ? ci_cpu_index_text(c, s->lane_extent) : "hi");
         return;
     }
     const CiKernelAxis *axis = &s->stage->axes[depth];
     const char *name = axis->var->name;
-    ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name, index_text(c, axis->extent), name);
+    ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name,
+                 ci_cpu_index_text(c, axis->extent), name);
     c->out->indent += 4;
     emit_axis(c, s, depth + 1);
     c->out->indent -= 4;
@@ -89,9 +96,9 @@ decode_axes(CiCpuEmitter *c, const CiKernelAxis *axes, int count, const char *li
         CiText text = ci_text_new(c->ctx);
         ci_text_add(&text, "%s", linear);
         if (k < count - 1)
-            ci_text_add(&text, " / (%s)", product_text(c, axes + k + 1, count - 1 - k));
+            ci_text_add(&text, " / (%s)", ci_cpu_product_text(c, axes + k + 1, count - 1 - k));
         if (k > 0)
-            ci_text_add(&text, " %% (%s)", index_text(c, axes[k].extent));
+            ci_text_add(&text, " %% (%s)", ci_cpu_index_text(c, axes[k].extent));
         ci_text_line(c->out, "const int64_t %s = %s;", axes[k].var->name, text.data);
         ci_text_line(c->out, "(void)%s;", axes[k].var->name);
     }
@@ -115,11 +122,13 @@ emit_chunk_loops(CiCpuEmitter *c, CiCpuStage *s)
         ci_cpu_emit_lanes(c, s, "first", "last");
         return;
     } else {
-        ci_text_line(c->out, "const int64_t width = %s;", index_text(c, stage->axes[count - 1].extent));
+        ci_text_line(c->out, "const int64_t width = %s;",
+                     ci_cpu_index_text(c, stage->axes[count - 1].extent));
         ci_text_line(c->out, "for (int64_t e = first / width; e * width < last; e++) {");
         c->out->indent += 4;
         ci_text_line(c->out, "const int64_t from = first > e * width ? first - e * width : 0;");
-        ci_text_line(c->out, "const int64_t to = last - e * width < width ? last - e * width : width;");
+        ci_text_line(c->out,
+                     "const int64_t to = last - e * width < width ? last - e * width : width;");
         decode_axes(c, stage->axes, count - 1, "e");
         ci_cpu_emit_lanes(c, s, "from", "to");
     }
@@ -164,12 +173,16 @@ close_scope(CiCpuEmitter *c)
 static void
 emit_part(CiCpuEmitter *c, int *partial_bytes)
 {
-    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0], lanes_of_stage(c, &c->kernel->stages[0], false));
+    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0],
+                                      lanes_of_stage(c, &c->kernel->stages[0], false));
     *partial_bytes = place_partials(c, s);
-    ci_text_line(c->out, "char *const partial = (char *)run->partials + unit * %d;", *partial_bytes);
-    ci_text_line(c->out, "const int64_t first = unit %% chunks * %s;", index_text(c, c->kernel->split_extent));
-    ci_text_line(c->out, "const int64_t last = first + %s < length ? first + %s : length;", index_text(c, c->kernel->split_extent),
-                 index_text(c, c->kernel->split_extent));
+    ci_text_line(c->out, "char *const partial = (char *)run->partials + unit * %d;",
+                 *partial_bytes);
+    ci_text_line(c->out, "const int64_t first = unit %% chunks * %s;",
+                 ci_cpu_index_text(c, c->kernel->split_extent));
+    ci_text_line(c->out, "const int64_t last = first + %s < length ? first + %s : length;",
+                 ci_cpu_index_text(c, c->kernel->split_extent),
+                 ci_cpu_index_text(c, c->kernel->split_extent));
     for (int k = 0; k < s->nfolds; k++)
         ci_cpu_emit_fold_start(c, s, &s->folds[k]);
     emit_chunk_loops(c, s);
@@ -181,10 +194,13 @@ emit_part(CiCpuEmitter *c, int *partial_bytes)
 static void
 emit_merges(CiCpuEmitter *c)
 {
-    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0], lanes_of_stage(c, &c->kernel->stages[0], false));
+    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0],
+                                      lanes_of_stage(c, &c->kernel->stages[0], false));
     int stride = place_partials(c, s);
     ci_text_line(c->out, "const int64_t stride = %d;", stride);
-    ci_text_line(c->out, "const char *const partials = (const char *)run->partials + unit * chunks * stride;");
+    ci_text_line(
+        c->out,
+        "const char *const partials = (const char *)run->partials + unit * chunks * stride;");
     for (int k = 0; k < s->nfolds; k++) {
         open_scope(c);
         ci_cpu_emit_fold_merge(c, s, &s->folds[k]);
@@ -192,8 +208,8 @@ emit_merges(CiCpuEmitter *c)
     }
 }
 
-static void
-emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
+void
+ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
 {
     for (int k = from; k < to; k++) {
         const CiStage *stage = &c->kernel->stages[k];
@@ -209,22 +225,25 @@ emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
 /* ---- units ---- */
 
 /* Rows and locals that the unit's text mentions. */
-static void
-declare_placements(CiCpuEmitter *c, const char *body)
+void
+ci_cpu_declare_placements(CiCpuEmitter *c, const char *body)
 {
     for (int k = 0; k < c->kernel->nplacements; k++) {
         const CiPlacement *p = &c->kernel->placements[k];
         const char *name = ci_emit_buffer(c->base, p->buffer);
-        const char *full = ci_format(c->ctx, p->place == CI_PLACE_row ? "row_%s" : "local_%s", name);
+        const char *full =
+            ci_format(c->ctx, p->place == CI_PLACE_row ? "row_%s" : "local_%s", name);
         if (!ci_emit_mentions(body, full))
             continue;
-        const char *storage = ci_emit_storage(p->buffer->dtype), *type = ci_emit_type(p->buffer->dtype);
+        const char *storage = ci_emit_storage(p->buffer->dtype),
+                   *type = ci_emit_type(p->buffer->dtype);
         bool is_complex = ci_dtype_class(p->buffer->dtype) == CI_CLASS_complex;
         if (p->place == CI_PLACE_row)
-            ci_text_line(c->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", storage, full, storage,
-                         index_text(c, p->scratch_offset));
+            ci_text_line(c->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", storage, full,
+                         storage, ci_cpu_index_text(c, p->scratch_offset));
         else if (c->tile || c->batch)
-            ci_text_line(c->out, "%s %s[%d] __attribute__((aligned(64)));", type, full, c->tile ? c->tile : c->batch);
+            ci_text_line(c->out, "%s %s[%d] __attribute__((aligned(64)));", type, full,
+                         c->tile ? c->tile : c->batch);
         else
             ci_text_line(c->out, "%s %s = %s;", type, full, is_complex ? "{0, 0}" : "0");
     }
@@ -241,15 +260,18 @@ declare_outer(CiCpuEmitter *c, const char *point, const char *body)
         bool is_tile = has_tiles && k == kernel->nouter - 1;
         CiText text = ci_text_new(c->ctx);
         ci_text_add(&text, after.length ? "%s / (%s)" : "%s", point, after.data);
-        const char *extent = is_tile ? "tiles" : ci_format(c->ctx, "(%s)", index_text(c, kernel->outer[k].extent));
+        const char *extent =
+            is_tile ? "tiles"
+                    : ci_format(c->ctx, "(%s)", ci_cpu_index_text(c, kernel->outer[k].extent));
         if (k > 0)
             ci_text_add(&text, " %% %s", extent);
         ci_text_add(&after, after.length ? " * %s" : "%s", extent);
         if (is_tile) {
-            const char *n = index_text(c, kernel->outer[k].extent);
+            const char *n = ci_cpu_index_text(c, kernel->outer[k].extent);
             ci_text_line(c->out, "const int64_t lo = %s * %d;", text.data, c->tile);
             if (ci_emit_mentions(body, "m"))
-                ci_text_line(c->out, "const int64_t m = %s - lo < %d ? %s - lo : %d;", n, c->tile, n, c->tile);
+                ci_text_line(c->out, "const int64_t m = %s - lo < %d ? %s - lo : %d;", n, c->tile,
+                             n, c->tile);
         } else if (ci_emit_mentions(body, kernel->outer[k].var->name)) {
             ci_text_line(c->out, "const int64_t %s = %s;", kernel->outer[k].var->name, text.data);
         }
@@ -268,13 +290,15 @@ emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
         if (kind == FUNCTION_finish)
             emit_merges(c);
         if (kind != FUNCTION_part)
-            emit_stages(c, kind == FUNCTION_finish, kernel->nstages, false);
+            ci_cpu_emit_stages(c, kind == FUNCTION_finish, kernel->nstages, false);
         return;
     }
-    const char *name = kernel->outer[k].var->name, *extent = index_text(c, kernel->outer[k].extent);
+    const char *name = kernel->outer[k].var->name,
+               *extent = ci_cpu_index_text(c, kernel->outer[k].extent);
     if (c->tile && k == kernel->nouter - 1) {
         ci_text_line(c->out, "for (int64_t lo = 0; lo < %s; lo += %d) {", extent, c->tile);
-        ci_text_line(c->out, "    const int64_t m = %s - lo < %d ? %s - lo : %d;", extent, c->tile, extent, c->tile);
+        ci_text_line(c->out, "    const int64_t m = %s - lo < %d ? %s - lo : %d;", extent, c->tile,
+                     extent, c->tile);
     } else {
         ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
     }
@@ -284,96 +308,12 @@ emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
     ci_text_line(c->out, "}");
 }
 
-/* ---- batches: mathematics on one value per point is done for many points at once ---- */
-
-#define BATCH 64
-
-static bool
-has_math(const CiStage *stage)
-{
-    for (int n = 0; n < stage->nnests; n++)
-        for (int k = 0; k < stage->nests[n]->body.nops; k++)
-            if (ci_op_kind(stage->nests[n]->body.ops[k].op) == CI_OPKIND_math)
-                return true;
-    return false;
-}
-
-static bool
-touches_rows(const CiKernel *kernel, const CiStage *stage)
-{
-    for (int n = 0; n < stage->nnests; n++) {
-        const CiBody *body = &stage->nests[n]->body;
-        const CiPlacement *target = ci_kernel_find_placement(kernel, stage->nests[n]->target);
-        if (target && target->place == CI_PLACE_row)
-            return true;
-        for (int k = 0; k < body->nops; k++) {
-            const CiPlacement *p = body->ops[k].op == CI_OP_load ? ci_kernel_find_placement(kernel, body->ops[k].buffer) : NULL;
-            if (p && p->place == CI_PLACE_row)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* The first of the stages without axes at the end, when they are worth a batch; else the number of stages. */
-static int
-first_batched_stage(const CiKernel *kernel)
-{
-    int first = kernel->nstages;
-    bool is_worth = false;
-    if (kernel->lanes_on_outer || kernel->split_extent || kernel->nouter == 0 || kernel->nparallel != kernel->nouter)
-        return first;
-    while (first > 0 && kernel->stages[first - 1].naxes == 0 && !touches_rows(kernel, &kernel->stages[first - 1]))
-        is_worth |= has_math(&kernel->stages[--first]);
-    return is_worth && first > 0 ? first : kernel->nstages;
-}
-
-static void
-emit_batches(CiCpuEmitter *c, int first)
-{
-    const CiKernel *kernel = c->kernel;
-    const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-    const char *n = index_text(c, last->extent);
-    CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
-    c->batch = BATCH;
-    points.indent = saved->indent + 8;
-    c->out = &points;
-    emit_stages(c, 0, first, false);
-    c->tile = BATCH;
-    lanes.indent = saved->indent + 4;
-    c->out = &lanes;
-    emit_stages(c, first, kernel->nstages, false);
-    c->tile = 0;
-    c->out = saved;
-    const char *all = ci_format(c->ctx, "%s%s", points.data, lanes.data);
-    ci_text_line(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
-    c->out->indent += 4;
-    ci_text_line(c->out, "const int64_t lo = unit %% (%s), rest = %s - lo < end - unit ? %s - lo : end - unit;", n, n, n);
-    ci_text_line(c->out, "m = rest < %d ? rest : %d;", BATCH, BATCH);
-    for (int k = 0; k < kernel->nouter - 1; k++) {
-        const char *divisor = product_text(c, kernel->outer + k + 1, kernel->nouter - 1 - k);
-        const char *wrapped = k ? ci_format(c->ctx, " %% (%s)", index_text(c, kernel->outer[k].extent)) : "";
-        if (ci_emit_mentions(all, kernel->outer[k].var->name))
-            ci_text_line(c->out, "const int64_t %s = unit / (%s)%s;", kernel->outer[k].var->name, divisor, wrapped);
-    }
-    declare_placements(c, all);
-    ci_text_line(c->out, "for (int64_t p = 0; p < m; p++) {");
-    if (ci_emit_mentions(points.data, last->var->name))
-        ci_text_line(c->out, "    const int64_t %s = lo + p;", last->var->name);
-    ci_text_add(c->out, "%s", points.data);
-    ci_text_line(c->out, "}");
-    ci_text_add(c->out, "%s", lanes.data);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
-    c->batch = 0;
-}
-
 static void
 emit_units(CiCpuEmitter *c, FunctionKind kind)
 {
-    int batched = first_batched_stage(c->kernel);
+    int batched = ci_cpu_first_batched_stage(c->kernel);
     if (batched < c->kernel->nstages) {
-        emit_batches(c, batched);
+        ci_cpu_emit_batches(c, batched);
         return;
     }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
@@ -384,7 +324,7 @@ emit_units(CiCpuEmitter *c, FunctionKind kind)
     ci_text_line(c->out, "for (int64_t unit = begin; unit < end; unit++) {");
     c->out->indent += 4;
     declare_outer(c, kind == FUNCTION_part ? "unit / chunks" : "unit", body.data);
-    declare_placements(c, body.data);
+    ci_cpu_declare_placements(c, body.data);
     ci_text_add(c->out, "%s", body.data);
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
@@ -394,8 +334,8 @@ emit_units(CiCpuEmitter *c, FunctionKind kind)
 static bool
 is_flat(const CiKernel *kernel)
 {
-    if (!kernel->lanes_on_outer || kernel->split_extent || kernel->nstages != 1 || kernel->stages[0].naxes ||
-        kernel->nparallel != kernel->nouter)
+    if (!kernel->lanes_on_outer || kernel->split_extent || kernel->nstages != 1 ||
+        kernel->stages[0].naxes || kernel->nparallel != kernel->nouter)
         return false;
     for (int k = 0; k < kernel->nplacements; k++)
         if (kernel->placements[k].place != CI_PLACE_register)
@@ -407,22 +347,26 @@ static void
 emit_flat(CiCpuEmitter *c)
 {
     const CiKernel *kernel = c->kernel;
-    const char *n = index_text(c, kernel->outer[kernel->nouter - 1].extent);
+    const char *n = ci_cpu_index_text(c, kernel->outer[kernel->nouter - 1].extent);
     if (kernel->nouter == 1) {
-        ci_text_line(c->out, "const int64_t lo = begin * %d, hi = end * %d < %s ? end * %d : %s;", c->tile, c->tile, n, c->tile, n);
-        emit_stages(c, 0, 1, true);
+        ci_text_line(c->out, "const int64_t lo = begin * %d, hi = end * %d < %s ? end * %d : %s;",
+                     c->tile, c->tile, n, c->tile, n);
+        ci_cpu_emit_stages(c, 0, 1, true);
         return;
     }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = saved->indent + 4;
     c->out = &body;
-    emit_stages(c, 0, 1, true);
+    ci_cpu_emit_stages(c, 0, 1, true);
     c->out = saved;
     ci_text_line(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
     c->out->indent += 4;
     declare_outer(c, "unit", body.data);
-    ci_text_line(c->out, "next = (unit / tiles + 1) * tiles < end ? (unit / tiles + 1) * tiles : end;");
-    ci_text_line(c->out, "const int64_t stop = lo + (next - unit) * %d, hi = stop < %s ? stop : %s;", c->tile, n, n);
+    ci_text_line(c->out,
+                 "next = (unit / tiles + 1) * tiles < end ? (unit / tiles + 1) * tiles : end;");
+    ci_text_line(c->out,
+                 "const int64_t stop = lo + (next - unit) * %d, hi = stop < %s ? stop : %s;",
+                 c->tile, n, n);
     ci_text_add(c->out, "%s", body.data);
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
@@ -438,17 +382,19 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
     for (int k = 0; k < kernel->nbuffers; k++) {
         const char *name = ci_emit_buffer(c->base, kernel->buffers[k]);
         if (ci_emit_mentions(body, name))
-            ci_text_add(out, "    %s%s *restrict const %s = buffers[%d];\n", kernel->is_stored[k] ? "" : "const ",
+            ci_text_add(out, "    %s%s *restrict const %s = buffers[%d];\n",
+                        kernel->is_stored[k] ? "" : "const ",
                         ci_emit_storage(kernel->buffers[k]->dtype), name, k);
     }
     CiText late = ci_text_new(c->ctx);
     if (ci_emit_mentions(body, "tiles")) {
-        const char *n = index_text(c, kernel->outer[kernel->nouter - 1].extent);
+        const char *n = ci_cpu_index_text(c, kernel->outer[kernel->nouter - 1].extent);
         ci_text_add(&late, "    const int64_t tiles = (%s + %d) / %d;\n", n, c->tile - 1, c->tile);
     }
     if (ci_emit_mentions(body, "chunks")) {
-        const char *split = index_text(c, kernel->split_extent);
-        ci_text_add(&late, "    const int64_t length = %s;\n", product_text(c, kernel->stages[0].axes, kernel->stages[0].naxes));
+        const char *split = ci_cpu_index_text(c, kernel->split_extent);
+        ci_text_add(&late, "    const int64_t length = %s;\n",
+                    ci_cpu_product_text(c, kernel->stages[0].axes, kernel->stages[0].naxes));
         ci_text_add(&late, "    const int64_t chunks = (length + %s - 1) / %s;\n", split, split);
     }
     for (int k = 0; k < kernel->nsize_args; k++) {
@@ -479,7 +425,9 @@ emit_function(CiCpuEmitter *c, CiText *out, FunctionKind kind)
     declare_arguments(c, &head, body.data);
     ci_text_add(out, "\n");
     ci_emit_locations(out, c->kernel);
-    ci_text_add(out, "int32_t\n%s%s(void *const *buffers, const int64_t *sizes, const void *scalars, int64_t begin, int64_t end, CiRun *run)\n",
+    ci_text_add(out,
+                "int32_t\n%s%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
+                "int64_t begin, int64_t end, CiRun *run)\n",
                 c->kernel->name, kind == FUNCTION_finish ? "_finish" : "");
     ci_text_add(out, "{\n%s%s    return 0;\n}\n", head.data, body.data);
 }
@@ -487,7 +435,8 @@ emit_function(CiCpuEmitter *c, CiText *out, FunctionKind kind)
 static int64_t
 find_partial_bytes(CiCpuEmitter *c)
 {
-    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0], lanes_of_stage(c, &c->kernel->stages[0], false));
+    CiCpuStage *s = ci_cpu_plan_stage(c, &c->kernel->stages[0],
+                                      lanes_of_stage(c, &c->kernel->stages[0], false));
     return place_partials(c, s);
 }
 
@@ -517,12 +466,15 @@ static void
 print_index_helpers(CiText *out, const char *kernels)
 {
     static const char *const helpers[][2] = {
-        {"ci_floordiv", "    const int64_t q = a / b;\n    return q - (a % b != 0 && (a < 0) != (b < 0));\n"},
-        {"ci_mod", "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
+        {"ci_floordiv",
+         "    const int64_t q = a / b;\n    return q - (a % b != 0 && (a < 0) != (b < 0));\n"},
+        {"ci_mod",
+         "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
     };
     for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++)
         if (ci_emit_mentions(kernels, helpers[k][0]))
-            ci_text_add(out, "\nstatic inline int64_t\n%s(int64_t a, int64_t b)\n{\n%s}\n", helpers[k][0], helpers[k][1]);
+            ci_text_add(out, "\nstatic inline int64_t\n%s(int64_t a, int64_t b)\n{\n%s}\n",
+                        helpers[k][0], helpers[k][1]);
 }
 
 /* Both cost nothing but compile time where a compiler does not know them. */
@@ -537,7 +489,8 @@ print_macros(CiText *out, const char *helpers, const char *functions)
 }
 
 void
-ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, int64_t *partial_bytes)
+ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
+                   int64_t *partial_bytes)
 {
     CiCpuEmitter *c = CI_NEW(kernels->loops->ctx, CiCpuEmitter);
     c->base = ci_emitter_new(kernels, &cpu_spelling);
@@ -549,7 +502,8 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     ci_cpu_emit_math_helpers(c, &helpers);
     ci_cpu_emit_fold_helpers(c, &helpers);
     ci_emit_types(out);
-    ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t (*poll)(void *arg);\n"
+    ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
+                     "(*poll)(void *arg);\n"
                      "    void *poll_arg;\n} CiRun;\n");
     print_macros(out, helpers.data, functions.data);
     print_index_helpers(out, functions.data);

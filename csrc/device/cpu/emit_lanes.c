@@ -1,6 +1,8 @@
-/* The code of one point of the serial axes: first what is the same for all lanes, then the loops over lanes.
+/* The code of one point of the serial axes: first what is the same for all lanes, then the loops
+ * over lanes.
  *
- * Invariant: a value has one name, v<position>, wherever it is printed; within a segment it is printed once. */
+ * Invariant: a value has one name, v<position>, wherever it is printed; within a segment it is
+ * printed once. */
 #include "device/cpu/emit_cpu.h"
 
 #include <string.h>
@@ -16,10 +18,15 @@ place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
     if (!placement)
         return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
     if (placement->place == CI_PLACE_local)
-        return ci_format(c->ctx, c->tile ? "local_%s[l]" : c->batch ? "local_%s[p]" : "local_%s", name);
+        return ci_format(c->ctx,
+                         c->tile    ? "local_%s[l]"
+                         : c->batch ? "local_%s[p]"
+                                    : "local_%s",
+                         name);
     if (placement->place == CI_PLACE_register)
         ci_fail(c->ctx, CI_ERR_INTERNAL, "%s of kernel %s has no memory", name, c->kernel->name);
-    const char *offset = ci_emit_index_text(c->base, ci_expr_sub(c->sym, index, placement->row_base));
+    const char *offset =
+        ci_emit_index_text(c->base, ci_expr_sub(c->sym, index, placement->row_base));
     if (c->tile)
         return ci_format(c->ctx, "row_%s[(%s) * %d + l]", name, offset, c->tile);
     return ci_format(c->ctx, "row_%s[%s]", name, offset);
@@ -46,7 +53,8 @@ ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
 }
 
 void
-ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype, const char *value)
+ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype,
+                  const char *value)
 {
     const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
     if (placement && placement->place == CI_PLACE_register)
@@ -97,7 +105,8 @@ static void
 declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
 {
     text = without_parentheses(c, text);
-    ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(s->code->values[value].op.dtype), value, text);
+    ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(s->code->values[value].op.dtype), value,
+                 text);
 }
 
 static void
@@ -112,7 +121,9 @@ print_plain_value(CiCpuEmitter *c, const CiCpuStage *s, int value)
     for (int a = 0; a < op->nargs; a++)
         names[a] = name_of(c, op->args[a]);
     CiText text = ci_text_new(c->ctx);
-    ci_emit_scalar(c->base, &text, op, op->nargs ? s->code->values[op->args[op->op == CI_OP_where]].op.dtype : op->dtype, names);
+    ci_emit_scalar(
+        c->base, &text, op,
+        op->nargs ? s->code->values[op->args[op->op == CI_OP_where]].op.dtype : op->dtype, names);
     declare(c, s, value, text.data);
 }
 
@@ -125,7 +136,8 @@ print_single_math(CiCpuEmitter *c, const CiCpuStage *s, int value)
     const char *names[2] = {NULL, NULL};
     for (int a = 0; a < op->nargs; a++) {
         names[a] = ci_format(c->ctx, "one%d%c", value, "ab"[a]);
-        ci_text_line(c->out, "%s %s[16] __attribute__((aligned(64))) = {v%d};", ci_emit_type(dtype), names[a], op->args[a]);
+        ci_text_line(c->out, "%s %s[16] __attribute__((aligned(64))) = {v%d};", ci_emit_type(dtype),
+                     names[a], op->args[a]);
     }
     ci_cpu_emit_math_call(c, op->op, dtype, names[0], names[1], names[0], "1");
     CiText text = ci_text_new(c->ctx);
@@ -172,7 +184,8 @@ static bool
 comes_from_array(const CiCpuStage *s, int value, int segment)
 {
     CiOpKind kind = ci_op_kind(s->code->values[value].op.op);
-    bool is_boundary = kind == CI_OPKIND_math || (kind == CI_OPKIND_scan && s->lanes != CI_LANES_tile);
+    bool is_boundary =
+        kind == CI_OPKIND_math || (kind == CI_OPKIND_scan && s->lanes != CI_LANES_tile);
     return s->slot[value] >= 0 && (s->segment[value] < segment || is_boundary);
 }
 
@@ -190,9 +203,11 @@ print_inline_scan(Segment *g, int value)
     const CiValue *scan = &g->s->code->values[value];
     const CiNest *nest = g->s->stage->nests[scan->nest];
     CiText text = ci_text_new(c->ctx);
-    const char *state = ci_format(c->ctx, "scan%d[l]", scan->nest), *first = nest->axes[nest->naxes - 1].var->name;
+    const char *state = ci_format(c->ctx, "scan%d[l]", scan->nest),
+               *first = nest->axes[nest->naxes - 1].var->name;
     ci_text_add(&text, "%s ? ", first);
-    ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state, name_of(c, scan->op.args[0]));
+    ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state,
+                    name_of(c, scan->op.args[0]));
     ci_text_add(&text, " : v%d", scan->op.args[0]);
     declare(c, g->s, value, text.data);
     ci_text_line(c->out, "%s = v%d;", state, value);
@@ -239,7 +254,8 @@ print_sinks(Segment *g, bool folds_here)
         if (is_fold)
             ci_cpu_emit_fold_step(g->c, s, own, name_of(g->c, value));
         else
-            ci_cpu_emit_store(g->c, nest->target, nest->store, s->code->values[value].op.dtype, name_of(g->c, value));
+            ci_cpu_emit_store(g->c, nest->target, nest->store, s->code->values[value].op.dtype,
+                              name_of(g->c, value));
     }
 }
 
@@ -252,7 +268,8 @@ print_segment(CiCpuEmitter *c, CiCpuStage *s, int number, bool folds_here, int i
     text.indent = indent;
     c->out = &text;
     for (int k = 0; k < s->code->nvalues; k++) {
-        bool is_here = s->code->values[k].is_needed && !s->is_invariant[k] && !s->is_cheap[k] && s->segment[k] == number;
+        bool is_here = s->code->values[k].is_needed && !s->is_invariant[k] && !s->is_cheap[k] &&
+                       s->segment[k] == number;
         if (is_here && !comes_from_array(s, k, number))
             use_value(&g, k);
     }
@@ -270,7 +287,8 @@ print_pragma(CiCpuEmitter *c, const CiCpuStage *s, bool is_serial)
 
 /* for (l…) { const int64_t var = base + l; body }; body was printed one level deeper. */
 static void
-print_lane_loop(CiCpuEmitter *c, const CiCpuStage *s, const char *count, const char *base, const char *body, bool is_serial)
+print_lane_loop(CiCpuEmitter *c, const CiCpuStage *s, const char *count, const char *base,
+                const char *body, bool is_serial)
 {
     if (!*body)
         return;
@@ -288,7 +306,8 @@ static void
 print_arrays(CiCpuEmitter *c, const CiCpuStage *s, int size)
 {
     for (int k = 0; k < s->nslots; k++)
-        ci_text_line(c->out, "%s t%d[%d] __attribute__((aligned(64)));", ci_emit_type(s->slots[k]), k, size);
+        ci_text_line(c->out, "%s t%d[%d] __attribute__((aligned(64)));", ci_emit_type(s->slots[k]),
+                     k, size);
 }
 
 static void
@@ -296,7 +315,8 @@ print_scan_boundary(CiCpuEmitter *c, const CiCpuStage *s, int value, const char 
 {
     const CiValue *scan = &s->code->values[value];
     const CiNest *nest = s->stage->nests[scan->nest];
-    const char *from = ci_format(c->ctx, "t%d[l]", s->slot[scan->op.args[0]]), *state = ci_format(c->ctx, "scan%d", scan->nest);
+    const char *from = ci_format(c->ctx, "t%d[l]", s->slot[scan->op.args[0]]),
+               *state = ci_format(c->ctx, "scan%d", scan->nest);
     CiText text = ci_text_new(c->ctx);
     ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state, "x");
     ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
@@ -317,10 +337,12 @@ print_math_boundary(CiCpuEmitter *c, const CiCpuStage *s, int value)
         return;
     ci_text_line(c->out, "#pragma omp simd");
     ci_text_line(c->out, "for (int64_t l = 0; l < m; l++)");
-    ci_text_line(c->out, "    %s[l] = %s(%s[l]);", result, ci_emit_use(c->base, "round_half", CI_DTYPE_f32), result);
+    ci_text_line(c->out, "    %s[l] = %s(%s[l]);", result,
+                 ci_emit_use(c->base, "round_half", CI_DTYPE_f32), result);
 }
 
-/* Between two segments: folds of arrays, then calls and scans whose results the next segment reads. */
+/* Between two segments: folds of arrays, then calls and scans whose results the next segment reads.
+ */
 static void
 print_boundary(CiCpuEmitter *c, CiCpuStage *s, int number, bool has_fold_arrays, const char *base)
 {
@@ -329,7 +351,8 @@ print_boundary(CiCpuEmitter *c, CiCpuStage *s, int number, bool has_fold_arrays,
             ci_cpu_emit_fold_array(c, &s->folds[k], s->slot[s->folds[k].value]);
     for (int k = 0; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
-        if (!s->code->values[k].is_needed || s->is_invariant[k] || s->segment[k] != number + 1 || is_inline_scan(s, k))
+        if (!s->code->values[k].is_needed || s->is_invariant[k] || s->segment[k] != number + 1 ||
+            is_inline_scan(s, k))
             continue;
         if (ci_op_kind(op->op) == CI_OPKIND_scan)
             print_scan_boundary(c, s, k, base);
@@ -338,14 +361,17 @@ print_boundary(CiCpuEmitter *c, CiCpuStage *s, int number, bool has_fold_arrays,
     }
 }
 
-/* The lanes of the block that starts at q: a plain number where it can be, which spares the compiler all remainders. */
+/* The lanes of the block that starts at q: a plain number where it can be, which spares the
+ * compiler all remainders. */
 static void
 print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
 {
     int64_t length = s->lane_extent->value;
-    bool is_whole = s->lane_extent->kind == CI_EXPR_const && s->lanes == CI_LANES_inner && !c->is_split_part;
+    bool is_whole =
+        s->lane_extent->kind == CI_EXPR_const && s->lanes == CI_LANES_inner && !c->is_split_part;
     if (is_whole && (length % block == 0 || length < block))
-        ci_text_line(c->out, "const int64_t m = %lld;", (long long)(length < block ? length : block));
+        ci_text_line(c->out, "const int64_t m = %lld;",
+                     (long long)(length < block ? length : block));
     else
         ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
 }
@@ -356,7 +382,8 @@ print_poll(CiCpuEmitter *c, const CiCpuStage *s)
 {
     if (s->lanes != CI_LANES_inner || c->is_split_part || s->lane_extent->high <= CI_CPU_POLL_LANES)
         return;
-    ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))", CI_CPU_POLL_LANES);
+    ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))",
+                 CI_CPU_POLL_LANES);
     ci_text_line(c->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
 }
 
@@ -396,7 +423,8 @@ print_plain(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
     ci_text_line(c->out, "}");
 }
 
-/* Chunks of as many lanes as the folds have accumulators; a block of chunks is folded before the next. */
+/* Chunks of as many lanes as the folds have accumulators; a block of chunks is folded before the
+ * next. */
 static void
 print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
@@ -438,7 +466,9 @@ has_lane_folds(const CiCpuStage *s)
 void
 ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
-    int size = s->lanes == CI_LANES_tile && c->tile > 16 ? c->tile : s->lanes == CI_LANES_tile ? 16 : CI_CPU_BLOCK;
+    int size = s->lanes == CI_LANES_tile && c->tile > 16 ? c->tile
+               : s->lanes == CI_LANES_tile               ? 16
+                                                         : CI_CPU_BLOCK;
     print_arrays(c, s, size);
     print_invariants(c, s, size);
     if (s->lanes == CI_LANES_none) {
@@ -446,7 +476,8 @@ ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
             const CiNest *nest = s->stage->nests[n];
             int value = s->code->results[n];
             if (s->code->values[value].is_needed)
-                ci_cpu_emit_store(c, nest->target, nest->store, s->code->values[value].op.dtype, name_of(c, value));
+                ci_cpu_emit_store(c, nest->target, nest->store, s->code->values[value].op.dtype,
+                                  name_of(c, value));
         }
         return;
     }

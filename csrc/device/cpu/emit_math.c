@@ -1,16 +1,18 @@
-/* Calls of the C library's vector mathematics: whole vectors only. The tail of a block repeats its last value, so
- * that a function's value depends on its argument alone, whatever compiler and whichever length. */
+/* Calls of the C library's vector mathematics: whole vectors only. The tail of a block repeats its
+ * last value, so that a function's value depends on its argument alone, whatever compiler and
+ * whichever length. */
 #include "device/cpu/emit_cpu.h"
 
 #include <stdio.h>
 
 void
-ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b, const char *result, const char *count)
+ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
+                      const char *result, const char *count)
 {
     bool is_double = dtype == CI_DTYPE_f64;
     c->has_math[op][is_double] = true;
-    ci_text_line(c->out, "%s_%s(%s%s%s, %s, %s);", ci_op_name(op), is_double ? "f64" : "f32", a, b ? ", " : "", b ? b : "",
-                 result, count);
+    ci_text_line(c->out, "%s_%s(%s%s%s, %s, %s);", ci_op_name(op), is_double ? "f64" : "f32", a,
+                 b ? ", " : "", b ? b : "", result, count);
 }
 
 static void
@@ -22,13 +24,15 @@ print_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
     const char *type = ci_emit_type(dtype), *vector = is_double ? "ci_v64" : "ci_v32";
     int lanes = ci_cpu_vector_bytes(c->level) / (is_double ? 8 : 4);
     ci_cpu_math_symbol(op, dtype, c->level, symbol);
-    ci_text_add(out, "\n%s %s(%s%s);\n", vector, symbol, vector, is_binary ? is_double ? ", ci_v64" : ", ci_v32" : "");
-    ci_text_add(out, "static void\n%s_%s(%s *a, %s%s%s *y, int64_t m)\n{\n", ci_op_name(op), ci_dtype_name(dtype), type,
-                is_binary ? type : "", is_binary ? " *b, " : "", type);
+    ci_text_add(out, "\n%s %s(%s%s);\n", vector, symbol, vector,
+                is_binary ? is_double ? ", ci_v64" : ", ci_v32" : "");
+    ci_text_add(out, "static void\n%s_%s(%s *a, %s%s%s *y, int64_t m)\n{\n", ci_op_name(op),
+                ci_dtype_name(dtype), type, is_binary ? type : "", is_binary ? " *b, " : "", type);
     ci_text_add(out, "    for (int64_t k = m; k %% %d; k++)\n        a[k] = a[m - 1]%s;\n", lanes,
                 is_binary ? ", b[k] = b[m - 1]" : "");
-    ci_text_add(out, "    for (int64_t k = 0; k < m; k += %d)\n        *(%s *)(y + k) = %s(*(%s *)(a + k)", lanes, vector, symbol,
-                vector);
+    ci_text_add(
+        out, "    for (int64_t k = 0; k < m; k += %d)\n        *(%s *)(y + k) = %s(*(%s *)(a + k)",
+        lanes, vector, symbol, vector);
     if (is_binary)
         ci_text_add(out, ", *(%s *)(b + k)", vector);
     ci_text_add(out, ");\n}\n");

@@ -1,8 +1,10 @@
-/* What a stage needs before a line of it is printed: how its folds run, which values do not depend on the lane, where
- * calls of vector mathematics and scans cut the code, and which arrays carry values over the cuts.
+/* What a stage needs before a line of it is printed: how its folds run, which values do not depend
+ * on the lane, where calls of vector mathematics and scans cut the code, and which arrays carry
+ * values over the cuts.
  *
- * Invariant: times order everything. Segment k is time 2k, what happens between segments k and k + 1 (folds of arrays,
- * scans, calls) is time 2k + 1; an array is taken again only after its last reader. */
+ * Invariant: times order everything. Segment k is time 2k, what happens between segments k and k +
+ * 1 (folds of arrays, scans, calls) is time 2k + 1; an array is taken again only after its last
+ * reader. */
 #include "device/cpu/emit_cpu.h"
 
 static bool
@@ -32,7 +34,8 @@ choose_plan(CiCpuEmitter *c, const CiCpuStage *s, CiCpuFold *fold)
     if (fold->is_ordered) {
         if (nest->order == CI_FOLD_serial)
             return CI_PLAN_serial;
-        return s->lanes == CI_LANES_tile || nest->order == CI_FOLD_rows ? CI_PLAN_rows : CI_PLAN_lanes;
+        return s->lanes == CI_LANES_tile || nest->order == CI_FOLD_rows ? CI_PLAN_rows
+                                                                        : CI_PLAN_lanes;
     }
     return s->lanes == CI_LANES_tile || is_short ? CI_PLAN_serial : CI_PLAN_lanes;
 }
@@ -61,8 +64,9 @@ plan_folds(CiCpuEmitter *c, CiCpuStage *s)
         fold->plan = choose_plan(c, s, fold);
         fold->depth = nest->npoint - c->kernel->nouter;
         fold->is_pushed = fold->depth != s->stage->naxes - 1;
-        fold->is_one_block = !c->kernel->split_extent && !fold->is_pushed &&
-                             is_short_block(ci_cpu_fold_extent(c, nest), CI_BLOCK_CHAIN * fold->lanes);
+        fold->is_one_block =
+            !c->kernel->split_extent && !fold->is_pushed &&
+            is_short_block(ci_cpu_fold_extent(c, nest), CI_BLOCK_CHAIN * fold->lanes);
         fold->id = c->nfolds++;
     }
 }
@@ -73,7 +77,8 @@ can_fuse_folds(const CiCpuStage *s)
 {
     for (int k = 0; k < s->nfolds; k++) {
         const CiCpuFold *fold = &s->folds[k];
-        if (fold->plan != CI_PLAN_lanes || fold->depth != s->stage->naxes - 1 || fold->lanes != s->folds[0].lanes)
+        if (fold->plan != CI_PLAN_lanes || fold->depth != s->stage->naxes - 1 ||
+            fold->lanes != s->folds[0].lanes)
             return false;
     }
     return s->nfolds > 0 && s->nsegments == 1;
@@ -85,7 +90,8 @@ needs_arrays(const CiCpuStage *s)
     bool has_lanes = false;
     for (int k = 0; k < s->nfolds; k++)
         has_lanes |= s->folds[k].plan == CI_PLAN_lanes;
-    return s->lanes == CI_LANES_inner && !s->is_fused_fold && (has_lanes || (s->nfolds > 0 && s->nsegments > 1));
+    return s->lanes == CI_LANES_inner && !s->is_fused_fold &&
+           (has_lanes || (s->nfolds > 0 && s->nsegments > 1));
 }
 
 /* ---- values ---- */
@@ -106,7 +112,8 @@ find_invariance(const CiCpuEmitter *c, const CiCpuStage *s, int value)
         return true;
     if (op->index && ci_expr_depends_on(op->index, s->lane_var))
         return false;
-    if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar && !load_is_invariant(c, s, op))
+    if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar &&
+        !load_is_invariant(c, s, op))
         return false;
     for (int a = 0; a < op->nargs; a++)
         if (!s->is_invariant[op->args[a]])
@@ -120,8 +127,9 @@ find_invariants(const CiCpuEmitter *c, CiCpuStage *s)
     for (int k = 0; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
         s->is_invariant[k] = find_invariance(c, s, k);
-        s->is_cheap[k] = !s->is_invariant[k] && (op->op == CI_OP_index ||
-                         (op->op == CI_OP_load && !ci_stage_stores(s->stage, op->buffer)));
+        s->is_cheap[k] = !s->is_invariant[k] &&
+                         (op->op == CI_OP_index ||
+                          (op->op == CI_OP_load && !ci_stage_stores(s->stage, op->buffer)));
     }
     if (s->lanes == CI_LANES_none)
         return;
@@ -197,7 +205,8 @@ take_slot(CiCpuEmitter *c, CiCpuStage *s, const Lifetime *lives, int value, CiDt
         bool is_free = s->slots[slot] == dtype;
         for (int k = 0; k < value && is_free; k++) {
             bool is_over = lives[k].to < lives[value].from ||
-                           (lives[k].to == lives[value].from && lives[k].last_reader == value && is_cut(s, value));
+                           (lives[k].to == lives[value].from && lives[k].last_reader == value &&
+                            is_cut(s, value));
             is_free = s->slot[k] != slot || (is_over && !s->is_invariant[k]);
         }
         if (is_free)
@@ -212,7 +221,9 @@ is_argument_of_cut(const CiCpuStage *s, int value)
 {
     for (int k = value + 1; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
-        for (int a = 0; a < op->nargs && is_cut(s, k) && !s->is_invariant[k] && s->code->values[k].is_needed; a++)
+        for (int a = 0;
+             a < op->nargs && is_cut(s, k) && !s->is_invariant[k] && s->code->values[k].is_needed;
+             a++)
             if (op->args[a] == value)
                 return true;
     }
@@ -240,7 +251,8 @@ find_slots(CiCpuEmitter *c, CiCpuStage *s)
     }
 }
 
-/* A load of what the stage stores, at another element, makes lanes depend on each other for all a compiler can know. */
+/* A load of what the stage stores, at another element, makes lanes depend on each other for all a
+ * compiler can know. */
 static bool
 find_hazard(const CiCpuStage *s)
 {
@@ -266,8 +278,9 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
     s->segment = CI_NEW_ARRAY(c->ctx, int, count);
     s->slot = CI_NEW_ARRAY(c->ctx, int, count);
     if (lanes != CI_LANES_none) {
-        const CiKernelAxis *axis = lanes == CI_LANES_inner ? &stage->axes[stage->naxes - 1]
-                                                           : &c->kernel->outer[c->kernel->nouter - 1];
+        const CiKernelAxis *axis = lanes == CI_LANES_inner
+                                       ? &stage->axes[stage->naxes - 1]
+                                       : &c->kernel->outer[c->kernel->nouter - 1];
         s->lane_var = axis->var;
         s->lane_extent = axis->extent;
     }

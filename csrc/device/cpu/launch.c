@@ -1,5 +1,6 @@
-/* Running a kernel: small work straight on the calling thread, without a lock and without memory from anywhere; large
- * work in chunks on the pool. Chunks are fixed by size, so that who runs what changes nothing. */
+/* Running a kernel: small work straight on the calling thread, without a lock and without memory
+ * from anywhere; large work in chunks on the pool. Chunks are fixed by size, so that who runs what
+ * changes nothing. */
 #include "device/cpu/cpu.h"
 
 #include "base/os.h"
@@ -17,7 +18,7 @@ typedef struct Job {
     CiFault *fault;
     void *partials;
     int64_t units, chunk_units;
-    bool has_chunks;   /* on the pool: units run on any thread */
+    bool has_chunks; /* on the pool: units run on any thread */
     pthread_t launcher;
     int64_t last_poll; /* touched by the launcher alone */
 } Job;
@@ -102,7 +103,8 @@ run_all(Job *job)
         return CI_OK;
     if (job->units > job->chunk_units)
         return run_chunks(job);
-    return job->launch->scratch_bytes ? run_with_scratch(job, 0, job->units) : run_units(job, 0, job->units, NULL);
+    return job->launch->scratch_bytes ? run_with_scratch(job, 0, job->units)
+                                      : run_units(job, 0, job->units, NULL);
 }
 
 /* Chunks to partials, then the finishing function over the points. */
@@ -129,7 +131,11 @@ ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
     CiCpuExecutable *cpu = (CiCpuExecutable *)executable;
     const CiCpuKernel *kernel = &cpu->kernels[launch->kernel];
     int64_t work = launch->unit_work;
-    Job job = {.function = kernel->run, .launch = launch, .runtime = executable->runtime, .fault = fault, .units = launch->units};
+    Job job = {.function = kernel->run,
+               .launch = launch,
+               .runtime = executable->runtime,
+               .fault = fault,
+               .units = launch->units};
     if (fault)
         fault->kind = 0;
     job.chunk_units = work < cpu->chunk_elements && work > 0 ? cpu->chunk_elements / work : 1;

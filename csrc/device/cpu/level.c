@@ -1,5 +1,5 @@
-/* Asks the processor (cpuid) and the system (xgetbv) which architecture level may be used: a level counts only if
- * the system saves the registers it needs. */
+/* Asks the processor (cpuid) and the system (xgetbv) which architecture level may be used: a level
+ * counts only if the system saves the registers it needs. */
 #include "device/cpu/level.h"
 
 #include <dlfcn.h>
@@ -31,9 +31,11 @@ static CiCpuLevel
 native_level(void)
 {
     unsigned a, b, c, d, b7, c1;
-    const unsigned fma = 1u << 12, movbe = 1u << 22, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    const unsigned fma = 1u << 12, movbe = 1u << 22, osxsave = 1u << 27, avx = 1u << 28,
+                   f16c = 1u << 29;
     const unsigned avx2 = 1u << 5, bmi = (1u << 3) | (1u << 8);
-    const unsigned avx512 = (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31); /* F DQ CD BW VL */
+    const unsigned avx512 =
+        (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31); /* F DQ CD BW VL */
     if (!__get_cpuid(1, &a, &b, &c1, &d) || !__get_cpuid_count(7, 0, &a, &b7, &c, &d))
         return CI_CPU_V2;
     if (!has_all(c1, fma | movbe | osxsave | avx | f16c) || !has_all(b7, avx2 | bmi))
@@ -105,8 +107,8 @@ ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40])
 {
     bool is_single = dtype != CI_DTYPE_f64;
     int lanes = ci_cpu_vector_bytes(level) / (is_single ? 4 : 8);
-    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", "bde"[level], lanes, ci_op_arity(op) == 2 ? "vv" : "v", ci_cpu_math_name(op),
-             is_single ? "f" : "");
+    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", "bde"[level], lanes, ci_op_arity(op) == 2 ? "vv" : "v",
+             ci_cpu_math_name(op), is_single ? "f" : "");
 }
 
 void *

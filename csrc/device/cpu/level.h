@@ -1,5 +1,5 @@
-/* Architecture levels of x86-64, and the vector mathematics of the C library at each. Shared by both CPU backends, so
- * that they call the same routines. */
+/* Architecture levels of x86-64, and the vector mathematics of the C library at each. Shared by
+ * both CPU backends, so that they call the same routines. */
 #ifndef CI_DEVICE_CPU_LEVEL_H
 #define CI_DEVICE_CPU_LEVEL_H
 

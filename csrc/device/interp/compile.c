@@ -1,4 +1,5 @@
-/* Kernels -> what the interpreter runs. Everything needed is copied, so that the compilation's memory may go. */
+/* Kernels -> what the interpreter runs. Everything needed is copied, so that the compilation's
+ * memory may go. */
 #include "device/interp/program.h"
 
 #include "device/emit.h"
@@ -6,7 +7,7 @@
 #include <string.h>
 
 typedef struct Compiler {
-    CiContext *ctx;             /* the executable's */
+    CiContext *ctx; /* the executable's */
     const CiKernels *kernels;
     const CiKernel *kernel;
     const CiInterpMath *math;
@@ -55,7 +56,8 @@ make_index(Compiler *c, const CiExpr *e, const CiExpr *lane_var)
 {
     CiSym *sym = c->kernels->loops->sym;
     const CiExpr *coef = ci_expr_const(sym, 0), *rest = e;
-    CiInterpIndex index = {.is_linear = !lane_var || ci_expr_split_linear(sym, e, lane_var, &coef, &rest)};
+    CiInterpIndex index = {.is_linear =
+                               !lane_var || ci_expr_split_linear(sym, e, lane_var, &coef, &rest)};
     if (index.is_linear) {
         index.base = make_formula(c, rest);
         index.stride = make_formula(c, coef);
@@ -140,7 +142,8 @@ choose_shape(const CiNest *nest, bool is_ordered)
         return CI_SHAPE_point;
     if (ci_nest_is_scan(nest))
         return CI_SHAPE_scan;
-    if (is_ordered ? nest->order == CI_FOLD_lanes : nest->axes[nest->naxes - 1].extent->high > CI_INTERP_BLOCK)
+    if (is_ordered ? nest->order == CI_FOLD_lanes
+                   : nest->axes[nest->naxes - 1].extent->high > CI_INTERP_BLOCK)
         return CI_SHAPE_inner;
     return CI_SHAPE_outer;
 }
@@ -241,9 +244,11 @@ make_kernels(Compiler *c, CiInterpExecutable *exe, const CiKernels *kernels)
             continue;
         while (kernel->id >= exe->nkernels) {
             int capacity = exe->nkernels ? 2 * exe->nkernels : 8;
-            exe->kernels = ci_grow(c->ctx, exe->kernels, sizeof *exe->kernels * (size_t)exe->nkernels,
-                                   sizeof *exe->kernels * (size_t)capacity);
-            memset(exe->kernels + exe->nkernels, 0, sizeof *exe->kernels * (size_t)(capacity - exe->nkernels));
+            exe->kernels =
+                ci_grow(c->ctx, exe->kernels, sizeof *exe->kernels * (size_t)exe->nkernels,
+                        sizeof *exe->kernels * (size_t)capacity);
+            memset(exe->kernels + exe->nkernels, 0,
+                   sizeof *exe->kernels * (size_t)(capacity - exe->nkernels));
             exe->nkernels = capacity;
         }
         c->kernels = kernels;

@@ -2,8 +2,9 @@
  *
  * inner   one point at a time, lanes along the innermost reduce axis: accumulators of one fold
  * outer   256 points at a time, the reduce axes walked serially: accumulators per point, in rows
- * Both are one thing: `width` values side by side, `lanes` rows of accumulators, blocks of 32 * lanes
- * rows, and a binary counter of finished blocks. inner has width 1 and takes its values L at a time. */
+ * Both are one thing: `width` values side by side, `lanes` rows of accumulators, blocks of 32 *
+ * lanes rows, and a binary counter of finished blocks. inner has width 1 and takes its values L at
+ * a time. */
 #include "device/interp/run.h"
 
 #include <string.h>
@@ -15,13 +16,13 @@ typedef struct Fold {
     CiInterpOp combine;
     CiDtype dtype;
     int size;
-    int64_t width;       /* points */
-    int lanes;           /* rows of accumulators */
+    int64_t width; /* points */
+    int lanes;     /* rows of accumulators */
     bool is_ordered;
     int64_t count, blocks;
-    char *rows;          /* lanes * width values */
-    char *stack;         /* MOST_LEVELS * width values */
-    int64_t *at;         /* argmax, argmin: width */
+    char *rows;  /* lanes * width values */
+    char *stack; /* MOST_LEVELS * width values */
+    int64_t *at; /* argmax, argmin: width */
     _Alignas(16) char identity[16];
 } Fold;
 
@@ -41,7 +42,9 @@ fill_identity(Fold *f)
 static void
 start_fold(Fold *f, const CiInterpNest *nest, int64_t width)
 {
-    CiOp like = nest->fold == CI_OP_argmax ? CI_OP_max : nest->fold == CI_OP_argmin ? CI_OP_min : nest->fold;
+    CiOp like = nest->fold == CI_OP_argmax   ? CI_OP_max
+                : nest->fold == CI_OP_argmin ? CI_OP_min
+                                             : nest->fold;
     f->width = width;
     f->count = f->blocks = 0;
     ci_const_store(nest->dtype, ci_op_identity(like, nest->dtype), f->identity);
@@ -119,13 +122,15 @@ take_row(Fold *f, const CiInterpNest *nest, const void *values)
     char *row = row_of(f, f->rows, f->count % f->lanes);
     bool is_first_of_serial = nest->order == CI_FOLD_serial && f->is_ordered && f->count == 0;
     if (nest->is_arg)
-        ci_interp_rows(nest->dtype)->outer[nest->fold == CI_OP_argmin](f->rows, f->at, values, f->width, f->count);
+        ci_interp_rows(nest->dtype)
+            ->outer[nest->fold == CI_OP_argmin](f->rows, f->at, values, f->width, f->count);
     else if (is_first_of_serial)
         memcpy(row, values, (size_t)(f->width * f->size));
     else
         f->combine(row, row, values, NULL, f->width);
     f->count++;
-    if (f->is_ordered && nest->order != CI_FOLD_serial && f->count % (CI_BLOCK_CHAIN * f->lanes) == 0)
+    if (f->is_ordered && nest->order != CI_FOLD_serial &&
+        f->count % (CI_BLOCK_CHAIN * f->lanes) == 0)
         close_block(f);
 }
 
@@ -134,13 +139,16 @@ static void
 take_line(Fold *f, const CiInterpNest *nest, const char *values, int64_t count)
 {
     if (nest->is_arg) {
-        ci_interp_rows(nest->dtype)->inner[nest->fold == CI_OP_argmin](f->rows, f->at, values, count, f->count);
+        ci_interp_rows(nest->dtype)
+            ->inner[nest->fold == CI_OP_argmin](f->rows, f->at, values, count, f->count);
         f->count += count;
         return;
     }
     for (int64_t k = 0; k < count;) {
-        int64_t at = f->count % f->lanes, some = f->lanes - at < count - k ? f->lanes - at : count - k;
-        f->combine(row_of(f, f->rows, at), row_of(f, f->rows, at), values + k * f->size, NULL, some);
+        int64_t at = f->count % f->lanes,
+                some = f->lanes - at < count - k ? f->lanes - at : count - k;
+        f->combine(row_of(f, f->rows, at), row_of(f, f->rows, at), values + k * f->size, NULL,
+                   some);
         k += some;
         f->count += some;
         if (f->is_ordered && f->count % (CI_BLOCK_CHAIN * f->lanes) == 0)
@@ -158,10 +166,15 @@ static int32_t
 open_fold(CiInterpRun *r, const CiInterpNest *nest, int64_t widest, Fold *f, size_t *bytes)
 {
     int lanes = ci_lane_count(nest->dtype);
-    bool has_one_row = nest->is_arg || (nest->shape == CI_SHAPE_outer && (!nest->is_ordered || nest->order != CI_FOLD_lanes));
-    *f = (Fold){.combine = nest->combine, .dtype = nest->dtype, .size = ci_interp_size(nest->dtype), .is_ordered = nest->is_ordered};
+    bool has_one_row = nest->is_arg || (nest->shape == CI_SHAPE_outer &&
+                                        (!nest->is_ordered || nest->order != CI_FOLD_lanes));
+    *f = (Fold){.combine = nest->combine,
+                .dtype = nest->dtype,
+                .size = ci_interp_size(nest->dtype),
+                .is_ordered = nest->is_ordered};
     f->lanes = has_one_row ? 1 : lanes;
-    size_t rows = (size_t)(f->lanes * widest * f->size), stack = (size_t)(MOST_LEVELS * widest * f->size);
+    size_t rows = (size_t)(f->lanes * widest * f->size),
+           stack = (size_t)(MOST_LEVELS * widest * f->size);
     size_t at = nest->is_arg ? sizeof(int64_t) * (size_t)widest : 0;
     *bytes = rows + stack + at + 64;
     f->rows = ci_allocator_take(r->runtime->allocator, *bytes);
@@ -241,7 +254,9 @@ ci_interp_fold_outer(CiInterpRun *r, const CiInterpNest *nest)
     if (ci_interp_start(r, nest, 0, nest->npoint)) {
         do {
             for (int64_t start = 0; start < points && !status; start += CI_INTERP_BLOCK)
-                status = fold_points(r, nest, &f, start, points - start < CI_INTERP_BLOCK ? points - start : CI_INTERP_BLOCK);
+                status = fold_points(r, nest, &f, start,
+                                     points - start < CI_INTERP_BLOCK ? points - start
+                                                                      : CI_INTERP_BLOCK);
         } while (!status && nest->lane_axis >= 0 && ci_interp_next(r, nest, 0, nest->lane_axis));
     }
     ci_allocator_give(r->runtime->allocator, f.rows, bytes);

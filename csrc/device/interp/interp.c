@@ -35,7 +35,8 @@ compile_body(CiContext *own, void *arg)
     ci_interp_compile(b->exe, b->kernels);
 }
 
-/* Two arenas grow while compiling, the executable's and (for expressions) the compilation's: either may fail. */
+/* Two arenas grow while compiling, the executable's and (for expressions) the compilation's: either
+ * may fail. */
 static void
 build_body(CiContext *ctx, void *arg)
 {
@@ -57,7 +58,8 @@ close_executable(CiExecutable *executable)
 extern const CiBackend ci_backend_cpu_interp;
 
 static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+      CiBuildInfo *info)
 {
     int64_t start = ci_os_time_ns();
     CiInterpExecutable *exe = calloc(1, sizeof *exe);

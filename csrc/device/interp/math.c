@@ -1,5 +1,5 @@
-/* Calls of libmvec through pointers. Only the functions here are compiled for wide registers, and they hold nothing but
- * the call, so the core itself is built for the baseline. */
+/* Calls of libmvec through pointers. Only the functions here are compiled for wide registers, and
+ * they hold nothing but the call, so the core itself is built for the baseline. */
 #include "device/interp/math.h"
 
 #include <dlfcn.h>
@@ -19,21 +19,23 @@ ci_interp_math_find(const CiInterpMath *math, CiOp op, CiDtype dtype)
 /* ---- whole vectors ---- */
 
 #if defined(__x86_64__)
-#define VECTOR_CALLS(name, type, bytes, attribute)                                                                        \
-    typedef type name##_vector __attribute__((vector_size(bytes), may_alias));                                            \
-    attribute static void name##_1(void *routine, void *out, const void *a, int64_t vectors)                              \
-    {                                                                                                                     \
-        name##_vector (*call)(name##_vector);                                                                             \
-        memcpy(&call, &routine, sizeof call);                                                                             \
-        for (int64_t k = 0; k < vectors; k++)                                                                             \
-            ((name##_vector *)out)[k] = call(((const name##_vector *)a)[k]);                                              \
-    }                                                                                                                     \
-    attribute static void name##_2(void *routine, void *out, const void *a, const void *b, int64_t vectors)               \
-    {                                                                                                                     \
-        name##_vector (*call)(name##_vector, name##_vector);                                                              \
-        memcpy(&call, &routine, sizeof call);                                                                             \
-        for (int64_t k = 0; k < vectors; k++)                                                                             \
-            ((name##_vector *)out)[k] = call(((const name##_vector *)a)[k], ((const name##_vector *)b)[k]);               \
+#define VECTOR_CALLS(name, type, bytes, attribute)                                                 \
+    typedef type name##_vector __attribute__((vector_size(bytes), may_alias));                     \
+    attribute static void name##_1(void *routine, void *out, const void *a, int64_t vectors)       \
+    {                                                                                              \
+        name##_vector (*call)(name##_vector);                                                      \
+        memcpy(&call, &routine, sizeof call);                                                      \
+        for (int64_t k = 0; k < vectors; k++)                                                      \
+            ((name##_vector *)out)[k] = call(((const name##_vector *)a)[k]);                       \
+    }                                                                                              \
+    attribute static void name##_2(void *routine, void *out, const void *a, const void *b,         \
+                                   int64_t vectors)                                                \
+    {                                                                                              \
+        name##_vector (*call)(name##_vector, name##_vector);                                       \
+        memcpy(&call, &routine, sizeof call);                                                      \
+        for (int64_t k = 0; k < vectors; k++)                                                      \
+            ((name##_vector *)out)[k] =                                                            \
+                call(((const name##_vector *)a)[k], ((const name##_vector *)b)[k]);                \
     }
 #define BASELINE
 #define WITH_AVX2 __attribute__((target("avx2")))
@@ -50,8 +52,10 @@ run_vectors(const CiInterpRoutine *routine, void *out, void *a, void *b, int64_t
 {
     typedef void (*Call1)(void *, void *, const void *, int64_t);
     typedef void (*Call2)(void *, void *, const void *, const void *, int64_t);
-    static const Call1 one[CI_CPU_LEVEL_COUNT][2] = {{f32_16_1, f64_16_1}, {f32_32_1, f64_32_1}, {f32_64_1, f64_64_1}};
-    static const Call2 two[CI_CPU_LEVEL_COUNT][2] = {{f32_16_2, f64_16_2}, {f32_32_2, f64_32_2}, {f32_64_2, f64_64_2}};
+    static const Call1 one[CI_CPU_LEVEL_COUNT][2] = {
+        {f32_16_1, f64_16_1}, {f32_32_1, f64_32_1}, {f32_64_1, f64_64_1}};
+    static const Call2 two[CI_CPU_LEVEL_COUNT][2] = {
+        {f32_16_2, f64_16_2}, {f32_32_2, f64_32_2}, {f32_64_2, f64_64_2}};
     if (b)
         two[routine->level][routine->is_double](routine->vector, out, a, b, vectors);
     else
@@ -78,11 +82,11 @@ static ScalarRow
 scalar_row(CiOp op)
 {
     switch (op) {
-#define ONE(name, function)                                                                                               \
-    case CI_OP_##name:                                                                                                    \
+#define ONE(name, function)                                                                        \
+    case CI_OP_##name:                                                                             \
         return (ScalarRow){function, function##f, NULL, NULL};
-#define TWO(name, function)                                                                                               \
-    case CI_OP_##name:                                                                                                    \
+#define TWO(name, function)                                                                        \
+    case CI_OP_##name:                                                                             \
         return (ScalarRow){NULL, NULL, function, function##f};
         ONE(exp, exp)
         ONE(exp2, exp2)
@@ -117,9 +121,11 @@ run_scalars(const CiInterpRoutine *routine, void *out, const void *a, const void
 {
     ScalarRow row = scalar_row(routine->op);
     for (int64_t k = 0; k < count && routine->is_double; k++)
-        ((double *)out)[k] = b ? row.two64(((const double *)a)[k], ((const double *)b)[k]) : row.one64(((const double *)a)[k]);
+        ((double *)out)[k] = b ? row.two64(((const double *)a)[k], ((const double *)b)[k])
+                               : row.one64(((const double *)a)[k]);
     for (int64_t k = 0; k < count && !routine->is_double; k++)
-        ((float *)out)[k] = b ? row.two32(((const float *)a)[k], ((const float *)b)[k]) : row.one32(((const float *)a)[k]);
+        ((float *)out)[k] = b ? row.two32(((const float *)a)[k], ((const float *)b)[k])
+                              : row.one32(((const float *)a)[k]);
 }
 
 static void

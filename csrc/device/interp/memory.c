@@ -1,49 +1,51 @@
-/* Casts between element types, selection, and the way between memory and blocks. The casts are those that emit.c
- * prints: a float goes to a narrow integer through int32, to u32 through int64. */
+/* Casts between element types, selection, and the way between memory and blocks. The casts are
+ * those that emit.c prints: a float goes to a narrow integer through int32, to u32 through int64.
+ */
 #include "device/interp/ops.h"
 #include "device/interp/support.h"
 
 #include <string.h>
 
-#define EACH_INTEGER(X, ...)                                                                                              \
-    X(bool, uint8_t, __VA_ARGS__) X(i8, int8_t, __VA_ARGS__) X(i16, int16_t, __VA_ARGS__) X(i32, int32_t, __VA_ARGS__)   \
-    X(i64, int64_t, __VA_ARGS__) X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__) X(u32, uint32_t, __VA_ARGS__) \
-    X(u64, uint64_t, __VA_ARGS__)
+#define EACH_INTEGER(X, ...)                                                                       \
+    X(bool, uint8_t, __VA_ARGS__)                                                                  \
+    X(i8, int8_t, __VA_ARGS__) X(i16, int16_t, __VA_ARGS__) X(i32, int32_t, __VA_ARGS__)           \
+        X(i64, int64_t, __VA_ARGS__) X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__)     \
+            X(u32, uint32_t, __VA_ARGS__) X(u64, uint64_t, __VA_ARGS__)
 
 /* static void <name>(…): to[k] = expression of x, the k-th value of type `from`. */
-#define CAST(name, from, to, expression)                                                                                  \
-    static void name(void *out, const void *a, const void *b, const void *c, int64_t count)                              \
-    {                                                                                                                     \
-        const from *source = a;                                                                                           \
-        to *target = out;                                                                                                 \
-        (void)b, (void)c;                                                                                                 \
-        for (int64_t k = 0; k < count; k++) {                                                                             \
-            const from x = source[k];                                                                                     \
-            target[k] = expression;                                                                                       \
-        }                                                                                                                 \
+#define CAST(name, from, to, expression)                                                           \
+    static void name(void *out, const void *a, const void *b, const void *c, int64_t count)        \
+    {                                                                                              \
+        const from *source = a;                                                                    \
+        to *target = out;                                                                          \
+        (void)b, (void)c;                                                                          \
+        for (int64_t k = 0; k < count; k++) {                                                      \
+            const from x = source[k];                                                              \
+            target[k] = expression;                                                                \
+        }                                                                                          \
     }
 
 /* From a real type (REAL is the expression of its real part) to all others. */
-#define CASTS_FROM(name, type, part, truth, narrow, wide, half)                                                          \
-    CAST(name##_to_bool, type, uint8_t, truth)                                                                            \
-    CAST(name##_to_i8, type, int8_t, (int8_t)narrow(part))                                                                \
-    CAST(name##_to_i16, type, int16_t, (int16_t)narrow(part))                                                             \
-    CAST(name##_to_i32, type, int32_t, (int32_t)(part))                                                                   \
-    CAST(name##_to_i64, type, int64_t, (int64_t)(part))                                                                   \
-    CAST(name##_to_u8, type, uint8_t, (uint8_t)narrow(part))                                                              \
-    CAST(name##_to_u16, type, uint16_t, (uint16_t)narrow(part))                                                           \
-    CAST(name##_to_u32, type, uint32_t, (uint32_t)wide(part))                                                             \
-    CAST(name##_to_u64, type, uint64_t, (uint64_t)(part))                                                                 \
-    CAST(name##_to_f16, type, float, half)                                                                                \
-    CAST(name##_to_f32, type, float, (float)(part))                                                                       \
+#define CASTS_FROM(name, type, part, truth, narrow, wide, half)                                    \
+    CAST(name##_to_bool, type, uint8_t, truth)                                                     \
+    CAST(name##_to_i8, type, int8_t, (int8_t)narrow(part))                                         \
+    CAST(name##_to_i16, type, int16_t, (int16_t)narrow(part))                                      \
+    CAST(name##_to_i32, type, int32_t, (int32_t)(part))                                            \
+    CAST(name##_to_i64, type, int64_t, (int64_t)(part))                                            \
+    CAST(name##_to_u8, type, uint8_t, (uint8_t)narrow(part))                                       \
+    CAST(name##_to_u16, type, uint16_t, (uint16_t)narrow(part))                                    \
+    CAST(name##_to_u32, type, uint32_t, (uint32_t)wide(part))                                      \
+    CAST(name##_to_u64, type, uint64_t, (uint64_t)(part))                                          \
+    CAST(name##_to_f16, type, float, half)                                                         \
+    CAST(name##_to_f32, type, float, (float)(part))                                                \
     CAST(name##_to_f64, type, double, (double)(part))
 
-#define COMPLEX_FROM(name, type, re, im)                                                                                  \
-    CAST(name##_to_c64, type, ci_c64, ((ci_c64){(float)(re), (float)(im)}))                                               \
+#define COMPLEX_FROM(name, type, re, im)                                                           \
+    CAST(name##_to_c64, type, ci_c64, ((ci_c64){(float)(re), (float)(im)}))                        \
     CAST(name##_to_c128, type, ci_c128, ((ci_c128){(double)(re), (double)(im)}))
 
-#define FROM_INTEGER(name, type, ...)                                                                                     \
-    CASTS_FROM(name, type, x, x != 0, , , ci_round_half_f32((float)x))                                                    \
+#define FROM_INTEGER(name, type, ...)                                                              \
+    CASTS_FROM(name, type, x, x != 0, , , ci_round_half_f32((float)x))                             \
     COMPLEX_FROM(name, type, x, 0)
 EACH_INTEGER(FROM_INTEGER, )
 CASTS_FROM(f16, float, x, x != 0, (int32_t), (int64_t), x)
@@ -54,12 +56,16 @@ CASTS_FROM(f64, double, x, x != 0, (int32_t), (int64_t), ci_round_half_f64(x))
 COMPLEX_FROM(f64, double, x, 0)
 CASTS_FROM(c64, ci_c64, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t), ci_round_half_f32(x.re))
 COMPLEX_FROM(c64, ci_c64, x.re, x.im)
-CASTS_FROM(c128, ci_c128, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t), ci_round_half_f64(x.re))
+CASTS_FROM(c128, ci_c128, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t),
+           ci_round_half_f64(x.re))
 COMPLEX_FROM(c128, ci_c128, x.re, x.im)
 
-#define CAST_TABLE(name)                                                                                                  \
-    {name##_to_bool, name##_to_i8,  name##_to_i16, name##_to_i32, name##_to_i64, name##_to_u8,  name##_to_u16,           \
-     name##_to_u32,  name##_to_u64, name##_to_f16, name##_to_f32, name##_to_f64, name##_to_c64, name##_to_c128}
+#define CAST_TABLE(name)                                                                           \
+    {                                                                                              \
+        name##_to_bool, name##_to_i8, name##_to_i16, name##_to_i32, name##_to_i64, name##_to_u8,   \
+            name##_to_u16, name##_to_u32, name##_to_u64, name##_to_f16, name##_to_f32,             \
+            name##_to_f64, name##_to_c64, name##_to_c128                                           \
+    }
 
 static const CiInterpOp casts[CI_DTYPE_COUNT][CI_DTYPE_COUNT] = {
 #define DTYPE(name, ctype, size, class, character) CAST_TABLE(name),
@@ -92,14 +98,15 @@ ci_interp_size(CiDtype dtype)
 
 /* ---- where ---- */
 
-#define WHERE(bytes, type)                                                                                                \
-    static void where_##bytes(void *out, const void *a, const void *b, const void *c, int64_t count)                     \
-    {                                                                                                                     \
-        const uint8_t *condition = a;                                                                                     \
-        const type *yes = b, *no = c;                                                                                     \
-        type *to = out;                                                                                                   \
-        for (int64_t k = 0; k < count; k++)                                                                               \
-            to[k] = condition[k] ? yes[k] : no[k];                                                                        \
+#define WHERE(bytes, type)                                                                         \
+    static void where_##bytes(void *out, const void *a, const void *b, const void *c,              \
+                              int64_t count)                                                       \
+    {                                                                                              \
+        const uint8_t *condition = a;                                                              \
+        const type *yes = b, *no = c;                                                              \
+        type *to = out;                                                                            \
+        for (int64_t k = 0; k < count; k++)                                                        \
+            to[k] = condition[k] ? yes[k] : no[k];                                                 \
     }
 WHERE(1, uint8_t)
 WHERE(2, uint16_t)
@@ -126,10 +133,10 @@ ci_interp_where(CiDtype value)
 
 /* ---- memory ---- */
 
-#define MOVE(type)                                                                                                        \
-    do {                                                                                                                  \
-        for (int64_t k = 0; k < count; k++)                                                                               \
-            ((type *)to)[k * to_stride] = ((const type *)from)[k * from_stride];                                          \
+#define MOVE(type)                                                                                 \
+    do {                                                                                           \
+        for (int64_t k = 0; k < count; k++)                                                        \
+            ((type *)to)[k * to_stride] = ((const type *)from)[k * from_stride];                   \
     } while (0)
 
 static void
@@ -158,7 +165,8 @@ move(int size, void *to, int64_t to_stride, const void *from, int64_t from_strid
 }
 
 void
-ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset, int64_t stride, int64_t count)
+ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset, int64_t stride,
+                 int64_t count)
 {
     if (dtype == CI_DTYPE_f16) {
         const uint16_t *halves = (const uint16_t *)memory + offset;
@@ -171,7 +179,8 @@ ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset,
 }
 
 void
-ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset, int64_t stride, int64_t count)
+ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset, int64_t stride,
+                  int64_t count)
 {
     if (dtype == CI_DTYPE_f16) {
         uint16_t *halves = (uint16_t *)memory + offset;

@@ -1,7 +1,8 @@
-/* The rows of ops.def for one element type; included once per type, so it has no guard. The includer defines
+/* The rows of ops.def for one element type; included once per type, so it has no guard. The
+ * includer defines
  *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def
  *   PICK(b, i, u, f, c)        the expression of the type's class
- *   ROUND(x)                   rounding after an operation whose result is of the same type (halves)
+ *   ROUND(x)                   rounding after an operation with a result of the same type (halves)
  *   HAS_ORDER                  1 unless complex
  *   WRAPS                      before functions whose arithmetic may wrap, or nothing
  * A row without an expression for the class makes nothing. */
@@ -27,39 +28,43 @@
 #define USE_2 (void)a, (void)b;
 
 #define MAKE_0(name, arity, result, expression)
-#define MAKE_1(name, arity, result, expression)                                                                           \
-    WRAPS static void FUNCTION(name)(void *out, const void *first, const void *second, const void *third, int64_t count)       \
-    {                                                                                                                     \
-        const T *x = first, *y = second;                                                                                  \
-        RESULT_##result *to = out;                                                                                        \
-        (void)y, (void)third;                                                                                             \
-        for (int64_t k = 0; k < count; k++) {                                                                             \
-            OPERANDS_##arity USE_##arity to[k] = FINISH_##result(expression);                           \
-        }                                                                                                                 \
+#define MAKE_1(name, arity, result, expression)                                                    \
+    WRAPS static void FUNCTION(name)(void *out, const void *first, const void *second,             \
+                                     const void *third, int64_t count)                             \
+    {                                                                                              \
+        const T *x = first, *y = second;                                                           \
+        RESULT_##result *to = out;                                                                 \
+        (void)y, (void)third;                                                                      \
+        for (int64_t k = 0; k < count; k++) {                                                      \
+            OPERANDS_##arity USE_##arity to[k] = FINISH_##result(expression);                      \
+        }                                                                                          \
     }
-#define MAKE_(chosen, name, arity, result, expression) MAKE_##chosen(name, arity, result, expression)
+#define MAKE_(chosen, name, arity, result, expression)                                             \
+    MAKE_##chosen(name, arity, result, expression)
 #define MAKE(chosen, name, arity, result, expression) MAKE_(chosen, name, arity, result, expression)
-#define POINTWISE(name, arity, result, b, i, u, f, c)                                                                     \
+#define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
     MAKE(IS_EXPRESSION(PICK(b, i, u, f, c)), name, arity, result, PICK(b, i, u, f, c))
 #include "ir/ops.def"
 
 #if HAS_ORDER
-#define ARG(name, sign)                                                                                                   \
-    static void JOIN(JOIN(inner, name), DTYPE_NAME)(void *best, int64_t *at, const void *values, int64_t count, int64_t first) \
-    {                                                                                                                     \
-        T *b = best;                                                                                                      \
-        const T *v = values;                                                                                              \
-        for (int64_t k = 0; k < count; k++)                                                                               \
-            if (v[k] sign *b || (v[k] != v[k] && *b == *b))                                                               \
-                *b = v[k], *at = first + k;                                                                               \
-    }                                                                                                                     \
-    static void JOIN(JOIN(outer, name), DTYPE_NAME)(void *best, int64_t *at, const void *values, int64_t count, int64_t first) \
-    {                                                                                                                     \
-        T *b = best;                                                                                                      \
-        const T *v = values;                                                                                              \
-        for (int64_t k = 0; k < count; k++)                                                                               \
-            if (v[k] sign b[k] || (v[k] != v[k] && b[k] == b[k]))                                                         \
-                b[k] = v[k], at[k] = first;                                                                               \
+#define ARG(name, sign)                                                                            \
+    static void JOIN(JOIN(inner, name), DTYPE_NAME)(void *best, int64_t *at, const void *values,   \
+                                                    int64_t count, int64_t first)                  \
+    {                                                                                              \
+        T *b = best;                                                                               \
+        const T *v = values;                                                                       \
+        for (int64_t k = 0; k < count; k++)                                                        \
+            if (v[k] sign *b || (v[k] != v[k] && *b == *b))                                        \
+                *b = v[k], *at = first + k;                                                        \
+    }                                                                                              \
+    static void JOIN(JOIN(outer, name), DTYPE_NAME)(void *best, int64_t *at, const void *values,   \
+                                                    int64_t count, int64_t first)                  \
+    {                                                                                              \
+        T *b = best;                                                                               \
+        const T *v = values;                                                                       \
+        for (int64_t k = 0; k < count; k++)                                                        \
+            if (v[k] sign b[k] || (v[k] != v[k] && b[k] == b[k]))                                  \
+                b[k] = v[k], at[k] = first;                                                        \
     }
 ARG(argmax, >)
 ARG(argmin, <)
@@ -70,7 +75,8 @@ ARG(argmin, <)
 #define ENTRY_1(name) [CI_OP_##name] = FUNCTION(name),
 #define ENTRY_(chosen, name) ENTRY_##chosen(name)
 #define ENTRY(chosen, name) ENTRY_(chosen, name)
-#define POINTWISE(name, arity, result, b, i, u, f, c) ENTRY(IS_EXPRESSION(PICK(b, i, u, f, c)), name)
+#define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
+    ENTRY(IS_EXPRESSION(PICK(b, i, u, f, c)), name)
 const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {
     {
 #include "ir/ops.def"

@@ -1,4 +1,5 @@
-/* The scalar operations over blocks of values, compiled from ops.def and support.def. Halves are floats in blocks. */
+/* The scalar operations over blocks of values, compiled from ops.def and support.def. Halves are
+ * floats in blocks. */
 #ifndef CI_DEVICE_INTERP_OPS_H
 #define CI_DEVICE_INTERP_OPS_H
 
@@ -6,16 +7,19 @@
 
 /* out may be one of the operands. */
 typedef void (*CiInterpOp)(void *out, const void *a, const void *b, const void *c, int64_t count);
-/* argmax, argmin. inner: one running best over values numbered first, first + 1…; outer: a best per lane, all numbered first. */
-typedef void (*CiInterpArg)(void *best, int64_t *at, const void *values, int64_t count, int64_t first);
+/* argmax, argmin. inner: one running best over values numbered first, first + 1…; outer: a best per
+ * lane, all numbered first. */
+typedef void (*CiInterpArg)(void *best, int64_t *at, const void *values, int64_t count,
+                            int64_t first);
 
 typedef struct CiInterpRows {
     CiInterpOp ops[CI_OP_COUNT];
     CiInterpArg inner[2], outer[2]; /* [0] argmax, [1] argmin */
 } CiInterpRows;
 
-extern const CiInterpRows ci_interp_rows_bool, ci_interp_rows_i8, ci_interp_rows_i16, ci_interp_rows_i32, ci_interp_rows_i64,
-    ci_interp_rows_u8, ci_interp_rows_u16, ci_interp_rows_u32, ci_interp_rows_u64, ci_interp_rows_f16, ci_interp_rows_f32,
+extern const CiInterpRows ci_interp_rows_bool, ci_interp_rows_i8, ci_interp_rows_i16,
+    ci_interp_rows_i32, ci_interp_rows_i64, ci_interp_rows_u8, ci_interp_rows_u16,
+    ci_interp_rows_u32, ci_interp_rows_u64, ci_interp_rows_f16, ci_interp_rows_f32,
     ci_interp_rows_f64, ci_interp_rows_c64, ci_interp_rows_c128;
 
 const CiInterpRows *ci_interp_rows(CiDtype operand);
@@ -24,7 +28,9 @@ CiInterpOp ci_interp_where(CiDtype value);
 /* Size of a value in a block: halves take four bytes. */
 int ci_interp_size(CiDtype dtype);
 /* Memory <-> block: element k is at element[offset + k*stride]. */
-void ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset, int64_t stride, int64_t count);
-void ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset, int64_t stride, int64_t count);
+void ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset,
+                      int64_t stride, int64_t count);
+void ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset,
+                       int64_t stride, int64_t count);
 
 #endif

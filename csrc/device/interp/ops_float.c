@@ -1,4 +1,5 @@
-/* The operations of floats and complex numbers. Halves are floats that a half can hold; each result is rounded to one. */
+/* The operations of floats and complex numbers. Halves are floats that a half can hold; each result
+ * is rounded to one. */
 #include "device/interp/ops.h"
 #include "device/interp/support.h"
 

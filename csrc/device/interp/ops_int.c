@@ -1,5 +1,5 @@
-/* The operations of bool and integers. Overflow wraps, and shifts of negative numbers are shifts of their bits: the
- * expressions say so for generated code, which is compiled with -fwrapv, so here the compiler is told the same. */
+/* The operations of bool and integers. Overflow wraps, and shifts of negative numbers are shifts of
+ * their bits: generated code is compiled with -fwrapv, so here the compiler is told the same. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("wrapv")
 #endif

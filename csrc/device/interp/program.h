@@ -1,5 +1,6 @@
-/* What the interpreter runs: nests with their bodies, index expressions and symbols resolved to slots. Fusion is forgotten:
- * nests run one after another over their whole domain, every buffer made inside a kernel is memory of its own. */
+/* What the interpreter runs: nests with their bodies, index expressions and symbols resolved to
+ * slots. Fusion is forgotten: nests run one after another over their whole domain, every buffer
+ * made inside a kernel is memory of its own. */
 #ifndef CI_DEVICE_INTERP_PROGRAM_H
 #define CI_DEVICE_INTERP_PROGRAM_H
 
@@ -11,7 +12,7 @@
 /* An index expression over slots of an environment of int64. */
 typedef struct CiFormula {
     CiExprKind kind;
-    int slot;             /* symbol */
+    int slot; /* symbol */
     int64_t value;
     int nargs;
     const struct CiFormula *args;
@@ -20,40 +21,53 @@ typedef struct CiFormula {
 
 int64_t ci_formula_evaluate(const CiFormula *formula, const int64_t *env);
 
-/* An element number along the lanes: base + lane*stride where linear, else evaluated for each lane. */
+/* An element number along the lanes: base + lane*stride where linear, else evaluated for each lane.
+ */
 typedef struct CiInterpIndex {
     bool is_linear;
     CiFormula base, stride; /* linear: base at lane variable 0 */
     CiFormula whole;
 } CiInterpIndex;
 
-typedef enum CiInterpKind { CI_INTERP_load, CI_INTERP_slot, CI_INTERP_index, CI_INTERP_const, CI_INTERP_op, CI_INTERP_math } CiInterpKind;
+typedef enum CiInterpKind {
+    CI_INTERP_load,
+    CI_INTERP_slot,
+    CI_INTERP_index,
+    CI_INTERP_const,
+    CI_INTERP_op,
+    CI_INTERP_math
+} CiInterpKind;
 
 typedef struct CiInterpScalar {
     CiInterpKind kind;
     CiDtype dtype;
     int args[3], nargs;
-    int memory;            /* load: which memory; slot: number among scalars */
+    int memory; /* load: which memory; slot: number among scalars */
     CiInterpIndex index;
     _Alignas(16) unsigned char value[16]; /* const, as in a block */
     CiInterpOp op;
     CiInterpRoutine routine;
-    bool rounds;           /* mathematics of halves */
+    bool rounds; /* mathematics of halves */
 } CiInterpScalar;
 
-typedef enum CiInterpShape { CI_SHAPE_point, CI_SHAPE_scan, CI_SHAPE_inner, CI_SHAPE_outer } CiInterpShape;
+typedef enum CiInterpShape {
+    CI_SHAPE_point,
+    CI_SHAPE_scan,
+    CI_SHAPE_inner,
+    CI_SHAPE_outer
+} CiInterpShape;
 
 typedef struct CiInterpNest {
-    CiInterpShape shape;   /* inner: lanes along the reduce axis; outer: along the last point axis */
+    CiInterpShape shape; /* inner: lanes along the reduce axis; outer: along the last point axis */
     int naxes, npoint, first_slot;
-    int lane_axis;         /* -1: none */
+    int lane_axis; /* -1: none */
     CiFormula *extents;
     CiInterpScalar *ops;
     int nops, result;
     CiOp fold;
     CiFoldOrder order;
     bool is_ordered, is_arg, needs_truth;
-    CiDtype dtype;         /* values folded, in a block */
+    CiDtype dtype; /* values folded, in a block */
     CiDtype target_dtype;
     CiInterpOp combine, store_cast;
     int target;
@@ -63,8 +77,8 @@ typedef struct CiInterpNest {
 typedef struct CiInterpKernel {
     CiInterpNest *nests;
     int nnests;
-    int nsizes, nslots;    /* sizes, then index variables */
-    int nbuffers;          /* memories 0.. are the launch's; behind them the temporaries */
+    int nsizes, nslots; /* sizes, then index variables */
+    int nbuffers;       /* memories 0.. are the launch's; behind them the temporaries */
     int ntemps;
     CiFormula *temp_bytes;
     int max_ops;
@@ -72,7 +86,7 @@ typedef struct CiInterpKernel {
 
 typedef struct CiInterpExecutable {
     CiExecutable base;
-    CiContext *ctx;        /* owns everything below */
+    CiContext *ctx; /* owns everything below */
     CiInterpMath math;
     int nkernels;
     CiInterpKernel *kernels;

@@ -1,6 +1,8 @@
-/* Walks nests block by block: up to 256 lanes of one axis at a time, each operation over the whole block.
+/* Walks nests block by block: up to 256 lanes of one axis at a time, each operation over the whole
+ * block.
  *
- * Folds keep the orders of ir/loop.h exactly: the same lanes, blocks and binary counter as generated code. */
+ * Folds keep the orders of ir/loop.h exactly: the same lanes, blocks and binary counter as
+ * generated code. */
 #include "device/interp/run.h"
 
 #include "base/os.h"
@@ -59,10 +61,12 @@ lane_slot(const CiInterpNest *nest)
 
 /* Element numbers of lanes [start, start + count). */
 static void
-index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index, int64_t start, int64_t *out, int64_t count)
+index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index, int64_t start,
+            int64_t *out, int64_t count)
 {
     if (index->is_linear) {
-        int64_t stride = ci_formula_evaluate(&index->stride, r->env), base = ci_formula_evaluate(&index->base, r->env) + start * stride;
+        int64_t stride = ci_formula_evaluate(&index->stride, r->env),
+                base = ci_formula_evaluate(&index->base, r->env) + start * stride;
         for (int64_t k = 0; k < count; k++)
             out[k] = base + k * stride;
         return;
@@ -76,13 +80,16 @@ index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index
 }
 
 static void
-load_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpScalar *op, int64_t start, void *out, int64_t count)
+load_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpScalar *op, int64_t start,
+           void *out, int64_t count)
 {
     const void *memory = r->memory[op->memory];
     int size = ci_interp_size(op->dtype);
     if (op->index.is_linear) {
         int64_t stride = ci_formula_evaluate(&op->index.stride, r->env);
-        ci_interp_gather(op->dtype, out, memory, ci_formula_evaluate(&op->index.base, r->env) + start * stride, stride, count);
+        ci_interp_gather(op->dtype, out, memory,
+                         ci_formula_evaluate(&op->index.base, r->env) + start * stride, stride,
+                         count);
         return;
     }
     int64_t numbers[CI_INTERP_BLOCK];
@@ -157,14 +164,16 @@ ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t
 }
 
 void
-ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start, int64_t count)
+ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
+                int64_t count)
 {
     void *memory = r->memory[nest->target];
     nest->store_cast(r->stored, values, NULL, NULL, count);
     if (nest->store.is_linear) {
         int64_t stride = ci_formula_evaluate(&nest->store.stride, r->env);
-        ci_interp_scatter(nest->target_dtype, r->stored, memory, ci_formula_evaluate(&nest->store.base, r->env) + start * stride,
-                          stride, count);
+        ci_interp_scatter(nest->target_dtype, r->stored, memory,
+                          ci_formula_evaluate(&nest->store.base, r->env) + start * stride, stride,
+                          count);
         return;
     }
     int64_t numbers[CI_INTERP_BLOCK];
@@ -313,7 +322,8 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     const CiInterpKernel *kernel = &((CiInterpExecutable *)executable)->kernels[launch->kernel];
     size_t blocks = (size_t)(kernel->max_ops + CI_INTERP_EXTRA_BLOCKS) * CI_INTERP_BLOCK_BYTES;
     size_t memories = sizeof(void *) * (size_t)(kernel->nbuffers + kernel->ntemps + 1);
-    size_t numbers = sizeof(int64_t) * (size_t)(2 * kernel->nslots + 2), sizes = sizeof(size_t) * (size_t)(kernel->ntemps + 1);
+    size_t numbers = sizeof(int64_t) * (size_t)(2 * kernel->nslots + 2),
+           sizes = sizeof(size_t) * (size_t)(kernel->ntemps + 1);
     size_t total = blocks + memories + numbers + sizes;
     char *space = ci_allocator_take(executable->runtime->allocator, total);
     if (fault)

@@ -11,17 +11,19 @@ typedef struct CiInterpRun {
     const CiLaunch *launch;
     CiRuntime *runtime;
     void **memory;
-    int64_t *env;       /* sizes, then the nest's index variables */
-    int64_t *extents;   /* of the nest that runs */
-    char *blocks;       /* one per operation, 64-byte aligned */
+    int64_t *env;     /* sizes, then the nest's index variables */
+    int64_t *extents; /* of the nest that runs */
+    char *blocks;     /* one per operation, 64-byte aligned */
     char *truth, *stored;
     int blocks_since_poll;
     int64_t last_poll;
 } CiInterpRun;
 
-/* Values that the body yields for lanes [start, start + count) at the point in env; valid until the next call. */
+/* Values that the body yields for lanes [start, start + count) at the point in env; valid until the
+ * next call. */
 void *ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t count);
-void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start, int64_t count);
+void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
+                     int64_t count);
 /* First and next point of axes [from, to); start says whether there is any. */
 bool ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 bool ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to);

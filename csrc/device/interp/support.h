@@ -4,9 +4,9 @@
 
 #include "ir/dtype.h"
 
-/* Index arithmetic of ints aside, nothing in support.def overflows: what may wrap is unsigned there. */
+/* Nothing in support.def overflows: what may wrap is unsigned there. */
 #define SKIP(name, result, params, ...)
-#define DEFINE(name, result, params, ...)                                                                                \
+#define DEFINE(name, result, params, ...)                                                          \
     __attribute__((unused)) static inline result S(name) params __VA_ARGS__
 #define SUPPORT(name, class, result, params, ...) CLASS_##class(name, result, params, __VA_ARGS__)
 

@@ -1,0 +1,98 @@
+/* Batches: a kernel whose stages end in one value per point, with mathematics on it, runs its
+ * points 64 at a time: first the stages with axes, point by point, then the last stages with the
+ * points as lanes. So a call of vector mathematics is never made for one value.
+ *
+ * Invariant: a stage that is put off this way reads locals and memory of its own point alone. */
+#include "device/cpu/emit_cpu.h"
+
+#define BATCH 64
+
+static bool
+has_math(const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        for (int k = 0; k < stage->nests[n]->body.nops; k++)
+            if (ci_op_kind(stage->nests[n]->body.ops[k].op) == CI_OPKIND_math)
+                return true;
+    return false;
+}
+
+static bool
+touches_rows(const CiKernel *kernel, const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiBody *body = &stage->nests[n]->body;
+        const CiPlacement *target = ci_kernel_find_placement(kernel, stage->nests[n]->target);
+        if (target && target->place == CI_PLACE_row)
+            return true;
+        for (int k = 0; k < body->nops; k++) {
+            const CiPlacement *p = body->ops[k].op == CI_OP_load
+                                       ? ci_kernel_find_placement(kernel, body->ops[k].buffer)
+                                       : NULL;
+            if (p && p->place == CI_PLACE_row)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the stages without axes at the end, when they are worth a batch; else the number of
+ * stages. */
+int
+ci_cpu_first_batched_stage(const CiKernel *kernel)
+{
+    int first = kernel->nstages;
+    bool is_worth = false;
+    if (kernel->lanes_on_outer || kernel->split_extent || kernel->nouter == 0 ||
+        kernel->nparallel != kernel->nouter)
+        return first;
+    while (first > 0 && kernel->stages[first - 1].naxes == 0 &&
+           !touches_rows(kernel, &kernel->stages[first - 1]))
+        is_worth |= has_math(&kernel->stages[--first]);
+    return is_worth && first > 0 ? first : kernel->nstages;
+}
+
+void
+ci_cpu_emit_batches(CiCpuEmitter *c, int first)
+{
+    const CiKernel *kernel = c->kernel;
+    const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    const char *n = ci_cpu_index_text(c, last->extent);
+    CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
+    c->batch = BATCH;
+    points.indent = saved->indent + 8;
+    c->out = &points;
+    ci_cpu_emit_stages(c, 0, first, false);
+    c->tile = BATCH;
+    lanes.indent = saved->indent + 4;
+    c->out = &lanes;
+    ci_cpu_emit_stages(c, first, kernel->nstages, false);
+    c->tile = 0;
+    c->out = saved;
+    const char *all = ci_format(c->ctx, "%s%s", points.data, lanes.data);
+    ci_text_line(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
+    c->out->indent += 4;
+    ci_text_line(
+        c->out,
+        "const int64_t lo = unit %% (%s), rest = %s - lo < end - unit ? %s - lo : end - unit;", n,
+        n, n);
+    ci_text_line(c->out, "m = rest < %d ? rest : %d;", BATCH, BATCH);
+    for (int k = 0; k < kernel->nouter - 1; k++) {
+        const char *divisor = ci_cpu_product_text(c, kernel->outer + k + 1, kernel->nouter - 1 - k);
+        const char *wrapped =
+            k ? ci_format(c->ctx, " %% (%s)", ci_cpu_index_text(c, kernel->outer[k].extent)) : "";
+        if (ci_emit_mentions(all, kernel->outer[k].var->name))
+            ci_text_line(c->out, "const int64_t %s = unit / (%s)%s;", kernel->outer[k].var->name,
+                         divisor, wrapped);
+    }
+    ci_cpu_declare_placements(c, all);
+    ci_text_line(c->out, "for (int64_t p = 0; p < m; p++) {");
+    if (ci_emit_mentions(points.data, last->var->name))
+        ci_text_line(c->out, "    const int64_t %s = lo + p;", last->var->name);
+    ci_text_add(c->out, "%s", points.data);
+    ci_text_line(c->out, "}");
+    ci_text_add(c->out, "%s", lanes.data);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+    c->batch = 0;
+}
