@@ -155,7 +155,9 @@ def table(results, peers, copy):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("programs", nargs="*", default=list(SHAPES))
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--peers", default=",".join(PEERS))

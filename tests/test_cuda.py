@@ -18,9 +18,10 @@ RUNS = os.environ.get("CINDUCTOR_TEST_CUDA") == "1"
 GROUPS = graphs.groups(everything=RUNS)
 # Programs of folder ir are texts that need not compile; those named error_ fail on purpose.
 GOLDEN = sorted(
-    path for path in (ROOT / "tests" / "golden").rglob("*.ci")
+    path
+    for path in (ROOT / "tests" / "golden").rglob("*.ci")
     if path.parent.name != "ir" and not path.name.startswith("error_")
-)  # fmt: skip
+)
 
 
 def nvrtc_folder():
@@ -44,12 +45,18 @@ def check():
 
     def run(mode, files):
         command = [program, mode, *map(str, files)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=900)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env=env, timeout=900
+        )
         lines = done.stdout.splitlines()
         if any("NO_COMPILER" in line for line in lines):
-            pytest.skip(next(line.split("NO_COMPILER: ")[1] for line in lines if "NO_COMPILER" in line))
+            pytest.skip(
+                next(line.split("NO_COMPILER: ")[1] for line in lines if "NO_COMPILER" in line)
+            )
         verdicts = [line for line in lines if line.split(" ")[0] in ("ok", "skip", "fail")]
-        assert len(verdicts) == len(files), f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        assert len(verdicts) == len(files), (
+            f"{done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
         assert not any(line.startswith("fail") for line in verdicts), done.stdout[-4000:]
         return verdicts
 
@@ -79,3 +86,139 @@ def test_golden_programs(check):
 def test_sizes_beyond_32_bits(check, tmp_path):
     verdicts = check("build", write(tmp_path, graphs.compile_only()))
     assert all(line.startswith("ok") for line in verdicts), verdicts
+
+
+# --- arrays of a device, on a driver without a card: everything but the numbers -------------------
+
+FLOW = """
+import ctypes, gc
+fake = ctypes.CDLL("libcuda.so.1")
+import numpy as np, cinductor
+
+def f(x, w, s):
+    return np.maximum(x * w + 1, 0) * s, np.sum(x, axis=1), x.T, np.sum(x), x
+
+x = cinductor.to_device(np.arange(12.0).reshape(3, 4))
+w = cinductor.to_device(np.ones(4))
+np.testing.assert_array_equal(x.numpy(), np.arange(12.0).reshape(3, 4))
+assert (x.shape, x.ndim, x.size, x.nbytes, x.dtype) == ((3, 4), 2, 12, 96, np.float64)
+assert repr(x) == "DeviceArray(shape=(3, 4), dtype=float64, device='cuda')" and len(x) == 3
+assert x.__cuda_array_interface__["shape"] == (3, 4)
+g = cinductor.compile(f)
+for _ in range(3):
+    a, b, c, d, e = g(x, w, 2.5)
+    assert (a.shape, b.shape, c.shape, d.shape) == ((3, 4), (3,), (4, 3), ()) and e is x
+    np.testing.assert_array_equal(c.numpy(), np.arange(12.0).reshape(3, 4).T)
+assert fake.fake_launches() == 3, fake.fake_launches()
+assert isinstance(g(np.ones((3, 4)), np.ones(4), 2.5)[0], np.ndarray)  # and host arrays still do
+product = cinductor.compile(lambda a: a @ a.T)(x)  # a library call, on the host
+np.testing.assert_array_equal(product.numpy(), x.numpy() @ x.numpy().T)
+
+def raises(error, call, *args):
+    try:
+        call(*args)
+    except error as got:
+        return str(got)
+    raise AssertionError(f"{error} expected")
+
+raises(TypeError, g, x, np.ones(4), 2.5)
+raises(TypeError, np.add, x, 1)
+raises(TypeError, cinductor.compile(lambda a, s: a * s), x, np.float64(2))
+raises(ValueError, cinductor.compile(lambda a: a + np.ones(5)), x)
+raises(cinductor.Unsupported, cinductor.compile(lambda a: a if np.sum(a) > 3 else -a), x)
+del a, b, c, d, e, g, product
+gc.collect()
+assert fake.fake_blocks() == 2, fake.fake_blocks()
+host = cinductor.compile(f, device="cuda")
+assert isinstance(host(np.ones((3, 4)), np.ones(4), 2.0)[0], np.ndarray)
+del x, w
+gc.collect()
+assert fake.fake_blocks() == 0, fake.fake_blocks()
+print("flow", "ok")
+"""
+
+FAILURE = """
+import numpy as np, cinductor
+try:
+    x = cinductor.to_device(np.ones(4))
+    cinductor.compile(lambda a: a + 1)(x).numpy()
+    cinductor.device.synchronize()
+except (MemoryError, cinductor.DeviceError) as error:
+    print(type(error).__name__, error)
+"""
+
+FORK = """
+import os, numpy as np, cinductor
+x = cinductor.to_device(np.ones(4))
+child = os.fork()
+if child == 0:
+    try:
+        cinductor.compile(lambda a: a + 1)(x)
+    except cinductor.DeviceError as error:
+        os._exit(7 if "fork" in str(error) else 1)
+    os._exit(2)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.fixture(scope="session")
+def fake_driver(tmp_path_factory):
+    """Runs Python with a driver that has no card; returns what it printed."""
+    if nvrtc_folder() is None:
+        pytest.skip("no NVRTC (the extra cinductor[cuda] brings it)")
+    folder = tmp_path_factory.mktemp("driver")
+    source = ROOT / "tests" / "cuda" / "fake_driver.c"
+    compiler = os.environ.get("CC", "cc").split()
+    command = [*compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source]
+    subprocess.run(command, check=True)
+
+    def run(code, **variables):
+        env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_device_arrays(fake_driver):
+    assert "flow ok" in fake_driver(FLOW)
+
+
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        ("cuInit", "DeviceError no CUDA device: unknown error"),
+        ("cuDeviceGetCount", "DeviceError no CUDA device: no device"),
+        ("cuDevicePrimaryCtxRetain", "DeviceError no CUDA context"),
+        ("cuMemAllocAsync", "MemoryError"),
+        ("cuMemcpyHtoD_v2", "DeviceError unknown error"),
+        ("cuModuleLoadData", "DeviceError the kernels could not be loaded: unknown error"),
+        ("cuLaunchKernel", "DeviceError unknown error"),
+        ("cuStreamSynchronize", "DeviceError unknown error"),
+    ],
+)
+def test_device_failures(fake_driver, function, said):
+    assert said in fake_driver(FAILURE, FAKE_CUDA_FAIL=function)
+
+
+def test_fork(fake_driver):
+    assert "child 7" in fake_driver(FORK)
+
+
+def test_without_a_driver():
+    """The package says what is missing, and runs everything else."""
+    code = """
+import numpy as np, cinductor
+try:
+    cinductor.to_device(np.ones(4))
+except cinductor.DeviceError as error:
+    print("said", error)
+print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
+"""
+    env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert "[2. 2. 2.]" in done.stdout, done.stderr
+    assert "said no CUDA" in done.stdout or RUNS

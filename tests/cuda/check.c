@@ -4,8 +4,9 @@
  *   check run FILE...      results and written arguments must agree with backend `interp`
  *   check time FILE...     milliseconds of a run on arrays of the device, and the memory it moves
  *
- * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by the end. One line of
- * output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1 when one failed. */
+ * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by
+ * the end. One line of output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1
+ * when one failed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ typedef struct Memory {
 /* One run's arguments and results. */
 typedef struct Side {
     CiProgram *program;
-    CiRuntime *device;   /* results are its memory; NULL: the host's */
+    CiRuntime *device; /* results are its memory; NULL: the host's */
     Memory inputs[MAX_INPUTS], results[MAX_RESULTS];
     int nresults;
 } Side;
@@ -72,7 +73,9 @@ fill(Memory *memory, uint64_t seed)
     int size = ci_dtype_size(memory->dtype);
     for (int64_t i = 0; i < memory->count; i++) {
         uint64_t r = next_random(&seed), q = next_random(&seed);
-        CiConst value = {.i = (int64_t)(r % 15), .re = (double)(r % 4096) / 2048 + 0.125, .im = (double)(q % 4096) / 4096};
+        CiConst value = {.i = (int64_t)(r % 15),
+                         .re = (double)(r % 4096) / 2048 + 0.125,
+                         .im = (double)(q % 4096) / 4096};
         if (memory->dtype == CI_DTYPE_bool)
             value.i = (int64_t)(r % 2);
         else if (ci_dtype_class(memory->dtype) == CI_CLASS_int)
@@ -114,7 +117,8 @@ new_device_result(void *arg, int number, const CiResultBuffer *result)
     int64_t count = 1;
     for (int k = 0; k < result->rank; k++)
         count *= result->sizes[k];
-    if (number >= MAX_RESULTS || gpu()->allocate(side->device, (size_t)(count * ci_dtype_size(result->dtype)), &block))
+    if (number >= MAX_RESULTS ||
+        gpu()->allocate(side->device, (size_t)(count * ci_dtype_size(result->dtype)), &block))
         return NULL;
     side->nresults = number >= side->nresults ? number + 1 : side->nresults;
     side->results[number] = (Memory){result->dtype, count, block};
@@ -136,7 +140,11 @@ run_times(const Check *check, Side *side, void *const *inputs, int times, double
     int32_t status = gpu()->synchronize(side->device);
     int64_t start = ci_os_time_ns();
     for (int k = 0; k < times && !status; k++) {
-        CiCall call = {.inputs = inputs, .sizes = check->size_rows, .scalars = check->scalars, .new_result = new_device_result, .arg = side};
+        CiCall call = {.inputs = inputs,
+                       .sizes = check->size_rows,
+                       .scalars = check->scalars,
+                       .new_result = new_device_result,
+                       .arg = side};
         status = ci_program_run(side->program, &call);
         release_device_results(side);
     }
@@ -176,7 +184,9 @@ time_side(Check *check, Side *side)
             }
     for (int k = 0; k < side->nresults; k++)
         bytes += (double)side->results[k].count * ci_dtype_size(side->results[k].dtype);
-    return status ? NULL : ci_format(check->ctx, "%.4f ms, %.1f GB/s (best %.4f ms)", ms[4], bytes / ms[4] * 1e-6, ms[0]);
+    return status ? NULL
+                  : ci_format(check->ctx, "%.4f ms, %.1f GB/s (best %.4f ms)", ms[4],
+                              bytes / ms[4] * 1e-6, ms[0]);
 }
 
 static void
@@ -202,7 +212,8 @@ measure(CiContext *ctx, void *arg)
         for (int a = 0; a < input->rank; a++)
             check->sizes[k][a] = ci_expr_evaluate(ctx, input->sizes[a], size_of_symbol, NULL);
         for (int a = 0; a < input->rank; a++)
-            check->cannot_run |= ci_expr_evaluate(ctx, check->graph->strides[k][a], size_of_symbol, NULL) < 0;
+            check->cannot_run |=
+                ci_expr_evaluate(ctx, check->graph->strides[k][a], size_of_symbol, NULL) < 0;
     }
 }
 
@@ -239,14 +250,18 @@ compile_side(CiApi *api, Check *check, const char *device, const char *backend, 
     Check own = {.text = check->text};
     status = ci_protect(ctx, measure, &own);
     if (!status) {
-        CiRequest request = {.graph = own.graph, .options = &options, .backend = ci_backend_find(device, backend),
-                             .runtime = ci_api_runtime(api), .host_arrays = !side->device};
+        CiRequest request = {.graph = own.graph,
+                             .options = &options,
+                             .backend = ci_backend_find(device, backend),
+                             .runtime = ci_api_runtime(api),
+                             .host_arrays = !side->device};
         status = ci_compile(&request);
         side->program = request.program;
         check->cannot_run |= request.info.externs > 0;
     }
     if (status)
-        check->why = ci_format(check->ctx, "%s: %s", ci_status_name(status), ci_context_message(ctx));
+        check->why =
+            ci_format(check->ctx, "%s: %s", ci_status_name(status), ci_context_message(ctx));
     ci_context_close(ctx);
     return status;
 }
@@ -257,7 +272,11 @@ run_side(Check *check, Side *side)
     void *inputs[MAX_INPUTS] = {0};
     for (int k = 0; k < check->graph->ninputs; k++)
         inputs[k] = side->inputs[k].data;
-    CiCall call = {.inputs = inputs, .sizes = check->size_rows, .scalars = check->scalars, .new_result = new_result, .arg = side};
+    CiCall call = {.inputs = inputs,
+                   .sizes = check->size_rows,
+                   .scalars = check->scalars,
+                   .new_result = new_result,
+                   .arg = side};
     return (CiStatus)ci_program_run(side->program, &call);
 }
 
@@ -266,7 +285,9 @@ run_side(Check *check, Side *side)
 static double
 tolerance(CiDtype dtype)
 {
-    return ci_dtype_real(dtype) == CI_DTYPE_f16 ? 4e-3 : ci_dtype_real(dtype) == CI_DTYPE_f32 ? 2e-5 : 1e-11;
+    return ci_dtype_real(dtype) == CI_DTYPE_f16   ? 4e-3
+           : ci_dtype_real(dtype) == CI_DTYPE_f32 ? 2e-5
+                                                  : 1e-11;
 }
 
 static bool
@@ -281,12 +302,15 @@ compare(const Check *check, const Memory *got, const Memory *want, const char *w
     int size = ci_dtype_size(got->dtype);
     bool is_exact = ci_dtype_is_integral(got->dtype);
     for (int64_t i = 0; got->data && i < got->count; i++) {
-        CiConst a = ci_const_load(got->dtype, got->data + i * size), b = ci_const_load(got->dtype, want->data + i * size);
+        CiConst a = ci_const_load(got->dtype, got->data + i * size),
+                b = ci_const_load(got->dtype, want->data + i * size);
         double scale = tolerance(got->dtype);
         if (is_exact ? a.i == b.i : is_near(a.re, b.re, scale) && is_near(a.im, b.im, scale))
             continue;
-        return is_exact ? ci_format(check->ctx, "%s %d[%lld] is %lld, should be %lld", what, number, (long long)i, (long long)a.i, (long long)b.i)
-                        : ci_format(check->ctx, "%s %d[%lld] is %.9g%+.9gi, should be %.9g%+.9gi", what, number, (long long)i, a.re, a.im, b.re, b.im);
+        return is_exact ? ci_format(check->ctx, "%s %d[%lld] is %lld, should be %lld", what, number,
+                                    (long long)i, (long long)a.i, (long long)b.i)
+                        : ci_format(check->ctx, "%s %d[%lld] is %.9g%+.9gi, should be %.9g%+.9gi",
+                                    what, number, (long long)i, a.re, a.im, b.re, b.im);
     }
     return NULL;
 }
@@ -344,7 +368,8 @@ check_graph(CiApi *api, const char *name, const char *text, const char *mode)
     else
         check.why = ci_format(ctx, "%s", ci_context_message(ctx));
     if (status) {
-        bool is_refused = status == CI_ERR_LOWERING || status == CI_ERR_SYNTAX || status == CI_ERR_UNSUPPORTED;
+        bool is_refused =
+            status == CI_ERR_LOWERING || status == CI_ERR_SYNTAX || status == CI_ERR_UNSUPPORTED;
         verdict = is_refused ? "skip" : "fail";
         why = check.why;
     } else if (!strcmp(mode, "run") && !check.cannot_run) {

@@ -1,5 +1,6 @@
-/* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a launch does nothing but
- * count. $FAKE_CUDA_FAIL names a function that fails (out of memory for allocation, else an unknown error). */
+/* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a
+ * launch does nothing but count. $FAKE_CUDA_FAIL names a function that fails (out of memory for
+ * allocation, else an unknown error). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,9 @@ EXPORT int cuModuleLoadData(void **module, const void *image);
 EXPORT int cuModuleUnload(void *module);
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
 EXPORT int cuFuncSetAttribute(void *function, int attribute, int value);
-EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned shared, void *stream, void **parameters, void **extra);
+EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, void *stream,
+                          void **parameters, void **extra);
 EXPORT int cuMemAllocAsync(Address *block, size_t size, void *stream);
 EXPORT int cuMemFreeAsync(Address block, void *stream);
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device);
@@ -132,10 +134,11 @@ cuFuncSetAttribute(void *function, int attribute, int value)
 }
 
 int
-cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-               void *stream, void **parameters, void **extra)
+cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+               unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
-    (void)function, (void)gy, (void)gz, (void)by, (void)bz, (void)shared, (void)stream, (void)parameters, (void)extra;
+    (void)function, (void)gy, (void)gz, (void)by, (void)bz, (void)shared, (void)stream,
+        (void)parameters, (void)extra;
     launches++;
     return gx == 0 || bx == 0 ? 1 : fails("cuLaunchKernel", 999);
 }

@@ -31,7 +31,9 @@ def split_arguments(text):
 
 def rows(kind):
     table = (ROOT / "csrc" / "ir" / "ops.def").read_text()
-    return [split_arguments(args) for args in re.findall(rf"^{kind}\((.*)\)(?:\s*/\*.*)?$", table, re.M)]
+    return [
+        split_arguments(args) for args in re.findall(rf"^{kind}\((.*)\)(?:\s*/\*.*)?$", table, re.M)
+    ]
 
 
 def result_dtype(rule, dtype):
@@ -65,24 +67,45 @@ def pointwise_ops(dtype):
 def pointwise(dtype):
     texts = []
     for number, ops in enumerate(in_chunks(pointwise_ops(dtype), 12)):
-        lines = [(f"{out}[1003]", f"{name}({', '.join(['in0', 'in1'][:arity])})") for name, arity, out in ops]
+        lines = [
+            (f"{out}[1003]", f"{name}({', '.join(['in0', 'in1'][:arity])})")
+            for name, arity, out in ops
+        ]
         lines.append((f"{dtype}[1003]", "where(in2, in0, in1)"))
         inputs = [f"{dtype}[1003]"] * 2 + ["bool[1003]"]
-        texts.append((f"pointwise_{dtype}_{number}", graph(inputs, lines, [f"%{k}" for k in range(len(lines))])))
+        texts.append(
+            (
+                f"pointwise_{dtype}_{number}",
+                graph(inputs, lines, [f"%{k}" for k in range(len(lines))]),
+            )
+        )
     return texts
 
 
 def casts(dtype):
     others = [other for other in CLASSES if other != dtype]
     lines = [(f"{other}[8,256]", "cast(in0)") for other in others]
-    return [(f"casts_{dtype}", graph([f"{dtype}[8,256]"], lines, [f"%{k}" for k in range(len(lines))]))]
+    return [
+        (f"casts_{dtype}", graph([f"{dtype}[8,256]"], lines, [f"%{k}" for k in range(len(lines))]))
+    ]
 
 
 # shape, folded axes: rows long and short, odd lengths, columns, everything, few points, inner points
 FOLDS = [
-    ("64,1024", "1"), ("7,33", "1"), ("500,5", "1"), ("1000,96", "0"), ("96,1001", "0,1"), ("60000", "0"), ("70001", "0"),
-    ("6,20,30", "0,2"), ("6,20,30", "1"), ("12,9000", "1"), ("20000,9", "0"), ("3,12000,2", "1"), ("2,3,4", "0"),
-]  # fmt: skip
+    ("64,1024", "1"),
+    ("7,33", "1"),
+    ("500,5", "1"),
+    ("1000,96", "0"),
+    ("96,1001", "0,1"),
+    ("60000", "0"),
+    ("70001", "0"),
+    ("6,20,30", "0,2"),
+    ("6,20,30", "1"),
+    ("12,9000", "1"),
+    ("20000,9", "0"),
+    ("3,12000,2", "1"),
+    ("2,3,4", "0"),
+]
 
 
 def kept(shape, axes):
@@ -95,7 +118,9 @@ def reductions(dtype):
     for name, combine in rows("REDUCE"):
         row = next(row for row in rows("POINTWISE") if row[0] == combine)
         is_truth = combine.startswith("logical")
-        if row[3 + COLUMNS.index(CLASSES[dtype])] == "NONE" or is_truth != (dtype == "bool" and is_truth):
+        if row[3 + COLUMNS.index(CLASSES[dtype])] == "NONE" or is_truth != (
+            dtype == "bool" and is_truth
+        ):
             continue
         names.append(name)
     if CLASSES[dtype] != "complex":
@@ -105,50 +130,118 @@ def reductions(dtype):
         lines = []
         for name in names:
             out = "i64" if name.startswith("arg") else dtype
-            if name == "prod" and dtype not in ("bool",) and shape not in ("7,33", "500,5", "2,3,4"):
+            if (
+                name == "prod"
+                and dtype not in ("bool",)
+                and shape not in ("7,33", "500,5", "2,3,4")
+            ):
                 continue
-            lines.append((f"{out}[{kept(shape, axes)}]", f"{name}(in0, axes=[{axes.replace(',', ', ')}])"))
+            lines.append(
+                (f"{out}[{kept(shape, axes)}]", f"{name}(in0, axes=[{axes.replace(',', ', ')}])")
+            )
         text = graph([f"{dtype}[{shape}]"], lines, [f"%{k}" for k in range(len(lines))])
         texts.append((f"fold_{dtype}_{shape.replace(',', 'x')}_{axes.replace(',', '_')}", text))
-        if dtype in ("f32", "i64", "c64") and shape in ("12,9000", "20000,9", "70001"):  # one at a time: nothing to share a kernel with
+        if dtype in ("f32", "i64", "c64") and shape in (
+            "12,9000",
+            "20000,9",
+            "70001",
+        ):  # one at a time: nothing to share a kernel with
             for k, line in enumerate(lines):
-                texts.append((f"fold_{dtype}_{shape.replace(',', 'x')}_alone_{k}", graph([f"{dtype}[{shape}]"], [line], ["%0"])))
+                texts.append(
+                    (
+                        f"fold_{dtype}_{shape.replace(',', 'x')}_alone_{k}",
+                        graph([f"{dtype}[{shape}]"], [line], ["%0"]),
+                    )
+                )
     return texts
 
 
 def scans(dtype):
     names = ["cumsum", "cumprod"] + ([] if CLASSES[dtype] == "complex" else ["cummax", "cummin"])
-    lines = [(f"{dtype}[{shape}]", f"{name}({source}, axes=[{axis}])")
-             for shape, source, axis in (("40,12", "in0", 0), ("40,12", "in0", 1), ("9", "in1", 0)) for name in names]
-    return [(f"scan_{dtype}", graph([f"{dtype}[40,12]", f"{dtype}[9]"], lines, [f"%{k}" for k in range(len(lines))]))]
+    lines = [
+        (f"{dtype}[{shape}]", f"{name}({source}, axes=[{axis}])")
+        for shape, source, axis in (("40,12", "in0", 0), ("40,12", "in0", 1), ("9", "in1", 0))
+        for name in names
+    ]
+    return [
+        (
+            f"scan_{dtype}",
+            graph([f"{dtype}[40,12]", f"{dtype}[9]"], lines, [f"%{k}" for k in range(len(lines))]),
+        )
+    ]
 
 
 def softmax(rows_, columns, dtype="f32", symbols=""):
     full, one, kept_ = f"{dtype}[{rows_},{columns}]", f"{dtype}[{rows_},1]", f"{dtype}[{rows_}]"
-    return graph([full], [
-        (kept_, "max(in0, axes=[1])"), (one, "reshape(%0)"), (full, "subtract(in0, %1)"), (full, "exp(%2)"),
-        (kept_, "sum(%3, axes=[1])"), (one, "reshape(%4)"), (full, "divide(%3, %5)")], ["%6"], symbols)  # fmt: skip
+    return graph(
+        [full],
+        [
+            (kept_, "max(in0, axes=[1])"),
+            (one, "reshape(%0)"),
+            (full, "subtract(in0, %1)"),
+            (full, "exp(%2)"),
+            (kept_, "sum(%3, axes=[1])"),
+            (one, "reshape(%4)"),
+            (full, "divide(%3, %5)"),
+        ],
+        ["%6"],
+        symbols,
+    )
 
 
 def column_norm(rows_, columns, dtype="f32", symbols=""):
     full, kept_ = f"{dtype}[{rows_},{columns}]", f"{dtype}[{columns}]"
-    return graph([full, f"{dtype}[]"], [
-        (kept_, "sum(in0, axes=[0])"), (kept_, "divide(%0, in1)"), (full, "subtract(in0, %1)"), (full, "multiply(%2, %2)"),
-        (kept_, "sum(%3, axes=[0])"), (kept_, "divide(%4, in1)"), (kept_, "sqrt(%5)"), (full, "divide(%2, %6)")],
-        ["%7"], symbols)  # fmt: skip
+    return graph(
+        [full, f"{dtype}[]"],
+        [
+            (kept_, "sum(in0, axes=[0])"),
+            (kept_, "divide(%0, in1)"),
+            (full, "subtract(in0, %1)"),
+            (full, "multiply(%2, %2)"),
+            (kept_, "sum(%3, axes=[0])"),
+            (kept_, "divide(%4, in1)"),
+            (kept_, "sqrt(%5)"),
+            (full, "divide(%2, %6)"),
+        ],
+        ["%7"],
+        symbols,
+    )
 
 
 def layer_norm(rows_, columns, dtype="f32"):
     full, one, kept_ = f"{dtype}[{rows_},{columns}]", f"{dtype}[{rows_},1]", f"{dtype}[{rows_}]"
-    return graph([full, f"{dtype}[{columns}]", f"{dtype}[]"], [
-        (kept_, "sum(in0, axes=[1])"), (kept_, "divide(%0, in2)"), (one, "reshape(%1)"), (full, "subtract(in0, %2)"),
-        (full, "multiply(%3, %3)"), (kept_, "sum(%4, axes=[1])"), (kept_, "divide(%5, in2)"), (kept_, "sqrt(%6)"),
-        (one, "reshape(%7)"), (full, "divide(%3, %8)"), (full, "multiply(%9, in1)"), (full, "tanh(%10)")], ["%11"])  # fmt: skip
+    return graph(
+        [full, f"{dtype}[{columns}]", f"{dtype}[]"],
+        [
+            (kept_, "sum(in0, axes=[1])"),
+            (kept_, "divide(%0, in2)"),
+            (one, "reshape(%1)"),
+            (full, "subtract(in0, %2)"),
+            (full, "multiply(%3, %3)"),
+            (kept_, "sum(%4, axes=[1])"),
+            (kept_, "divide(%5, in2)"),
+            (kept_, "sqrt(%6)"),
+            (one, "reshape(%7)"),
+            (full, "divide(%3, %8)"),
+            (full, "multiply(%9, in1)"),
+            (full, "tanh(%10)"),
+        ],
+        ["%11"],
+    )
 
 
 def rows_of_everything():
     texts = []
-    for rows_, columns in ((512, 8192), (33, 16384), (70, 1000), (5, 40000), (300, 77), (2000, 32), (4, 3), (9, 30000)):
+    for rows_, columns in (
+        (512, 8192),
+        (33, 16384),
+        (70, 1000),
+        (5, 40000),
+        (300, 77),
+        (2000, 32),
+        (4, 3),
+        (9, 30000),
+    ):
         texts.append((f"softmax_{rows_}x{columns}", softmax(rows_, columns)))
         texts.append((f"layer_norm_{rows_}x{columns}", layer_norm(rows_, columns)))
     for rows_, columns in ((4096, 100), (100, 512), (40, 40), (3, 1000), (30000, 16), (2000, 2048)):
@@ -166,63 +259,207 @@ def symbolic():
     return [
         ("symbolic_softmax", softmax("s0", "s1", symbols=two)),
         ("symbolic_column_norm", column_norm("s0", "s1", symbols=two)),
-        ("symbolic_pointwise", graph([full, "f32[s1]", "f32[s0,1]"], [(full, "multiply(in0, in1)"), (full, "add(%0, in2)")],
-                                     ["%1"], two)),
-        ("symbolic_sum", graph([full], [("f32[]", "sum(in0, axes=[0, 1])"), ("f32[]", "sqrt(%0)")], ["%1"], two)),
-        ("symbolic_columns", graph([full], [("f32[s1]", "sum(in0, axes=[0])"), ("i64[s1]", "argmax(in0, axes=[0])")],
-                                   ["%0", "%1"], two)),
-        ("symbolic_transpose", graph([full], [("f32[s1,s0] order [1,0]", "permute(in0, axes=[1, 0])"), ("f32[s1,s0] order [1,0]", "negative(%0)")],
-                                     ["%1"], two)),
-    ]  # fmt: skip
+        (
+            "symbolic_pointwise",
+            graph(
+                [full, "f32[s1]", "f32[s0,1]"],
+                [(full, "multiply(in0, in1)"), (full, "add(%0, in2)")],
+                ["%1"],
+                two,
+            ),
+        ),
+        (
+            "symbolic_sum",
+            graph([full], [("f32[]", "sum(in0, axes=[0, 1])"), ("f32[]", "sqrt(%0)")], ["%1"], two),
+        ),
+        (
+            "symbolic_columns",
+            graph(
+                [full],
+                [("f32[s1]", "sum(in0, axes=[0])"), ("i64[s1]", "argmax(in0, axes=[0])")],
+                ["%0", "%1"],
+                two,
+            ),
+        ),
+        (
+            "symbolic_transpose",
+            graph(
+                [full],
+                [
+                    ("f32[s1,s0] order [1,0]", "permute(in0, axes=[1, 0])"),
+                    ("f32[s1,s0] order [1,0]", "negative(%0)"),
+                ],
+                ["%1"],
+                two,
+            ),
+        ),
+    ]
 
 
 def with_nan(shape, axes):
     kept_ = kept(shape, axes)
     full = f"f32[{shape}]"
-    return graph([full], [
-        ("f32[]", "const 1.0"), (full, "subtract(in0, %0)"), (full, "sqrt(%1)"), (f"f32[{kept_}]", f"max(%2, axes=[{axes}])"),
-        (f"i64[{kept_}]", f"argmax(%2, axes=[{axes}])"), (f"i64[{kept_}]", f"argmin(%2, axes=[{axes}])"),
-        (f"f32[{kept_}]", f"fmin_reduce(%2, axes=[{axes}])"), (f"f32[{kept_}]", f"sum(%2, axes=[{axes}])")],
-        ["%3", "%4", "%5", "%6", "%7"])  # fmt: skip
+    return graph(
+        [full],
+        [
+            ("f32[]", "const 1.0"),
+            (full, "subtract(in0, %0)"),
+            (full, "sqrt(%1)"),
+            (f"f32[{kept_}]", f"max(%2, axes=[{axes}])"),
+            (f"i64[{kept_}]", f"argmax(%2, axes=[{axes}])"),
+            (f"i64[{kept_}]", f"argmin(%2, axes=[{axes}])"),
+            (f"f32[{kept_}]", f"fmin_reduce(%2, axes=[{axes}])"),
+            (f"f32[{kept_}]", f"sum(%2, axes=[{axes}])"),
+        ],
+        ["%3", "%4", "%5", "%6", "%7"],
+    )
 
 
 def various():
     image = "f32[64,96]"
     inner = "f32[62,94]"
-    slices = [(inner, f"slice(in0, starts=[{i}, {j}], steps=[1, 1])") for i, j in ((1, 1), (0, 1), (2, 1), (1, 0), (1, 2))]
-    stencil = [*slices, (inner, "add(%0, %1)"), (inner, "add(%5, %2)"), (inner, "add(%6, %3)"), (inner, "add(%7, %4)")]
+    slices = [
+        (inner, f"slice(in0, starts=[{i}, {j}], steps=[1, 1])")
+        for i, j in ((1, 1), (0, 1), (2, 1), (1, 0), (1, 2))
+    ]
+    stencil = [
+        *slices,
+        (inner, "add(%0, %1)"),
+        (inner, "add(%5, %2)"),
+        (inner, "add(%6, %3)"),
+        (inner, "add(%7, %4)"),
+    ]
     return [
         ("stencil", graph([image], stencil, ["%8"])),
-        ("flip_and_steps", graph([image], [
-            (image, "slice(in0, starts=[63, 95], steps=[-1, -1])"), ("f32[32,96]", "slice(%0, starts=[0, 0], steps=[2, 1])"),
-            ("f32[32,96]", "negative(%1)"), ("f32[96,32] order [1,0]", "permute(%2, axes=[1, 0])"), ("f32[96]", "sum(%3, axes=[1])")],
-            ["%2", "%4"])),
-        ("transpose", graph(["f32[100,300]", "f32[300,100]"], [
-            ("f32[300,100] order [1,0]", "permute(in0, axes=[1, 0])"), ("f32[300,100]", "add(%0, in1)")], ["%1"])),
-        ("outer", graph(["f64[200]", "f64[300]"], [
-            ("f64[200,1]", "reshape(in0)"), ("f64[200,300]", "multiply(%0, in1)")], ["%1"])),
-        ("concat", graph(["f32[30,40]", "f32[20,40]"], [("f32[50,40]", "concat(in0, in1, axis=0)"), ("f32[50,40]", "exp(%0)")],
-                         ["%1"])),
-        ("rbf", graph(["f32[100,64]", "f32[90,64]"], [
-            ("f32[100,1,64]", "reshape(in0)"), ("f32[1,90,64]", "reshape(in1)"), ("f32[100,90,64]", "subtract(%0, %1)"),
-            ("f32[100,90,64]", "multiply(%2, %2)"), ("f32[100,90]", "sum(%3, axes=[2])"), ("f32[100,90]", "exp(%4)")], ["%5"])),
-        ("nearest", graph(["f32[3000,3]", "f32[16,3]"], [
-            ("f32[3000,1,3]", "reshape(in0)"), ("f32[1,16,3]", "reshape(in1)"), ("f32[3000,16,3]", "subtract(%0, %1)"),
-            ("f32[3000,16,3]", "square(%2)"), ("f32[3000,16]", "sum(%3, axes=[2])"), ("i64[3000]", "argmin(%4, axes=[1])")],
-            ["%5"])),
-        ("fortran", graph(["f32[60,50] strides [1,60]", "f32[60,50] strides [1,60]"], [
-            ("f32[60,50] order [1,0]", "multiply(in0, in1)"), ("f32[60]", "sum(%0, axes=[1])")], ["%0", "%1"])),
-        ("scalars", graph(["f32[1000]", "python f64[]", "python i64[]", "c64[1000]", "python c128[]"], [
-            ("f32[]", "cast(in1)"), ("f32[]", "cast(in2)"), ("f32[1000]", "multiply(in0, %0)"), ("f32[1000]", "add(%2, %1)"),
-            ("c64[]", "cast(in4)"), ("c64[1000]", "multiply(in3, %4)")], ["%3", "%5"])),
+        (
+            "flip_and_steps",
+            graph(
+                [image],
+                [
+                    (image, "slice(in0, starts=[63, 95], steps=[-1, -1])"),
+                    ("f32[32,96]", "slice(%0, starts=[0, 0], steps=[2, 1])"),
+                    ("f32[32,96]", "negative(%1)"),
+                    ("f32[96,32] order [1,0]", "permute(%2, axes=[1, 0])"),
+                    ("f32[96]", "sum(%3, axes=[1])"),
+                ],
+                ["%2", "%4"],
+            ),
+        ),
+        (
+            "transpose",
+            graph(
+                ["f32[100,300]", "f32[300,100]"],
+                [
+                    ("f32[300,100] order [1,0]", "permute(in0, axes=[1, 0])"),
+                    ("f32[300,100]", "add(%0, in1)"),
+                ],
+                ["%1"],
+            ),
+        ),
+        (
+            "outer",
+            graph(
+                ["f64[200]", "f64[300]"],
+                [("f64[200,1]", "reshape(in0)"), ("f64[200,300]", "multiply(%0, in1)")],
+                ["%1"],
+            ),
+        ),
+        (
+            "concat",
+            graph(
+                ["f32[30,40]", "f32[20,40]"],
+                [("f32[50,40]", "concat(in0, in1, axis=0)"), ("f32[50,40]", "exp(%0)")],
+                ["%1"],
+            ),
+        ),
+        (
+            "rbf",
+            graph(
+                ["f32[100,64]", "f32[90,64]"],
+                [
+                    ("f32[100,1,64]", "reshape(in0)"),
+                    ("f32[1,90,64]", "reshape(in1)"),
+                    ("f32[100,90,64]", "subtract(%0, %1)"),
+                    ("f32[100,90,64]", "multiply(%2, %2)"),
+                    ("f32[100,90]", "sum(%3, axes=[2])"),
+                    ("f32[100,90]", "exp(%4)"),
+                ],
+                ["%5"],
+            ),
+        ),
+        (
+            "nearest",
+            graph(
+                ["f32[3000,3]", "f32[16,3]"],
+                [
+                    ("f32[3000,1,3]", "reshape(in0)"),
+                    ("f32[1,16,3]", "reshape(in1)"),
+                    ("f32[3000,16,3]", "subtract(%0, %1)"),
+                    ("f32[3000,16,3]", "square(%2)"),
+                    ("f32[3000,16]", "sum(%3, axes=[2])"),
+                    ("i64[3000]", "argmin(%4, axes=[1])"),
+                ],
+                ["%5"],
+            ),
+        ),
+        (
+            "fortran",
+            graph(
+                ["f32[60,50] strides [1,60]", "f32[60,50] strides [1,60]"],
+                [
+                    ("f32[60,50] order [1,0]", "multiply(in0, in1)"),
+                    ("f32[60]", "sum(%0, axes=[1])"),
+                ],
+                ["%0", "%1"],
+            ),
+        ),
+        (
+            "scalars",
+            graph(
+                ["f32[1000]", "python f64[]", "python i64[]", "c64[1000]", "python c128[]"],
+                [
+                    ("f32[]", "cast(in1)"),
+                    ("f32[]", "cast(in2)"),
+                    ("f32[1000]", "multiply(in0, %0)"),
+                    ("f32[1000]", "add(%2, %1)"),
+                    ("c64[]", "cast(in4)"),
+                    ("c64[1000]", "multiply(in3, %4)"),
+                ],
+                ["%3", "%5"],
+            ),
+        ),
         ("one_number", graph(["f64[]", "f64[]"], [("f64[]", "add(in0, in1)")], ["%0"])),
-        ("empty", graph(["f32[0]", "f32[4,0]", "f32[0,4]"], [
-            ("f32[0]", "exp(in0)"), ("f32[4]", "sum(in1, axes=[1])"), ("f32[4]", "sum(in2, axes=[0])"),
-            ("f32[]", "sum(in0, axes=[0])")], ["%0", "%1", "%2", "%3"])),
-        ("mixed_widths", graph(["u8[4096]", "f64[4096]", "f16[4096]"], [
-            ("f64[4096]", "cast(in0)"), ("f64[4096]", "cast(in2)"), ("f64[4096]", "multiply(%0, in1)"),
-            ("f64[4096]", "add(%2, %1)"), ("f16[4096]", "cast(%3)"), ("bool[4096]", "less(in1, %3)")], ["%3", "%4", "%5"])),
-        ("in_place", """graph f(in0: f32[1000], in1: f32[1000]) {
+        (
+            "empty",
+            graph(
+                ["f32[0]", "f32[4,0]", "f32[0,4]"],
+                [
+                    ("f32[0]", "exp(in0)"),
+                    ("f32[4]", "sum(in1, axes=[1])"),
+                    ("f32[4]", "sum(in2, axes=[0])"),
+                    ("f32[]", "sum(in0, axes=[0])"),
+                ],
+                ["%0", "%1", "%2", "%3"],
+            ),
+        ),
+        (
+            "mixed_widths",
+            graph(
+                ["u8[4096]", "f64[4096]", "f16[4096]"],
+                [
+                    ("f64[4096]", "cast(in0)"),
+                    ("f64[4096]", "cast(in2)"),
+                    ("f64[4096]", "multiply(%0, in1)"),
+                    ("f64[4096]", "add(%2, %1)"),
+                    ("f16[4096]", "cast(%3)"),
+                    ("bool[4096]", "less(in1, %3)"),
+                ],
+                ["%3", "%4", "%5"],
+            ),
+        ),
+        (
+            "in_place",
+            """graph f(in0: f32[1000], in1: f32[1000]) {
   %0: f32[998] = slice(in0, starts=[1], steps=[1])
   %1: f32[998] = slice(in1, starts=[0], steps=[1])
   %2: f32[998] = add(%0, %1)
@@ -230,8 +467,11 @@ def various():
   write in0 = %3
   return %3
 }
-"""),
-        ("in_place_shifted", """graph f(in0: f32[64,100]) {
+""",
+        ),
+        (
+            "in_place_shifted",
+            """graph f(in0: f32[64,100]) {
   %0: f32[64,99] = slice(in0, starts=[0, 1], steps=[1, 1])
   %1: f32[64,99] = slice(in0, starts=[0, 0], steps=[1, 1])
   %2: f32[64,99] = add(%0, %1)
@@ -239,12 +479,21 @@ def various():
   write in0 = %3
   return %2
 }
-"""),
-        *[(f"nan_{shape.replace(',', 'x')}", with_nan(shape, axes)) for shape, axes in
-          (("40,1000", "1"), ("1000,40", "0"), ("60001", "0"), ("300,7", "1"))],
-        ("misaligned", graph(["f32[4097]"], [
-            ("f32[4096]", "slice(in0, starts=[1], steps=[1])"), ("f32[4096]", "sqrt(%0)")], ["%1"])),
-    ]  # fmt: skip
+""",
+        ),
+        *[
+            (f"nan_{shape.replace(',', 'x')}", with_nan(shape, axes))
+            for shape, axes in (("40,1000", "1"), ("1000,40", "0"), ("60001", "0"), ("300,7", "1"))
+        ],
+        (
+            "misaligned",
+            graph(
+                ["f32[4097]"],
+                [("f32[4096]", "slice(in0, starts=[1], steps=[1])"), ("f32[4096]", "sqrt(%0)")],
+                ["%1"],
+            ),
+        ),
+    ]
 
 
 def groups(everything):
@@ -259,8 +508,21 @@ def groups(everything):
 
 def compile_only():
     return [
-        ("huge", graph(["f32[3000000000]", "f32[3000000000]"], [("f32[3000000000]", "multiply(in0, in1)")], ["%0"])),
+        (
+            "huge",
+            graph(
+                ["f32[3000000000]", "f32[3000000000]"],
+                [("f32[3000000000]", "multiply(in0, in1)")],
+                ["%0"],
+            ),
+        ),
         ("huge_sum", graph(["f32[70000,70000]"], [("f32[]", "sum(in0, axes=[0, 1])")], ["%0"])),
-        ("huge_rows", graph(["f64[3000000,2000]"], [("f64[3000000]", "sum(in0, axes=[1])")], ["%0"])),
-        ("huge_columns", graph(["f64[3000000,2000]"], [("f64[2000]", "max(in0, axes=[0])")], ["%0"])),
+        (
+            "huge_rows",
+            graph(["f64[3000000,2000]"], [("f64[3000000]", "sum(in0, axes=[1])")], ["%0"]),
+        ),
+        (
+            "huge_columns",
+            graph(["f64[3000000,2000]"], [("f64[2000]", "max(in0, axes=[0])")], ["%0"]),
+        ),
     ]

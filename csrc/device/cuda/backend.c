@@ -1,9 +1,10 @@
 /* The CUDA backend: building an executable and launching its kernels.
  *
- * Vectors need aligned memory. An executable has two images: one that uses vectors, loaded when built, and one without,
- * made the first time a kernel meets memory that is not aligned (a view that starts inside an array). A program whose
- * kernels use no vectors has the first one only. Building works without a device, for the architecture below;
- * launching then answers CI_ERR_DEVICE. */
+ * Vectors need aligned memory. An executable has two images: one that uses vectors, loaded when
+ * built, and one without, made the first time a kernel meets memory that is not aligned (a view
+ * that starts inside an array). A program whose kernels use no vectors has the first one only.
+ * Building works without a device, for the architecture below; launching then answers
+ * CI_ERR_DEVICE. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 
@@ -23,31 +24,31 @@
 typedef struct Layout {
     const char *name;
     bool is_flat, is_split;
-    int vector;                /* flat: points a thread takes */
+    int vector; /* flat: points a thread takes */
     CiCudaShape shape, finish;
     CiCudaExtent points, length;
     int64_t shared_bytes;
     int nbuffers, nsizes, nslots, nfolds;
-    int *alignment;            /* per buffer, bytes */
-    int *slots;                /* numbers among the program's scalars */
+    int *alignment; /* per buffer, bytes */
+    int *slots;     /* numbers among the program's scalars */
     CUfunction run, finish_run;
 } Layout;
 
 typedef struct Image {
     const char *source;
-    Layout *layouts;           /* by kernel id */
+    Layout *layouts; /* by kernel id */
     CUmodule module;
     atomic_bool is_loaded;
 } Image;
 
 typedef struct CudaExecutable {
     CiExecutable base;
-    CiContext *memory;         /* of everything below */
+    CiContext *memory; /* of everything below */
     int nkernels;
-    Image images[2];           /* with vectors, without */
+    Image images[2]; /* with vectors, without */
     bool is_fast, uses_cache;
-    const char *where;         /* NVRTC */
-    pthread_mutex_t lock;      /* while the second image is made */
+    const char *where;    /* NVRTC */
+    pthread_mutex_t lock; /* while the second image is made */
 } CudaExecutable;
 
 /* ---- description ---- */
@@ -72,8 +73,14 @@ static void
 fill_target(CiTarget *target, const CiOptions *options)
 {
     (void)options;
-    *target = (CiTarget){.device = "cuda", .backend = "cuda", .has_lanes_across_threads = true, .vector_bytes = 16,
-                         .row_bytes = 64 * 1024, .chunk_elements = 16384, .max_buffers = 128, .max_fused_nests = 64,
+    *target = (CiTarget){.device = "cuda",
+                         .backend = "cuda",
+                         .has_lanes_across_threads = true,
+                         .vector_bytes = 16,
+                         .row_bytes = 64 * 1024,
+                         .chunk_elements = 16384,
+                         .max_buffers = 128,
+                         .max_fused_nests = 64,
                          .unroll_limit = CI_SERIAL_LIMIT};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
@@ -82,7 +89,8 @@ fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cuda_emit_source(out, kernels, options, ci_cuda_plan_all(kernels->loops->ctx, kernels, true));
+    ci_cuda_emit_source(out, kernels, options,
+                        ci_cuda_plan_all(kernels->loops->ctx, kernels, true));
 }
 
 /* ---- build ---- */
@@ -109,9 +117,15 @@ static void
 describe_kernel(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *layout)
 {
     const CiCudaPlan *plan = b->plans[kernel->id];
-    *layout = (Layout){.name = ci_format(ctx, "%s", kernel->name), .is_flat = plan->is_flat, .is_split = plan->is_split,
-                       .vector = plan->stages ? plan->stages[0].vector : 1, .shape = plan->shape, .finish = plan->finish,
-                       .shared_bytes = plan->shared_bytes, .nbuffers = kernel->nbuffers, .nsizes = kernel->nsize_args};
+    *layout = (Layout){.name = ci_format(ctx, "%s", kernel->name),
+                       .is_flat = plan->is_flat,
+                       .is_split = plan->is_split,
+                       .vector = plan->stages ? plan->stages[0].vector : 1,
+                       .shape = plan->shape,
+                       .finish = plan->finish,
+                       .shared_bytes = plan->shared_bytes,
+                       .nbuffers = kernel->nbuffers,
+                       .nsizes = kernel->nsize_args};
     layout->points = ci_cuda_extent_new(ctx, kernel, plan->npoints);
     if (plan->is_split) {
         layout->length = ci_cuda_extent_new(ctx, kernel, plan->length);
@@ -121,7 +135,8 @@ describe_kernel(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *
     memcpy(layout->alignment, plan->alignment, sizeof(int) * (size_t)kernel->nbuffers);
     describe_slots(ctx, b, kernel, layout);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > MAX_PARAMETERS)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device", kernel->name);
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
+                kernel->name);
 }
 
 typedef struct Describing {
@@ -133,7 +148,8 @@ static void
 describe(void *arg, const CiKernel *kernel)
 {
     Describing *describing = arg;
-    describe_kernel(describing->ctx, describing->build, kernel, &describing->build->layouts[kernel->id]);
+    describe_kernel(describing->ctx, describing->build, kernel,
+                    &describing->build->layouts[kernel->id]);
 }
 
 static void
@@ -212,7 +228,8 @@ find_functions(CiCudaState *state, Image *image, int nkernels)
             result = state->driver.module_function(&layout->finish_run, image->module, finish);
         }
         if (!result && layout->shared_bytes > STATIC_SHARED / 2) /* folds use some too */
-            result = state->driver.function_attribute(layout->run, ATTRIBUTE_dynamic_shared, (int)layout->shared_bytes);
+            result = state->driver.function_attribute(layout->run, ATTRIBUTE_dynamic_shared,
+                                                      (int)layout->shared_bytes);
         if (result)
             return result;
     }
@@ -236,9 +253,12 @@ static CiCudaCompile
 compile_job(CudaExecutable *executable, const Image *image)
 {
     CiCudaState *state = ci_cuda_state(executable->base.runtime);
-    return (CiCudaCompile){.source = image->source, .is_fast = executable->is_fast, .where = executable->where,
+    return (CiCudaCompile){.source = image->source,
+                           .is_fast = executable->is_fast,
+                           .where = executable->where,
                            .cache = executable->uses_cache ? executable->base.runtime->cache : NULL,
-                           .capability = state && state->capability ? state->capability : DEFAULT_CAPABILITY};
+                           .capability =
+                               state && state->capability ? state->capability : DEFAULT_CAPABILITY};
 }
 
 static int32_t
@@ -277,7 +297,8 @@ load_first(CiContext *ctx, CudaExecutable *executable, CiBuildInfo *info)
     free(job.cubin);
     if (status) {
         const char *text = ci_cuda_last_error(executable->base.runtime, why, sizeof why);
-        ci_fail(ctx, status, "the kernels could not be loaded: %s", text ? text : ci_status_text(status));
+        ci_fail(ctx, status, "the kernels could not be loaded: %s",
+                text ? text : ci_status_text(status));
     }
     atomic_store(&image->is_loaded, true);
     info->from_cache = job.from_cache;
@@ -324,7 +345,8 @@ close_executable(CiExecutable *base)
 }
 
 static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+      CiBuildInfo *info)
 {
     CiBuildInfo ignored;
     CudaExecutable *executable = calloc(1, sizeof *executable);
@@ -336,8 +358,10 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
     executable->uses_cache = options->cache;
     pthread_mutex_init(&executable->lock, NULL);
     ci_cuda_visit_kernels(kernels, count_kernel, &executable->nkernels);
-    Building building = {.build = {.kernels = kernels, .executable = executable, .nkernels = executable->nkernels},
-                         .options = options, .info = info ? info : &ignored};
+    Building building = {
+        .build = {.kernels = kernels, .executable = executable, .nkernels = executable->nkernels},
+        .options = options,
+        .info = info ? info : &ignored};
     *building.info = (CiBuildInfo){0};
     CiStatus status = executable->memory ? ci_protect(ctx, build_body, &building) : CI_ERR_MEMORY;
     if (status == CI_OK)
@@ -371,7 +395,8 @@ static bool
 is_aligned(const Layout *layout, const CiLaunch *launch)
 {
     for (int k = 0; k < layout->nbuffers; k++)
-        if (layout->alignment[k] > 1 && (uintptr_t)launch->buffers[k] % (uintptr_t)layout->alignment[k])
+        if (layout->alignment[k] > 1 &&
+            (uintptr_t)launch->buffers[k] % (uintptr_t)layout->alignment[k])
             return false;
     return true;
 }
@@ -383,29 +408,37 @@ ceildiv(int64_t a, int64_t b)
 }
 
 static int
-start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y, const CiCudaShape *shape, int64_t shared_bytes,
-      Parameters *parameters)
+start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y,
+      const CiCudaShape *shape, int64_t shared_bytes, Parameters *parameters)
 {
-    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)(shape->group * shape->points), 1, 1,
-                          (unsigned)shared_bytes, NULL, parameters->list, NULL);
+    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1,
+                          (unsigned)(shape->group * shape->points), 1, 1, (unsigned)shared_bytes,
+                          NULL, parameters->list, NULL);
 }
 
-/* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function of sizes alone. */
+/* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function
+ * of sizes alone. */
 static int
-launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *launch, int64_t points, Parameters *parameters)
+launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *launch,
+             int64_t points, Parameters *parameters)
 {
-    int64_t blocks = ceildiv(points, layout->shape.points), length = ci_cuda_extent_value(&layout->length, launch->sizes);
-    int64_t most = CI_CUDA_CHUNK_BLOCKS / blocks, wanted = ceildiv(length, 4 * (int64_t)layout->shape.group);
+    int64_t blocks = ceildiv(points, layout->shape.points),
+            length = ci_cuda_extent_value(&layout->length, launch->sizes);
+    int64_t most = CI_CUDA_CHUNK_BLOCKS / blocks,
+            wanted = ceildiv(length, 4 * (int64_t)layout->shape.group);
     int chunks = (int)(wanted < 1 || most < 1 ? 1 : wanted < most ? wanted : most);
     CUdeviceptr partials = 0;
-    int result = driver->allocate(&partials, (size_t)(CI_CUDA_PARTIAL * (int64_t)chunks * points * layout->nfolds), NULL);
+    int result = driver->allocate(
+        &partials, (size_t)(CI_CUDA_PARTIAL * (int64_t)chunks * points * layout->nfolds), NULL);
     if (result)
         return result;
     parameters->list[parameters->count++] = &partials;
     parameters->list[parameters->count++] = &chunks;
-    result = start(driver, layout->run, blocks, chunks, &layout->shape, layout->shared_bytes, parameters);
+    result = start(driver, layout->run, blocks, chunks, &layout->shape, layout->shared_bytes,
+                   parameters);
     if (!result)
-        result = start(driver, layout->finish_run, ceildiv(points, layout->finish.points), 1, &layout->finish, 0, parameters);
+        result = start(driver, layout->finish_run, ceildiv(points, layout->finish.points), 1,
+                       &layout->finish, 0, parameters);
     int freed = driver->release(partials, NULL);
     return result ? result : freed;
 }
@@ -433,10 +466,12 @@ launch_kernel(CiExecutable *base, const CiLaunch *launch, CiFault *fault)
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);
-    int64_t blocks = ceildiv(layout->is_flat ? ceildiv(points, layout->vector) : points, layout->shape.points);
-    return ci_cuda_leave(state, layout->is_split ? launch_split(&state->driver, layout, launch, points, &parameters)
-                                                 : start(&state->driver, layout->run, blocks, 1, &layout->shape,
-                                                         layout->shared_bytes, &parameters));
+    int64_t blocks =
+        ceildiv(layout->is_flat ? ceildiv(points, layout->vector) : points, layout->shape.points);
+    return ci_cuda_leave(
+        state, layout->is_split ? launch_split(&state->driver, layout, launch, points, &parameters)
+                                : start(&state->driver, layout->run, blocks, 1, &layout->shape,
+                                        layout->shared_bytes, &parameters));
 }
 
 const CiBackend ci_backend_cuda = {

@@ -1,13 +1,15 @@
 /* What the files of the CUDA backend share.
  *
- * A kernel is laid on the card in one of two ways. Flat: no stage has inner axes; a thread takes one point of
- * the outer axes, or a vector of neighbours. Group: each outer point belongs to a group of threads, which share out the inner axes of
- * every stage and meet in shuffles and shared memory; neighbouring threads are neighbours of the inner axes (a row is
- * a warp or a block) or of the outer points (a fold down columns), as the scheduler put the lanes.
+ * A kernel is laid on the card in one of two ways. Flat: no stage has inner axes; a thread takes
+ * one point of the outer axes, or a vector of neighbours. Group: each outer point belongs to a
+ * group of threads, which share out the inner axes of every stage and meet in shuffles and shared
+ * memory; neighbouring threads are neighbours of the inner axes (a row is a warp or a block) or of
+ * the outer points (a fold down columns), as the scheduler put the lanes.
  *
- * The order of a float fold is this backend's own. A thread folds what it is given in order, in one accumulator per element of
- * its vector; accumulators fold pairwise; then threads fold pairwise inside a warp, and warps in order; of a split fold, chunks
- * last. All of it depends on sizes and alignment alone, never on the card or on timing, so a program repeats its bits. */
+ * The order of a float fold is this backend's own. A thread folds what it is given in order, in one
+ * accumulator per element of its vector; accumulators fold pairwise; then threads fold pairwise
+ * inside a warp, and warps in order; of a split fold, chunks last. All of it depends on sizes and
+ * alignment alone, never on the card or on timing, so a program repeats its bits. */
 #ifndef CI_DEVICE_CUDA_CUDA_H
 #define CI_DEVICE_CUDA_CUDA_H
 
@@ -16,74 +18,87 @@
 /* ---- plan.c: how a kernel is laid on the card ---- */
 
 typedef enum CiCudaStageKind {
-    CI_CUDA_once,   /* no inner axes: every thread of the group does the same, one of them stores */
-    CI_CUDA_each,   /* points of inner axes are shared out */
-    CI_CUDA_fold,   /* the domain of the folds is shared out, and the threads combine what they folded */
-    CI_CUDA_serial  /* the first inner axes are shared out; a thread walks the rest alone: folds of inner points, scans */
+    CI_CUDA_once, /* no inner axes: every thread of the group does the same, one of them stores */
+    CI_CUDA_each, /* points of inner axes are shared out */
+    CI_CUDA_fold, /* the domain of the folds is shared out, and the threads combine what they folded
+                   */
+    CI_CUDA_serial /* the first inner axes are shared out; a thread walks the rest alone: folds of
+                      inner points, scans */
 } CiCudaStageKind;
 
 typedef struct CiCudaFold {
     const CiNest *nest;
     int nest_number;
-    CiDtype dtype;      /* of the value folded */
+    CiDtype dtype; /* of the value folded */
     bool is_arg;
-    int id;             /* names f<id> */
+    int id; /* names f<id> */
 } CiCudaFold;
 
 typedef struct CiCudaStage {
     const CiStage *stage;
     CiStageCode *code;
     CiCudaStageKind kind;
-    int nshared;        /* axes shared out: the first ones */
-    int vector;         /* elements of the last shared axis taken at a time */
-    bool has_tail;      /* that axis need not be a multiple of the vector */
-    int64_t trips;      /* > 0: rounds of the group over the stage, unrolled */
-    bool is_exact;      /* unrolled rounds leave nobody without work */
-    bool has_barrier;   /* before it */
+    int nshared;      /* axes shared out: the first ones */
+    int vector;       /* elements of the last shared axis taken at a time */
+    bool has_tail;    /* that axis need not be a multiple of the vector */
+    int64_t trips;    /* > 0: rounds of the group over the stage, unrolled */
+    bool is_exact;    /* unrolled rounds leave nobody without work */
+    bool has_barrier; /* before it */
     CiCudaFold *folds;
     int nfolds;
 } CiCudaStage;
 
-/* Elements that a thread meets again in another stage at the same place: kept in registers. Rows are values made
- * here; the others are loads. */
+/* Elements that a thread meets again in another stage at the same place: kept in registers. Rows
+ * are values made here; the others are loads. */
 typedef struct CiCudaCache {
     const CiBuffer *buffer;
     const CiExpr *index;
     bool is_row;
-    int first, uses;    /* the stage that fills it; stages that use it */
+    int first, uses; /* the stage that fills it; stages that use it */
     int64_t trips;
     int vector;
 } CiCudaCache;
 
 typedef struct CiCudaShape {
-    bool lanes_inside;  /* neighbouring threads: of one group, else of neighbouring points */
-    int group, points;  /* threads of a group, groups of a block */
+    bool lanes_inside; /* neighbouring threads: of one group, else of neighbouring points */
+    int group, points; /* threads of a group, groups of a block */
 } CiCudaShape;
 
 typedef struct CiCudaPlan {
     const CiKernel *kernel;
     bool is_flat, is_split;
-    bool is_wide;       /* indices need 64 bits */
+    bool is_wide; /* indices need 64 bits */
     CiCudaShape shape, finish;
     CiCudaStage *stages;
     int nstages;
     CiCudaCache *caches;
     int ncaches, capcaches;
-    int *alignment;     /* per buffer of the kernel: bytes its memory must be aligned to for vectors */
+    int *alignment; /* per buffer of the kernel: bytes its memory must be aligned to for vectors */
     bool *is_shared_local; /* per placement: a local that one thread makes and all read */
-    int64_t *row_offset;   /* per placement: bytes from the start of dynamic shared memory, -1: in registers */
+    int64_t *row_offset;   /* per placement: bytes from the start of dynamic shared memory, -1: in
+                              registers */
     int64_t shared_bytes;
     const CiExpr *npoints, *length; /* outer points; vectors of the domain of a split fold */
 } CiCudaPlan;
 
-CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel, bool may_vectorise);
+CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
+                         bool may_vectorise);
+/* plan_memory.c */
+void ci_cuda_plan_caches(CiContext *ctx, CiCudaPlan *plan);
+void ci_cuda_plan_locals(CiCudaPlan *plan);
+void ci_cuda_plan_rows(CiContext *ctx, CiCudaPlan *plan);
+void ci_cuda_plan_barriers(CiCudaPlan *plan);
+void ci_cuda_plan_alignment(CiSym *sym, CiCudaPlan *plan);
 /* NULL, or the cache that holds this access in stage number `stage`. */
-const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage *stage, const CiBuffer *buffer, const CiExpr *index);
+const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage *stage,
+                                      const CiBuffer *buffer, const CiExpr *index);
 /* Whether stage reads or writes `index` in vectors along its last shared axis. */
 bool ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector);
-const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan, const CiCudaStage *stage); /* NULL: none */
-#define CI_CUDA_CHUNK_BLOCKS 528 /* blocks that fill a large card: what a split fold is shared out among */
-#define CI_CUDA_PARTIAL 16       /* bytes of one partial result */
+const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan,
+                                  const CiCudaStage *stage); /* NULL: none */
+#define CI_CUDA_CHUNK_BLOCKS                                                                       \
+    528 /* blocks that fill a large card: what a split fold is shared out among */
+#define CI_CUDA_PARTIAL 16 /* bytes of one partial result */
 
 /* ---- extent.c: sizes at a launch ---- */
 
@@ -104,23 +119,34 @@ typedef struct CiCudaEmitter {
     CiSym *sym;
     CiText *out;
     const CiCudaPlan *plan;
-    CiCudaShape shape;         /* of the function being printed */
-    bool has_idle;             /* the last block may have more groups than points */
-    bool fold_memory_used;     /* shared memory of folds: used before in this function */
+    CiCudaShape shape;     /* of the function being printed */
+    bool has_idle;         /* the last block may have more groups than points */
+    bool fold_memory_used; /* shared memory of folds: used before in this function */
     bool has_vector[CI_DTYPE_COUNT][17];
+    CiCudaCache *batch; /* loads of the rounds of a loop that are made together */
+    int nbatch;
 } CiCudaEmitter;
 
 /* emit_body.c: one element, or a vector of them, of a stage. */
+/* Chooses the loads of a loop's rounds that may be made before any of the rounds is computed, so
+ * that they are under way together; the number of rounds, 1 for none. Until ci_cuda_end_batch
+ * elements find them in b<n>[k]. */
+int ci_cuda_start_batch(CiCudaEmitter *c, const CiCudaStage *s);
+void ci_cuda_emit_batch_declarations(CiCudaEmitter *c, const CiCudaStage *s, int rounds);
+void ci_cuda_emit_batch_loads(CiCudaEmitter *c, const CiCudaStage *s);
+void ci_cuda_end_batch(CiCudaEmitter *c);
 void ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector);
 /* Stores a value where its buffer lives; guarded where several threads hold it. */
-void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer, const CiExpr *index, const char *value);
+void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer,
+                        const CiExpr *index, const char *value);
 const char *ci_cuda_vector_type(CiCudaEmitter *c, CiDtype dtype, int vector);
 void ci_cuda_emit_vector_types(CiCudaEmitter *c, CiText *out);
 int ci_cuda_cache_number(const CiCudaPlan *plan, const CiCudaCache *cache);
 
 /* emit_fold.c: accumulators. */
 void ci_cuda_emit_fold_start(CiCudaEmitter *c, const CiCudaFold *fold, int vector);
-void ci_cuda_emit_fold_step(CiCudaEmitter *c, const CiCudaStage *s, const CiCudaFold *fold, const char *value, const char *lane);
+void ci_cuda_emit_fold_step(CiCudaEmitter *c, const CiCudaStage *s, const CiCudaFold *fold,
+                            const char *value, const char *lane);
 /* Vectors of accumulators become one, then those of the group. */
 void ci_cuda_emit_fold_lanes(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_fold_group(CiCudaEmitter *c, const CiCudaStage *s);
@@ -131,13 +157,19 @@ int64_t ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s);
 /* a op b on signed integers without overflow; false when the op needs no such care. */
 bool ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *names);
 
-/* emit_kernel.c: functions and the whole source. */
-void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, CiCudaPlan *const *plans);
+/* emit_kernel.c: the functions of one kernel. */
+void ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan);
+
+/* emit_source.c: the whole source. */
+void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
+                         CiCudaPlan *const *plans);
 /* One plan per kernel with an id, NULL for library calls. */
 CiCudaPlan **ci_cuda_plan_all(CiContext *ctx, const CiKernels *kernels, bool may_vectorise);
 /* Calls visit for each kernel with loops, bodies of regions included. */
-void ci_cuda_visit_kernels(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel), void *arg);
-/* The scalar inputs a kernel reads, each once, in order: their slots' values are parameters after the sizes. */
+void ci_cuda_visit_kernels(const CiKernels *kernels,
+                           void (*visit)(void *arg, const CiKernel *kernel), void *arg);
+/* The scalar inputs a kernel reads, each once, in order: their slots' values are parameters after
+ * the sizes. */
 int ci_cuda_slots(CiContext *ctx, const CiKernel *kernel, const CiBuffer ***slots);
 
 #endif

@@ -1,7 +1,8 @@
 /* The driver: opening it, its context, its memory.
  *
- * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that reason, never a crash. The
- * context is pushed for each call and popped after it, so that another library's choice of device stays as it was. */
+ * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that
+ * reason, never a crash. The context is pushed for each call and popped after it, so that another
+ * library's choice of device stays as it was. */
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 
 enum {
     RESULT_no_memory = 2,
-    RESULT_unusable = -1,     /* ours: see why_not */
+    RESULT_unusable = -1, /* ours: see why_not */
     RESULT_forked = -2,
     ATTRIBUTE_major = 75,
     ATTRIBUTE_minor = 76,
@@ -32,11 +33,11 @@ ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
         snprintf(out, capacity, "no CUDA driver: %s", dlerror());
         return out;
     }
-#define DRIVER(field, name, parameters)                                    \
-    if (!(symbol = dlsym(library, #name))) {                               \
-        snprintf(out, capacity, "the CUDA driver is too old: no " #name);  \
-        return out;                                                        \
-    }                                                                      \
+#define DRIVER(field, name, parameters)                                                            \
+    if (!(symbol = dlsym(library, #name))) {                                                       \
+        snprintf(out, capacity, "the CUDA driver is too old: no " #name);                          \
+        return out;                                                                                \
+    }                                                                                              \
     memcpy(&driver->field, &symbol, sizeof symbol);
     CI_CUDA_DRIVER_TABLE
 #undef DRIVER
@@ -86,7 +87,8 @@ open_state(void)
     if (result) {
         const char *text = NULL;
         state->driver.error_string(result, &text);
-        snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s", text ? text : "unknown error");
+        snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s",
+                 text ? text : "unknown error");
     }
     return state;
 }
@@ -133,7 +135,10 @@ ci_cuda_shut(CiDeviceState *base)
 int32_t
 ci_cuda_enter(CiCudaState *state)
 {
-    int result = !state ? RESULT_no_memory : state->why_not[0] ? RESULT_unusable : state->process != getpid() ? RESULT_forked : 0;
+    int result = !state                       ? RESULT_no_memory
+                 : state->why_not[0]          ? RESULT_unusable
+                 : state->process != getpid() ? RESULT_forked
+                                              : 0;
     if (!state)
         return CI_ERR_MEMORY;
     if (!result)
@@ -187,7 +192,8 @@ ci_cuda_allocate(CiRuntime *runtime, size_t size, void **block)
     int32_t status = ci_cuda_enter(state);
     if (status)
         return status;
-    status = ci_cuda_leave(state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size, NULL));
+    status = ci_cuda_leave(
+        state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size, NULL));
     *block = (void *)(uintptr_t)made;
     return status;
 }
@@ -206,7 +212,9 @@ ci_cuda_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size)
 {
     CiCudaState *state = ci_cuda_state(runtime);
     int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    return status || !size ? status : ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
+    return status || !size
+               ? status
+               : ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
 }
 
 int32_t
@@ -214,7 +222,9 @@ ci_cuda_copy_out(CiRuntime *runtime, void *host, const void *device, size_t size
 {
     CiCudaState *state = ci_cuda_state(runtime);
     int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    return status || !size ? status : ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
+    return status || !size
+               ? status
+               : ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
 }
 
 int32_t

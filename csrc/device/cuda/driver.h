@@ -1,5 +1,5 @@
-/* The CUDA driver and NVRTC, opened at run time: the package builds and runs without them. Only what is used is declared,
- * from the documented interface. Everything here is status-coded. */
+/* The CUDA driver and NVRTC, opened at run time: the package builds and runs without them. Only
+ * what is used is declared, from the documented interface. Everything here is status-coded. */
 #ifndef CI_DEVICE_CUDA_DRIVER_H
 #define CI_DEVICE_CUDA_DRIVER_H
 
@@ -15,58 +15,63 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 
 /* DRIVER(field, symbol, parameters): all return a CUresult, 0 for success. */
-#define CI_CUDA_DRIVER_TABLE                                                                                              \
-    DRIVER(init, cuInit, (unsigned flags))                                                                                \
-    DRIVER(device_count, cuDeviceGetCount, (int *count))                                                                  \
-    DRIVER(device_get, cuDeviceGet, (int *device, int ordinal))                                                           \
-    DRIVER(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))                               \
-    DRIVER(context_retain, cuDevicePrimaryCtxRetain, (CUcontext *context, int device))                                    \
-    DRIVER(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                                                   \
-    DRIVER(context_push, cuCtxPushCurrent_v2, (CUcontext context))                                                        \
-    DRIVER(context_pop, cuCtxPopCurrent_v2, (CUcontext *context))                                                         \
-    DRIVER(module_load, cuModuleLoadData, (CUmodule *module, const void *image))                                          \
-    DRIVER(module_unload, cuModuleUnload, (CUmodule module))                                                              \
-    DRIVER(module_function, cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name))               \
-    DRIVER(function_attribute, cuFuncSetAttribute, (CUfunction function, int attribute, int value))                       \
-    DRIVER(launch, cuLaunchKernel,                                                                                        \
-           (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,   \
-            unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra))                   \
-    DRIVER(allocate, cuMemAllocAsync, (CUdeviceptr *block, size_t size, CUstream stream))                                 \
-    DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                                                 \
-    DRIVER(pool, cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, int device))                                             \
-    DRIVER(pool_attribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value))                        \
-    DRIVER(copy_in, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size))                                     \
-    DRIVER(copy_out, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size))                                          \
-    DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                                           \
+#define CI_CUDA_DRIVER_TABLE                                                                       \
+    DRIVER(init, cuInit, (unsigned flags))                                                         \
+    DRIVER(device_count, cuDeviceGetCount, (int *count))                                           \
+    DRIVER(device_get, cuDeviceGet, (int *device, int ordinal))                                    \
+    DRIVER(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))        \
+    DRIVER(context_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, int device))            \
+    DRIVER(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                            \
+    DRIVER(context_push, cuCtxPushCurrent_v2, (CUcontext context))                                 \
+    DRIVER(context_pop, cuCtxPopCurrent_v2, (CUcontext * context))                                 \
+    DRIVER(module_load, cuModuleLoadData, (CUmodule * module, const void *image))                  \
+    DRIVER(module_unload, cuModuleUnload, (CUmodule module))                                       \
+    DRIVER(module_function, cuModuleGetFunction,                                                   \
+           (CUfunction * function, CUmodule module, const char *name))                             \
+    DRIVER(function_attribute, cuFuncSetAttribute,                                                 \
+           (CUfunction function, int attribute, int value))                                        \
+    DRIVER(launch, cuLaunchKernel,                                                                 \
+           (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                \
+            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,           \
+            CUstream stream, void **parameters, void **extra))                                     \
+    DRIVER(allocate, cuMemAllocAsync, (CUdeviceptr * block, size_t size, CUstream stream))         \
+    DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                          \
+    DRIVER(pool, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, int device))                     \
+    DRIVER(pool_attribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value)) \
+    DRIVER(copy_in, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size))              \
+    DRIVER(copy_out, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size))                   \
+    DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \
     DRIVER(error_string, cuGetErrorString, (int result, const char **text))
 
 typedef struct CiCudaDriver {
-#define DRIVER(field, symbol, parameters) int (*field) parameters;
+#define DRIVER(field, symbol, parameters) int(*field) parameters;
     CI_CUDA_DRIVER_TABLE
 #undef DRIVER
 } CiCudaDriver;
 
-/* The first device of the process, its primary context. Work goes to the legacy default stream: in order among
- * itself and with whoever else uses that stream. */
+/* The first device of the process, its primary context. Work goes to the legacy default stream: in
+ * order among itself and with whoever else uses that stream. */
 typedef struct CiCudaState {
     CiDeviceState base;
     CiCudaDriver driver;
     CUcontext context;
     int device;
-    int capability;       /* 90 for sm_90; 0 without a device */
-    int shared_limit;     /* bytes of shared memory a block may ask for */
-    int64_t process;      /* whose context it is: a forked child cannot use it */
-    char why_not[256];    /* "": usable */
+    int capability;    /* 90 for sm_90; 0 without a device */
+    int shared_limit;  /* bytes of shared memory a block may ask for */
+    int64_t process;   /* whose context it is: a forked child cannot use it */
+    char why_not[256]; /* "": usable */
     atomic_int last_error;
 } CiCudaState;
 
 /* NULL, or why no device can be used here. Opens the driver and leaves it open. */
 const char *ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity);
-/* The runtime's state, made when first asked for. NULL only without memory. May be unusable: see why_not. */
+/* The runtime's state, made when first asked for. NULL only without memory. May be unusable: see
+ * why_not. */
 CiCudaState *ci_cuda_state(CiRuntime *runtime);
 /* Makes the context current for this thread, or says CI_ERR_DEVICE; ends by ci_cuda_leave. */
 int32_t ci_cuda_enter(CiCudaState *state);
-int32_t ci_cuda_leave(CiCudaState *state, int result); /* CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE, remembered */
+int32_t ci_cuda_leave(CiCudaState *state,
+                      int result); /* CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE, remembered */
 void ci_cuda_shut(CiDeviceState *state);
 const char *ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity);
 
@@ -78,17 +83,18 @@ int32_t ci_cuda_synchronize(CiRuntime *runtime);
 
 /* ---- nvrtc.c ---- */
 
-/* Source to cubin through the disk cache. `where` is a file or folder of NVRTC to look in before the loader's, or NULL. */
+/* Source to cubin through the disk cache. `where` is a file or folder of NVRTC to look in before
+ * the loader's, or NULL. */
 typedef struct CiCudaCompile {
     const char *source;
     int capability;
     bool is_fast;
     const char *where;
-    CiCache *cache;      /* may be NULL */
-    void *cubin;         /* out: malloc'ed, the caller's */
+    CiCache *cache; /* may be NULL */
+    void *cubin;    /* out: malloc'ed, the caller's */
     size_t size;
     bool from_cache;
-    char message[2400];  /* why it failed */
+    char message[2400]; /* why it failed */
 } CiCudaCompile;
 CiStatus ci_cuda_compile(CiCudaCompile *job);
 const char *ci_cuda_why_no_nvrtc(const char *where, char *out, size_t capacity);

@@ -1,7 +1,9 @@
-/* The elements of a stage: loads, the straight-line code, stores; for one element or for a vector of neighbours.
+/* The elements of a stage: loads, the straight-line code, stores; for one element or for a vector
+ * of neighbours.
  *
- * A vector is printed as loads of 16 bytes or less, an unrolled loop `v` over its elements, and stores. Loads and stores that
- * are not contiguous and aligned stay inside the loop, element by element. */
+ * A vector is printed as loads of 16 bytes or less, an unrolled loop `v` over its elements, and
+ * stores. Loads and stores that are not contiguous and aligned stay inside the loop, element by
+ * element. */
 #include "device/cuda/cuda.h"
 
 #include <string.h>
@@ -21,8 +23,9 @@ ci_cuda_emit_vector_types(CiCudaEmitter *c, CiText *out)
     for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++)
         for (int vector = 1; vector <= 16; vector++)
             if (c->has_vector[dtype][vector])
-                ci_text_line(out, "struct __align__(%d) ci_%sx%d { %s v[%d]; };", vector * ci_dtype_size((CiDtype)dtype),
-                             ci_dtype_name((CiDtype)dtype), vector, ci_emit_storage((CiDtype)dtype), vector);
+                ci_text_line(out, "struct __align__(%d) ci_%sx%d { %s v[%d]; };",
+                             vector * ci_dtype_size((CiDtype)dtype), ci_dtype_name((CiDtype)dtype),
+                             vector, ci_emit_storage((CiDtype)dtype), vector);
 }
 
 int
@@ -71,24 +74,37 @@ static const char *
 local_name(CiCudaEmitter *c, int placement)
 {
     const char *name = ci_emit_buffer(c->base, c->plan->kernel->placements[placement].buffer);
-    return c->plan->is_shared_local[placement] ? ci_format(c->ctx, "%s_shared[p]", name) : ci_format(c->ctx, "%s_local", name);
+    return c->plan->is_shared_local[placement] ? ci_format(c->ctx, "%s_shared[p]", name)
+                                               : ci_format(c->ctx, "%s_local", name);
 }
 
 static bool
 is_vector_access(const Element *e, const CiBuffer *buffer, const CiExpr *index)
 {
-    return e->vector > 1 && buffer->kind != CI_BUFFER_scalar && placement_number(e->c->plan->kernel, buffer) < 0 &&
+    return e->vector > 1 && buffer->kind != CI_BUFFER_scalar &&
+           placement_number(e->c->plan->kernel, buffer) < 0 &&
            ci_cuda_is_vector(e->c->sym, index, e->var, e->vector);
 }
 
 static const char *
 slot_text(CiCudaEmitter *c, const CiBuffer *buffer)
 {
-    const char *type = ci_emit_type(buffer->dtype), *part = ci_emit_type(ci_dtype_real(buffer->dtype));
+    const char *type = ci_emit_type(buffer->dtype),
+               *part = ci_emit_type(ci_dtype_real(buffer->dtype));
     int slot = ci_emit_scalar_slot(c->base->kernels->loops, buffer);
     if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
         return ci_format(c->ctx, "%s{(%s)slot%d.re, (%s)slot%d.im}", type, part, slot, part, slot);
     return ci_format(c->ctx, "(%s)slot%d", type, slot);
+}
+
+/* -1, or its number among the loads made together. */
+static int
+batch_number(const CiCudaEmitter *c, const CiBuffer *buffer, const CiExpr *index)
+{
+    for (int k = 0; k < c->nbatch; k++)
+        if (c->batch[k].buffer == buffer && c->batch[k].index == index)
+            return k;
+    return -1;
 }
 
 static void
@@ -102,18 +118,27 @@ emit_load(const Element *e, CiText *out, int position)
     if (op->buffer->kind == CI_BUFFER_scalar)
         ci_text_add(out, "%s", slot_text(c, op->buffer));
     else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_register)
-        ci_text_add(out, "%s()", ci_emit_type(op->dtype)); /* read before it is made: memory that nobody filled */
+        ci_text_add(
+            out, "%s()",
+            ci_emit_type(op->dtype)); /* read before it is made: memory that nobody filled */
     else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_local)
         ci_text_add(out, "%s", local_name(c, placement));
     else if (cache)
-        ci_emit_widen(c->base, out, op->dtype, ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache), lane));
+        ci_emit_widen(
+            c->base, out, op->dtype,
+            ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache), lane));
+    else if (batch_number(c, op->buffer, op->index) >= 0)
+        ci_emit_widen(
+            c->base, out, op->dtype,
+            ci_format(c->ctx, "b%d[k].v[%s]", batch_number(c, op->buffer, op->index), lane));
     else if (placement >= 0)
         ci_emit_widen(c->base, out, op->dtype, row_element(c, placement, op->index));
     else if (is_vector_access(e, op->buffer, op->index))
         ci_emit_widen(c->base, out, op->dtype, ci_format(c->ctx, "x%d.v[v]", position));
     else
         ci_emit_widen(c->base, out, op->dtype,
-                      ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, op->buffer), ci_emit_index_text(c->base, op->index)));
+                      ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, op->buffer),
+                                ci_emit_index_text(c->base, op->index)));
 }
 
 static const char *
@@ -165,13 +190,15 @@ ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *na
     case CI_OP_subtract:
     case CI_OP_multiply:
     case CI_OP_square:
-        ci_text_add(out, "(%s)((%s)%s %s (%s)%s)", type, bits, names[0], sign, bits, op == CI_OP_square ? names[0] : names[1]);
+        ci_text_add(out, "(%s)((%s)%s %s (%s)%s)", type, bits, names[0], sign, bits,
+                    op == CI_OP_square ? names[0] : names[1]);
         return true;
     case CI_OP_negative:
         ci_text_add(out, "(%s)(0 - (%s)%s)", type, bits, names[0]);
         return true;
     case CI_OP_absolute:
-        ci_text_add(out, "%s < 0 ? (%s)(0 - (%s)%s) : %s", names[0], type, bits, names[0], names[0]);
+        ci_text_add(out, "%s < 0 ? (%s)(0 - (%s)%s) : %s", names[0], type, bits, names[0],
+                    names[0]);
         return true;
     default:
         return false;
@@ -218,7 +245,8 @@ emit_scan(const Element *e, int position)
     const char *names[2] = {accumulator, value_name(e, value->op.args[0])};
     if (!ci_cuda_emit_wrapping(&text, ci_op_combine(value->op.op), value->op.dtype, names))
         ci_emit_combine(e->c->base, &text, value->op.op, value->op.dtype, names[0], names[1]);
-    ci_text_line(e->c->out, "const %s t%d = %s = %s;", ci_emit_type(value->op.dtype), position, accumulator, text.data);
+    ci_text_line(e->c->out, "const %s t%d = %s = %s;", ci_emit_type(value->op.dtype), position,
+                 accumulator, text.data);
 }
 
 static void
@@ -231,22 +259,29 @@ emit_value(const Element *e, int position)
     }
     CiText text = ci_text_new(e->c->ctx);
     emit_expression(e, &text, position);
-    ci_text_line(e->c->out, "const %s t%d = %s;", ci_emit_type(value->op.dtype), position, text.data);
+    ci_text_line(e->c->out, "const %s t%d = %s;", ci_emit_type(value->op.dtype), position,
+                 text.data);
 }
 
 /* ---- stores ---- */
 
-/* What must hold for this thread to store into memory: it has a point, and it is the one of its group that stores. */
+/* What must hold for this thread to store into memory: it has a point, and it is the one of its
+ * group that stores. */
 static const char *
 store_guard(const CiCudaEmitter *c, const CiCudaStage *s, bool is_memory)
 {
-    bool is_held_by_all = !c->plan->is_flat && (s->kind == CI_CUDA_once || s->kind == CI_CUDA_fold) && c->shape.group > 1;
+    bool is_held_by_all = !c->plan->is_flat &&
+                          (s->kind == CI_CUDA_once || s->kind == CI_CUDA_fold) &&
+                          c->shape.group > 1;
     bool may_idle = c->has_idle && is_memory;
-    return is_held_by_all ? (may_idle ? "if (is_active && g == 0) " : "if (g == 0) ") : may_idle ? "if (is_active) " : "";
+    return is_held_by_all ? (may_idle ? "if (is_active && g == 0) " : "if (g == 0) ")
+           : may_idle     ? "if (is_active) "
+                          : "";
 }
 
 static void
-store_with(CiCudaEmitter *c, const char *guard, const CiBuffer *buffer, const char *place, const char *value)
+store_with(CiCudaEmitter *c, const char *guard, const CiBuffer *buffer, const char *place,
+           const char *value)
 {
     CiText text = ci_text_new(c->ctx);
     ci_emit_narrow(c->base, &text, buffer->dtype, value);
@@ -254,11 +289,13 @@ store_with(CiCudaEmitter *c, const char *guard, const CiBuffer *buffer, const ch
 }
 
 void
-ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer, const CiExpr *index, const char *value)
+ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer,
+                   const CiExpr *index, const char *value)
 {
     int placement = placement_number(c->plan->kernel, buffer);
     if (placement < 0) {
-        const char *place = ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, buffer), ci_emit_index_text(c->base, index));
+        const char *place = ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, buffer),
+                                      ci_emit_index_text(c->base, index));
         store_with(c, store_guard(c, s, true), buffer, place, value);
     } else if (c->plan->kernel->placements[placement].place == CI_PLACE_row) {
         store_with(c, store_guard(c, s, false), buffer, row_element(c, placement, index), value);
@@ -279,7 +316,10 @@ store_element(const Element *e, int number)
     CiCudaStage owner = *e->s;
     owner.kind = owner.kind == CI_CUDA_fold ? CI_CUDA_each : owner.kind;
     if (cache && placement >= 0)
-        store_with(c, "", nest->target, ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache), e->vector > 1 ? "v" : "0"), value);
+        store_with(c, "", nest->target,
+                   ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache),
+                             e->vector > 1 ? "v" : "0"),
+                   value);
     else if (is_vector_access(e, nest->target, nest->store))
         store_with(c, "", nest->target, ci_format(c->ctx, "y%d.v[v]", number), value);
     else
@@ -295,12 +335,14 @@ emit_result(const Element *e, int number)
         return;
     for (int f = 0; f < e->s->nfolds; f++)
         if (e->s->folds[f].nest == nest)
-            ci_cuda_emit_fold_step(e->c, e->s, &e->s->folds[f], value_name(e, result), e->vector > 1 ? "v" : "0");
+            ci_cuda_emit_fold_step(e->c, e->s, &e->s->folds[f], value_name(e, result),
+                                   e->vector > 1 ? "v" : "0");
     if (!ci_nest_is_fold(nest))
         store_element(e, number);
 }
 
-/* Values in order, each nest's result as soon as all before it is there: a later load of the element then sees it. */
+/* Values in order, each nest's result as soon as all before it is there: a later load of the
+ * element then sees it. */
 static void
 emit_element(const Element *e)
 {
@@ -326,15 +368,16 @@ is_first_use(const Element *e, const CiCudaCache *cache)
     return !cache->is_row && &e->c->plan->stages[cache->first] == e->s;
 }
 
-/* Elements that are not contiguous are gathered into the cache one by one. */
+/* Elements that are not contiguous are gathered one by one. */
 static void
-fill_cache(const Element *e, const CiCudaCache *cache, bool is_vector)
+fill_cache(const Element *e, const CiCudaCache *cache, const char *into)
 {
     CiCudaEmitter *c = e->c;
-    const char *from = ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, cache->buffer), ci_emit_index_text(c->base, cache->index));
-    int number = ci_cuda_cache_number(c->plan, cache);
-    if (is_vector) {
-        ci_text_line(c->out, "r%d[k] = *(const %s *)&%s;", number, ci_cuda_vector_type(c, cache->buffer->dtype, e->vector), from);
+    const char *from = ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, cache->buffer),
+                                 ci_emit_index_text(c->base, cache->index));
+    if (is_vector_access(e, cache->buffer, cache->index)) {
+        ci_text_line(c->out, "%s[k] = *(const %s *)&%s;", into,
+                     ci_cuda_vector_type(c, cache->buffer->dtype, e->vector), from);
         return;
     }
     ci_text_line(c->out, "#pragma unroll");
@@ -342,12 +385,13 @@ fill_cache(const Element *e, const CiCudaCache *cache, bool is_vector)
     c->out->indent += 4;
     if (e->vector > 1)
         ci_text_line(c->out, "const auto %s = %s_base + v;", e->var->name, e->var->name);
-    ci_text_line(c->out, "r%d[k].v[v] = %s;", number, from);
+    ci_text_line(c->out, "%s[k].v[v] = %s;", into, from);
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
 }
 
-/* Lines printed by `lines` in a block where the axis stands at the vector's first element; nothing when there are none. */
+/* Lines printed by `lines` in a block where the axis stands at the vector's first element; nothing
+ * when there are none. */
 static void
 at_base(const Element *e, void (*lines)(const Element *e))
 {
@@ -370,8 +414,10 @@ static bool
 is_loaded_as_vector(const Element *e, int position)
 {
     const CiValue *value = &e->s->code->values[position];
-    return value->op.op == CI_OP_load && value->is_needed && is_vector_access(e, value->op.buffer, value->op.index) &&
-           !ci_cuda_find_cache(e->c->plan, e->s, value->op.buffer, value->op.index);
+    return value->op.op == CI_OP_load && value->is_needed &&
+           is_vector_access(e, value->op.buffer, value->op.index) &&
+           !ci_cuda_find_cache(e->c->plan, e->s, value->op.buffer, value->op.index) &&
+           batch_number(e->c, value->op.buffer, value->op.index) < 0;
 }
 
 static void
@@ -384,10 +430,12 @@ emit_vector_loads(const Element *e)
             continue;
         const CiCudaCache *cache = ci_cuda_find_cache(c->plan, e->s, op->buffer, op->index);
         if (cache && is_first_use(e, cache))
-            fill_cache(e, cache, is_vector_access(e, op->buffer, op->index));
+            fill_cache(e, cache, ci_format(c->ctx, "r%d", ci_cuda_cache_number(c->plan, cache)));
         if (is_loaded_as_vector(e, k))
-            ci_text_line(c->out, "x%d = *(const %s *)&%s[%s];", k, ci_cuda_vector_type(c, op->dtype, e->vector),
-                         ci_emit_buffer(c->base, op->buffer), ci_emit_index_text(c->base, op->index));
+            ci_text_line(c->out, "x%d = *(const %s *)&%s[%s];", k,
+                         ci_cuda_vector_type(c, op->dtype, e->vector),
+                         ci_emit_buffer(c->base, op->buffer),
+                         ci_emit_index_text(c->base, op->index));
     }
 }
 
@@ -407,7 +455,8 @@ emit_vector_stores(const Element *e)
         const CiNest *nest = e->s->stage->nests[n];
         if (is_vector_store(e, n))
             ci_text_line(c->out, "%s*(%s *)&%s[%s] = y%d;", c->has_idle ? "if (is_active) " : "",
-                         ci_cuda_vector_type(c, nest->target->dtype, e->vector), ci_emit_buffer(c->base, nest->target),
+                         ci_cuda_vector_type(c, nest->target->dtype, e->vector),
+                         ci_emit_buffer(c->base, nest->target),
                          ci_emit_index_text(c->base, nest->store), n);
     }
 }
@@ -417,10 +466,13 @@ declare_vectors(const Element *e)
 {
     for (int k = 0; k < e->s->code->nvalues; k++)
         if (is_loaded_as_vector(e, k))
-            ci_text_line(e->c->out, "%s x%d;", ci_cuda_vector_type(e->c, e->s->code->values[k].op.dtype, e->vector), k);
+            ci_text_line(e->c->out, "%s x%d;",
+                         ci_cuda_vector_type(e->c, e->s->code->values[k].op.dtype, e->vector), k);
     for (int n = 0; n < e->s->stage->nnests; n++)
         if (is_vector_store(e, n))
-            ci_text_line(e->c->out, "%s y%d;", ci_cuda_vector_type(e->c, e->s->stage->nests[n]->target->dtype, e->vector), n);
+            ci_text_line(e->c->out, "%s y%d;",
+                         ci_cuda_vector_type(e->c, e->s->stage->nests[n]->target->dtype, e->vector),
+                         n);
 }
 
 static void
@@ -436,7 +488,8 @@ declare_flat_placements(const Element *e)
         if (placement->place != CI_PLACE_row || !ci_expr_is_const(placement->row_size, &count))
             continue;
         int factor = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
-        ci_text_line(e->c->out, "%s %s_row[%lld];", ci_emit_storage(placement->buffer->dtype), name, (long long)count / factor);
+        ci_text_line(e->c->out, "%s %s_row[%lld];", ci_emit_storage(placement->buffer->dtype), name,
+                     (long long)count / factor);
     }
 }
 
@@ -445,7 +498,8 @@ void
 ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector)
 {
     Element e = {c, s, ci_cuda_vector_axis(c->plan, s), vector};
-    if (vector == 1 && s->vector > 1) { /* the tail of a vectorised stage: nothing is cached there */
+    if (vector == 1 &&
+        s->vector > 1) { /* the tail of a vectorised stage: nothing is cached there */
         declare_flat_placements(&e);
         emit_element(&e);
         return;
@@ -465,4 +519,77 @@ ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector)
         ci_text_line(c->out, "}");
     }
     at_base(&e, emit_vector_stores);
+}
+
+/* ---- loads of several rounds together ---- */
+
+static bool
+depends_on_shared_axes(const CiCudaStage *s, const CiExpr *index)
+{
+    for (int k = 0; k < s->nshared; k++)
+        if (ci_expr_depends_on(index, s->stage->axes[k].var))
+            return true;
+    return false;
+}
+
+static bool
+can_batch(const CiCudaEmitter *c, const CiCudaStage *s, const CiValue *value)
+{
+    const CiScalar *op = &value->op;
+    return op->op == CI_OP_load && value->is_needed && op->buffer->kind != CI_BUFFER_scalar &&
+           placement_number(c->plan->kernel, op->buffer) < 0 &&
+           !ci_stage_stores(s->stage, op->buffer) && depends_on_shared_axes(s, op->index) &&
+           batch_number(c, op->buffer, op->index) < 0;
+}
+
+int
+ci_cuda_start_batch(CiCudaEmitter *c, const CiCudaStage *s)
+{
+    int registers = 0;
+    c->batch = CI_NEW_ARRAY(c->ctx, CiCudaCache, s->code->nvalues + 1);
+    c->nbatch = 0;
+    for (int k = 0; k < s->code->nvalues; k++) {
+        const CiScalar *op = &s->code->values[k].op;
+        if (!can_batch(c, s, &s->code->values[k]))
+            continue;
+        c->batch[c->nbatch++] =
+            (CiCudaCache){.buffer = op->buffer, .index = op->index, .vector = s->vector};
+        registers += (s->vector * ci_dtype_size(op->buffer->dtype) + 3) / 4;
+    }
+    int rounds = registers == 0    ? 1
+                 : registers <= 2  ? 8
+                 : registers <= 10 ? 4
+                 : registers <= 20 ? 2
+                                   : 1;
+    if (rounds == 1)
+        c->nbatch = 0;
+    return rounds;
+}
+
+void
+ci_cuda_end_batch(CiCudaEmitter *c)
+{
+    c->nbatch = 0;
+}
+
+void
+ci_cuda_emit_batch_declarations(CiCudaEmitter *c, const CiCudaStage *s, int rounds)
+{
+    for (int k = 0; k < c->nbatch; k++)
+        ci_text_line(c->out, "%s b%d[%d];",
+                     ci_cuda_vector_type(c, c->batch[k].buffer->dtype, s->vector), k, rounds);
+}
+
+static void
+fill_batch(const Element *e)
+{
+    for (int k = 0; k < e->c->nbatch; k++)
+        fill_cache(e, &e->c->batch[k], ci_format(e->c->ctx, "b%d", k));
+}
+
+void
+ci_cuda_emit_batch_loads(CiCudaEmitter *c, const CiCudaStage *s)
+{
+    Element e = {c, s, ci_cuda_vector_axis(c->plan, s), s->vector};
+    at_base(&e, fill_batch);
 }

@@ -1,13 +1,15 @@
-/* Folds: accumulators of a thread, then of the group of threads that shares an outer point, then chunks of a split fold.
+/* Folds: accumulators of a thread, then of the group of threads that shares an outer point, then
+ * chunks of a split fold.
  *
- * f<id>[v] are a thread's accumulators, one per element of its vector; after ci_cuda_emit_fold_group f<id>[0] is the
- * group's and the same in each of its threads. */
+ * f<id>[v] are a thread's accumulators, one per element of its vector; after
+ * ci_cuda_emit_fold_group f<id>[0] is the group's and the same in each of its threads. */
 #include "device/cuda/cuda.h"
 
 static const char *
 fold_type(CiCudaEmitter *c, const CiCudaFold *fold)
 {
-    return fold->is_arg ? ci_format(c->ctx, "ci_arg<%s>", ci_emit_type(fold->dtype)) : ci_emit_type(fold->dtype);
+    return fold->is_arg ? ci_format(c->ctx, "ci_arg<%s>", ci_emit_type(fold->dtype))
+                        : ci_emit_type(fold->dtype);
 }
 
 static int
@@ -70,16 +72,19 @@ fold_position(CiCudaEmitter *c, const CiNest *nest)
 {
     const CiExpr *position = ci_expr_const(c->sym, 0);
     for (int k = nest->npoint; k < nest->naxes; k++)
-        position = ci_expr_add(c->sym, ci_expr_mul(c->sym, position, nest->axes[k].extent), nest->axes[k].var);
+        position = ci_expr_add(c->sym, ci_expr_mul(c->sym, position, nest->axes[k].extent),
+                               nest->axes[k].var);
     return ci_emit_index_text(c->base, position);
 }
 
 void
-ci_cuda_emit_fold_step(CiCudaEmitter *c, const CiCudaStage *s, const CiCudaFold *fold, const char *value, const char *lane)
+ci_cuda_emit_fold_step(CiCudaEmitter *c, const CiCudaStage *s, const CiCudaFold *fold,
+                       const char *value, const char *lane)
 {
     const char *accumulator = ci_format(c->ctx, "f%d[%s]", fold->id, s->vector > 1 ? lane : "0");
     if (fold->is_arg)
-        value = ci_format(c->ctx, "ci_arg<%s>{%s, %s}", ci_emit_type(fold->dtype), value, fold_position(c, fold->nest));
+        value = ci_format(c->ctx, "ci_arg<%s>{%s, %s}", ci_emit_type(fold->dtype), value,
+                          fold_position(c, fold->nest));
     combine(c, fold, accumulator, value);
 }
 
@@ -95,12 +100,13 @@ ci_cuda_emit_fold_lanes(CiCudaEmitter *c, const CiCudaStage *s)
 
 /* ---- groups ---- */
 
-/* Zeros of either sign compare equal, so a minimum may differ between threads that folded in another order. */
+/* Zeros of either sign compare equal, so a minimum may differ between threads that folded in
+ * another order. */
 static bool
 depends_on_side(const CiCudaFold *fold)
 {
-    return !fold->is_arg && ci_dtype_class(fold->dtype) == CI_CLASS_float && fold->nest->fold != CI_OP_sum &&
-           fold->nest->fold != CI_OP_prod;
+    return !fold->is_arg && ci_dtype_class(fold->dtype) == CI_CLASS_float &&
+           fold->nest->fold != CI_OP_sum && fold->nest->fold != CI_OP_prod;
 }
 
 static void
@@ -114,13 +120,16 @@ fold_warp(CiCudaEmitter *c, const CiCudaStage *s)
     close_block(c);
     for (int f = 0; f < s->nfolds && c->shape.group <= 32; f++)
         if (depends_on_side(&s->folds[f]))
-            ci_text_line(c->out, "f%d[0] = ci_first(f%d[0], %d);", s->folds[f].id, s->folds[f].id, lanes);
+            ci_text_line(c->out, "f%d[0] = ci_first(f%d[0], %d);", s->folds[f].id, s->folds[f].id,
+                         lanes);
 }
 
 int64_t
 ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s)
 {
-    int64_t count = shape->lanes_inside ? shape->group * shape->points / 32 : shape->group * shape->points, bytes = 0;
+    int64_t count = shape->lanes_inside ? shape->group * shape->points / 32
+                                        : shape->group * shape->points,
+            bytes = 0;
     if (s->kind != CI_CUDA_fold || shape->group == 1 || (shape->lanes_inside && shape->group <= 32))
         return 0;
     for (int f = 0; f < s->nfolds; f++)
@@ -137,7 +146,8 @@ declare_memory(CiCudaEmitter *c, const CiCudaStage *s, int64_t count)
     c->fold_memory_used = true;
     for (int f = 0; f < s->nfolds; f++) {
         const char *type = fold_type(c, &s->folds[f]);
-        ci_text_line(c->out, "%s *const m%d = (%s *)(fold_memory + %lld);", type, s->folds[f].id, type, (long long)offset);
+        ci_text_line(c->out, "%s *const m%d = (%s *)(fold_memory + %lld);", type, s->folds[f].id,
+                     type, (long long)offset);
         offset += (count * fold_bytes(&s->folds[f]) + 15) / 16 * 16;
     }
 }
@@ -162,7 +172,8 @@ fold_warps(CiCudaEmitter *c, const CiCudaStage *s)
     close_block(c);
 }
 
-/* Threads of a group are not neighbours: they fold in shared memory, the lower half taking the upper half's. */
+/* Threads of a group are not neighbours: they fold in shared memory, the lower half taking the
+ * upper half's. */
 static void
 fold_across(CiCudaEmitter *c, const CiCudaStage *s)
 {
@@ -173,7 +184,8 @@ fold_across(CiCudaEmitter *c, const CiCudaStage *s)
     open_block(c, ci_format(c->ctx, "for (int h = %d; h; h /= 2) {", c->shape.group / 2));
     open_block(c, "if (g < h) {");
     for (int f = 0; f < s->nfolds; f++) {
-        combine_with(c, &s->folds[f], ci_format(c->ctx, "m%d[tid + h*%d]", s->folds[f].id, c->shape.points));
+        combine_with(c, &s->folds[f],
+                     ci_format(c->ctx, "m%d[tid + h*%d]", s->folds[f].id, c->shape.points));
         ci_text_line(c->out, "m%d[tid] = f%d[0];", s->folds[f].id, s->folds[f].id);
     }
     close_block(c);
@@ -208,7 +220,8 @@ mend_empty_sum(CiCudaEmitter *c, const CiCudaFold *fold)
     for (int k = nest->npoint; k < nest->naxes; k++)
         length = ci_expr_mul(c->sym, length, nest->axes[k].extent);
     if (nest->fold == CI_OP_sum && !ci_dtype_is_integral(fold->dtype) && length->low <= 0)
-        ci_text_line(c->out, "if (%s == 0) f%d[0] = %s{0};", ci_emit_index_text(c->base, length), fold->id, ci_emit_type(fold->dtype));
+        ci_text_line(c->out, "if (%s == 0) f%d[0] = %s{0};", ci_emit_index_text(c->base, length),
+                     fold->id, ci_emit_type(fold->dtype));
 }
 
 void
@@ -222,10 +235,13 @@ ci_cuda_emit_fold_results(CiCudaEmitter *c, const CiCudaStage *s)
         const char *name = ci_format(c->ctx, fold->is_arg ? "f%d[0].at" : "f%d[0]", fold->id);
         mend_empty_sum(c, fold);
         if (dtype == CI_DTYPE_f16)
-            name = ci_format(c->ctx, "%s(%s)", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), name);
+            name =
+                ci_format(c->ctx, "%s(%s)", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), name);
         ci_emit_cast(c->base, &text, dtype, target->dtype, name);
-        ci_text_line(c->out, "const %s folded%d = %s;", ci_emit_type(target->dtype), fold->id, text.data);
-        ci_cuda_emit_store(c, s, target, fold->nest->store, ci_format(c->ctx, "folded%d", fold->id));
+        ci_text_line(c->out, "const %s folded%d = %s;", ci_emit_type(target->dtype), fold->id,
+                     text.data);
+        ci_cuda_emit_store(c, s, target, fold->nest->store,
+                           ci_format(c->ctx, "folded%d", fold->id));
     }
 }
 
@@ -234,8 +250,8 @@ ci_cuda_emit_fold_results(CiCudaEmitter *c, const CiCudaStage *s)
 static const char *
 partial_place(CiCudaEmitter *c, const CiCudaFold *fold, int number, const char *chunk)
 {
-    return ci_format(c->ctx, "*(%s *)(partials + %d*(((int64_t)%d*chunks + %s)*npoints + point))", fold_type(c, fold),
-                     CI_CUDA_PARTIAL, number, chunk);
+    return ci_format(c->ctx, "*(%s *)(partials + %d*(((int64_t)%d*chunks + %s)*npoints + point))",
+                     fold_type(c, fold), CI_CUDA_PARTIAL, number, chunk);
 }
 
 void
@@ -244,7 +260,8 @@ ci_cuda_emit_partials_out(CiCudaEmitter *c, const CiCudaStage *s)
     const char *guard = c->has_idle ? "is_active && g == 0" : "g == 0";
     open_block(c, ci_format(c->ctx, "if (%s) {", guard));
     for (int f = 0; f < s->nfolds; f++)
-        ci_text_line(c->out, "%s = f%d[0];", partial_place(c, &s->folds[f], f, "chunk"), s->folds[f].id);
+        ci_text_line(c->out, "%s = f%d[0];", partial_place(c, &s->folds[f], f, "chunk"),
+                     s->folds[f].id);
     close_block(c);
 }
 
@@ -253,7 +270,8 @@ ci_cuda_emit_partials_in(CiCudaEmitter *c, const CiCudaStage *s)
 {
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
-    open_block(c, ci_format(c->ctx, "for (int chunk = g; chunk < chunks; chunk += %d) {", c->shape.group));
+    open_block(
+        c, ci_format(c->ctx, "for (int chunk = g; chunk < chunks; chunk += %d) {", c->shape.group));
     for (int f = 0; f < s->nfolds; f++)
         combine_with(c, &s->folds[f], partial_place(c, &s->folds[f], f, "chunk"));
     close_block(c);

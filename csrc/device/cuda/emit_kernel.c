@@ -1,10 +1,9 @@
-/* Functions around the elements: which thread has which point, the loops of stages, parameters, and the whole source.
+/* Functions around the elements: which thread has which point, the loops of stages, parameters.
  *
- * Parameters, in order: the kernel's buffers, its sizes, the values of the scalar inputs it reads, and for a split
- * fold the partial results and the number of chunks. The launch (launch.c) fills the same list. */
+ * Parameters, in order: the kernel's buffers, its sizes, the values of the scalar inputs it reads,
+ * and for a split fold the partial results and the number of chunks. The launch (launch.c) fills
+ * the same list. */
 #include "device/cuda/cuda.h"
-
-#include <string.h>
 
 static const char *
 index_type(const CiCudaEmitter *c)
@@ -51,16 +50,18 @@ emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector, con
     const char *type = index_type(c), *scale = vector > 1 ? ci_format(c->ctx, "*%d", vector) : "";
     const char *suffix = vector > 1 ? "_base" : "";
     if (count == 1)
-        ci_text_line(c->out, "const %s %s%s = (%s)%s%s;", type, axes[0].var->name, suffix, type, number, scale);
+        ci_text_line(c->out, "const %s %s%s = (%s)%s%s;", type, axes[0].var->name, suffix, type,
+                     number, scale);
     if (count < 2)
         return;
     const char *q = ci_format(c->ctx, "q_%s", axes[0].var->name);
     ci_text_line(c->out, "%s %s = (%s)(%s);", bits_type(c), q, bits_type(c), number);
     for (int k = count - 1; k > 0; k--) {
         bool is_last = k == count - 1;
-        const char *extent = index_text(c, is_last ? in_vectors(c, axes[k].extent, vector) : axes[k].extent);
-        ci_text_line(c->out, "const %s %s%s = (%s)(%s %% (%s)(%s))%s;", type, axes[k].var->name, is_last ? suffix : "", type, q,
-                     bits_type(c), extent, is_last ? scale : "");
+        const char *extent =
+            index_text(c, is_last ? in_vectors(c, axes[k].extent, vector) : axes[k].extent);
+        ci_text_line(c->out, "const %s %s%s = (%s)(%s %% (%s)(%s))%s;", type, axes[k].var->name,
+                     is_last ? suffix : "", type, q, bits_type(c), extent, is_last ? scale : "");
         ci_text_line(c->out, "%s /= (%s)(%s);", q, bits_type(c), extent);
     }
     ci_text_line(c->out, "const %s %s = (%s)%s;", type, axes[0].var->name, type, q);
@@ -83,14 +84,17 @@ emit_flat(CiCudaEmitter *c)
     const CiKernel *kernel = c->plan->kernel;
     const CiCudaStage *s = &c->plan->stages[0];
     const char *type = index_type(c);
-    ci_text_line(c->out, "const %s t = (%s)blockIdx.x*%d + (%s)threadIdx.x;", type, type, c->plan->shape.points, type);
+    ci_text_line(c->out, "const %s t = (%s)blockIdx.x*%d + (%s)threadIdx.x;", type, type,
+                 c->plan->shape.points, type);
     if (s->has_tail) {
-        const char *name = kernel->outer[0].var->name, *extent = index_text(c, kernel->outer[0].extent);
+        const char *name = kernel->outer[0].var->name,
+                   *extent = index_text(c, kernel->outer[0].extent);
         ci_text_line(c->out, "const %s %s_base = t*%d;", type, name, s->vector);
         open_block(c, ci_format(c->ctx, "if (%s_base + %d <= %s) {", name, s->vector, extent));
         ci_cuda_emit_elements(c, s, s->vector);
         close_block(c);
-        open_block(c, ci_format(c->ctx, "else for (%s %s = %s_base; %s < %s; %s++) {", type, name, name, name, extent, name));
+        open_block(c, ci_format(c->ctx, "else for (%s %s = %s_base; %s < %s; %s++) {", type, name,
+                                name, name, extent, name));
         ci_cuda_emit_elements(c, s, 1);
         close_block(c);
         return;
@@ -108,18 +112,25 @@ emit_point(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
     const char *type = index_type(c);
-    bool fits = c->shape.points == 1 || ci_sym_known_multiple_of(c->sym, c->plan->npoints, ci_expr_const(c->sym, c->shape.points));
+    bool fits =
+        c->shape.points == 1 ||
+        ci_sym_known_multiple_of(c->sym, c->plan->npoints, ci_expr_const(c->sym, c->shape.points));
     c->has_idle = !fits;
     ci_text_line(c->out, "const int tid = (int)threadIdx.x;");
     if (c->shape.lanes_inside)
-        ci_text_line(c->out, "const int g = tid %% %d, p = tid / %d;", c->shape.group, c->shape.group);
+        ci_text_line(c->out, "const int g = tid %% %d, p = tid / %d;", c->shape.group,
+                     c->shape.group);
     else
-        ci_text_line(c->out, "const int g = tid / %d, p = tid %% %d;", c->shape.points, c->shape.points);
+        ci_text_line(c->out, "const int g = tid / %d, p = tid %% %d;", c->shape.points,
+                     c->shape.points);
     ci_text_line(c->out, "const %s npoints = %s;", type, index_text(c, c->plan->npoints));
-    ci_text_line(c->out, "const %s block_point = (%s)blockIdx.x*%d + p;", type, type, c->shape.points);
-    if (c->has_idle) /* an idle group walks the last point too, for others wait for it, and stores nothing */
+    ci_text_line(c->out, "const %s block_point = (%s)blockIdx.x*%d + p;", type, type,
+                 c->shape.points);
+    if (c->has_idle) /* an idle group walks the last point too, for others wait for it, and stores
+                        nothing */
         ci_text_line(c->out, "const bool is_active = block_point < npoints;");
-    ci_text_line(c->out, "const %s point = %s;", type, c->has_idle ? "is_active ? block_point : npoints - 1" : "block_point");
+    ci_text_line(c->out, "const %s point = %s;", type,
+                 c->has_idle ? "is_active ? block_point : npoints - 1" : "block_point");
     emit_axes(c, kernel->outer, kernel->nouter, 1, "point");
 }
 
@@ -137,11 +148,14 @@ static void
 declare_row(CiCudaEmitter *c, int placement)
 {
     const CiPlacement *row = &c->plan->kernel->placements[placement];
-    const char *type = ci_emit_storage(row->buffer->dtype), *name = ci_emit_buffer(c->base, row->buffer);
+    const char *type = ci_emit_storage(row->buffer->dtype),
+               *name = ci_emit_buffer(c->base, row->buffer);
     const CiKernel *kernel = c->plan->kernel;
-    int64_t count = row->row_size->value / (kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1);
+    int64_t count = row->row_size->value /
+                    (kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1);
     ci_text_line(c->out, "%s *const %s_row = (%s *)(rows + %lld) + %lldLL*p;", type, name, type,
-                 (long long)c->plan->row_offset[placement], (long long)(c->shape.lanes_inside || c->shape.points == 1 ? count : 1));
+                 (long long)c->plan->row_offset[placement],
+                 (long long)(c->shape.lanes_inside || c->shape.points == 1 ? count : 1));
 }
 
 static void
@@ -149,12 +163,14 @@ declare_values(CiCudaEmitter *c)
 {
     const CiCudaPlan *plan = c->plan;
     if (fold_memory(c))
-        ci_text_line(c->out, "__shared__ __align__(16) unsigned char fold_memory[%lld];", (long long)fold_memory(c));
+        ci_text_line(c->out, "__shared__ __align__(16) unsigned char fold_memory[%lld];",
+                     (long long)fold_memory(c));
     if (plan->shared_bytes)
         ci_text_line(c->out, "extern __shared__ __align__(16) unsigned char rows[];");
     for (int k = 0; k < plan->kernel->nplacements; k++) {
         const CiPlacement *placement = &plan->kernel->placements[k];
-        const char *type = ci_emit_type(placement->buffer->dtype), *name = ci_emit_buffer(c->base, placement->buffer);
+        const char *type = ci_emit_type(placement->buffer->dtype),
+                   *name = ci_emit_buffer(c->base, placement->buffer);
         if (plan->row_offset[k] >= 0)
             declare_row(c, k);
         else if (plan->is_shared_local[k])
@@ -163,8 +179,9 @@ declare_values(CiCudaEmitter *c)
             ci_text_line(c->out, "%s %s_local;", type, name);
     }
     for (int k = 0; k < plan->ncaches; k++)
-        ci_text_line(c->out, "%s r%d[%lld];", ci_cuda_vector_type(c, plan->caches[k].buffer->dtype, plan->caches[k].vector), k,
-                     (long long)plan->caches[k].trips);
+        ci_text_line(c->out, "%s r%d[%lld];",
+                     ci_cuda_vector_type(c, plan->caches[k].buffer->dtype, plan->caches[k].vector),
+                     k, (long long)plan->caches[k].trips);
 }
 
 /* Rounds known beforehand are unrolled, so that what is kept in r<n>[k] lies in registers. */
@@ -185,25 +202,71 @@ emit_trips(CiCudaEmitter *c, const CiCudaStage *s, const char *count)
 }
 
 static void
+emit_round(CiCudaEmitter *c, const CiCudaStage *s, int rounds, const char *count, const char *step,
+           bool is_load)
+{
+    int64_t total;
+    bool is_exact = ci_expr_is_const(shared_count(c, s), &total) && !c->plan->is_split &&
+                    total % ((int64_t)s->vector * rounds * c->shape.group) == 0;
+    const char *type = index_type(c);
+    ci_text_line(c->out, "#pragma unroll");
+    open_block(c, ci_format(c->ctx, "for (int k = 0; k < %d; k++) {", rounds));
+    ci_text_line(c->out, "const %s e = first + k*(%s);", type, step);
+    open_block(c, is_exact ? "{" : ci_format(c->ctx, "if (e < %s) {", count));
+    emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
+    if (is_load)
+        ci_cuda_emit_batch_loads(c, s);
+    else
+        ci_cuda_emit_elements(c, s, s->vector);
+    close_block(c);
+    close_block(c);
+}
+
+/* Several rounds at a time, their loads first: what hides the way to memory is loads under way. */
+static void
+emit_rounds(CiCudaEmitter *c, const CiCudaStage *s, const char *start, const char *count,
+            const char *step)
+{
+    const char *type = index_type(c);
+    int rounds = ci_cuda_start_batch(c, s);
+    if (rounds == 1) {
+        ci_text_line(c->out, "#pragma unroll 4");
+        open_block(
+            c, ci_format(c->ctx, "for (%s e = %s; e < %s; e += %s) {", type, start, count, step));
+        emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
+        ci_cuda_emit_elements(c, s, s->vector);
+        close_block(c);
+        return;
+    }
+    open_block(c, ci_format(c->ctx, "for (%s first = %s; first < %s; first += %d*(%s)) {", type,
+                            start, count, rounds, step));
+    ci_cuda_emit_batch_declarations(c, s, rounds);
+    emit_round(c, s, rounds, count, step, true);
+    emit_round(c, s, rounds, count, step, false);
+    close_block(c);
+    ci_cuda_end_batch(c);
+}
+
+static void
 emit_shared_loop(CiCudaEmitter *c, const CiCudaStage *s)
 {
-    const char *type = index_type(c), *count = index_text(c, in_vectors(c, shared_count(c, s), s->vector));
-    const char *start = c->plan->is_split ? ci_format(c->ctx, "(%s)chunk*%d + g", type, c->shape.group) : "g";
-    const char *step = c->plan->is_split ? ci_format(c->ctx, "(%s)chunks*%d", type, c->shape.group) : ci_format(c->ctx, "%d", c->shape.group);
+    const char *type = index_type(c),
+               *count = index_text(c, in_vectors(c, shared_count(c, s), s->vector));
+    const char *start =
+        c->plan->is_split ? ci_format(c->ctx, "(%s)chunk*%d + g", type, c->shape.group) : "g";
+    const char *step = c->plan->is_split ? ci_format(c->ctx, "(%s)chunks*%d", type, c->shape.group)
+                                         : ci_format(c->ctx, "%d", c->shape.group);
     if (s->trips) {
         emit_trips(c, s, count);
         return;
     }
-    ci_text_line(c->out, "#pragma unroll 4");
-    open_block(c, ci_format(c->ctx, "for (%s e = %s; e < %s; e += %s) {", type, start, count, step));
-    emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
-    ci_cuda_emit_elements(c, s, s->vector);
-    close_block(c);
+    emit_rounds(c, s, start, count, step);
     if (!s->has_tail)
         return;
-    const char *name = s->stage->axes[0].var->name, *extent = index_text(c, s->stage->axes[0].extent);
-    open_block(c, ci_format(c->ctx, "for (%s %s = (%s)(%s)*%d + %s; %s < %s; %s += %s) {", type, name, type, count, s->vector, start, name,
-                            extent, name, step));
+    const char *name = s->stage->axes[0].var->name,
+               *extent = index_text(c, s->stage->axes[0].extent);
+    open_block(c, ci_format(c->ctx, "for (%s %s = (%s)(%s)*%d + %s; %s < %s; %s += %s) {", type,
+                            name, type, count, s->vector, start, name, extent, name, step));
     ci_cuda_emit_elements(c, s, 1);
     close_block(c);
 }
@@ -226,14 +289,16 @@ static void
 emit_serial(CiCudaEmitter *c, const CiCudaStage *s)
 {
     const char *type = index_type(c);
-    open_block(c, ci_format(c->ctx, "for (%s e = g; e < %s; e += %d) {", type, index_text(c, shared_count(c, s)), c->shape.group));
+    open_block(c, ci_format(c->ctx, "for (%s e = g; e < %s; e += %d) {", type,
+                            index_text(c, shared_count(c, s)), c->shape.group));
     emit_axes(c, s->stage->axes, s->nshared, 1, "e");
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
     start_scans(c, s);
     for (int k = s->nshared; k < s->stage->naxes; k++) {
         const char *name = s->stage->axes[k].var->name;
-        open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", type, name, name, index_text(c, s->stage->axes[k].extent), name));
+        open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
+                                index_text(c, s->stage->axes[k].extent), name));
     }
     ci_cuda_emit_elements(c, s, 1);
     for (int k = s->nshared; k < s->stage->naxes; k++)
@@ -247,7 +312,8 @@ emit_barrier(CiCudaEmitter *c)
 {
     if (c->shape.group == 1)
         return;
-    ci_text_line(c->out, c->shape.lanes_inside && c->shape.group <= 32 ? "__syncwarp();" : "__syncthreads();");
+    ci_text_line(c->out, c->shape.lanes_inside && c->shape.group <= 32 ? "__syncwarp();"
+                                                                       : "__syncthreads();");
 }
 
 static void
@@ -332,28 +398,46 @@ emit_parameters(CiCudaEmitter *c)
     const CiBuffer **slots;
     const char *separator = "";
     for (int k = 0; k < kernel->nbuffers; k++, separator = ", ")
-        ci_text_add(c->out, "%s%s%s *__restrict__ %s", separator, kernel->is_stored[k] ? "" : "const ",
-                    ci_emit_storage(kernel->buffers[k]->dtype), ci_emit_buffer(c->base, kernel->buffers[k]));
+        ci_text_add(c->out, "%s%s%s *__restrict__ %s", separator,
+                    kernel->is_stored[k] ? "" : "const ",
+                    ci_emit_storage(kernel->buffers[k]->dtype),
+                    ci_emit_buffer(c->base, kernel->buffers[k]));
     for (int k = 0; k < kernel->nsize_args; k++, separator = ", ")
         ci_text_add(c->out, "%sconst int64_t size%d", separator, k);
     int nslots = ci_cuda_slots(c->ctx, kernel, &slots);
     for (int k = 0; k < nslots; k++, separator = ", ") {
         bool is_complex = ci_dtype_class(slots[k]->dtype) == CI_CLASS_complex;
-        const char *type = is_complex ? "ci_c128" : ci_dtype_is_integral(slots[k]->dtype) ? "int64_t" : "double";
-        ci_text_add(c->out, "%sconst %s slot%d", separator, type, ci_emit_scalar_slot(c->base->kernels->loops, slots[k]));
+        const char *type = is_complex                              ? "ci_c128"
+                           : ci_dtype_is_integral(slots[k]->dtype) ? "int64_t"
+                                                                   : "double";
+        ci_text_add(c->out, "%sconst %s slot%d", separator, type,
+                    ci_emit_scalar_slot(c->base->kernels->loops, slots[k]));
     }
     if (c->plan->is_split)
         ci_text_add(c->out, "%sunsigned char *__restrict__ partials, const int chunks", separator);
 }
 
+/* Loops that wait for memory alone gain from a full multiprocessor; rows kept in registers need the
+ * registers. */
+static const char *
+blocks_at_once(const CiCudaEmitter *c, const CiCudaShape *shape)
+{
+    int threads = shape->group * shape->points;
+    bool is_loop =
+        shape == &c->plan->shape && shape->group > 1 && (c->plan->is_split || !shape->lanes_inside);
+    return is_loop && threads <= 1024 ? ci_format(c->ctx, ", %d", 2048 / threads) : "";
+}
+
 static void
-emit_function(CiCudaEmitter *c, const char *suffix, const CiCudaShape *shape, void (*body)(CiCudaEmitter *c))
+emit_function(CiCudaEmitter *c, const char *suffix, const CiCudaShape *shape,
+              void (*body)(CiCudaEmitter *c))
 {
     c->shape = *shape;
     c->fold_memory_used = false;
     c->has_idle = false;
-    ci_text_add(c->out, "\nextern \"C\" __global__ void __launch_bounds__(%d)\n%s%s(", shape->group * shape->points,
-                c->plan->kernel->name, suffix);
+    ci_text_add(c->out, "\nextern \"C\" __global__ void __launch_bounds__(%d%s)\n%s%s(",
+                shape->group * shape->points, blocks_at_once(c, shape), c->plan->kernel->name,
+                suffix);
     emit_parameters(c);
     ci_text_add(c->out, ")\n");
     open_block(c, "{");
@@ -361,8 +445,8 @@ emit_function(CiCudaEmitter *c, const char *suffix, const CiCudaShape *shape, vo
     close_block(c);
 }
 
-static void
-emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan)
+void
+ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan)
 {
     c->plan = plan;
     c->base->kernel = plan->kernel;
@@ -371,151 +455,4 @@ emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan)
     emit_function(c, "", &plan->shape, plan->is_flat ? emit_flat : emit_group);
     if (plan->is_split)
         emit_function(c, "_finish", &plan->finish, emit_finish);
-}
-
-/* ---- the source ---- */
-
-/* What the shared texts call, by CUDA's names. */
-static const char prelude[] =
-    "#define __INT64_TYPE__ long long\n"
-    "#define __UINT64_TYPE__ unsigned long long\n"
-    "#define __builtin_memcpy memcpy\n"
-    "#define __builtin_popcountll __popcll\n"
-    "#define __builtin_fabsf fabsf\n"
-    "#define __builtin_inff() __int_as_float(0x7f800000)\n"
-    "#define __builtin_inf() __longlong_as_double(0x7ff0000000000000LL)\n"
-    "#define __builtin_nanf(text) __int_as_float(0x7fc00000)\n"
-    "#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000LL)\n"
-    "#define __builtin_huge_valf() __builtin_inff()\n"
-    "#define huge_valf() __builtin_inff()\n"
-    "#define huge_val() __builtin_inf()\n"
-    "#define copysign(a, b) copysign((double)(a), (double)(b))\n";
-
-static const char division_helpers[] =
-    "static __device__ int64_t ci_floordiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a ^ b) < 0); }\n"
-    "static __device__ int64_t ci_mod(int64_t a, int64_t b) { return a % b != 0 && (a ^ b) < 0 ? a % b + b : a % b; }\n";
-
-static const char shuffle_helpers[] =
-    "template <class T> static __device__ T ci_shuffle(T a, int h) { return (T)__shfl_xor_sync(0xffffffffu, a, h); }\n"
-    "static __device__ ci_c64 ci_shuffle(ci_c64 a, int h) { return ci_c64{ci_shuffle(a.re, h), ci_shuffle(a.im, h)}; }\n"
-    "static __device__ ci_c128 ci_shuffle(ci_c128 a, int h) { return ci_c128{ci_shuffle(a.re, h), ci_shuffle(a.im, h)}; }\n"
-    "template <class T> static __device__ T ci_first(T a, int width) { return (T)__shfl_sync(0xffffffffu, a, 0, width); }\n";
-
-/* The first of equals wins, and a NaN beats all that is none; at < 0: no element yet. */
-static const char arg_helpers[] =
-    "template <class T> struct ci_arg { T value; int64_t at; };\n"
-    "template <class T> static __device__ ci_arg<T> ci_shuffle(ci_arg<T> a, int h)\n"
-    "{\n"
-    "    return ci_arg<T>{ci_shuffle(a.value, h), ci_shuffle(a.at, h)};\n"
-    "}\n"
-    "template <class T> static __device__ ci_arg<T> ci_extreme(ci_arg<T> a, ci_arg<T> b, bool b_beats)\n"
-    "{\n"
-    "    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;\n"
-    "    const bool takes_b = a_nan || b_nan ? b_nan && (!a_nan || b.at < a.at) : b_beats || (b.value == a.value && b.at < a.at);\n"
-    "    return a.at < 0 || (b.at >= 0 && takes_b) ? b : a;\n"
-    "}\n"
-    "template <class T> static __device__ ci_arg<T> ci_argmax(ci_arg<T> a, ci_arg<T> b) { return ci_extreme(a, b, b.value > a.value); }\n"
-    "template <class T> static __device__ ci_arg<T> ci_argmin(ci_arg<T> a, ci_arg<T> b) { return ci_extreme(a, b, b.value < a.value); }\n";
-
-static const char *
-own_support(const char *name, CiDtype dtype)
-{
-    if (!strcmp(name, "widen"))
-        return "{ float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); return a; }";
-    if (!strcmp(name, "narrow"))
-        return "{ uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); return h; }";
-    if (!strcmp(name, "round_half") && dtype == CI_DTYPE_f64)
-        return "{ uint16_t h; asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(a)); float r; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : "
-               "\"h\"(h)); return r; }";
-    if (!strcmp(name, "round_half"))
-        return "{ uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); float r; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : "
-               "\"h\"(h)); return r; }";
-    return NULL;
-}
-
-static const CiSpelling spelling = {
-    .function = "static __device__", .builtin = "", .style = CI_STYLE_cuda, .override = own_support};
-
-typedef struct Planning {
-    CiContext *ctx;
-    const CiKernels *kernels;
-    bool may_vectorise;
-    CiCudaPlan **plans;
-    int count;
-} Planning;
-
-void
-ci_cuda_visit_kernels(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel), void *arg)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int b = 0; kernel->region && b < 2; b++)
-            if (kernel->inner[b])
-                ci_cuda_visit_kernels(kernel->inner[b], visit, arg);
-        if (!kernel->region && !kernel->ext)
-            visit(arg, kernel);
-    }
-}
-
-static void
-count_kernel(void *arg, const CiKernel *kernel)
-{
-    int *count = arg;
-    *count = kernel->id >= *count ? kernel->id + 1 : *count;
-}
-
-static void
-plan_kernel(void *arg, const CiKernel *kernel)
-{
-    Planning *planning = arg;
-    planning->plans[kernel->id] = ci_cuda_plan(planning->ctx, planning->kernels, kernel, planning->may_vectorise);
-}
-
-CiCudaPlan **
-ci_cuda_plan_all(CiContext *ctx, const CiKernels *kernels, bool may_vectorise)
-{
-    Planning planning = {.ctx = ctx, .kernels = kernels, .may_vectorise = may_vectorise};
-    ci_cuda_visit_kernels(kernels, count_kernel, &planning.count);
-    planning.plans = CI_NEW_ARRAY(ctx, CiCudaPlan *, planning.count + 1);
-    ci_cuda_visit_kernels(kernels, plan_kernel, &planning);
-    return planning.plans;
-}
-
-typedef struct Emission {
-    CiCudaEmitter *c;
-    CiCudaPlan *const *plans;
-} Emission;
-
-static void
-emit_planned(void *arg, const CiKernel *kernel)
-{
-    Emission *emission = arg;
-    emit_kernel(emission->c, emission->plans[kernel->id]);
-}
-
-void
-ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, CiCudaPlan *const *plans)
-{
-    CiContext *ctx = kernels->loops->ctx;
-    CiText body = ci_text_new(ctx), support = ci_text_new(ctx);
-    CiCudaEmitter *c = CI_NEW(ctx, CiCudaEmitter);
-    (void)options;
-    c->base = ci_emitter_new(kernels, &spelling);
-    c->ctx = ctx;
-    c->sym = kernels->loops->sym;
-    c->out = &body;
-    Emission emission = {c, plans};
-    ci_cuda_visit_kernels(kernels, emit_planned, &emission);
-    ci_emit_support(c->base, &support);
-    ci_text_add(out, "%s", prelude);
-    ci_emit_types(out);
-    if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
-        ci_text_add(out, "%s", division_helpers);
-    if (ci_emit_mentions(body.data, "ci_shuffle"))
-        ci_text_add(out, "%s", shuffle_helpers);
-    if (ci_emit_mentions(body.data, "ci_arg"))
-        ci_text_add(out, "%s%s", ci_emit_mentions(body.data, "ci_shuffle") ? "" : shuffle_helpers, arg_helpers);
-    ci_cuda_emit_vector_types(c, out);
-    ci_text_add_chars(out, support.data, support.length);
-    ci_text_add_chars(out, body.data, body.length);
 }

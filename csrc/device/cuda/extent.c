@@ -1,9 +1,19 @@
-/* Sizes of a launch: expressions over a kernel's sizes, kept with the executable, which outlives the compilation. */
+/* Sizes of a launch: expressions over a kernel's sizes, kept with the executable, which outlives
+ * the compilation. */
 #include "device/cuda/cuda.h"
 
 #define CI_CUDA_STACK 32
 
-typedef enum Step { STEP_const, STEP_size, STEP_add, STEP_multiply, STEP_floordiv, STEP_mod, STEP_min, STEP_max } Step;
+typedef enum Step {
+    STEP_const,
+    STEP_size,
+    STEP_add,
+    STEP_multiply,
+    STEP_floordiv,
+    STEP_mod,
+    STEP_min,
+    STEP_max
+} Step;
 
 struct CiCudaExtentCode {
     Step step;
@@ -36,14 +46,18 @@ size_position(const Builder *b, const CiExpr *e)
 static void
 add(Builder *b, const CiExpr *e)
 {
-    static const Step steps[] = {[CI_EXPR_product] = STEP_multiply, [CI_EXPR_floordiv] = STEP_floordiv, [CI_EXPR_mod] = STEP_mod,
-                                 [CI_EXPR_min] = STEP_min, [CI_EXPR_max] = STEP_max};
+    static const Step steps[] = {[CI_EXPR_product] = STEP_multiply,
+                                 [CI_EXPR_floordiv] = STEP_floordiv,
+                                 [CI_EXPR_mod] = STEP_mod,
+                                 [CI_EXPR_min] = STEP_min,
+                                 [CI_EXPR_max] = STEP_max};
     if (size_position(b, e) >= 0) {
         push(b, STEP_size, size_position(b, e));
         return;
     }
     if (e->kind == CI_EXPR_symbol)
-        ci_fail(b->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", e->name, b->kernel->name);
+        ci_fail(b->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", e->name,
+                b->kernel->name);
     if (e->kind == CI_EXPR_const || e->kind == CI_EXPR_linear)
         push(b, STEP_const, e->value);
     for (int k = 0; k < e->nargs; k++) {
@@ -73,7 +87,8 @@ ci_cuda_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e)
 {
     Builder b = {.ctx = ctx, .kernel = kernel};
     if (depth_of(e) > CI_CUDA_STACK)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "the size of a launch of %s is too deep an expression", kernel->name);
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "the size of a launch of %s is too deep an expression",
+                kernel->name);
     add(&b, e);
     return (CiCudaExtent){b.code, b.ncode};
 }

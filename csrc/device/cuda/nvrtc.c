@@ -1,7 +1,8 @@
 /* NVRTC: CUDA C++ to cubin in this process, through the disk cache. Needs no GPU.
  *
- * It is looked for where it is cheapest to be right: already loaded, where the caller says, by the loader's names, in the
- * toolkit's folders. Its handle is never closed: others may have got hold of it. */
+ * It is looked for where it is cheapest to be right: already loaded, where the caller says, by the
+ * loader's names, in the toolkit's folders. Its handle is never closed: others may have got hold of
+ * it. */
 #include "base/hash.h"
 #include "base/os.h"
 #include "device/cuda/driver.h"
@@ -16,20 +17,21 @@
 
 typedef struct NvrtcProgram *Program;
 
-#define NVRTC_TABLE                                                                                                        \
-    NVRTC(version, nvrtcVersion, (int *major, int *minor))                                                                 \
-    NVRTC(create, nvrtcCreateProgram,                                                                                      \
-          (Program *program, const char *source, const char *name, int nheaders, const char *const *headers,               \
-           const char *const *names))                                                                                      \
-    NVRTC(destroy, nvrtcDestroyProgram, (Program *program))                                                                \
-    NVRTC(compile, nvrtcCompileProgram, (Program program, int noptions, const char *const *options))                       \
-    NVRTC(log_size, nvrtcGetProgramLogSize, (Program program, size_t *size))                                               \
-    NVRTC(log, nvrtcGetProgramLog, (Program program, char *log))                                                           \
-    NVRTC(cubin_size, nvrtcGetCUBINSize, (Program program, size_t *size))                                                  \
+#define NVRTC_TABLE                                                                                \
+    NVRTC(version, nvrtcVersion, (int *major, int *minor))                                         \
+    NVRTC(create, nvrtcCreateProgram,                                                              \
+          (Program * program, const char *source, const char *name, int nheaders,                  \
+           const char *const *headers, const char *const *names))                                  \
+    NVRTC(destroy, nvrtcDestroyProgram, (Program * program))                                       \
+    NVRTC(compile, nvrtcCompileProgram,                                                            \
+          (Program program, int noptions, const char *const *options))                             \
+    NVRTC(log_size, nvrtcGetProgramLogSize, (Program program, size_t * size))                      \
+    NVRTC(log, nvrtcGetProgramLog, (Program program, char *log))                                   \
+    NVRTC(cubin_size, nvrtcGetCUBINSize, (Program program, size_t * size))                         \
     NVRTC(cubin, nvrtcGetCUBIN, (Program program, char *cubin))
 
 typedef struct Nvrtc {
-#define NVRTC(field, symbol, parameters) int (*field) parameters;
+#define NVRTC(field, symbol, parameters) int(*field) parameters;
     NVRTC_TABLE
 #undef NVRTC
 } Nvrtc;
@@ -92,15 +94,17 @@ open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
 {
     void *library = open_library(where), *symbol;
     if (!library) {
-        snprintf(out, capacity, "no NVRTC: tried %s%sthe loader, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda "
-                 "(the extra cinductor[cuda] brings it)", where ? where : "", where && *where ? ", " : "");
+        snprintf(out, capacity,
+                 "no NVRTC: tried %s%sthe loader, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda "
+                 "(the extra cinductor[cuda] brings it)",
+                 where ? where : "", where && *where ? ", " : "");
         return out;
     }
-#define NVRTC(field, name, parameters)                            \
-    if (!(symbol = dlsym(library, #name))) {                      \
-        snprintf(out, capacity, "NVRTC is too old: no " #name);   \
-        return out;                                               \
-    }                                                             \
+#define NVRTC(field, name, parameters)                                                             \
+    if (!(symbol = dlsym(library, #name))) {                                                       \
+        snprintf(out, capacity, "NVRTC is too old: no " #name);                                    \
+        return out;                                                                                \
+    }                                                                                              \
     memcpy(&nvrtc->field, &symbol, sizeof symbol);
     NVRTC_TABLE
 #undef NVRTC
@@ -117,7 +121,8 @@ ci_cuda_why_no_nvrtc(const char *where, char *out, size_t capacity)
 /* ---- compiling ---- */
 
 static void
-find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int noptions, char key[65])
+find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int noptions,
+         char key[65])
 {
     char version[64];
     uint8_t digest[32];
@@ -154,7 +159,8 @@ fail_with_log(CiCudaCompile *job, const Nvrtc *nvrtc, Program program, int resul
         log = calloc(1, size + 1);
     if (log)
         (void)nvrtc->log(program, log);
-    snprintf(job->message, sizeof job->message, "NVRTC answered %d\n%.*s", result, LOG_SHOWN, log ? log : "");
+    snprintf(job->message, sizeof job->message, "NVRTC answered %d\n%.*s", result, LOG_SHOWN,
+             log ? log : "");
     free(log);
     return CI_ERR_COMPILE;
 }
@@ -183,7 +189,8 @@ compile(CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int 
         return CI_ERR_COMPILE;
     }
     result = nvrtc->compile(program, noptions, options);
-    CiStatus status = result ? fail_with_log(job, nvrtc, program, result) : take_cubin(job, nvrtc, program);
+    CiStatus status =
+        result ? fail_with_log(job, nvrtc, program, result) : take_cubin(job, nvrtc, program);
     (void)nvrtc->destroy(&program);
     return status;
 }

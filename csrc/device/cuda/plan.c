@@ -1,23 +1,16 @@
-/* How a kernel is laid on the card: flat or in groups, how many threads a point gets, vectors, unrolled rounds, and what is
- * kept in registers or shared memory between stages.
+/* How a kernel is laid on the card: flat or in groups, how many threads a point gets, vectors,
+ * unrolled rounds, and what is kept in registers or shared memory between stages.
  *
- * Everything is decided from ranges of sizes, so that a kernel of symbolic sizes has one plan; a plan is never wrong for a
- * size, only slower than it could be. */
+ * Everything is decided from ranges of sizes, so that a kernel of symbolic sizes has one plan; a
+ * plan is never wrong for a size, only slower than it could be. */
 #include "device/cuda/cuda.h"
 
 #define CI_CUDA_MAX_TRIPS 8
 #define CI_CUDA_FLAT_THREADS 256
-#define CI_CUDA_BLOCK 256             /* threads of a block of small groups */
-#define CI_CUDA_FULL (132 * 2048)     /* threads that fill a large card */
+#define CI_CUDA_BLOCK 256         /* threads of a block of small groups */
+#define CI_CUDA_FULL (132 * 2048) /* threads that fill a large card */
 #define CI_CUDA_FEW_BLOCKS 264
 #define CI_CUDA_LONG_FOLD 8192
-#define CI_CUDA_SHARED_COMFORT 49152  /* bytes of rows a block takes without crowding others out */
-
-static int64_t
-round_up(int64_t value, int64_t to)
-{
-    return (value + to - 1) / to * to;
-}
 
 static int64_t
 power_of_two(int64_t least)
@@ -73,23 +66,25 @@ bool
 ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector)
 {
     const CiExpr *coef, *rest;
-    return var && ci_expr_split_linear(sym, index, var, &coef, &rest) && ci_expr_equals_const(coef, 1) &&
+    return var && ci_expr_split_linear(sym, index, var, &coef, &rest) &&
+           ci_expr_equals_const(coef, 1) &&
            ci_sym_known_multiple_of(sym, rest, ci_expr_const(sym, vector));
 }
 
 typedef struct VectorVotes {
     CiSym *sym;
     const CiExpr *var;
-    int widest;    /* bytes of the widest element accessed with stride 1 */
-    int vector;    /* candidate */
-    bool has_any;  /* some access works with the candidate */
+    int widest;   /* bytes of the widest element accessed with stride 1 */
+    int vector;   /* candidate */
+    bool has_any; /* some access works with the candidate */
 } VectorVotes;
 
 static void
 vote(VectorVotes *votes, const CiBuffer *buffer, const CiExpr *index)
 {
     const CiExpr *coef, *rest;
-    if (buffer->kind == CI_BUFFER_scalar || !ci_expr_split_linear(votes->sym, index, votes->var, &coef, &rest) ||
+    if (buffer->kind == CI_BUFFER_scalar ||
+        !ci_expr_split_linear(votes->sym, index, votes->var, &coef, &rest) ||
         !ci_expr_equals_const(coef, 1))
         return;
     if (ci_dtype_size(buffer->dtype) > votes->widest)
@@ -104,7 +99,8 @@ vote_stage(VectorVotes *votes, const CiKernel *kernel, const CiStage *stage)
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         for (int k = 0; k < nest->body.nops; k++)
-            if (nest->body.ops[k].op == CI_OP_load && !ci_kernel_find_placement(kernel, nest->body.ops[k].buffer))
+            if (nest->body.ops[k].op == CI_OP_load &&
+                !ci_kernel_find_placement(kernel, nest->body.ops[k].buffer))
                 vote(votes, nest->body.ops[k].buffer, nest->body.ops[k].index);
         if (!ci_nest_is_fold(nest) && !ci_kernel_find_placement(kernel, nest->target))
             vote(votes, nest->target, nest->store);
@@ -126,7 +122,8 @@ has_hazard(const CiStage *stage)
 }
 
 static void
-choose_vector(CiSym *sym, const CiCudaPlan *plan, CiCudaStage *s, const CiExpr *extent, bool may_have_tail)
+choose_vector(CiSym *sym, const CiCudaPlan *plan, CiCudaStage *s, const CiExpr *extent,
+              bool may_have_tail)
 {
     VectorVotes votes = {.sym = sym, .var = ci_cuda_vector_axis(plan, s), .vector = 1};
     s->vector = 1;
@@ -155,8 +152,12 @@ add_folds(CiContext *ctx, CiCudaStage *s, int *next_fold)
         if (!ci_nest_is_fold(nest))
             continue;
         CiDtype value = s->code->values[s->code->results[n]].op.dtype;
-        s->folds[s->nfolds++] = (CiCudaFold){.nest = nest, .nest_number = n, .dtype = value,
-                                             .is_arg = ci_op_kind(nest->fold) == CI_OPKIND_argreduce, .id = (*next_fold)++};
+        s->folds[s->nfolds++] =
+            (CiCudaFold){.nest = nest,
+                         .nest_number = n,
+                         .dtype = value,
+                         .is_arg = ci_op_kind(nest->fold) == CI_OPKIND_argreduce,
+                         .id = (*next_fold)++};
     }
 }
 
@@ -195,7 +196,8 @@ plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
     plan->stages->vector = 1;
     plan->shape = (CiCudaShape){.group = 1, .points = CI_CUDA_FLAT_THREADS};
     if (may_vectorise && kernel->nouter)
-        choose_vector(sym, plan, plan->stages, kernel->outer[kernel->nouter - 1].extent, kernel->nouter == 1);
+        choose_vector(sym, plan, plan->stages, kernel->outer[kernel->nouter - 1].extent,
+                      kernel->nouter == 1);
 }
 
 /* ---- 64 bits ---- */
@@ -278,8 +280,9 @@ static void
 shape_inside(CiCudaPlan *plan, int64_t widest)
 {
     int64_t points = plan->npoints->high == CI_INFINITY ? 1 << 20 : plan->npoints->high;
-    int64_t group = power_of_two((widest + 3) / 4);
-    group = group > 512 ? (widest >= 4096 && !plan->is_split ? 1024 : 512) : group;
+    int64_t group = power_of_two((widest + CI_CUDA_MAX_TRIPS - 1) / CI_CUDA_MAX_TRIPS);
+    int64_t most = plan->is_split || widest < 1024 * CI_CUDA_MAX_TRIPS ? 512 : 1024;
+    group = group > most ? most : group;
     while (group < 1024 && group < widest && group * points < CI_CUDA_FULL && !plan->is_split)
         group *= 2;
     int64_t together = group >= CI_CUDA_BLOCK ? 1 : CI_CUDA_BLOCK / group;
@@ -290,7 +293,8 @@ shape_inside(CiCudaPlan *plan, int64_t widest)
 static void
 shape_outside(CiSym *sym, CiCudaPlan *plan)
 {
-    int64_t points = plan->npoints->high == CI_INFINITY ? 1 << 20 : plan->npoints->high, longest = 1;
+    int64_t points = plan->npoints->high == CI_INFINITY ? 1 << 20 : plan->npoints->high,
+            longest = 1;
     for (int t = 0; t < plan->nstages; t++)
         if (plan->stages[t].kind == CI_CUDA_fold && shared_count(sym, &plan->stages[t]) > longest)
             longest = shared_count(sym, &plan->stages[t]);
@@ -300,7 +304,8 @@ shape_outside(CiSym *sym, CiCudaPlan *plan)
     } else {
         int64_t most = 1024 / together;
         group = 512 / together < 32 ? 16 : 32;
-        while (group < most && group < longest && (group * points < CI_CUDA_FULL || group * together < 32))
+        while (group < most && group < longest &&
+               (group * points < CI_CUDA_FULL || group * together < 32))
             group *= 2;
     }
     plan->shape = (CiCudaShape){false, (int)group, (int)together};
@@ -330,7 +335,8 @@ plan_trips(CiSym *sym, CiCudaPlan *plan)
         CiCudaStage *s = &plan->stages[t];
         int64_t count, group = plan->shape.group;
         bool is_shared = s->kind == CI_CUDA_each || s->kind == CI_CUDA_fold;
-        if (!is_shared || s->has_tail || plan->is_split || !ci_expr_is_const(axes_product(sym, s->stage->axes, s->nshared), &count))
+        if (!is_shared || s->has_tail || plan->is_split ||
+            !ci_expr_is_const(axes_product(sym, s->stage->axes, s->nshared), &count))
             continue;
         count /= s->vector;
         int64_t trips = (count + group - 1) / group;
@@ -338,267 +344,6 @@ plan_trips(CiSym *sym, CiCudaPlan *plan)
             continue;
         s->trips = trips;
         s->is_exact = trips * group == count;
-    }
-}
-
-/* ---- registers ---- */
-
-static bool
-is_stored_in_kernel(const CiKernel *kernel, const CiBuffer *buffer)
-{
-    for (int t = 0; t < kernel->nstages; t++)
-        if (ci_stage_stores(&kernel->stages[t], buffer))
-            return true;
-    return false;
-}
-
-static bool
-can_cache(const CiCudaStage *s)
-{
-    return s->trips > 0 && s->nshared == 1;
-}
-
-static CiCudaCache *
-find_entry(CiCudaPlan *plan, const CiCudaStage *s, const CiBuffer *buffer, const CiExpr *index)
-{
-    for (int k = 0; k < plan->ncaches; k++) {
-        CiCudaCache *cache = &plan->caches[k];
-        if (cache->buffer == buffer && cache->index == index && cache->trips == s->trips && cache->vector == s->vector)
-            return cache;
-    }
-    return NULL;
-}
-
-const CiCudaCache *
-ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage *stage, const CiBuffer *buffer, const CiExpr *index)
-{
-    return can_cache(stage) ? find_entry((CiCudaPlan *)(uintptr_t)plan, stage, buffer, index) : NULL;
-}
-
-static void
-collect_loads(CiContext *ctx, CiCudaPlan *plan)
-{
-    for (int t = 0; t < plan->nstages; t++) {
-        const CiCudaStage *s = &plan->stages[t];
-        for (int k = 0; can_cache(s) && k < s->code->nvalues; k++) {
-            const CiScalar *op = &s->code->values[k].op;
-            if (op->op != CI_OP_load || !s->code->values[k].is_needed || op->buffer->kind == CI_BUFFER_scalar ||
-                is_stored_in_kernel(plan->kernel, op->buffer) || !ci_expr_depends_on(op->index, s->stage->axes[0].var))
-                continue;
-            CiCudaCache *known = find_entry(plan, s, op->buffer, op->index);
-            if (known) {
-                known->uses++;
-                continue;
-            }
-            CiCudaCache cache = {op->buffer, op->index, false, t, 1, s->trips, s->vector};
-            CI_PUSH(ctx, plan->caches, plan->ncaches, plan->capcaches, cache);
-        }
-    }
-}
-
-/* A row stays in registers when its maker and all its readers walk it the same way. */
-static bool
-find_row_cache(const CiCudaPlan *plan, const CiBuffer *buffer, CiCudaCache *cache)
-{
-    *cache = (CiCudaCache){.buffer = buffer, .is_row = true, .uses = 2};
-    for (int t = 0; t < plan->nstages; t++) {
-        const CiCudaStage *s = &plan->stages[t];
-        for (int n = 0; n < s->stage->nnests; n++) {
-            const CiNest *nest = s->stage->nests[n];
-            if (nest->target == buffer) {
-                if (s->kind != CI_CUDA_each && s->kind != CI_CUDA_fold)
-                    return false;
-                if (!can_cache(s) || ci_nest_is_fold(nest) || cache->index)
-                    return false;
-                cache->index = nest->store;
-                cache->first = t;
-                cache->trips = s->trips;
-                cache->vector = s->vector;
-            }
-            for (int k = 0; k < nest->body.nops; k++) {
-                const CiScalar *op = &nest->body.ops[k];
-                if (op->op != CI_OP_load || op->buffer != buffer)
-                    continue;
-                if (op->index != cache->index || !can_cache(s) || s->trips != cache->trips || s->vector != cache->vector)
-                    return false;
-            }
-        }
-    }
-    return cache->index && ci_expr_depends_on(cache->index, plan->stages[cache->first].stage->axes[0].var);
-}
-
-static int64_t
-cache_registers(const CiCudaCache *cache)
-{
-    return cache->trips * ((cache->vector * ci_dtype_size(cache->buffer->dtype) + 3) / 4);
-}
-
-static void
-plan_caches(CiContext *ctx, CiCudaPlan *plan)
-{
-    CiCudaCache *loads, row;
-    int threads = plan->shape.group * plan->shape.points, kept = 0;
-    int64_t budget = threads >= 1024 ? 40 : threads >= 512 ? 72 : 96;
-    collect_loads(ctx, plan);
-    int nloads = plan->ncaches;
-    loads = plan->caches;
-    plan->caches = CI_NEW_ARRAY(ctx, CiCudaCache, nloads + plan->kernel->nplacements + 1);
-    plan->capcaches = nloads + plan->kernel->nplacements + 1;
-    for (int k = 0; k < plan->kernel->nplacements; k++) {
-        const CiPlacement *placement = &plan->kernel->placements[k];
-        if (placement->place != CI_PLACE_row || !find_row_cache(plan, placement->buffer, &row) || cache_registers(&row) > budget)
-            continue;
-        budget -= cache_registers(&row);
-        plan->caches[kept++] = row;
-    }
-    for (int k = 0; k < nloads; k++) {
-        if (loads[k].uses < 2 || cache_registers(&loads[k]) > budget)
-            continue;
-        budget -= cache_registers(&loads[k]);
-        plan->caches[kept++] = loads[k];
-    }
-    plan->ncaches = kept;
-}
-
-static bool
-is_cached_row(const CiCudaPlan *plan, const CiBuffer *buffer)
-{
-    for (int k = 0; k < plan->ncaches; k++)
-        if (plan->caches[k].is_row && plan->caches[k].buffer == buffer)
-            return true;
-    return false;
-}
-
-/* ---- shared memory ---- */
-
-static int64_t
-row_count(CiContext *ctx, const CiKernel *kernel, const CiPlacement *placement)
-{
-    int64_t count;
-    if (!ci_expr_is_const(placement->row_size, &count))
-        ci_fail(ctx, CI_ERR_INTERNAL, "a row of %s has no fixed size", placement->buffer->name);
-    return kernel->lanes_on_outer ? count / kernel->outer[kernel->nouter - 1].factor : count;
-}
-
-static void
-plan_rows(CiContext *ctx, CiCudaPlan *plan)
-{
-    const CiKernel *kernel = plan->kernel;
-    int64_t bytes = 0;
-    for (int k = 0; k < kernel->nplacements; k++) {
-        const CiPlacement *placement = &kernel->placements[k];
-        plan->row_offset[k] = -1;
-        if (placement->place != CI_PLACE_row || is_cached_row(plan, placement->buffer))
-            continue;
-        plan->row_offset[k] = bytes;
-        bytes += round_up(row_count(ctx, kernel, placement) * plan->shape.points * ci_dtype_size(placement->buffer->dtype), 16);
-    }
-    plan->shared_bytes = bytes;
-}
-
-/* Fewer points a block while their rows crowd others out. */
-static void
-fit_rows(CiContext *ctx, CiCudaPlan *plan)
-{
-    int least = plan->shape.lanes_inside ? (plan->shape.group >= 32 ? 1 : 32 / plan->shape.group) : 32;
-    plan_rows(ctx, plan);
-    while (plan->shared_bytes > CI_CUDA_SHARED_COMFORT && plan->shape.points / 2 >= least) {
-        plan->shape.points /= 2;
-        plan_rows(ctx, plan);
-    }
-}
-
-/* ---- barriers ---- */
-
-static bool
-is_visible_to_others(const CiCudaPlan *plan, const CiBuffer *buffer)
-{
-    for (int k = 0; k < plan->kernel->nplacements; k++)
-        if (plan->kernel->placements[k].buffer == buffer)
-            return plan->row_offset[k] >= 0 || plan->is_shared_local[k];
-    return true;
-}
-
-static bool
-stage_reads(const CiStage *stage, const CiBuffer *buffer)
-{
-    for (int n = 0; n < stage->nnests; n++)
-        for (int k = 0; k < stage->nests[n]->body.nops; k++)
-            if (stage->nests[n]->body.ops[k].op == CI_OP_load && stage->nests[n]->body.ops[k].buffer == buffer)
-                return true;
-    return false;
-}
-
-static bool
-conflicts(const CiCudaPlan *plan, const CiStage *early, const CiStage *late)
-{
-    for (int n = 0; n < early->nnests; n++) {
-        const CiBuffer *target = early->nests[n]->target;
-        if (is_visible_to_others(plan, target) && (stage_reads(late, target) || ci_stage_stores(late, target)))
-            return true;
-    }
-    for (int n = 0; n < late->nnests; n++) {
-        const CiBuffer *target = late->nests[n]->target;
-        if (is_visible_to_others(plan, target) && stage_reads(early, target))
-            return true;
-    }
-    return false;
-}
-
-static void
-plan_barriers(CiCudaPlan *plan)
-{
-    int since = 0;
-    for (int t = 1; t < plan->nstages; t++) {
-        for (int early = since; early < t; early++)
-            plan->stages[t].has_barrier |= conflicts(plan, plan->stages[early].stage, plan->stages[t].stage);
-        if (plan->stages[t].has_barrier)
-            since = t;
-    }
-}
-
-/* A local that a stage with shared axes makes (one of them of length one) is made by one thread. */
-static void
-find_shared_locals(CiCudaPlan *plan)
-{
-    for (int k = 0; k < plan->kernel->nplacements; k++)
-        for (int t = 0; t < plan->nstages; t++) {
-            const CiCudaStage *s = &plan->stages[t];
-            for (int n = 0; n < s->stage->nnests; n++) {
-                bool is_maker = s->stage->nests[n]->target == plan->kernel->placements[k].buffer;
-                bool all_have_it = s->kind == CI_CUDA_once || (s->kind == CI_CUDA_fold && ci_nest_is_fold(s->stage->nests[n]));
-                if (is_maker && plan->kernel->placements[k].place == CI_PLACE_local && !all_have_it)
-                    plan->is_shared_local[k] = true;
-            }
-        }
-}
-
-/* ---- alignment ---- */
-
-static void
-align(CiCudaPlan *plan, const CiBuffer *buffer, int bytes)
-{
-    int position = ci_kernel_buffer_position(plan->kernel, buffer);
-    if (position >= 0 && plan->alignment[position] < bytes)
-        plan->alignment[position] = bytes;
-}
-
-static void
-plan_alignment(CiSym *sym, CiCudaPlan *plan)
-{
-    for (int t = 0; t < plan->nstages; t++) {
-        const CiCudaStage *s = &plan->stages[t];
-        const CiExpr *var = ci_cuda_vector_axis(plan, s);
-        for (int n = 0; s->vector > 1 && n < s->stage->nnests; n++) {
-            const CiNest *nest = s->stage->nests[n];
-            if (ci_cuda_is_vector(sym, nest->store, var, s->vector))
-                align(plan, nest->target, s->vector * ci_dtype_size(nest->target->dtype));
-            for (int k = 0; k < nest->body.nops; k++) {
-                const CiScalar *op = &nest->body.ops[k];
-                if (op->op == CI_OP_load && ci_cuda_is_vector(sym, op->index, var, s->vector))
-                    align(plan, op->buffer, s->vector * ci_dtype_size(op->buffer->dtype));
-            }
-        }
     }
 }
 
@@ -622,10 +367,10 @@ plan_group(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
         shape_outside(sym, plan);
     plan_trips(sym, plan);
     if (!plan->is_split)
-        plan_caches(ctx, plan);
-    find_shared_locals(plan);
-    fit_rows(ctx, plan);
-    plan_barriers(plan);
+        ci_cuda_plan_caches(ctx, plan);
+    ci_cuda_plan_locals(plan);
+    ci_cuda_plan_rows(ctx, plan);
+    ci_cuda_plan_barriers(plan);
 }
 
 CiCudaPlan *
@@ -646,6 +391,6 @@ ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel, b
         plan_group(ctx, sym, plan, may_vectorise);
     else
         plan_flat(ctx, sym, plan, may_vectorise);
-    plan_alignment(sym, plan);
+    ci_cuda_plan_alignment(sym, plan);
     return plan;
 }
