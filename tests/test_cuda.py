@@ -174,8 +174,10 @@ def fake_driver(tmp_path_factory):
 
     def run(code, **variables):
         env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
+        script = folder / "script.py"
+        script.write_text(code)
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300
+            [sys.executable, script], capture_output=True, text=True, env=env, timeout=300
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -208,7 +210,7 @@ def test_fork(fake_driver):
     assert "child 7" in fake_driver(FORK)
 
 
-def test_without_a_driver():
+def test_without_a_driver(tmp_path):
     """The package says what is missing, and runs everything else."""
     code = """
 import numpy as np, cinductor
@@ -218,7 +220,9 @@ except cinductor.DeviceError as error:
     print("said", error)
 print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
 """
+    (tmp_path / "script.py").write_text(code)
     env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    command = [sys.executable, tmp_path / "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "[2. 2. 2.]" in done.stdout, done.stderr
     assert "said no CUDA" in done.stdout or RUNS
