@@ -18,6 +18,7 @@ from setuptools.command.build_ext import build_ext
 def flags():
     """Flags of the compiler and of the linker."""
     compile_flags = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-fPIC"]
+    compile_flags += ["-fwrapv", "-ffp-contract=off"]  # integers wrap, floats round after each operation
     link_flags = []
     if os.environ.get("CINDUCTOR_BUILD_DEBUG") == "1":
         compile_flags += ["-O0", "-g", "-UNDEBUG"]

@@ -1,8 +1,10 @@
-/* Built kernels of the C backend. */
+/* Built kernels of the C backend. A program is at most CI_CPU_MAX_UNITS translation units, compiled side by side. */
 #ifndef CI_DEVICE_CPU_CPU_H
 #define CI_DEVICE_CPU_CPU_H
 
 #include "device/device.h"
+
+#define CI_CPU_MAX_UNITS 4
 
 typedef struct CiCpuKernel {
     CiKernelFunction run, finish; /* finish: split kernels only */
@@ -11,11 +13,19 @@ typedef struct CiCpuKernel {
 
 typedef struct CiCpuExecutable {
     CiExecutable base;
-    void *library;
+    void *libraries[CI_CPU_MAX_UNITS];
+    int nlibraries;
     int64_t chunk_elements;
     int nkernels; /* ids 0.. */
     CiCpuKernel *kernels;
 } CiCpuExecutable;
+
+/* build.c: the build function of the backend; see CiBackend. */
+CiExecutable *ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
+                           CiRuntime *runtime, CiBuildInfo *info);
+/* unit.c: the unit of each kernel by id; returns the number of units. A function of the kernels alone. */
+int ci_cpu_assign_units(const CiKernels *kernels, int *unit_of);
+int ci_cpu_highest_id(const CiKernels *kernels);
 
 int32_t ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 

@@ -441,14 +441,15 @@ find_partial_bytes(CiCpuEmitter *c)
 }
 
 static void
-emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, int64_t *partial_bytes)
+emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, const bool *is_wanted,
+             int64_t *partial_bytes)
 {
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
-                emit_kernels(c, out, kernel->inner[side], partial_bytes);
-        if (kernel->ext || kernel->region)
+                emit_kernels(c, out, kernel->inner[side], is_wanted, partial_bytes);
+        if (kernel->ext || kernel->region || (is_wanted && !is_wanted[kernel->id]))
             continue;
         c->kernel = c->base->kernel = kernel;
         c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;
@@ -490,7 +491,7 @@ print_macros(CiText *out, const char *helpers, const char *functions)
 
 void
 ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
-                   int64_t *partial_bytes)
+                   const bool *is_wanted, int64_t *partial_bytes)
 {
     CiCpuEmitter *c = CI_NEW(kernels->loops->ctx, CiCpuEmitter);
     c->base = ci_emitter_new(kernels, &cpu_spelling);
@@ -498,7 +499,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     c->sym = kernels->loops->sym;
     c->level = ci_cpu_level(options);
     CiText functions = ci_text_new(c->ctx), helpers = ci_text_new(c->ctx);
-    emit_kernels(c, &functions, kernels, partial_bytes);
+    emit_kernels(c, &functions, kernels, is_wanted, partial_bytes);
     ci_cpu_emit_math_helpers(c, &helpers);
     ci_cpu_emit_fold_helpers(c, &helpers);
     ci_emit_types(out);

@@ -1,0 +1,331 @@
+/* Building: source, disk cache, compiler, shared objects. Each translation unit of a program has its own cache entry; those that are
+ * missing are compiled side by side, one thread waiting for each compiler but the first.
+ *
+ * Whatever is opened lives in a Build, closed by the one function that both ways out pass. A unit is compiled under a
+ * context of its own, for a failure must not jump out of a thread. */
+#define _GNU_SOURCE /* memfd_create */
+#include "base/hash.h"
+#include "base/os.h"
+#include "device/cpu/compiler.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/emit_cpu.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PACKAGE_VERSION "0.1.0"
+
+typedef struct Build Build;
+
+typedef struct Unit {
+    const Build *build;
+    CiText source;
+    char key[65];
+    char path[4096];      /* of the shared object */
+    char directory[4096]; /* "" when none is open */
+    bool directory_is_private;
+    bool from_cache;
+    int file; /* of a copy in memory, or -1 */
+    void *library;
+    CiContext *ctx; /* of the compilation; NULL until then */
+    CiStatus status;
+} Unit;
+
+struct Build {
+    const CiKernels *kernels;
+    const CiOptions *options;
+    CiRuntime *runtime;
+    CiBuildInfo *info;
+    CiCompiler compiler;
+    bool is_fast;
+    int nkernels, nunits;
+    int *unit_of; /* by kernel id */
+    int64_t *partial_bytes;
+    Unit units[CI_CPU_MAX_UNITS];
+    CiCpuExecutable *executable;
+};
+
+/* ---- sources and keys ---- */
+
+static void
+find_key(CiContext *ctx, const Build *b, Unit *unit)
+{
+    uint8_t digest[32];
+    CiSha256 hash;
+    ci_sha256_init(&hash);
+    ci_sha256_add_text(&hash, "cinductor " PACKAGE_VERSION " c");
+    ci_sha256_add_text(&hash, ci_format(ctx, "glibc %s", ci_cpu_libc_version()));
+    ci_sha256_add_text(&hash, b->compiler.identity);
+    const char *word = b->compiler.words;
+    for (int k = 0; k < b->compiler.nwords; k++, word += strlen(word) + 1)
+        ci_sha256_add_text(&hash, word);
+    ci_sha256_add_text(&hash, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), b->is_fast));
+    ci_sha256_add_text(&hash, unit->source.data);
+    ci_sha256_finish(&hash, digest);
+    ci_sha256_hex(digest, unit->key);
+}
+
+static void
+emit_units(CiContext *ctx, Build *b)
+{
+    b->nunits = ci_cpu_assign_units(b->kernels, b->unit_of);
+    for (int u = 0; u < b->nunits; u++) {
+        Unit *unit = &b->units[u];
+        bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
+        for (int k = 0; k < b->nkernels; k++)
+            is_wanted[k] = b->unit_of[k] == u;
+        unit->build = b;
+        unit->source = ci_text_new(ctx);
+        ci_cpu_emit_source(&unit->source, b->kernels, b->options, is_wanted, b->partial_bytes);
+    }
+}
+
+/* ---- compiling ---- */
+
+static void
+open_directory(CiContext *ctx, Unit *unit)
+{
+    CiCache *cache = unit->build->runtime->cache;
+    if (cache && !ci_cache_scratch_open(cache, unit->directory, sizeof unit->directory))
+        return;
+    const char *base = getenv("TMPDIR");
+    snprintf(unit->directory, sizeof unit->directory, "%s/cinductor-XXXXXX",
+             base && *base ? base : "/tmp");
+    unit->directory_is_private = true;
+    if (!mkdtemp(unit->directory)) {
+        int error = errno;
+        unit->directory[0] = 0;
+        ci_fail(ctx, CI_ERR_IO, "no directory to compile in: %s", strerror(error));
+    }
+}
+
+static void
+remove_private_directory(const char *directory)
+{
+    static const char *const names[] = {"kernel.c", "kernel.so"};
+    char path[4200];
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[k]);
+        unlink(path);
+    }
+    rmdir(directory);
+}
+
+/* Keeps the object that was built; where it cannot be kept it is loaded from where it is. */
+static void
+store_object(Unit *unit)
+{
+    CiCache *cache = unit->build->runtime->cache;
+    void *payload = NULL;
+    size_t size = 0;
+    char stored[4096];
+    if (!cache || ci_os_read(unit->path, &payload, &size))
+        return;
+    if (ci_cache_store(cache, unit->key, "so", payload, size, stored, sizeof stored))
+        memcpy(unit->path, stored, sizeof stored);
+    free(payload);
+}
+
+static void
+compile_body(CiContext *ctx, void *arg)
+{
+    Unit *unit = arg;
+    const Build *b = unit->build;
+    open_directory(ctx, unit);
+    CiCompileJob job = {.compiler = &b->compiler,
+                        .source = &unit->source,
+                        .level = ci_cpu_level(b->options),
+                        .is_fast = b->is_fast,
+                        .directory = unit->directory,
+                        .should_stop = b->runtime->should_stop_build,
+                        .should_stop_arg = b->runtime->should_stop_arg};
+    ci_compiler_run(ctx, &job, unit->path, sizeof unit->path);
+    store_object(unit);
+}
+
+static void *
+compile_unit(void *arg)
+{
+    Unit *unit = arg;
+    unit->status = ci_protect(unit->ctx, compile_body, unit);
+    return NULL;
+}
+
+/* Returns when no thread works any more, whatever came of it. */
+static void
+compile_missing(CiContext *ctx, Build *b)
+{
+    pthread_t threads[CI_CPU_MAX_UNITS];
+    Unit *missing[CI_CPU_MAX_UNITS];
+    int count = 0, started = 0;
+    for (int u = 0; u < b->nunits; u++) {
+        Unit *unit = &b->units[u];
+        unit->from_cache = b->runtime->cache && ci_cache_find(b->runtime->cache, unit->key, "so",
+                                                              unit->path, sizeof unit->path);
+        if (unit->from_cache)
+            continue;
+        unit->ctx = ci_context_open();
+        if (!unit->ctx)
+            ci_fail(ctx, CI_ERR_MEMORY, "no memory to compile in");
+        missing[count++] = unit;
+    }
+    while (started < count - 1 &&
+           pthread_create(&threads[started], NULL, compile_unit, missing[started + 1]) == 0)
+        started++;
+    for (int k = 0; k < count; k++)
+        if (k == 0 || k > started)
+            compile_unit(missing[k]);
+    for (int k = 0; k < started; k++)
+        pthread_join(threads[k], NULL);
+    b->info->children = count;
+    b->info->from_cache = count == 0;
+    for (int k = 0; k < count; k++)
+        if (missing[k]->status != CI_OK)
+            ci_fail(ctx, missing[k]->status, "%s", ci_context_message(missing[k]->ctx));
+}
+
+/* ---- loading ---- */
+
+/* A directory may forbid running what lies in it: then a copy in memory is loaded. */
+static void *
+load_from_memory(Unit *unit)
+{
+    void *payload = NULL;
+    size_t size = 0;
+    char path[64];
+    if (ci_os_read(unit->path, &payload, &size))
+        return NULL;
+    unit->file = memfd_create("cinductor", MFD_CLOEXEC);
+    bool is_written = unit->file >= 0 && write(unit->file, payload, size) == (ssize_t)size;
+    free(payload);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", unit->file);
+    return is_written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+static void
+load_unit(CiContext *ctx, Unit *unit)
+{
+    unit->library = dlopen(unit->path, RTLD_NOW | RTLD_LOCAL);
+    if (unit->library)
+        return;
+    char *reason = ci_format(ctx, "%s", dlerror());
+    unit->library = load_from_memory(unit);
+    if (!unit->library)
+        ci_fail(ctx, CI_ERR_LOAD, "%s", reason);
+}
+
+static CiKernelFunction
+find_function(CiContext *ctx, const Unit *unit, const char *name)
+{
+    CiKernelFunction function;
+    void *symbol = dlsym(unit->library, name);
+    if (!symbol)
+        ci_fail(ctx, CI_ERR_LOAD, "%s has no %s", unit->path, name);
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+static void
+fill_kernels(CiContext *ctx, const Build *b, const CiKernels *kernels)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int side = 0; side < 2 && kernel->region; side++)
+            if (kernel->inner[side])
+                fill_kernels(ctx, b, kernel->inner[side]);
+        if (kernel->ext || kernel->region)
+            continue;
+        const Unit *unit = &b->units[b->unit_of[kernel->id]];
+        CiCpuKernel *own = &b->executable->kernels[kernel->id];
+        own->run = find_function(ctx, unit, kernel->name);
+        own->partial_bytes = b->partial_bytes[kernel->id];
+        if (kernel->split_extent)
+            own->finish = find_function(ctx, unit, ci_format(ctx, "%s_finish", kernel->name));
+    }
+}
+
+static void
+load(CiContext *ctx, Build *b)
+{
+    for (int u = 0; u < b->nunits; u++)
+        load_unit(ctx, &b->units[u]);
+    b->executable = calloc(1, sizeof *b->executable + sizeof(CiCpuKernel) * (size_t)b->nkernels);
+    if (!b->executable)
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for %d kernels", b->nkernels);
+    b->executable->kernels = (CiCpuKernel *)(b->executable + 1);
+    b->executable->nkernels = b->nkernels;
+    b->executable->chunk_elements = b->kernels->target->chunk_elements;
+    fill_kernels(ctx, b, b->kernels);
+}
+
+/* ---- all of it ---- */
+
+static void
+build_body(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    int64_t start = ci_os_time_ns();
+    emit_units(ctx, b);
+    int64_t emitted = ci_os_time_ns();
+    if (!ci_compiler_find(&b->compiler))
+        ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
+    for (int u = 0; u < b->nunits; u++)
+        find_key(ctx, b, &b->units[u]);
+    compile_missing(ctx, b);
+    int64_t compiled = ci_os_time_ns();
+    load(ctx, b);
+    b->info->emit_ms = (double)(emitted - start) * 1e-6;
+    b->info->compile_ms = (double)(compiled - emitted) * 1e-6;
+    b->info->load_ms = (double)(ci_os_time_ns() - compiled) * 1e-6;
+}
+
+static void
+close_unit(Unit *unit, bool has_failed)
+{
+    if (unit->directory[0] && unit->directory_is_private)
+        remove_private_directory(unit->directory);
+    else if (unit->directory[0])
+        ci_cache_scratch_close(unit->directory);
+    if (unit->file >= 0)
+        close(unit->file);
+    if (has_failed && unit->library)
+        dlclose(unit->library);
+    if (unit->ctx)
+        ci_context_close(unit->ctx);
+}
+
+extern const CiBackend ci_backend_cpu_c;
+
+CiExecutable *
+ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
+             CiRuntime *runtime, CiBuildInfo *info)
+{
+    CiBuildInfo ignored;
+    Build b = {.kernels = kernels, .options = options, .runtime = runtime};
+    b.info = info ? info : &ignored;
+    b.is_fast = options->numerics && !strcmp(options->numerics, "fast");
+    b.nkernels = ci_cpu_highest_id(kernels) + 1;
+    b.unit_of = CI_NEW_ARRAY(ctx, int, b.nkernels + 1);
+    b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
+    for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
+        b.units[u].file = -1;
+    *b.info = (CiBuildInfo){0};
+    CiStatus status = ci_protect(ctx, build_body, &b);
+    char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;
+    for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
+        close_unit(&b.units[u], status != CI_OK);
+    if (status != CI_OK) {
+        free(b.executable);
+        ci_fail(ctx, status, "%s", message);
+    }
+    b.executable->base = (CiExecutable){&ci_backend_cpu_c, runtime};
+    for (int u = 0; u < b.nunits; u++)
+        b.executable->libraries[b.executable->nlibraries++] = b.units[u].library;
+    return &b.executable->base;
+}
