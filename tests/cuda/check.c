@@ -206,6 +206,7 @@ measure(CiContext *ctx, void *arg)
     Check *check = arg;
     check->graph = ci_graph_parse(ctx, check->text);
     check->cannot_run |= check->graph->ninputs > MAX_INPUTS;
+    check->cannot_run |= strstr(check->text, "= empty()") != NULL; /* may hold anything */
     for (int k = 0; k < check->graph->ninputs && !check->cannot_run; k++) {
         const CiNode *input = check->graph->inputs[k];
         check->size_rows[k] = check->sizes[k];

@@ -276,12 +276,24 @@ widest_share(CiSym *sym, const CiCudaPlan *plan)
     return widest;
 }
 
+/* Vectors of a row that a thread is given: the more, the fewer threads must meet, as long as they
+ * fit in registers; short rows need the threads. Measured. */
+static int64_t
+vectors_per_thread(const CiCudaPlan *plan, int64_t widest)
+{
+    int vector = 1;
+    for (int t = 0; t < plan->nstages; t++)
+        vector = plan->stages[t].vector > vector ? plan->stages[t].vector : vector;
+    return widest < 1024 || vector >= 8 ? CI_CUDA_MAX_TRIPS / 2 : CI_CUDA_MAX_TRIPS;
+}
+
 static void
 shape_inside(CiCudaPlan *plan, int64_t widest)
 {
+    int64_t each = vectors_per_thread(plan, widest);
     int64_t points = plan->npoints->high == CI_INFINITY ? 1 << 20 : plan->npoints->high;
-    int64_t group = power_of_two((widest + CI_CUDA_MAX_TRIPS - 1) / CI_CUDA_MAX_TRIPS);
-    int64_t most = plan->is_split || widest < 1024 * CI_CUDA_MAX_TRIPS ? 512 : 1024;
+    int64_t group = power_of_two((widest + each - 1) / each);
+    int64_t most = plan->is_split || widest < 1024 * each ? 512 : 1024;
     group = group > most ? most : group;
     while (group < 1024 && group < widest && group * points < CI_CUDA_FULL && !plan->is_split)
         group *= 2;
