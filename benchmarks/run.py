@@ -125,6 +125,40 @@ def figures():
     return found
 
 
+def five_kernels(x, w):
+    """Five loop nests that cannot be one kernel, and a library call."""
+    e = np.exp(x) - np.mean(x, axis=0)
+    s = np.cumsum(e, axis=1)
+    m = np.matmul(s, w)
+    return np.sqrt(np.abs(np.flip(m, 0) + m.T)).sum(axis=1) + m.max(axis=0), np.tanh(s).sum(axis=0)
+
+
+def first_call(kernels):
+    """Milliseconds of the first call of a program with one kernel or with five, on small arrays."""
+    import cinductor
+
+    small = np.linspace(0, 1, 48 * 48).reshape(48, 48)
+    fn, operands = (programs.softmax, (small,)) if kernels == "one" else (five_kernels, (small, small))
+    compiled_fn = cinductor.compile(fn)
+    start = time.perf_counter()
+    compiled_fn(*operands)
+    return {"ms": 1e3 * (time.perf_counter() - start)}
+
+
+def first_call_figures():
+    """First calls in fresh processes: nothing cached, then with the cache the first one left."""
+    found = {}
+    for kernels in ("one", "five"):
+        runs = []
+        for _ in range(5):
+            with tempfile.TemporaryDirectory() as cache:
+                runs.append([child(["--first-call", kernels], cache)["ms"] for _ in range(2)])
+        cold, warm = (statistics.median(times) for times in zip(*runs, strict=True))
+        found[f"first call, {kernels} kernel(s), ms"] = cold
+        found[f"first call, {kernels} kernel(s), second process, ms"] = warm
+    return found
+
+
 def make_chain(length):
     """A function of `length` element-wise operations, and its source line count kept small by a loop."""
 
@@ -145,12 +179,12 @@ def chain_figures(cinductor):
         start = time.perf_counter()
         cinductor.compile(fn)(x)
         times[length] = time.perf_counter() - start
-    report = cinductor.explain(make_chain(10000), x)
+    report = cinductor.explain(make_chain(9998), x)
     return {
         "chain of 1,000 operations, first call ms": 1e3 * times[1000],
         "chain of 10,000 operations, first call ms": 1e3 * times[10000],
         "ratio of the two": times[10000] / times[1000],
-        "capture, µs an operation": 1e3 * report.timings["capture_ms"] / 10000,
+        "capture, µs an operation": 1e3 * report.timings["capture_ms"] / 9998,
     }
 
 
@@ -219,13 +253,14 @@ def run_all(names, peers, scale):
                 if peer != "numpy":
                     results[name][peer + " warm"] = child(["--one", peer, name, "--scale", str(scale)], cache)
                 print(f"{name:16} {peer:10} {results[name][peer]}", file=sys.stderr, flush=True)
-        found = {"import beyond NumPy's, ms": import_ms("cinductor"), **child(["--figures"], cache)}
+        found = {"import beyond NumPy's, ms": import_ms("cinductor"), **first_call_figures(), **child(["--figures"], cache)}
     return results, found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"), help="run one program and print its figures")
+    parser.add_argument("--first-call", choices=["one", "five"], help="time one first call")
     parser.add_argument("--figures", action="store_true", help="print the figures that are not programs")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
     parser.add_argument("--peers", default=",".join(PEERS))
@@ -234,6 +269,9 @@ def main():
     options = parser.parse_args()
     if options.one:
         print(json.dumps(run_one(*options.one, options.scale)))
+        return
+    if options.first_call:
+        print(json.dumps(first_call(options.first_call)))
         return
     if options.figures:
         print(json.dumps(figures()))

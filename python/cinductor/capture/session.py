@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 import types
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +38,8 @@ class Outcome:
         self.breaks = list(tracer.breaks)
         self.flushes = tracer.flushes
         self.program = tracer.last_program
-        self.info = dict(tracer.info)
+        # Of the latest compile; a graph met before in this process is not compiled again.
+        self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
         self.plain: str | None = None
 
@@ -132,8 +134,10 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     tracer.user_frames_skip = PACKAGE
     stage = Stage(tracer)
     surface.stages[id(tracer)] = stage
+    began = time.perf_counter()
     try:
         result = call(job, stage, bound)
+        captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
     except (Abandon, Retry):
         raise
@@ -151,6 +155,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         for scope in stage.scopes:
             scope.__class__ = PlainScope
     outcome = job.last = Outcome(tracer)
+    outcome.info["capture_ms"] = 1e3 * (captured - began)
     outcome.specialization = specialization
     if specialization is not None:
         compiled.add(specialization)
