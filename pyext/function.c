@@ -288,6 +288,12 @@ function_clear(PyObject *self)
     return 0;
 }
 
+static PyObject *
+function_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<compiled %R>", ((CxFunction *)self)->fn);
+}
+
 static void
 function_dealloc(PyObject *self)
 {
@@ -377,6 +383,7 @@ static PyType_Slot function_slots[] = {
     CX_SLOT(Py_tp_new, function_new),           CX_SLOT(Py_tp_dealloc, function_dealloc),
     CX_SLOT(Py_tp_traverse, function_traverse), CX_SLOT(Py_tp_clear, function_clear),
     CX_SLOT(Py_tp_call, PyVectorcall_Call),     CX_SLOT(Py_tp_descr_get, function_get),
+    CX_SLOT(Py_tp_repr, function_repr),
     CX_SLOT(Py_tp_methods, function_methods),   CX_SLOT(Py_tp_members, function_members),
     CX_SLOT(Py_tp_getset, function_getset),     {0, NULL},
 };

@@ -190,10 +190,12 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
     }
     if (f->mask == NULL)
         return 0;
+    /* A masked sum starts from +0 in NumPy, a whole one from its first element. */
+    CiConst skipped = f->op == CI_OP_sum ? (CiConst){0} : ci_op_identity(f->op, dtype);
     CxOperand operands[3] = {
         {.traced = f->mask, .want = CI_DTYPE_bool},
         {.traced = f->x, .want = dtype},
-        {.want = dtype, .kind = CI_KIND_array, .value = ci_op_identity(f->op, dtype)},
+        {.want = dtype, .kind = CI_KIND_array, .value = skipped},
     };
     node = cx_build_pointwise(tracer, CI_OP_where, 3, operands, CI_DTYPE_none, CI_KIND_array);
     Py_SETREF(f->x, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array));

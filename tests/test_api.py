@@ -963,3 +963,10 @@ def test_nested_compiled_functions():
         assert_same(g(X), X * 2 + 1)
     is_captured(g)
     assert not specializations(inner)
+
+
+def test_repr_names_the_function():
+    def half(x):
+        return x / 2
+
+    assert repr(cinductor.compile(half)) == f"<compiled {half!r}>"
