@@ -18,6 +18,18 @@ fold_bytes(const CiCudaFold *fold)
     return fold->is_arg ? 16 : ci_dtype_size(ci_dtype_compute(fold->dtype));
 }
 
+/* One instruction for a maximum or minimum in which a NaN wins; it may give another zero than the
+ * op's expression, which a fold does not promise. NULL: none. */
+static const char *
+extremum(const CiCudaFold *fold)
+{
+    if (ci_dtype_compute(fold->dtype) != CI_DTYPE_f32)
+        return NULL;
+    return fold->nest->fold == CI_OP_max   ? "ci_nan_max"
+           : fold->nest->fold == CI_OP_min ? "ci_nan_min"
+                                           : NULL;
+}
+
 /* accumulator = accumulator op other */
 static void
 combine(CiCudaEmitter *c, const CiCudaFold *fold, const char *accumulator, const char *other)
@@ -26,6 +38,8 @@ combine(CiCudaEmitter *c, const CiCudaFold *fold, const char *accumulator, const
     const char *names[2] = {accumulator, other};
     if (fold->is_arg)
         ci_text_add(&text, "ci_%s(%s, %s)", ci_op_name(fold->nest->fold), accumulator, other);
+    else if (extremum(fold))
+        ci_text_add(&text, "%s(%s, %s)", extremum(fold), accumulator, other);
     else if (!ci_cuda_emit_wrapping(&text, ci_op_combine(fold->nest->fold), fold->dtype, names))
         ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator, other);
     ci_text_line(c->out, "%s = %s;", accumulator, text.data);

@@ -35,6 +35,19 @@ static const char shuffle_helpers[] =
     "template <class T> static __device__ T ci_first(T a, int width) { return "
     "(T)__shfl_sync(0xffffffffu, a, 0, width); }\n";
 
+static const char extremum_helpers[] =
+    "#if __CUDA_ARCH__ >= 800\n"
+    "static __device__ float ci_nan_max(float a, float b) { float r; asm(\"max.NaN.f32 %0, %1, "
+    "%2;\" : "
+    "\"=f\"(r) : \"f\"(a), \"f\"(b)); return r; }\n"
+    "static __device__ float ci_nan_min(float a, float b) { float r; asm(\"min.NaN.f32 %0, %1, "
+    "%2;\" : "
+    "\"=f\"(r) : \"f\"(a), \"f\"(b)); return r; }\n"
+    "#else\n"
+    "static __device__ float ci_nan_max(float a, float b) { return a >= b || a != a ? a : b; }\n"
+    "static __device__ float ci_nan_min(float a, float b) { return a <= b || a != a ? a : b; }\n"
+    "#endif\n";
+
 /* The first of equals wins, and a NaN beats all that is none; at < 0: no element yet. */
 static const char arg_helpers[] =
     "template <class T> struct ci_arg { T value; int64_t at; };\n"
@@ -161,6 +174,8 @@ ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *opti
     if (ci_emit_mentions(body.data, "ci_arg"))
         ci_text_add(out, "%s%s", ci_emit_mentions(body.data, "ci_shuffle") ? "" : shuffle_helpers,
                     arg_helpers);
+    if (ci_emit_mentions(body.data, "ci_nan_max") || ci_emit_mentions(body.data, "ci_nan_min"))
+        ci_text_add(out, "%s", extremum_helpers);
     ci_cuda_emit_vector_types(c, out);
     ci_text_add_chars(out, support.data, support.length);
     ci_text_add_chars(out, body.data, body.length);
