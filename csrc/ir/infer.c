@@ -9,20 +9,6 @@
 
 #include <string.h>
 
-const char *
-ci_infer_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes)
-{
-    CiText text = ci_text_new(ctx);
-    ci_text_add(&text, "(");
-    for (int k = 0; k < rank; k++) {
-        ci_expr_print(&text, sizes[k], CI_STYLE_text);
-        if (k < rank - 1 || rank == 1)
-            ci_text_add(&text, ",");
-    }
-    ci_text_add(&text, ")");
-    return text.data;
-}
-
 int
 ci_infer_axis(CiGraph *g, int axis, int rank)
 {
@@ -223,7 +209,7 @@ infer_reshape(CiGraph *g, CiNode *node)
         CiText size = ci_text_new(g->ctx);
         ci_expr_print(&size, before, CI_STYLE_text);
         ci_fail(g->ctx, CI_ERR_SHAPE, "cannot reshape array of size %s into shape %s", size.data,
-                ci_infer_shape_text(g->ctx, node->rank, node->sizes));
+                ci_layout_shape_text(g->ctx, node->rank, node->sizes));
     }
 }
 
@@ -264,8 +250,8 @@ infer_expand(CiGraph *g, CiNode *node)
                 "operands could not be broadcast together with remapped shapes "
                 "[original->remapped]: %s  "
                 "and requested shape %s",
-                ci_infer_shape_text(g->ctx, a->rank, a->sizes),
-                ci_infer_shape_text(g->ctx, node->rank, node->sizes));
+                ci_layout_shape_text(g->ctx, a->rank, a->sizes),
+                ci_layout_shape_text(g->ctx, node->rank, node->sizes));
 }
 
 /* The attribute is the last size: how many elements the diagonal has. */
@@ -338,8 +324,8 @@ infer_assign(CiGraph *g, CiNode *node)
     }
     if (!fits)
         ci_fail(g->ctx, CI_ERR_SHAPE, "could not broadcast input array from shape %s into shape %s",
-                ci_infer_shape_text(g->ctx, value->rank, value->sizes),
-                ci_infer_shape_text(g->ctx, view->rank, view->sizes));
+                ci_layout_shape_text(g->ctx, value->rank, value->sizes),
+                ci_layout_shape_text(g->ctx, view->rank, view->sizes));
     like(node, base);
     node->strides = base->strides;
     node->dtype = base->dtype;

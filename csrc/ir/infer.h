@@ -11,7 +11,5 @@
 void ci_infer_node(CiGraph *g, CiNode *node);
 /* An integer axis made non-negative; fails when out of bounds. */
 int ci_infer_axis(CiGraph *g, int axis, int rank);
-/* "(3,4)" as NumPy's messages write shapes. */
-const char *ci_infer_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);
 
 #endif

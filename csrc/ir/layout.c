@@ -6,7 +6,6 @@
  * has no vote on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
 
-#include "ir/infer.h"
 
 typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
 
@@ -190,6 +189,20 @@ ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes, 
     return sort_axes(ctx, rank, vote_by_operands, &arg);
 }
 
+const char *
+ci_layout_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes)
+{
+    CiText text = ci_text_new(ctx);
+    ci_text_add(&text, "(");
+    for (int k = 0; k < rank; k++) {
+        ci_expr_print(&text, sizes[k], CI_STYLE_text);
+        if (k < rank - 1 || rank == 1)
+            ci_text_add(&text, ",");
+    }
+    ci_text_add(&text, ")");
+    return text.data;
+}
+
 /* ---- broadcasting ---- */
 
 static _Noreturn void
@@ -197,7 +210,7 @@ fail_broadcast(CiGraph *g, int nargs, CiNode *const *args)
 {
     CiText text = ci_text_new(g->ctx);
     for (int k = 0; k < nargs; k++)
-        ci_text_add(&text, "%s ", ci_infer_shape_text(g->ctx, args[k]->rank, args[k]->sizes));
+        ci_text_add(&text, "%s ", ci_layout_shape_text(g->ctx, args[k]->rank, args[k]->sizes));
     ci_fail(g->ctx, CI_ERR_SHAPE, "operands could not be broadcast together with shapes %s",
             text.data);
 }

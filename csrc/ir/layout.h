@@ -21,5 +21,7 @@ bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base, 
 /* Strides of a node's value in elements: its own when it is an input or a view, else dense in its order. */
 const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);
 const CiExpr *ci_layout_count(CiSym *sym, int rank, const CiExpr *const *sizes); /* number of elements */
+/* Sizes as NumPy's messages write them: "(3,4)", "(3,)". */
+const char *ci_layout_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);
 
 #endif
