@@ -56,7 +56,8 @@ def compile(
 
     fullgraph: raise Unsupported, with line and reason, where Python would have to run
     between kernels.
-    dynamic: whether sizes may vary without a new compile; None: decide from the calls.
+    dynamic: whether sizes may vary without a new compile; None: decide from the calls. Accepted; sizes are
+      specialised by value whatever it says, until symbolic sizes are captured.
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
