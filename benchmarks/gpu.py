@@ -105,21 +105,24 @@ def run_one(peer, name, checks):
     return {"first": first, "steady": steady, "bytes": moved, "right": right}
 
 
-def copy_bandwidth():
-    """GB/s of a copy within the device's memory, read and written bytes together."""
+def card():
+    """The card's name where torch can tell it, and GB/s of a copy within its memory, bytes read and
+    written together.
+    """
     try:
         import torch
 
         x = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").random_()
         y = torch.empty_like(x)
-        return 2 * x.nbytes / measure(lambda: y.copy_(x), torch.cuda.synchronize) * 1e-9
+        seconds = measure(lambda: y.copy_(x), torch.cuda.synchronize)
+        return {"card": torch.cuda.get_device_name(), "copy": 2 * x.nbytes / seconds * 1e-9}
     except ImportError:
         import cinductor
         from cinductor.device import synchronize
 
         copy = cinductor.compile(lambda a: a.copy())
         x = cinductor.to_device(np.ones(1 << 28, np.float32))
-        return 2 * x.nbytes / measure(lambda: copy(x), synchronize) * 1e-9
+        return {"card": "GPU", "copy": 2 * x.nbytes / measure(lambda: copy(x), synchronize) * 1e-9}
 
 
 def child(arguments, timeout):
@@ -145,9 +148,9 @@ def cell(figure):
     return f"{1e3 * figure['steady']:.4g}{wrong} | {rate:.0f} | {figure['first']:.3g}"
 
 
-def table(results, peers, copy):
+def table(results, peers, card, copy):
     head = "".join(f" {peer} ms | GB/s | first call s |" for peer in peers)
-    lines = [f"A copy within the device's memory moves {copy:.0f} GB/s.", ""]
+    lines = [f"{card}: a copy within its memory moves {copy:.0f} GB/s.", ""]
     lines += [f"| program |{head}", "|---" * (3 * len(peers) + 1) + "|"]
     for name, row in results.items():
         lines.append(f"| {name} | " + " | ".join(cell(row[peer]) for peer in peers) + " |")
@@ -166,7 +169,7 @@ def main():
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one == "copy":
-        print(json.dumps({"copy": copy_bandwidth()}))
+        print(json.dumps(card()))
         return
     if options.one:
         print(json.dumps(run_one(options.one, options.programs[0], not options.no_check)))
@@ -181,9 +184,10 @@ def main():
             print(f"{name:16} {peer:10} {results[name][peer]}", file=sys.stderr, flush=True)
     copy = child(["--one", "copy"], options.timeout)
     options.out.mkdir(parents=True, exist_ok=True)
-    found = {"copy_GBps": copy.get("copy", 0.0), "programs": results}
+    name = copy.get("card", "GPU")
+    found = {"card": name, "copy_GBps": copy.get("copy", 0.0), "programs": results}
     (options.out / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
-    text = table(results, peers, found["copy_GBps"])
+    text = table(results, peers, name, found["copy_GBps"])
     (options.out / "gpu.md").write_text(text)
     print(text)
 
