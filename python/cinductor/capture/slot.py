@@ -41,9 +41,11 @@ class Slot:
     def augment(self, name: str, other: Any) -> None:
         """The rest of `place op= other`."""
         new = self.get.__self__.augment(name, self.current, other)
-        is_view = new is self.current and type(new) is Traced and new.kind == "array"
-        if not (is_view and type(self.owner and self.owner[0]) is Traced):
-            self.put(self.key, new, *self.owner)  # else the view itself was written
+        owner = self.owner[0] if self.owner else None
+        is_array = new is self.current and type(new) is Traced and new.kind == "array"
+        if is_array and type(owner) is Traced and new.shares_storage(owner):
+            return  # a view of the owner was written; what x[mask] gave is a copy to be stored
+        self.put(self.key, new, *self.owner)
 
 
 class Managed:
