@@ -47,17 +47,16 @@ print_symbol(CiText *out, const CiExpr *symbol, void *arg)
 {
     CiEmitter *e = arg;
     const CiKernel *kernel = e->kernel;
-    if (symbol->symbol_kind != CI_SYMBOL_index) {
-        int k = 0;
-        while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
-            k++;
-        if (k == kernel->nsize_args)
-            ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
-                    kernel->name);
+    int k = 0;
+    while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
+        k++;
+    if (k < kernel->nsize_args) /* a variable of a loop around the kernel, too */
         ci_text_add(out, "size%d", k);
-        return;
-    }
-    ci_text_add(out, "%s", symbol->name);
+    else if (symbol->symbol_kind == CI_SYMBOL_index)
+        ci_text_add(out, "%s", symbol->name);
+    else
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
+                kernel->name);
 }
 
 /* A whole expression that the kernel takes precomputed is that argument. */

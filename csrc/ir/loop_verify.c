@@ -14,6 +14,7 @@ typedef struct Verifier {
     const char *name;
     CiMap *stored; /* buffer -> buffer once something has stored it */
     int nest;
+    int depth; /* regions around: a branch or a later trip may know more of an index than its range */
 } Verifier;
 
 static _Noreturn void
@@ -69,7 +70,7 @@ verify_element(const Verifier *v, const CiNest *nest, const CiBuffer *buffer, co
         return;
     bool is_inside = index->low >= low && index->high <= high;
     bool is_apart = index->high < low || index->low > high;
-    if (is_apart || (!is_inside && has_exact_range(index)))
+    if (is_apart || (!is_inside && !v->depth && has_exact_range(index)))
         fail_nest(v, nest, ci_format(v->ctx, "an element of %s is out of bounds", buffer->name));
 }
 
@@ -189,6 +190,23 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
+/* What one trip stores, the next may read first. */
+static void
+note_stores(Verifier *v, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->kind == CI_ITEM_nest) {
+            ci_map_put(v->stored, CI_KEY(item->nest->target), item->nest->target);
+        } else if (item->kind == CI_ITEM_extern) {
+            ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
+        } else {
+            note_stores(v, &item->region->body);
+            note_stores(v, &item->region->other);
+        }
+    }
+}
+
 static void
 verify_items(Verifier *v, const CiItems *items)
 {
@@ -199,9 +217,13 @@ verify_items(Verifier *v, const CiItems *items)
         } else if (item->kind == CI_ITEM_extern) {
             verify_extern(v, item->ext);
         } else {
+            v->depth++;
+            if (item->kind != CI_ITEM_if)
+                note_stores(v, &item->region->body);
             verify_items(v, &item->region->condition_items);
             verify_items(v, &item->region->body);
             verify_items(v, &item->region->other);
+            v->depth--;
         }
     }
 }
@@ -209,7 +231,7 @@ verify_items(Verifier *v, const CiItems *items)
 void
 ci_loops_verify(const CiLoops *loops)
 {
-    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0};
+    Verifier v = {loops->ctx, loops->sym, loops->name, ci_map_new(loops->ctx), 0, 0};
     for (int k = 0; k < loops->nbuffers; k++)
         CI_REQUIRE(loops->ctx, loops->buffers[k]->id == k &&
                                    (k < loops->ninputs) == (loops->buffers[k]->input >= 0));

@@ -4,61 +4,8 @@
  * several realized values read it (or one reads each element many times), or when inlining it would make a body longer than
  * the limit. Everything else is inlined by its readers.
  *
- * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and marks. */
+ * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and the names of inductions. */
 #include "lower/lowering.h"
-
-static bool
-is_lazy(const CiNode *node)
-{
-    switch (ci_op_kind(node->op)) {
-    case CI_OPKIND_pointwise:
-    case CI_OPKIND_math:
-    case CI_OPKIND_view: return true;
-    case CI_OPKIND_structure: return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
-    case CI_OPKIND_create: return node->op == CI_OP_const || node->op == CI_OP_iota;
-    default: return false;
-    }
-}
-
-static void
-add_user(CiLowering *low, CiNode *node, CiNode *user, int *capacities)
-{
-    CiNodeState *state = ci_lowering_state(low, node);
-    if (state->nusers && state->users[state->nusers - 1] == user)
-        return;
-    CI_PUSH(low->ctx, state->users, state->nusers, capacities[node->id], user);
-    state->last_use = user->id;
-}
-
-static void
-find_users(CiLowering *low)
-{
-    CiBlock *body = low->graph->body;
-    int *capacities = CI_NEW_ARRAY(low->ctx, int, low->nstates + 1);
-    for (int k = 0; k < body->nnodes; k++) {
-        CiNode *node = body->nodes[k];
-        ci_lowering_state(low, node)->node = node;
-        for (int a = 0; a < node->nargs; a++)
-            add_user(low, node->args[a], node, capacities);
-    }
-    for (int k = 0; k < body->nresults; k++) {
-        CiNode *base = ci_node_base(body->results[k]);
-        ci_lowering_state(low, base)->is_result_base = true;
-        ci_lowering_state(low, base)->last_use = low->nstates;
-        ci_lowering_state(low, body->results[k])->last_use = low->nstates;
-    }
-    for (int k = 0; k < low->graph->nwrites; k++)
-        ci_lowering_state(low, low->graph->writes[k].value)->last_use = low->nstates;
-    /* A view keeps what it looks at alive. */
-    for (int k = body->nnodes - 1; k >= 0; k--) {
-        CiNode *node = body->nodes[k];
-        if (!ci_node_is_view(node))
-            continue;
-        CiNodeState *source = ci_lowering_state(low, node->args[0]);
-        if (ci_lowering_state(low, node)->last_use > source->last_use)
-            source->last_use = ci_lowering_state(low, node)->last_use;
-    }
-}
 
 static bool
 repeats_elements(const CiNode *user, const CiNode *operand)
@@ -87,7 +34,7 @@ find_reader(CiLowering *low, CiNode *node)
     for (int k = 0; k < state->nusers; k++) {
         CiNode *user = state->users[k];
         CiNodeState *through = ci_lowering_state(low, user);
-        bool is_inlined = is_lazy(user) && !through->is_wanted;
+        bool is_inlined = ci_lowering_is_lazy(user) && !through->is_wanted;
         CiNode *reader = is_inlined ? through->reader : user;
         if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) || (state->reader && reader && state->reader != reader))
             state->has_several_readers = true;
@@ -97,7 +44,7 @@ find_reader(CiLowering *low, CiNode *node)
     }
     if (nviews > 1) /* a stencil: each element is computed once for every view that meets it */
         state->has_several_readers = true;
-    if (!is_lazy(node) || ci_node_is_view(node))
+    if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
     if (state->is_result_base || (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar))
@@ -135,7 +82,7 @@ visit_lazy(CiLowering *low, CiNode *node)
 static void
 visit_node(CiLowering *low, CiNode *node)
 {
-    if (is_lazy(node)) {
+    if (ci_lowering_is_lazy(node)) {
         visit_lazy(low, node);
         return;
     }
@@ -154,7 +101,22 @@ visit_node(CiLowering *low, CiNode *node)
         else
             ci_lowering_concat(low, node);
         return;
+    case CI_OPKIND_region:
+        if (node->op == CI_OP_result)
+            ci_lowering_state(low, node)->home = ci_lowering_state(low, node->args[0])->homes[node->index];
+        else
+            ci_lowering_region(low, node);
+        return;
     default: ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s (%s:%d)", ci_op_name(node->op), node->loc.file ? node->loc.file : "", node->loc.line);
+    }
+}
+
+void
+ci_lowering_block(CiLowering *low, CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        low->position = block->nodes[k]->id;
+        visit_node(low, block->nodes[k]);
     }
 }
 
@@ -178,23 +140,15 @@ CiLoops *
 ci_lower(CiGraph *graph, const CiLowerOptions *options)
 {
     CiLowering low = {.ctx = graph->ctx, .sym = graph->sym, .graph = graph, .options = options};
-    CiBlock *body = graph->body;
-    /* Positions in the block are what `before` and `after` mean here; inputs come behind them. */
-    for (int k = 0; k < body->nnodes; k++)
-        body->nodes[k]->id = k;
-    for (int k = 0; k < graph->ninputs; k++)
-        graph->inputs[k]->id = body->nnodes + k;
-    low.nstates = body->nnodes + graph->ninputs;
-    low.states = CI_NEW_ARRAY(low.ctx, CiNodeState, low.nstates + 1);
     low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
-    find_users(&low);
+    low.items = &low.loops->items;
+    ci_lowering_number(&low);
     add_inputs(&low);
-    for (int k = body->nnodes - 1; k >= 0; k--)
-        find_reader(&low, body->nodes[k]);
-    for (int k = 0; k < body->nnodes; k++) {
-        low.position = body->nodes[k]->id;
-        visit_node(&low, body->nodes[k]);
-    }
+    for (int k = low.nstates - 1; k >= graph->ninputs; k--)
+        if (low.states[k].node)
+            find_reader(&low, low.states[k].node);
+    ci_lowering_block(&low, graph->body);
+    low.position = low.end;
     ci_lowering_final_writes(&low);
     ci_lowering_results(&low);
     return low.loops;

@@ -10,6 +10,37 @@ ci_lowering_new_home(CiLowering *low, const CiNode *node)
     return home;
 }
 
+/* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to be inlined. Slow on
+ * purpose: few nodes have a wish. */
+static bool
+is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
+{
+    for (int k = 0; k < low->nstates; k++) {
+        CiNodeState *state = &low->states[k];
+        if (!state->node || state->node == node || state->home.buffer != buffer)
+            continue;
+        low->visit++;
+        if (ci_lowering_settle(low, state->node) || ci_lowering_is_used_after(low, state->node))
+            return false;
+    }
+    low->visit++;
+    for (int k = 0; k < node->nargs; k++) {
+        if (ci_lowering_reads(low, node->args[k], buffer))
+            return false;
+    }
+    return true;
+}
+
+CiHome
+ci_lowering_make_home(CiLowering *low, CiNode *node)
+{
+    CiHome wish = ci_lowering_state(low, node)->wish;
+    ci_lowering_state(low, node)->wish.buffer = NULL; /* what is realized meanwhile may ask for this node */
+    if (wish.buffer && is_free(low, node, wish.buffer))
+        return wish;
+    return ci_lowering_new_home(low, node);
+}
+
 void
 ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix, const CiExpr *extent, const CiExpr **var)
 {
@@ -47,17 +78,43 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
         nest->locs[k] = rec->locs[k];
 }
 
+static bool
+is_axis_of(const CiNest *nest, const CiExpr *symbol)
+{
+    for (int k = 0; k < nest->naxes; k++) {
+        if (nest->axes[k].var == symbol)
+            return true;
+    }
+    return false;
+}
+
+/* What is the same in both at every point of the nest is taken out of both: sizes, and variables of loops around it. */
+static void
+drop_common(CiLowering *low, const CiNest *nest, const CiExpr **a, const CiExpr **b)
+{
+    const CiExpr *whole = *a;
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *coef, *other, *rest, *rest_of_other;
+        if (is_axis_of(nest, whole->symbols[k]) || !ci_expr_split_linear(low->sym, *a, whole->symbols[k], &coef, &rest) ||
+            !ci_expr_split_linear(low->sym, *b, whole->symbols[k], &other, &rest_of_other) || coef != other)
+            continue;
+        *a = rest;
+        *b = rest_of_other;
+    }
+}
+
 /* True when a body reads, at another element than the one it stores, memory that its own nest writes. */
 static bool
-has_hazard(const CiBody *body, const CiBuffer *target, const CiExpr *store)
+has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
 {
     for (int k = 0; k < body->nops; k++) {
         const CiScalar *op = &body->ops[k];
-        if (op->op != CI_OP_load || op->buffer != target || op->index == store)
+        if (op->op != CI_OP_load || op->buffer != nest->target || op->index == nest->store)
             continue;
-        if (op->index->high < store->low || op->index->low > store->high)
-            continue;
-        return true;
+        const CiExpr *load = op->index, *store = nest->store;
+        drop_common(low, nest, &load, &store);
+        if (load->high >= store->low && load->low <= store->high)
+            return true;
     }
     return false;
 }
@@ -83,7 +140,7 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
     const CiExpr *const *inner = value_index(low, value, view->rank, index);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
-    if (has_hazard(&rec.body, home.buffer, draft.store)) {
+    if (has_hazard(low, &rec.body, &draft)) {
         /* What is read before it is overwritten needs memory of its own. */
         CiHome temporary = ci_lowering_new_home(low, value);
         ci_lowering_store(low, value, value, value, temporary);
@@ -93,7 +150,9 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
         result = ci_recorder_add(&rec, load);
     }
     ci_lowering_finish_nest(&draft, &rec, result, low->ctx);
-    *ci_loops_add_nest(low->loops, &low->loops->items) = draft;
+    if (home.buffer->kind == CI_BUFFER_input)
+        home.buffer->is_written = true;
+    *ci_loops_add_nest(low->loops, low->items) = draft;
 }
 
 void
@@ -102,8 +161,11 @@ ci_lowering_realize(CiLowering *low, CiNode *node)
     CiNodeState *state = ci_lowering_state(low, node);
     if (state->home.buffer)
         return;
-    CiHome home = ci_lowering_new_home(low, node);
+    CiHome home = ci_lowering_make_home(low, node);
+    if (state->home.buffer)
+        return;
     if (node->op != CI_OP_empty)
         ci_lowering_store(low, node, node, node, home);
     state->home = home;
+    CI_PUSH(low->ctx, low->kept, low->nkept, low->capkept, node);
 }

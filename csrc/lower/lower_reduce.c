@@ -34,7 +34,7 @@ static void
 finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index, const CiExpr *const *target_index)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    CiHome home = ci_lowering_new_home(low, node);
+    CiHome home = ci_lowering_make_home(low, node);
     CiRecorder rec = ci_recorder_new(low);
     nest->target = home.buffer;
     nest->store = ci_lowering_element(low, home, node->rank, target_index);
@@ -42,7 +42,7 @@ finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *in
     if (rec.nlocs < 16 && node->loc.line)
         rec.locs[rec.nlocs++] = node->loc;
     ci_lowering_finish_nest(nest, &rec, result, low->ctx);
-    *ci_loops_add_nest(low->loops, &low->loops->items) = *nest;
+    *ci_loops_add_nest(low->loops, low->items) = *nest;
     state->home = home;
 }
 
@@ -50,13 +50,13 @@ static void
 store_zero(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index)
 {
     CiRecorder rec = ci_recorder_new(low);
-    CiHome home = ci_lowering_new_home(low, node);
+    CiHome home = ci_lowering_make_home(low, node);
     CiScalar zero = {.op = CI_OP_const, .dtype = CI_DTYPE_i64};
     int result = ci_recorder_add(&rec, zero);
     nest->target = home.buffer;
     nest->store = ci_lowering_element(low, home, node->rank, index);
     ci_lowering_finish_nest(nest, &rec, result, low->ctx);
-    *ci_loops_add_nest(low->loops, &low->loops->items) = *nest;
+    *ci_loops_add_nest(low->loops, low->items) = *nest;
     ci_lowering_state(low, node)->home = home;
 }
 

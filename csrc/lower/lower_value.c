@@ -132,6 +132,9 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
     CiHome home = ci_lowering_state(low, node)->home;
     if (home.buffer)
         return emit_load(rec, node, home, index);
+    const CiExpr *induction = ci_lowering_state(low, node)->induction;
+    if (induction)
+        return emit_index(rec, induction);
     note_loc(rec, node->loc);
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:

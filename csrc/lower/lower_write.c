@@ -6,44 +6,6 @@
 #include "lower/lowering.h"
 
 static bool
-is_lazy_kind(const CiNode *node)
-{
-    CiOpKind kind = ci_op_kind(node->op);
-    return kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || node->op == CI_OP_cast || node->op == CI_OP_where ||
-        node->op == CI_OP_copy;
-}
-
-/* Realizes the lazy readers of node that are used after the write at low->position; true when node itself
- * is read after it, so that its old contents must survive. */
-static bool
-settle_readers(CiLowering *low, CiNode *node)
-{
-    CiNodeState *state = ci_lowering_state(low, node);
-    bool survives = false;
-    for (int k = 0; k < state->nusers; k++) {
-        CiNode *user = state->users[k];
-        CiNodeState *reader = ci_lowering_state(low, user);
-        if (user->id == low->position)
-            continue;
-        if (user->id > low->position)
-            survives = true;
-        else if (reader->home.buffer || reader->visit == low->visit)
-            continue;
-        else if (ci_node_is_view(user)) {
-            reader->visit = low->visit;
-            survives |= settle_readers(low, user);
-        }
-        else if (is_lazy_kind(user) && reader->last_use > low->position)
-            ci_lowering_realize(low, user);
-        else if (is_lazy_kind(user)) {
-            reader->visit = low->visit;
-            (void)settle_readers(low, user);
-        }
-    }
-    return survives;
-}
-
-static bool
 is_written_input(const CiLowering *low, const CiNode *node)
 {
     for (int k = 0; k < low->graph->nwrites; k++) {
@@ -53,10 +15,9 @@ is_written_input(const CiLowering *low, const CiNode *node)
     return false;
 }
 
-static bool
-may_overwrite(CiLowering *low, CiNode *base)
+bool
+ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
 {
-    CiHome home = ci_lowering_state(low, base)->home;
     if (home.buffer->kind == CI_BUFFER_temp)
         return true;
     return home.buffer->kind == CI_BUFFER_input && is_written_input(low, low->graph->inputs[home.buffer->input]);
@@ -70,15 +31,13 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
     ci_lowering_realize(low, base);
     CiHome home = ci_lowering_state(low, base)->home;
     low->visit++;
-    bool survives = settle_readers(low, base) || ci_lowering_state(low, base)->last_use > low->position;
-    if (survives || !may_overwrite(low, base)) {
-        CiHome copy = ci_lowering_new_home(low, node);
+    bool survives = ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) || ci_lowering_is_used_after(low, base);
+    if (survives || !ci_lowering_may_overwrite(low, home)) {
+        CiHome copy = ci_lowering_make_home(low, node);
         if (view != base)
             ci_lowering_store(low, base, base, base, copy);
         home = copy;
     }
-    if (home.buffer->kind == CI_BUFFER_input)
-        home.buffer->is_written = true;
     ci_lowering_store(low, value, view, base, home);
     state->home = home;
 }
@@ -86,7 +45,7 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
 void
 ci_lowering_concat(CiLowering *low, CiNode *node)
 {
-    CiHome home = ci_lowering_new_home(low, node);
+    CiHome home = ci_lowering_make_home(low, node);
     int axis = node->axes[0];
     const CiExpr *start = ci_expr_const(low->sym, 0), *one = ci_expr_const(low->sym, 1);
     for (int k = 0; k < node->nargs; k++) {
@@ -146,10 +105,10 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
     item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
     for (int k = 0; k < node->nargs; k++)
         add_operand(low, item, node->args[k]);
-    CiHome home = ci_lowering_new_home(low, node);
+    CiHome home = ci_lowering_make_home(low, node);
     item->result = home.buffer;
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
-    CI_PUSH(ctx, low->loops->items.items, low->loops->items.count, low->loops->items.capacity, entry);
+    CI_PUSH(ctx, low->items->items, low->items->count, low->items->capacity, entry);
     ci_lowering_state(low, node)->home = home;
 }
 
@@ -157,14 +116,12 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
 void
 ci_lowering_final_writes(CiLowering *low)
 {
-    low->position = low->nstates;
     for (int k = 0; k < low->graph->nwrites; k++) {
         CiNode *input = low->graph->writes[k].input, *value = low->graph->writes[k].value;
         CiHome home = ci_lowering_state(low, input)->home;
         CiHome last = ci_lowering_state(low, ci_node_base(value))->home;
         if (value == input || (!ci_node_is_view(value) && last.buffer == home.buffer))
             continue;
-        home.buffer->is_written = true;
         ci_lowering_store(low, value, input, input, home);
     }
 }

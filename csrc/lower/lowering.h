@@ -2,7 +2,10 @@
  *
  * A node is *lazy* (nobody stored it: a consumer inlines it by calling its inner function) or *realized* (it has a
  * buffer). Views are always lazy: they only change the index. Nodes are visited in program order, and a write realizes the lazy
- * readers of what it overwrites first, so one buffer can hold all versions of an array. */
+ * readers of what it overwrites first, so one buffer can hold all versions of an array.
+ *
+ * A node's id is its position: parameters of the graph, then nodes in program order, those of a region's blocks behind the
+ * region, and one position more behind each block, where its results are used. */
 #ifndef CI_LOWER_LOWERING_H
 #define CI_LOWER_LOWERING_H
 
@@ -20,14 +23,28 @@ typedef struct CiNodeState {
     CiNode *node;
     CiHome home;                   /* buffer NULL: lazy */
     CiNode **users;
-    int nusers;
-    int last_use;                  /* position of the last direct user; results count as the end */
+    int nusers, capusers;
+    int *ends;                     /* positions behind the blocks it is a result of */
+    int nends, capends;
+    int last_use;                  /* position of the last direct use; a view's uses are its source's too */
     CiNode *reader;                /* the one realized node that reads it, or NULL: several or none */
     bool has_several_readers;      /* or one that reads each element many times */
     bool is_wanted;                /* will be realized when visited */
     bool is_result_base;           /* leaves the program as memory */
     uint32_t visit;                /* stamp of the walk that saw it */
+    const CiExpr *induction;       /* parameter of a for: its symbol */
+    int end[2];                    /* region: the position behind each block */
+    CiHome *homes;                 /* region: of its results */
+    CiHome wish;                   /* next value of a carried array: where it will have to be */
 } CiNodeState;
+
+/* What is around the block being lowered, innermost first. */
+typedef struct CiScope {
+    struct CiScope *outer;
+    int region;                    /* position of the region */
+    bool is_loop;
+    int skip_first, skip_last;     /* positions of the other branch, which never runs after this one */
+} CiScope;
 
 typedef struct CiLowering {
     CiContext *ctx;
@@ -37,6 +54,11 @@ typedef struct CiLowering {
     const CiLowerOptions *options;
     CiNodeState *states;           /* by node->id */
     int nstates;
+    int end;                       /* position behind the program */
+    CiItems *items;                /* where nests go: the program's items, or those of a region */
+    CiScope *scope;                /* NULL outside regions */
+    CiNode **kept;                 /* nodes realized because a reader asked, oldest first */
+    int nkept, capkept;
     int position;                  /* of the node being visited */
     uint32_t visit;
 } CiLowering;
@@ -57,6 +79,24 @@ ci_lowering_state(const CiLowering *low, const CiNode *node)
     return &low->states[node->id];
 }
 
+/* lower.c */
+void ci_lowering_block(CiLowering *low, CiBlock *block);
+
+/* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next trip of a loop too. */
+void ci_lowering_number(CiLowering *low);
+bool ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position);
+bool ci_lowering_is_used_after(const CiLowering *low, const CiNode *node);
+/* Defined outside a loop that is around the block being lowered. */
+bool ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node);
+bool ci_lowering_is_lazy(const CiNode *node); /* its readers may inline it; views are */
+/* Realizes the lazy readers of node that are used after low->position; true when node itself is read after it, so that its
+ * old contents must survive. The caller has begun a new visit. */
+bool ci_lowering_settle(CiLowering *low, CiNode *node);
+
+/* lower_region.c */
+void ci_lowering_region(CiLowering *low, CiNode *node);
+bool ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer); /* when inlined now; needs a new visit */
+
 /* lower_value.c */
 CiRecorder ci_recorder_new(CiLowering *low);
 int ci_recorder_add(CiRecorder *rec, CiScalar op);
@@ -71,6 +111,8 @@ const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiN
 
 /* lower_realize.c: giving nodes memory */
 CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
+/* A new home, or where the node has to be in the end when that is free by now. */
+CiHome ci_lowering_make_home(CiLowering *low, CiNode *node);
 /* Makes sure node has a home. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
 /* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and no loop. */
@@ -85,6 +127,7 @@ void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
+bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

@@ -65,17 +65,47 @@ ci_shares_data(const CiDraft *draft, const CiDraftNest *nest)
     return false;
 }
 
-typedef struct CiIndexSymbols {
-    const CiExpr *symbols[2 * CI_MAX_RANK];
-    int count;
-} CiIndexSymbols;
-
-static void
-collect_index(void *arg, const CiExpr *symbol)
+bool
+ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol)
 {
-    CiIndexSymbols *found = arg;
-    if (symbol->symbol_kind == CI_SYMBOL_index && found->count < 2 * CI_MAX_RANK)
-        found->symbols[found->count++] = symbol;
+    for (int k = 0; k < kernel->nouter; k++) {
+        if (kernel->outer[k].var == symbol)
+            return true;
+    }
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int k = 0; k < kernel->stages[t].naxes; k++) {
+            if (kernel->stages[t].axes[k].var == symbol)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Fixed while a kernel runs. */
+static bool
+is_region_variable(const CiScheduler *s, const CiExpr *symbol)
+{
+    for (; s; s = s->outer) {
+        if (s->variable == symbol)
+            return true;
+    }
+    return false;
+}
+
+/* What a and b have in common of variables of loops around the kernel is taken out of both. */
+static void
+drop_region_variables(CiScheduler *s, const CiExpr **a, const CiExpr **b)
+{
+    const CiExpr *whole = *a;
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *symbol = whole->symbols[k], *coef, *other, *rest, *rest_of_other;
+        if (!is_region_variable(s, symbol) ||
+            !ci_expr_split_linear(s->sym, *a, symbol, &coef, &rest) ||
+            !ci_expr_split_linear(s->sym, *b, symbol, &other, &rest_of_other) || coef != other)
+            continue;
+        *a = rest;
+        *b = rest_of_other;
+    }
 }
 
 /* How many elements index can address from its least one on, or NULL when no bound is known. */
@@ -83,15 +113,16 @@ static const CiExpr *
 index_span(CiScheduler *s, const CiExpr *index)
 {
     CiSym *sym = s->sym;
-    const CiExpr *one = ci_expr_const(sym, 1), *span = one, *coef;
+    const CiExpr *one = ci_expr_const(sym, 1), *span = one, *coef, *whole = index;
     if (index->low != CI_MINUS_INFINITY && index->high != CI_INFINITY)
         return ci_expr_const(sym, index->high - index->low + 1);
-    CiIndexSymbols found = {.count = 0};
-    ci_expr_visit_symbols(index, collect_index, &found);
-    for (int k = 0; k < found.count; k++) {
-        if (!ci_expr_split_linear(sym, index, found.symbols[k], &coef, &index) || !found.symbols[k]->limit || coef->low < 0)
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *symbol = whole->symbols[k];
+        if (symbol->symbol_kind != CI_SYMBOL_index)
+            continue;
+        if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || !symbol->limit || coef->low < 0)
             return NULL;
-        span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, ci_expr_sub(sym, found.symbols[k]->limit, one)));
+        span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, ci_expr_sub(sym, symbol->limit, one)));
     }
     return ci_expr_is_const(index, NULL) ? span : NULL;
 }
@@ -133,6 +164,7 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
         if (coefs[k]->high < 0)
             coefs[k] = ci_expr_neg(s->sym, coefs[k]);
     }
+    drop_region_variables(s, &a, &b);
     /* Both inner parts must lie within the span that starts at the lower of them. */
     const CiExpr *span_a = index_span(s, a), *span_b = index_span(s, b);
     if (a->low != b->low) {

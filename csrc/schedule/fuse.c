@@ -1,5 +1,5 @@
 /* Which nests run together: each nest, in program order, joins the latest kernel that shares data with it, may take it, and
- * before whose successors it may run. Every refusal between two that share data is kept with its reason. */
+ * before whose successors it may run. Nothing moves across a region. Every refusal between two that share data is kept with its reason. */
 #include "schedule/plan.h"
 
 /* Kernels looked back over: enough for chains that interleave, and it keeps the whole pass linear. */
@@ -41,6 +41,8 @@ join_earlier(CiScheduler *s, CiDraft *drafts, int ndrafts, const CiDraftNest *ne
 {
     for (int k = ndrafts - 1; k >= 0 && k >= ndrafts - CI_FUSE_WINDOW; k--) {
         CiDraft *draft = &drafts[k];
+        if (draft->region)
+            return false;
         if (!draft->ext && ci_shares_data(draft, nest) && try_join(s, draft, nest))
             return true;
         const char *why = ci_why_not_before(s, draft, nest);
@@ -56,7 +58,7 @@ ci_fuse(CiScheduler *s)
     int kept = 0;
     for (int k = 0; k < s->ndrafts; k++) {
         CiDraft draft = s->drafts[k];
-        if (!draft.ext && join_earlier(s, s->drafts, kept, &draft.nests[0]))
+        if (!draft.ext && !draft.region && join_earlier(s, s->drafts, kept, &draft.nests[0]))
             continue;
         s->drafts[kept++] = draft;
     }

@@ -6,33 +6,77 @@
 static void
 add_reader(CiScheduler *s, const CiBuffer *buffer, int draft)
 {
-    int *reader = &s->readers[buffer->id];
+    int *reader = &s->totals->readers[buffer->id];
     *reader = *reader == CI_NO_READER || *reader == draft ? draft : CI_SEVERAL_READERS;
+}
+
+static const CiExpr *
+count_stored(CiScheduler *s, const CiNest *nest)
+{
+    const CiExpr *count = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < nest->naxes; k++) {
+        if (nest->axes[k].kind != CI_AXIS_reduce)
+            count = ci_expr_mul(s->sym, count, nest->axes[k].extent);
+    }
+    return count;
+}
+
+/* In a loop, what a kernel reads before it has stored all of it comes from another trip. */
+static bool
+is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffer *buffer)
+{
+    for (int n = 0; n < position; n++) {
+        const CiNest *nest = draft->nests[n].nest;
+        if (nest->target == buffer && count_stored(s, nest) == ci_expr_product_of(s->sym, buffer->sizes, buffer->rank))
+            return true;
+    }
+    return false;
+}
+
+static void
+find_readers_of_draft(CiScheduler *s, CiDraft *draft)
+{
+    draft->number = s->totals->ndrafts++;
+    for (int n = 0; n < draft->nnests; n++) {
+        s->totals->nwriters[draft->nests[n].nest->target->id]++;
+        for (int r = 0; r < draft->nests[n].nreads; r++) {
+            const CiBuffer *buffer = draft->nests[n].reads[r];
+            bool is_of_trip = !s->is_in_loop || is_made_before(s, draft, n, buffer);
+            add_reader(s, buffer, is_of_trip ? draft->number : CI_SEVERAL_READERS);
+        }
+    }
+    if (draft->ext) {
+        s->totals->nwriters[draft->ext->result->id]++;
+        for (int k = 0; k < draft->ext->noperands; k++)
+            s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
+    }
+    if (draft->region && draft->region->region->condition)
+        s->totals->readers[draft->region->region->condition->id] = CI_SEVERAL_READERS;
+}
+
+static void
+find_readers_of_list(CiScheduler *s)
+{
+    for (int d = 0; d < s->ndrafts; d++) {
+        find_readers_of_draft(s, &s->drafts[d]);
+        for (int k = 0; k < 2; k++) {
+            if (s->drafts[d].inner[k])
+                find_readers_of_list(s->drafts[d].inner[k]);
+        }
+    }
 }
 
 void
 ci_find_readers(CiScheduler *s)
 {
     CiLoops *loops = s->loops;
-    s->readers = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
-    s->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    s->totals->readers = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    s->totals->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)
-        s->readers[k] = CI_NO_READER;
-    for (int d = 0; d < s->ndrafts; d++) {
-        CiDraft *draft = &s->drafts[d];
-        for (int n = 0; n < draft->nnests; n++) {
-            s->nwriters[draft->nests[n].nest->target->id]++;
-            for (int r = 0; r < draft->nests[n].nreads; r++)
-                add_reader(s, draft->nests[n].reads[r], d);
-        }
-        if (!draft->ext)
-            continue;
-        s->nwriters[draft->ext->result->id]++;
-        for (int k = 0; k < draft->ext->noperands; k++)
-            s->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
-    }
+        s->totals->readers[k] = CI_NO_READER;
+    find_readers_of_list(s);
     for (int k = 0; k < loops->nresults; k++)
-        s->readers[loops->results[k].buffer->id] = CI_SEVERAL_READERS;
+        s->totals->readers[loops->results[k].buffer->id] = CI_SEVERAL_READERS;
 }
 
 /* The part of an index that depends on nothing outside, and in *outer the rest. */
@@ -120,7 +164,7 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
     CiAccess access;
-    bool is_private = buffer->kind == CI_BUFFER_temp && s->readers[buffer->id] == draft && s->nwriters[buffer->id] == 1;
+    bool is_private = buffer->kind == CI_BUFFER_temp && s->totals->readers[buffer->id] == draft && s->totals->nwriters[buffer->id] == 1;
     if (!is_private || !find_accesses(s, kernel, stage, nest, &access))
         return;
     if (access.is_same_loop)
@@ -157,7 +201,7 @@ take_symbol(void *arg, const CiExpr *symbol)
 {
     CiSizeCollector *collector = arg;
     CiKernel *kernel = collector->kernel;
-    if (symbol->symbol_kind == CI_SYMBOL_index)
+    if (ci_is_kernel_axis(kernel, symbol))
         return;
     for (int k = 0; k < kernel->nsize_args; k++) {
         if (kernel->size_args[k] == symbol)
@@ -187,10 +231,11 @@ void
 ci_place_buffers(CiScheduler *s, int draft)
 {
     CiKernel *kernel = s->drafts[draft].kernel;
+    int number = s->drafts[draft].number;
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
-            place_target(s, kernel, draft, t, kernel->stages[t].nests[n]);
+            place_target(s, kernel, number, t, kernel->stages[t].nests[n]);
     }
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)

@@ -11,15 +11,28 @@ typedef struct CiDraftNest {
     int nreads;
 } CiDraftNest;
 
-/* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call. */
+typedef struct CiScheduler CiScheduler;
+
+/* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call, or a region. */
 typedef struct CiDraft {
+    int number;                    /* in program order, over all regions */
     CiDraftNest *nests;
     int nnests, capnests;
     CiExternItem *ext;
+    CiItem *region;                /* a for, while or if */
+    CiScheduler *inner[2];         /* of a region: its blocks as CiKernel.inner */
     CiKernel *kernel;
 } CiDraft;
 
-typedef struct CiScheduler {
+/* What all blocks share. */
+typedef struct CiSchedulerTotals {
+    int *readers;                  /* by buffer id: number of the one draft that reads it, or one of the two below */
+    int *nwriters;                 /* by buffer id: nests and calls that write it */
+    int ndrafts, nkernels;
+} CiSchedulerTotals;
+
+/* Schedules one list of items: the program's, or a block of a region. */
+struct CiScheduler {
     CiContext *ctx;
     CiSym *sym;
     CiLoops *loops;
@@ -28,9 +41,11 @@ typedef struct CiScheduler {
     CiKernels *kernels;
     CiDraft *drafts;
     int ndrafts, capdrafts;
-    int *readers;                  /* by buffer id: the one draft that reads it, or one of the two below */
-    int *nwriters;                 /* by buffer id: nests and calls that write it */
-} CiScheduler;
+    CiSchedulerTotals *totals;
+    const CiScheduler *outer;      /* of the list around the region */
+    const CiExpr *variable;        /* block of a for: its variable */
+    bool is_in_loop;
+};
 
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)
@@ -44,6 +59,8 @@ bool ci_shares_data(const CiDraft *draft, const CiDraftNest *nest);
 /* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they can only be the same element in
  * the same outer point, else the reason. */
 const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b);
+/* A variable of one of the kernel's own loops, and not of a region around it. */
+bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
@@ -58,6 +75,14 @@ void ci_fuse(CiScheduler *s);
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 bool ci_wants_outer_lanes(CiScheduler *s, const CiKernel *kernel);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
+
+/* region.c: blocks of regions, and what crosses their trips. */
+void ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item);
+CiKernel *ci_finish_region(CiScheduler *s, const CiDraft *draft);
+
+/* schedule.c */
+void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */
+void ci_schedule_finish(CiScheduler *s);                /* their kernels */
 
 /* memory.c: where each buffer lives, what pointers and sizes a kernel takes. */
 void ci_find_readers(CiScheduler *s);

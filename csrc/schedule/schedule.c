@@ -2,9 +2,8 @@
 #include "schedule/plan.h"
 
 static void
-add_items(CiScheduler *s)
+add_items(CiScheduler *s, CiItems *items)
 {
-    CiItems *items = &s->loops->items;
     for (int k = 0; k < items->count; k++) {
         CiDraft draft = {0};
         if (items->items[k].kind == CI_ITEM_extern)
@@ -14,7 +13,7 @@ add_items(CiScheduler *s)
             CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests, ci_draft_nest(s, items->items[k].nest));
         }
         else
-            ci_fail(s->ctx, CI_ERR_LOWERING, "regions have no schedule");
+            ci_add_region(s, &draft, &items->items[k]);
         CI_PUSH(s->ctx, s->drafts, s->ndrafts, s->capdrafts, draft);
     }
 }
@@ -39,7 +38,10 @@ finish_kernel(CiScheduler *s, int number)
 {
     CiDraft *draft = &s->drafts[number];
     const char *why = NULL;
-    if (draft->ext) {
+    int id = s->totals->nkernels++;
+    if (draft->region)
+        draft->kernel = ci_finish_region(s, draft);
+    else if (draft->ext) {
         draft->kernel = CI_NEW(s->ctx, CiKernel);
         draft->kernel->ext = draft->ext;
         CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs, draft->ext->loc);
@@ -49,28 +51,41 @@ finish_kernel(CiScheduler *s, int number)
     if (!draft->kernel)
         ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
     CiKernel *kernel = draft->kernel;
-    kernel->id = s->kernels->nkernels;
+    kernel->id = id;
     kernel->name = ci_format(s->ctx, "k%d", kernel->id);
     CI_PUSH(s->ctx, s->kernels->kernels, s->kernels->nkernels, s->kernels->capkernels, kernel);
-    if (draft->ext)
+    if (draft->ext || draft->region)
         return;
     add_locs(s, kernel, draft);
     ci_label_axes(s, kernel);
     ci_place_buffers(s, number);
 }
 
+void
+ci_schedule_draft(CiScheduler *s, CiItems *items)
+{
+    s->kernels = CI_NEW(s->ctx, CiKernels);
+    s->kernels->loops = s->loops;
+    s->kernels->target = s->target;
+    add_items(s, items);
+    if (s->options->fusion)
+        ci_fuse(s);
+}
+
+void
+ci_schedule_finish(CiScheduler *s)
+{
+    for (int k = 0; k < s->ndrafts; k++)
+        finish_kernel(s, k);
+}
+
 CiKernels *
 ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
 {
-    CiScheduler s = {.ctx = loops->ctx, .sym = loops->sym, .loops = loops, .target = target, .options = options};
-    s.kernels = CI_NEW(s.ctx, CiKernels);
-    s.kernels->loops = loops;
-    s.kernels->target = target;
-    add_items(&s);
-    if (options->fusion)
-        ci_fuse(&s);
+    CiSchedulerTotals totals = {0};
+    CiScheduler s = {.ctx = loops->ctx, .sym = loops->sym, .loops = loops, .target = target, .options = options, .totals = &totals};
+    ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);
-    for (int k = 0; k < s.ndrafts; k++)
-        finish_kernel(&s, k);
+    ci_schedule_finish(&s);
     return s.kernels;
 }

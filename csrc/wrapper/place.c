@@ -127,6 +127,10 @@ note_use(void *arg, const CiBuffer *buffer, bool is_stored)
     }
     int first, last;
     line_seen_from(place, life->block, use->line, &first, &last);
+    /* What a region tests is not freed inside it. */
+    for (int b = 1; b < place->nblocks; b++)
+        if (place->blocks[b].open == last)
+            last = place->blocks[b].close;
     if (life->first < 0 || first < life->first)
         life->first = first;
     if (last > life->last)

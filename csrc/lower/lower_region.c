@@ -1,0 +1,350 @@
+/* Regions: for, while and if as items around items.
+ *
+ * Each carried value has one home. Its entry value is there before the loop (in the entry's own memory when nobody else needs
+ * that), the parameter reads and writes it there, and the next value is stored there behind each trip. A result is the
+ * home itself, so no trip at all gives the entry value.
+ *
+ * Invariants. What a region reads of the world around it has memory before the region, or is cheap enough to be computed
+ * again wherever it is read. Lazy readers of memory that a branch writes are realized before the `if`. A node realized
+ * inside a region but defined outside is forgotten at the region's end, for the region may not have run. */
+#include "lower/lowering.h"
+
+/* Operations of a rank-0 value that readers inside may repeat. */
+#define CI_CHEAP_OPS 8
+
+/* ---- scopes ---- */
+
+typedef struct CiRegionState {
+    CiScope scope;
+    CiItems *items;
+    int nkept;
+} CiRegionState;
+
+static void
+enter(CiLowering *low, CiRegionState *state, CiScope scope, CiItems *items)
+{
+    *state = (CiRegionState){scope, low->items, low->nkept};
+    state->scope.outer = low->scope;
+    low->scope = &state->scope;
+    low->items = items;
+}
+
+static void
+leave(CiLowering *low, const CiRegionState *state, const CiNode *region)
+{
+    low->scope = state->scope.outer;
+    low->items = state->items;
+    for (int k = state->nkept; k < low->nkept; k++) {
+        CiNode *node = low->kept[k];
+        if (node->id < region->id)
+            ci_lowering_state(low, node)->home.buffer = NULL;
+    }
+    low->nkept = state->nkept;
+}
+
+static void
+add_item(CiLowering *low, CiItemKind kind, CiRegion *region)
+{
+    CiItem item = {.kind = kind, .region = region};
+    CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, item);
+}
+
+/* ---- what is read from outside ---- */
+
+/* Made of constants, run-time scalars and loop variables alone, which no write changes. */
+static bool
+is_cheap(CiLowering *low, const CiNode *node, int *budget)
+{
+    const CiNodeState *state = ci_lowering_state(low, node);
+    if (state->induction || ci_op_kind(node->op) == CI_OPKIND_create)
+        return state->induction || !state->home.buffer || state->home.buffer->kind == CI_BUFFER_scalar;
+    if (node->rank || state->home.buffer || ci_op_kind(node->op) == CI_OPKIND_math || --*budget < 0)
+        return false;
+    for (int k = 0; k < node->nargs; k++) {
+        if (!is_cheap(low, node->args[k], budget))
+            return false;
+    }
+    return ci_lowering_is_lazy(node);
+}
+
+static void
+realize_outside(CiLowering *low, const CiNode *region, CiNode *node)
+{
+    int budget = CI_CHEAP_OPS;
+    while (ci_node_is_view(node) && !ci_lowering_state(low, node)->home.buffer)
+        node = node->args[0];
+    if (node->id < region->id && !ci_lowering_state(low, node)->home.buffer && !is_cheap(low, node, &budget))
+        ci_lowering_realize(low, node);
+}
+
+static void
+realize_read(CiLowering *low, const CiNode *region, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        for (int a = 0; a < node->nargs; a++) {
+            if (node->args[a]->id < region->id)
+                realize_outside(low, region, node->args[a]);
+        }
+        for (int b = 0; b < node->nblocks; b++)
+            realize_read(low, region, node->blocks[b]);
+    }
+    for (int k = 0; k < block->nresults; k++) {
+        if (block->results[k]->id < region->id)
+            realize_outside(low, region, block->results[k]);
+    }
+}
+
+/* Before an `if`: readers of what a branch may write in place. */
+static void
+settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        int nwritten = node->op == CI_OP_assign ? 1 : node->op == CI_OP_for || node->op == CI_OP_while ? node->nargs : 0;
+        for (int a = 0; a < nwritten; a++) {
+            low->visit++;
+            if (node->args[a]->id < region->id)
+                (void)ci_lowering_settle(low, node->args[a]);
+        }
+        for (int b = 0; b < node->nblocks; b++)
+            settle_written(low, region, node->blocks[b]);
+    }
+}
+
+bool
+ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (state->home.buffer)
+        return state->home.buffer == buffer;
+    if (state->visit == low->visit)
+        return false;
+    state->visit = low->visit;
+    for (int k = 0; k < node->nargs; k++) {
+        if (ci_lowering_reads(low, node->args[k], buffer))
+            return true;
+    }
+    return false;
+}
+
+/* ---- carried values ---- */
+
+static bool
+is_taken(const CiHome *homes, int count, const CiBuffer *buffer)
+{
+    for (int k = 0; k < count; k++) {
+        if (homes[k].buffer == buffer)
+            return true;
+    }
+    return false;
+}
+
+/* The entry's own memory when its contents are needed by nobody else, or a copy. */
+static CiHome
+enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiHome *homes, int count)
+{
+    CiHome home = ci_lowering_state(low, entry)->home;
+    if (home.buffer && !ci_node_is_view(entry) && !ci_lowering_is_outside_loop(low, entry)) {
+        low->visit++;
+        bool survives = ci_lowering_settle(low, entry) || ci_lowering_is_used_after(low, entry);
+        if (!survives && !is_taken(homes, count, home.buffer) && ci_lowering_may_overwrite(low, home))
+            return home;
+    }
+    home = ci_lowering_new_home(low, param);
+    if (entry->op != CI_OP_empty)
+        ci_lowering_store(low, entry, entry, entry, home);
+    return home;
+}
+
+static bool
+is_same_home(const CiNode *node, CiHome a, CiHome b)
+{
+    bool is_same = a.buffer == b.buffer;
+    for (int k = 0; k < node->rank && is_same; k++)
+        is_same = a.strides[k] == b.strides[k];
+    return is_same;
+}
+
+/* A node of the body that is the next value of an array may be made where it has to be. */
+static void
+wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiHome *homes)
+{
+    const CiNodeState *state = ci_lowering_state(low, region);
+    int first = region->nblocks > 1 ? state->end[0] : region->id, last = state->end[region->nblocks - 1];
+    for (int k = 0; k < body->nresults; k++) {
+        CiNode *next = body->results[k];
+        CiHome dense = {homes[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank, next->sizes, next->order)};
+        bool is_made_here = next->id > first && next->id < last && next->op != CI_OP_result;
+        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp && is_same_home(next, dense, homes[k]))
+            ci_lowering_state(low, next)->wish = homes[k];
+    }
+}
+
+/* The value gets memory of its own, whatever it was made of. */
+static void
+save(CiLowering *low, CiNode *node)
+{
+    CiHome home = ci_lowering_new_home(low, node);
+    ci_lowering_store(low, node, node, node, home);
+    ci_lowering_state(low, node)->home = home;
+}
+
+/* A value still to be stored, other than number k, that reads the home of k; -1: none. */
+static int
+find_conflict(CiLowering *low, const CiBlock *body, const CiHome *homes, const bool *is_stored, int k)
+{
+    for (int j = 0; j < body->nresults; j++) {
+        low->visit++;
+        if (j != k && !is_stored[j] && ci_lowering_reads(low, body->results[j], homes[k].buffer))
+            return j;
+    }
+    return -1;
+}
+
+/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored reads it; where each
+ * waits for another, values are saved first. */
+static void
+store_next(CiLowering *low, const CiBlock *body, const CiHome *homes)
+{
+    int left = 0, n = body->nresults;
+    bool *is_stored = CI_NEW_ARRAY(low->ctx, bool, n + 1);
+    for (int k = 0; k < n; k++) {
+        CiNode *next = body->results[k];
+        CiHome home = ci_lowering_state(low, next)->home;
+        is_stored[k] = home.buffer && is_same_home(next, home, homes[k]);
+        left += !is_stored[k];
+    }
+    while (left) {
+        int least = -1, first = -1;
+        for (int k = 0; k < n && least < 0; k++) {
+            if (is_stored[k])
+                continue;
+            first = first < 0 ? k : first;
+            if (find_conflict(low, body, homes, is_stored, k) < 0)
+                least = k;
+        }
+        for (int j; least < 0 && (j = find_conflict(low, body, homes, is_stored, first)) >= 0;)
+            save(low, body->results[j]);
+        least = least < 0 ? first : least;
+        ci_lowering_store(low, body->results[least], body->results[least], body->results[least], homes[least]);
+        is_stored[least] = true;
+        left--;
+    }
+}
+
+/* One truth value in memory of the program's own, made by an item of its own. */
+static CiBuffer *
+make_condition(CiLowering *low, CiNode *condition, int first)
+{
+    CiHome home = ci_lowering_state(low, condition)->home;
+    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && condition->id > first && !ci_node_is_view(condition))
+        return home.buffer;
+    home = ci_lowering_new_home(low, condition);
+    ci_lowering_store(low, condition, condition, condition, home);
+    return home.buffer;
+}
+
+static void
+lower_loop(CiLowering *low, CiNode *node)
+{
+    CiRegionState around;
+    CiNodeState *state = ci_lowering_state(low, node);
+    CiRegion *region = CI_NEW(low->ctx, CiRegion);
+    CiBlock *head = node->blocks[0], *body = node->blocks[node->nblocks - 1];
+    bool is_for = node->op == CI_OP_for;
+    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, node->nargs + 1);
+    for (int b = 0; b < node->nblocks; b++)
+        realize_read(low, node, node->blocks[b]);
+    for (int k = 0; k < node->nargs; k++)
+        homes[k] = enter_carried(low, node->args[k], head->params[k + is_for], homes, k);
+    for (int k = 0; k < node->nargs; k++)
+        ci_lowering_state(low, head->params[k + is_for])->home = homes[k];
+    CiScope scope = {.region = node->id, .is_loop = true, .skip_first = -1, .skip_last = -1};
+    if (is_for) {
+        region->extent = node->starts[0];
+        region->var = ci_lowering_state(low, head->params[0])->induction = node->starts[1];
+    }
+    else {
+        /* The condition runs once more than the body: there the parameters are not its to overwrite. */
+        scope.region = node->id + head->nparams;
+        enter(low, &around, scope, &region->condition_items);
+        ci_lowering_block(low, head);
+        low->position = state->end[0];
+        region->condition = make_condition(low, head->results[0], scope.region);
+        low->items = &region->body;
+        around.scope.region = node->id;
+    }
+    if (is_for)
+        enter(low, &around, scope, &region->body);
+    wish_homes(low, node, body, homes);
+    ci_lowering_block(low, body);
+    low->position = state->end[node->nblocks - 1];
+    store_next(low, body, homes);
+    leave(low, &around, node);
+    add_item(low, is_for ? CI_ITEM_for : CI_ITEM_while, region);
+    low->position = node->id;
+    state->homes = homes;
+}
+
+/* ---- branches ---- */
+
+/* Where both branches left a result in the same memory, that is its home. */
+static CiHome
+join_homes(CiLowering *low, const CiNode *node, int k, const CiHome *homes)
+{
+    CiNode *a = node->blocks[0]->results[k], *b = node->blocks[1]->results[k];
+    CiHome first = ci_lowering_state(low, a)->home, second = ci_lowering_state(low, b)->home;
+    bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) && !ci_node_is_view(b) && is_same_home(a, first, second);
+    if (is_shared && !is_taken(homes, k, first.buffer) && ci_lowering_may_overwrite(low, first))
+        return first;
+    return ci_lowering_new_home(low, b);
+}
+
+static void
+lower_if(CiLowering *low, CiNode *node)
+{
+    CiRegionState around;
+    CiNodeState *state = ci_lowering_state(low, node);
+    CiRegion *region = CI_NEW(low->ctx, CiRegion);
+    CiItems *items[2] = {&region->body, &region->other};
+    int nresults = node->blocks[0]->nresults;
+    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nresults + 1);
+    region->condition = make_condition(low, node->args[0], -1);
+    for (int b = 0; b < 2; b++)
+        realize_read(low, node, node->blocks[b]);
+    for (int b = 0; b < 2; b++)
+        settle_written(low, node, node->blocks[b]);
+    CiScope scopes[2] = {{.region = node->id, .skip_first = state->end[0] + 1, .skip_last = state->end[1]},
+                         {.region = node->id, .skip_first = -1, .skip_last = -1}};
+    for (int b = 0; b < 2; b++) {
+        enter(low, &around, scopes[b], items[b]);
+        ci_lowering_block(low, node->blocks[b]);
+        leave(low, &around, node);
+    }
+    for (int k = 0; k < nresults; k++)
+        homes[k] = join_homes(low, node, k, homes);
+    for (int b = 0; b < 2; b++) {
+        enter(low, &around, scopes[b], items[b]);
+        low->position = state->end[b];
+        for (int k = 0; k < nresults; k++) {
+            CiNode *value = node->blocks[b]->results[k];
+            CiHome home = ci_lowering_state(low, value)->home;
+            if (!home.buffer || !is_same_home(value, home, homes[k]))
+                ci_lowering_store(low, value, value, value, homes[k]);
+        }
+        leave(low, &around, node);
+    }
+    add_item(low, CI_ITEM_if, region);
+    low->position = node->id;
+    state->homes = homes;
+}
+
+void
+ci_lowering_region(CiLowering *low, CiNode *node)
+{
+    if (node->op == CI_OP_if)
+        lower_if(low, node);
+    else
+        lower_loop(low, node);
+}
