@@ -28,6 +28,7 @@ from .calls import (
     call_unknown,
     called_by,
     dispatch,
+    is_traced_inside,
 )
 from .objects import FREE_TYPES, PURE_TYPES, Traced, find_in_class
 
@@ -187,6 +188,8 @@ def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if args and scope.stage.source_of(args[0]) is not None:
         return call_unknown(scope, f, args, kwargs)
+    if args and type(args[0]) is np.broadcast:
+        args = (scope.stage.filled(args[0]), *args[1:])
     return scope.stage.wrap(next(*args))
 
 
@@ -305,7 +308,10 @@ def _promotion(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(np.broadcast)
 def _broadcast(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(*(surface.dummy(scope.stage.deep(a)) for a in args), **kwargs)
+    args = tuple(scope.stage.deep(a) for a in args)
+    if is_traced_inside(args) and not kwargs:
+        return scope.stage.hollow_broadcast(args)
+    return f(*args, **kwargs)
 
 
 @understands(np.ndim, np.shape, np.size)

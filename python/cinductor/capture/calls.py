@@ -415,13 +415,13 @@ def call_container(
 def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """np.add.reduce and its like."""
     stage = scope.stage
+    if f.__name__ == "at":  # its index may be a tuple, which is no array
+        args = tuple(stage.deep(a) for a in args)
+        if args and type(args[0]) is Traced:
+            stage.before_write(args[0])
+        return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.array_of(a) for a in args)
     kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
-    if f.__name__ == "at":
-        target = args[0] if args else None
-        if type(target) is Traced:
-            stage.before_write(target)
-        return call_unknown(scope, f, args, kwargs)
     if (out := kwargs.get("out")) is ...:
         del kwargs["out"]
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))

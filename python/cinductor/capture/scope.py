@@ -127,6 +127,8 @@ class Scope:
         """value.name"""
         cls = type(value)
         if cls is Traced or cls in PURE_TYPES:
+            if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
+                value = self.stage.filled(value)
             return getattr(value, name)
         if cls is types.ModuleType:
             return self._module_attr(value, name)
@@ -468,6 +470,8 @@ class Scope:
             cls = type(value)
         if cls is Traced:
             return self._iter_array(value)
+        if cls is np.broadcast:
+            return iter(stage.filled(value))
         source = stage.source_of(value)
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
             if source is None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..numpy import surface
 from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -55,6 +56,7 @@ class Stage:
         self.bounds: list[tuple[int, int, np.ndarray]] | None = None
         self.handed_out: list[np.ndarray] = []
         self.written: list[Traced] = []
+        self.hollow: dict[int, tuple[np.broadcast, Any]] = {}  # -> what makes it with its items
         self.overlap = False
         self.effects = 0
         self.depth = 0
@@ -257,6 +259,8 @@ class Stage:
                 memo[id(value)] = value = self.remake(value, items)
         elif cls is slice:
             return slice(*(self.concrete(v) for v in (value.start, value.stop, value.step)))
+        elif cls is np.broadcast:
+            return self.filled(value)
         elif cls is types.FunctionType:
             memo[id(value)] = value = self._plain_function(value, memo)
         elif cls is types.MethodType:
@@ -357,6 +361,21 @@ class Stage:
         others = tuple(s for s in sources if self.sources[s][0] != "const")
         if written and len(others) > 1:
             self.check("disjoint", written, others)
+
+    def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
+        """np.broadcast of traced values: its shape is known, its items when they are asked for."""
+        hollow = np.broadcast(*(surface.dummy(a) for a in args))
+        fill = functools.cache(lambda: np.broadcast(*(self.concrete(a) for a in args)))
+        self.hollow[id(hollow)] = (hollow, fill)
+        return hollow
+
+    def filled(self, value: np.broadcast) -> np.broadcast:
+        """The np.broadcast with its items."""
+        found = self.hollow.get(id(value))
+        if found is None:
+            return value
+        self.stop("reads the items of np.broadcast")
+        return found[1]()
 
     # --- containers ---
 
