@@ -1,0 +1,159 @@
+"""Every program of tests/programs, unmodified: compiled, at three sizes, called twice at each, against NumPy.
+
+What is equal: results, exceptions, arguments afterwards, the state of generators, what shares memory with what; with
+kinds, dtypes and shapes. Values are equal to the last bit unless the program's row in its table says otherwise.
+Exactly the programs in WHOLE are compiled with fullgraph=True; the others have breaks, and each piece is compiled.
+"""
+
+import copy
+import warnings
+
+import numpy as np
+import programs
+import pytest
+
+import cinductor
+from cinductor.capture import session
+
+PROGRAMS = programs.load()
+WHOLE = set("""
+automata.elementary_by_cells automata.forest_fire automata.life
+clustering.line_fit clustering.mixture
+dynamic_programming.coin_change dynamic_programming.edit_distance_by_masks dynamic_programming.matrix_chain
+failures.caught failures.shapes_that_differ
+fractals.burning_ship fractals.mandelbrot_by_pixels fractals.mandelbrot_real
+graphs.floyd_by_rows graphs.floyd_warshall graphs.transitive_closure
+hashing.adler32_by_sums hashing.crc32_table hashing.crc8_of_bytes hashing.djb2 hashing.fnv1a hashing.gray_code
+hashing.linear_congruence hashing.mix32 hashing.population_count hashing.sha_rounds hashing.xorshift
+linear_algebra.back_substitution linear_algebra.cholesky linear_algebra.cholesky_by_columns
+linear_algebra.covariance linear_algebra.forward_substitution linear_algebra.gauss_jordan
+linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.lu linear_algebra.matrix_power
+linear_algebra.thomas
+nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.little_lenet nets.logistic_regression
+nets.long_short_term nets.max_pool nets.perceptrons nets.self_organising_map
+particles.flock particles.leapfrog particles.n_body particles.n_body_by_pairs particles.verlet_chain
+roots.arithmetic_geometric roots.bisection roots.bisection_on_scalars roots.collatz roots.golden_section
+roots.horner roots.legendre roots.lorenz roots.newton roots.newton_system roots.pascal roots.romberg
+roots.runge_kutta roots.simpson
+signals.biquad signals.convolve_shifts signals.convolve_windows signals.deriche signals.goertzel signals.haar
+signals.iir_channels signals.one_pole signals.sobel
+sorting.odd_even_network
+stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d
+stencils.horizontal_diffusion stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion
+stencils.reaction_diffusion stencils.red_black stencils.seidel_2d stencils.vertical_sweep
+""".split())
+
+
+@pytest.fixture(autouse=True)
+def pieces_are_compiled(monkeypatch):
+    """However little work there is in them."""
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+
+
+def outcome(fn, arguments):
+    """What a call returned or raised."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return fn(*arguments), None
+        except Exception as error:
+            return None, (type(error), str(error))
+
+
+def assert_same(got, want, tolerance, where):
+    """Same kind, structure, dtype and shape; values as far apart as the tolerance allows."""
+    assert type(got) is type(want), f"{where}: {type(got)} instead of {type(want)}"
+    if isinstance(want, tuple | list):
+        assert len(got) == len(want), f"{where}: {len(got)} items instead of {len(want)}"
+        for i, (a, b) in enumerate(zip(got, want)):
+            assert_same(a, b, tolerance, f"{where}[{i}]")
+    elif isinstance(want, np.random.Generator):
+        assert got.bit_generator.state == want.bit_generator.state, f"{where}: other draws"
+    elif isinstance(want, np.ndarray | np.generic | float | complex):
+        a, b = np.asarray(got), np.asarray(want)
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{where}: {a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
+        if tolerance == 0 or b.dtype.kind not in "fc":
+            np.testing.assert_array_equal(a, b, err_msg=where)
+            zero = b == 0
+            assert b.dtype.kind != "f" or np.array_equal(np.signbit(a[zero]), np.signbit(b[zero])), f"{where}: -0.0"
+        else:
+            finite = np.abs(b[np.isfinite(b)])
+            scale = finite.max() if finite.size else 0
+            np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale, err_msg=where)
+    else:
+        assert got == want or callable(want), f"{where}: {got!r} instead of {want!r}"
+
+
+def arrays_of(value):
+    """The arrays in nested tuples and lists."""
+    if isinstance(value, tuple | list):
+        return [array for item in value for array in arrays_of(item)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+def sharing(result, arguments):
+    """Which results are which arguments, and which share memory with which."""
+    results, given = arrays_of(result), arrays_of(arguments)
+    pairs = [(a, b) for k, a in enumerate(results) for b in [*given, *results[:k]]]
+    return [(a is b, np.shares_memory(a, b)) for a, b in pairs]
+
+
+def check(program, compiled, sizes):
+    """Every one of the sizes, twice."""
+    for n in sizes:
+        for call in 1, 2:
+            theirs = program.make(n, np.random.default_rng(100 * n + call))
+            ours = copy.deepcopy(theirs)
+            want, error = outcome(program.function, theirs)
+            got, raised = outcome(compiled, ours)
+            where = f"size {n}, call {call}"
+            assert raised == error, f"{where}: {raised} instead of {error}"
+            assert_same(got, want, program.tolerance, where)
+            assert_same(ours, theirs, program.tolerance, f"{where}, arguments")
+            assert sharing(got, ours) == sharing(want, theirs), f"{where}: memory is shared otherwise"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled(name):
+    """By the default backend: sizes become symbolic. A program with breaks has many small kernels, so it has one size."""
+    program, is_in = PROGRAMS[name], name in WHOLE
+    check(program, cinductor.compile(program.function, fullgraph=is_in), program.sizes if is_in else program.sizes[1:2])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_interpreted(name):
+    """By the interpreter backend, each size captured for itself, twice; then with symbolic sizes."""
+    program = PROGRAMS[name]
+    for dynamic in False, None:
+        settings = {"fullgraph": name in WHOLE, "backend": "interp", "dynamic": dynamic}
+        check(program, cinductor.compile(program.function, **settings), program.sizes)
+
+
+def is_whole(program):
+    """Every size is captured without a break; what the program itself raises does not count."""
+    for n in program.sizes:
+        compiled = cinductor.compile(program.function, fullgraph=True, backend="interp")
+        try:
+            compiled(*program.make(n, np.random.default_rng(n)))
+        except cinductor.Unsupported:
+            return False
+        except Exception:
+            continue
+    return True
+
+
+def test_what_is_whole():
+    """WHOLE names every program that is, and none that is not: a program that has become whole is added to it."""
+    whole = set()
+    for name, program in PROGRAMS.items():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            if is_whole(program):
+                whole.add(name)
+    assert whole == WHOLE, f"not whole any more: {sorted(WHOLE - whole)}; whole by now: {sorted(whole - WHOLE)}"
+
+
+def test_the_corpus_is_large():
+    assert len(PROGRAMS) >= 60
+    for name, program in PROGRAMS.items():
+        assert program.function.__doc__ and len(set(program.sizes)) == 3, name
