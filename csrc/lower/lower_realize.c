@@ -36,7 +36,8 @@ ci_lowering_make_home(CiLowering *low, CiNode *node)
 {
     CiHome wish = ci_lowering_state(low, node)->wish;
     ci_lowering_state(low, node)->wish.buffer = NULL; /* what is realized meanwhile may ask for this node */
-    if (wish.buffer && is_free(low, node, wish.buffer))
+    /* On its own turn only: who asks for it earlier has still to read what it reads. */
+    if (wish.buffer && node->id == low->position && is_free(low, node, wish.buffer))
         return wish;
     return ci_lowering_new_home(low, node);
 }

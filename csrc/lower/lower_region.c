@@ -112,22 +112,6 @@ settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
     }
 }
 
-bool
-ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
-{
-    CiNodeState *state = ci_lowering_state(low, node);
-    if (state->home.buffer)
-        return state->home.buffer == buffer;
-    if (state->visit == low->visit)
-        return false;
-    state->visit = low->visit;
-    for (int k = 0; k < node->nargs; k++) {
-        if (ci_lowering_reads(low, node->args[k], buffer))
-            return true;
-    }
-    return false;
-}
-
 /* ---- carried values ---- */
 
 static bool
@@ -157,15 +141,6 @@ enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiHome 
     return home;
 }
 
-static bool
-is_same_home(const CiNode *node, CiHome a, CiHome b)
-{
-    bool is_same = a.buffer == b.buffer;
-    for (int k = 0; k < node->rank && is_same; k++)
-        is_same = a.strides[k] == b.strides[k];
-    return is_same;
-}
-
 /* A node of the body that is the next value of an array may be made where it has to be. */
 static void
 wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiHome *homes)
@@ -176,60 +151,8 @@ wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiH
         CiNode *next = body->results[k];
         CiHome dense = {homes[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank, next->sizes, next->order)};
         bool is_made_here = next->id > first && next->id < last && next->op != CI_OP_result;
-        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp && is_same_home(next, dense, homes[k]))
+        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp && ci_home_is_same(next, dense, homes[k]))
             ci_lowering_state(low, next)->wish = homes[k];
-    }
-}
-
-/* The value gets memory of its own, whatever it was made of. */
-static void
-save(CiLowering *low, CiNode *node)
-{
-    CiHome home = ci_lowering_new_home(low, node);
-    ci_lowering_store(low, node, node, node, home);
-    ci_lowering_state(low, node)->home = home;
-}
-
-/* A value still to be stored, other than number k, that reads the home of k; -1: none. */
-static int
-find_conflict(CiLowering *low, const CiBlock *body, const CiHome *homes, const bool *is_stored, int k)
-{
-    for (int j = 0; j < body->nresults; j++) {
-        low->visit++;
-        if (j != k && !is_stored[j] && ci_lowering_reads(low, body->results[j], homes[k].buffer))
-            return j;
-    }
-    return -1;
-}
-
-/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored reads it; where each
- * waits for another, values are saved first. */
-static void
-store_next(CiLowering *low, const CiBlock *body, const CiHome *homes)
-{
-    int left = 0, n = body->nresults;
-    bool *is_stored = CI_NEW_ARRAY(low->ctx, bool, n + 1);
-    for (int k = 0; k < n; k++) {
-        CiNode *next = body->results[k];
-        CiHome home = ci_lowering_state(low, next)->home;
-        is_stored[k] = home.buffer && is_same_home(next, home, homes[k]);
-        left += !is_stored[k];
-    }
-    while (left) {
-        int least = -1, first = -1;
-        for (int k = 0; k < n && least < 0; k++) {
-            if (is_stored[k])
-                continue;
-            first = first < 0 ? k : first;
-            if (find_conflict(low, body, homes, is_stored, k) < 0)
-                least = k;
-        }
-        for (int j; least < 0 && (j = find_conflict(low, body, homes, is_stored, first)) >= 0;)
-            save(low, body->results[j]);
-        least = least < 0 ? first : least;
-        ci_lowering_store(low, body->results[least], body->results[least], body->results[least], homes[least]);
-        is_stored[least] = true;
-        left--;
     }
 }
 
@@ -280,7 +203,7 @@ lower_loop(CiLowering *low, CiNode *node)
     wish_homes(low, node, body, homes);
     ci_lowering_block(low, body);
     low->position = state->end[node->nblocks - 1];
-    store_next(low, body, homes);
+    ci_lowering_store_all(low, body->nresults, body->results, homes);
     leave(low, &around, node);
     add_item(low, is_for ? CI_ITEM_for : CI_ITEM_while, region);
     low->position = node->id;
@@ -295,7 +218,7 @@ join_homes(CiLowering *low, const CiNode *node, int k, const CiHome *homes)
 {
     CiNode *a = node->blocks[0]->results[k], *b = node->blocks[1]->results[k];
     CiHome first = ci_lowering_state(low, a)->home, second = ci_lowering_state(low, b)->home;
-    bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) && !ci_node_is_view(b) && is_same_home(a, first, second);
+    bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) && !ci_node_is_view(b) && ci_home_is_same(a, first, second);
     if (is_shared && !is_taken(homes, k, first.buffer) && ci_lowering_may_overwrite(low, first))
         return first;
     return ci_lowering_new_home(low, b);
@@ -330,7 +253,7 @@ lower_if(CiLowering *low, CiNode *node)
         for (int k = 0; k < nresults; k++) {
             CiNode *value = node->blocks[b]->results[k];
             CiHome home = ci_lowering_state(low, value)->home;
-            if (!home.buffer || !is_same_home(value, home, homes[k]))
+            if (!home.buffer || !ci_home_is_same(value, home, homes[k]))
                 ci_lowering_store(low, value, value, value, homes[k]);
         }
         leave(low, &around, node);

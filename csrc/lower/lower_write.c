@@ -112,18 +112,119 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
     ci_lowering_state(low, node)->home = home;
 }
 
+/* ---- several values at once ---- */
+
+bool
+ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    if (state->home.buffer)
+        return state->home.buffer == buffer;
+    if (state->visit == low->visit)
+        return false;
+    state->visit = low->visit;
+    for (int k = 0; k < node->nargs; k++) {
+        if (ci_lowering_reads(low, node->args[k], buffer))
+            return true;
+    }
+    return false;
+}
+
+bool
+ci_home_is_same(const CiNode *node, CiHome a, CiHome b)
+{
+    bool is_same = a.buffer == b.buffer;
+    for (int k = 0; k < node->rank && is_same; k++)
+        is_same = a.strides[k] == b.strides[k];
+    return is_same;
+}
+
+/* The value gets memory of its own, whatever it was made of. */
+static void
+save(CiLowering *low, CiNode *node)
+{
+    CiHome home = ci_lowering_new_home(low, node);
+    ci_lowering_store(low, node, node, node, home);
+    ci_lowering_state(low, node)->home = home;
+}
+
+/* A value still to be stored, other than number k, that reads the home of k; -1: none. */
+static int
+find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_stored, int k)
+{
+    for (int j = 0; j < count; j++) {
+        low->visit++;
+        if (j != k && !is_stored[j] && ci_lowering_reads(low, values[j], homes[k].buffer))
+            return j;
+    }
+    return -1;
+}
+
+/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored reads it; where each
+ * waits for another, values are saved first. */
+void
+ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes)
+{
+    int left = 0;
+    bool *is_stored = CI_NEW_ARRAY(low->ctx, bool, n + 1);
+    for (int k = 0; k < n; k++) {
+        CiHome home = ci_lowering_state(low, values[k])->home;
+        is_stored[k] = home.buffer && ci_home_is_same(values[k], home, homes[k]);
+        left += !is_stored[k];
+    }
+    while (left) {
+        int least = -1, first = -1;
+        for (int k = 0; k < n && least < 0; k++) {
+            if (is_stored[k])
+                continue;
+            first = first < 0 ? k : first;
+            if (find_conflict(low, n, values, homes, is_stored, k) < 0)
+                least = k;
+        }
+        for (int j; least < 0 && (j = find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
+            save(low, values[j]);
+        least = least < 0 ? first : least;
+        ci_lowering_store(low, values[least], values[least], values[least], homes[least]);
+        is_stored[least] = true;
+        left--;
+    }
+}
+
+/* A version that is returned must not lie where another version is about to be written. */
+static void
+save_results_in(CiLowering *low, const CiBuffer *buffer)
+{
+    const CiBlock *body = low->graph->body;
+    for (int k = 0; k < body->nresults; k++) {
+        CiNode *base = ci_node_base(body->results[k]);
+        if (base->op != CI_OP_input && ci_lowering_state(low, base)->home.buffer == buffer)
+            save(low, base);
+    }
+}
+
 /* Inputs whose last version is not in their own memory are copied back. */
 void
 ci_lowering_final_writes(CiLowering *low)
 {
-    for (int k = 0; k < low->graph->nwrites; k++) {
+    int n = 0, nwrites = low->graph->nwrites;
+    CiNode **values = CI_NEW_ARRAY(low->ctx, CiNode *, nwrites + 1);
+    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nwrites + 1);
+    for (int k = 0; k < nwrites; k++) {
         CiNode *input = low->graph->writes[k].input, *value = low->graph->writes[k].value;
-        CiHome home = ci_lowering_state(low, input)->home;
-        CiHome last = ci_lowering_state(low, ci_node_base(value))->home;
-        if (value == input || (!ci_node_is_view(value) && last.buffer == home.buffer))
+        CiHome home = ci_lowering_state(low, input)->home, last = ci_lowering_state(low, value)->home;
+        if (value == input || (last.buffer && ci_home_is_same(value, last, home)))
             continue;
-        ci_lowering_store(low, value, input, input, home);
+        save_results_in(low, home.buffer);
+        values[n] = value;
+        homes[n++] = home;
     }
+    /* A saved input is still returned as the argument that it is. */
+    CiHome *own = CI_NEW_ARRAY(low->ctx, CiHome, low->graph->ninputs + 1);
+    for (int k = 0; k < low->graph->ninputs; k++)
+        own[k] = ci_lowering_state(low, low->graph->inputs[k])->home;
+    ci_lowering_store_all(low, n, values, homes);
+    for (int k = 0; k < low->graph->ninputs; k++)
+        ci_lowering_state(low, low->graph->inputs[k])->home = own[k];
 }
 
 static void

@@ -95,7 +95,6 @@ bool ci_lowering_settle(CiLowering *low, CiNode *node);
 
 /* lower_region.c */
 void ci_lowering_region(CiLowering *low, CiNode *node);
-bool ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer); /* when inlined now; needs a new visit */
 
 /* lower_value.c */
 CiRecorder ci_recorder_new(CiLowering *low);
@@ -128,6 +127,10 @@ void ci_lowering_scan(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
+bool ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer); /* when inlined now; needs a new visit */
+bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
+/* All at once, as the assignment of a tuple: each value, as it is before the call, where it has to be after it. */
+void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

@@ -1,0 +1,566 @@
+/* Random loops and branches around slices, writes in place and rotations: what comes out of a
+ * program is what a walk over the graph says, which knows values and no memory. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "api/cinductor.h"
+#include "ci_test.h"
+
+#define N 5          /* elements of a vector */
+#define MAX_VALUES 400
+#define MAX_DEPTH 3
+#define MAX_RESULTS 8
+#define NINPUTS 2
+
+/* ---- programs ---- */
+
+typedef struct Maker {
+    CiText *out;
+    uint64_t state;
+    int next; /* value number */
+    int kinds[MAX_VALUES]; /* 1: vector, 0: scalar */
+    int ids[MAX_VALUES];
+    int count; /* values in scope */
+    int trips[MAX_DEPTH + 1], nloops; /* variables k0, k1, … in scope */
+    int statements;
+} Maker;
+
+static int
+pick(Maker *m, int below)
+{
+    m->state ^= m->state << 13;
+    m->state ^= m->state >> 7;
+    m->state ^= m->state << 17;
+    return (int)((m->state >> 20) % (uint64_t)below);
+}
+
+static const char *
+name(Maker *m, int value)
+{
+    int id = m->ids[value];
+    return ci_format(m->out->ctx, id < 0 ? "in%d" : "%%%d", id < 0 ? -1 - id : id);
+}
+
+static const char *
+type(int kind)
+{
+    return kind ? "f64[5]" : "f64[]";
+}
+
+static int
+add_value(Maker *m, int kind)
+{
+    m->kinds[m->count] = kind;
+    m->ids[m->count] = m->next++;
+    return m->count++;
+}
+
+/* A value of the kind; later ones are likelier. */
+static int
+choose(Maker *m, int kind)
+{
+    for (;;) {
+        int value = pick(m, 3) ? m->count - 1 - pick(m, m->count < 6 ? m->count : 6) : pick(m, m->count);
+        if (m->kinds[value] == kind || pick(m, 200) == 0)
+            for (int k = 0; k < m->count; k++, value = (value + 1) % m->count)
+                if (m->kinds[value] == kind)
+                    return value;
+    }
+}
+
+static void make_statement(Maker *m, int depth);
+
+static void
+make_pointwise(Maker *m)
+{
+    static const char *const ops[] = {"add", "subtract", "maximum", "minimum"};
+    int kind = pick(m, 4) > 0, a = choose(m, kind), b = choose(m, kind && pick(m, 3));
+    const char *left = name(m, a), *right = name(m, b), *op = ops[pick(m, 4)];
+    int made = add_value(m, kind);
+    ci_text_line(m->out, "%s: %s = %s(%s, %s)", name(m, made), type(kind), op, left, right);
+}
+
+/* A window of a vector, and where it begins: constant, or moving with a loop. */
+static int
+make_window(Maker *m, int vector, int *size)
+{
+    const char *from = name(m, vector);
+    int step = pick(m, 3) ? 1 : -1, start;
+    const char *text;
+    *size = 1 + pick(m, N);
+    if (m->nloops && pick(m, 2)) {
+        int loop = pick(m, m->nloops), last = m->trips[loop] - 1;
+        *size = *size > N - last ? N - last : *size;
+        start = step > 0 ? pick(m, N - last - *size + 1) : *size - 1 + pick(m, N - last - *size + 1);
+        text = ci_format(m->out->ctx, "k%d + %d", loop, start);
+    } else {
+        start = step > 0 ? pick(m, N - *size + 1) : *size - 1 + pick(m, N - *size + 1);
+        text = ci_format(m->out->ctx, "%d", start);
+    }
+    int id = m->next++;
+    ci_text_line(m->out, "%%%d: f64[%d] = slice(%s, starts=[%s], steps=[%d])", id, *size, from, text, step);
+    return id;
+}
+
+static void
+make_assign(Maker *m)
+{
+    int base = choose(m, 1), size, other_size = 0, id = make_window(m, base, &size), other = -1;
+    for (int attempt = 0; attempt < 4 && other_size != size; attempt++)
+        other = make_window(m, pick(m, 2) ? base : choose(m, 1), &other_size);
+    const char *value = other_size == size ? ci_format(m->out->ctx, "%%%d", other) : name(m, choose(m, 0));
+    if (pick(m, 2)) {
+        int sum = m->next++;
+        ci_text_line(m->out, "%%%d: f64[%d] = add(%%%d, %s)", sum, size, id, value);
+        value = ci_format(m->out->ctx, "%%%d", sum);
+    }
+    const char *before = name(m, base);
+    int made = add_value(m, 1);
+    ci_text_line(m->out, "%s: f64[5] = assign(%s, %%%d, %s)", name(m, made), before, id, value);
+}
+
+static void
+make_sum(Maker *m)
+{
+    int size, id = make_window(m, choose(m, 1), &size);
+    int made = add_value(m, 0);
+    ci_text_line(m->out, "%s: f64[] = sum(%%%d, axes=[0])", name(m, made), id);
+}
+
+static void
+make_reversed(Maker *m)
+{
+    const char *from = name(m, choose(m, 1));
+    int id = m->next++, made = add_value(m, 1);
+    ci_text_line(m->out, "%%%d: f64[5] = slice(%s, starts=[4], steps=[-1])", id, from);
+    ci_text_line(m->out, "%s: f64[5] = copy(%%%d)", name(m, made), id);
+}
+
+static int
+make_condition(Maker *m)
+{
+    const char *a = name(m, choose(m, 0)), *b = name(m, choose(m, 0));
+    int id = m->next++;
+    ci_text_line(m->out, "%%%d: bool[] = greater(%s, %s)", id, a, b);
+    return id;
+}
+
+static void
+make_block(Maker *m, int depth)
+{
+    int count = 1 + pick(m, 5);
+    for (int k = 0; k < count; k++)
+        make_statement(m, depth);
+}
+
+static void
+list_results(Maker *m, const char *word, int count, const int *kinds, const char *first)
+{
+    CiText line = ci_text_new(m->out->ctx);
+    ci_text_add(&line, "%s%s", word, first);
+    for (int k = 0; k < count; k++)
+        ci_text_add(&line, "%s%s", k || *first ? ", " : " ", name(m, choose(m, kinds[k])));
+    ci_text_line(m->out, "%s", line.data);
+}
+
+static const char *
+list_declared(Maker *m, int count, const int *kinds, int first)
+{
+    CiText line = ci_text_new(m->out->ctx);
+    for (int k = 0; k < count; k++)
+        ci_text_add(&line, "%s%%%d: %s", k ? ", " : "", first + k, type(kinds[k]));
+    return line.data;
+}
+
+static void
+take_results(Maker *m, int outside, int count, const int *kinds, int first)
+{
+    m->count = outside;
+    for (int k = 0; k < count; k++) {
+        m->kinds[m->count] = kinds[k];
+        m->ids[m->count++] = first + k;
+    }
+}
+
+static void
+make_loop(Maker *m, int depth)
+{
+    int kinds[4], count = 1 + pick(m, 3), outside = m->count, trips = pick(m, 4), counter = 0;
+    bool is_for = pick(m, 2);
+    CiText carried = ci_text_new(m->out->ctx);
+    int first = m->next, entries[4];
+    for (int k = 0; k < count; k++) {
+        kinds[k] = pick(m, 3) > 0;
+        entries[k] = choose(m, kinds[k]);
+    }
+    m->next += count + 1;
+    if (is_for) {
+        ci_text_add(&carried, "%%%d: python i64[]", counter = m->next++);
+    } else {
+        ci_text_line(m->out, "%%%d: f64[] = const 0.0", m->next);
+        ci_text_add(&carried, "%%%d: f64[] = %%%d", m->next + 1, m->next);
+        counter = m->next + 1;
+        m->next += 2;
+    }
+    for (int k = 0; k < count; k++) {
+        const char *entry = name(m, entries[k]);
+        int param = add_value(m, kinds[k]);
+        ci_text_add(&carried, ", %s: %s = %s", name(m, param), type(kinds[k]), entry);
+    }
+    const char *declared = list_declared(m, count, kinds, first + !is_for);
+    if (is_for) {
+        ci_text_line(m->out, "%s = for k%d<%d carry (%s) {", declared, m->nloops, trips, carried.data);
+        m->trips[m->nloops++] = trips ? trips : 1;
+        m->out->indent += 2;
+        int made = add_value(m, 0);
+        ci_text_line(m->out, "%s: f64[] = cast(%%%d)", name(m, made), counter);
+        make_block(m, depth + 1);
+        list_results(m, "next", count, kinds, "");
+        m->nloops--;
+    } else {
+        ci_text_line(m->out, "%%%d: f64[], %s = while carry (%s) {", first, declared, carried.data);
+        m->out->indent += 2;
+        make_block(m, MAX_DEPTH);
+        int limit = m->next, test = m->next + 1, one = m->next + 2, next = m->next + 3;
+        m->next += 4;
+        ci_text_line(m->out, "%%%d: f64[] = const %d.0", limit, trips);
+        ci_text_line(m->out, "%%%d: bool[] = less(%%%d, %%%d)", test, counter, limit);
+        ci_text_line(m->out, "test %%%d", test);
+        m->out->indent -= 2;
+        ci_text_line(m->out, "} do {");
+        m->out->indent += 2;
+        ci_text_line(m->out, "%%%d: f64[] = const 1.0", one);
+        ci_text_line(m->out, "%%%d: f64[] = add(%%%d, %%%d)", next, counter, one);
+        make_block(m, depth + 1);
+        list_results(m, "next", count, kinds, ci_format(m->out->ctx, " %%%d", next));
+    }
+    m->out->indent -= 2;
+    ci_text_line(m->out, "}");
+    take_results(m, outside, count, kinds, first + !is_for);
+}
+
+static void
+make_branches(Maker *m, int depth)
+{
+    int kinds[3], count = 1 + pick(m, 3), outside = m->count, condition = make_condition(m), first = m->next;
+    for (int k = 0; k < count; k++)
+        kinds[k] = pick(m, 3) > 0;
+    m->next += count;
+    ci_text_line(m->out, "%s = if %%%d {", list_declared(m, count, kinds, first), condition);
+    for (int b = 0; b < 2; b++) {
+        m->out->indent += 2;
+        if (b == 0 || pick(m, 2))
+            make_block(m, depth + 1);
+        list_results(m, "yield", count, kinds, "");
+        m->out->indent -= 2;
+        m->count = outside;
+        ci_text_line(m->out, b ? "}" : "} else {");
+    }
+    take_results(m, outside, count, kinds, first);
+}
+
+static void
+make_statement(Maker *m, int depth)
+{
+    int kind = pick(m, depth < MAX_DEPTH && m->statements < 40 ? 12 : 8);
+    m->statements++;
+    if (kind < 3)
+        make_pointwise(m);
+    else if (kind < 6)
+        make_assign(m);
+    else if (kind < 7)
+        make_sum(m);
+    else if (kind < 8)
+        make_reversed(m);
+    else if (kind < 10)
+        make_loop(m, depth);
+    else
+        make_branches(m, depth);
+}
+
+static const char *
+make_program(CiContext *ctx, uint64_t seed)
+{
+    CiText out = ci_text_new(ctx);
+    Maker m = {.out = &out, .state = seed * 2654435761u + 88172645463325252u};
+    ci_text_add(&out, "graph f(in0: f64[5], in1: f64[5]) {\n");
+    out.indent = 2;
+    for (int k = 0; k < NINPUTS; k++) {
+        m.kinds[m.count] = 1;
+        m.ids[m.count++] = -1 - k;
+    }
+    for (int k = 0; k < 2; k++) {
+        int made = add_value(&m, 0);
+        ci_text_line(&out, "%s: f64[] = const %d.0", name(&m, made), k + 1);
+    }
+    int count = 3 + pick(&m, 5);
+    for (int k = 0; k < count; k++)
+        make_statement(&m, 0);
+    const char *results[3];
+    for (int k = 0; k < 3; k++) { /* an input that is written is returned as it then is: not asked for here */
+        int value = choose(&m, k < 2);
+        results[k] = name(&m, value);
+        if (m.ids[value] < 0)
+            ci_text_line(&out, "%%%d: f64[5] = copy(%s)", m.next, results[k]);
+        if (m.ids[value] < 0)
+            results[k] = ci_format(ctx, "%%%d", m.next++);
+    }
+    for (int k = 0; k < NINPUTS; k++)
+        if (pick(&m, 2))
+            ci_text_line(&out, "write in%d = %s", k, name(&m, choose(&m, 1)));
+    ci_text_line(&out, "return %s, %s, %s", results[0], results[1], results[2]);
+    ci_text_add(&out, "}\n");
+    return out.data;
+}
+
+/* ---- what it means ---- */
+
+typedef struct Walk {
+    CiContext *ctx;
+    const CiExpr *symbols[16];
+    int64_t values[16];
+    int nsymbols;
+} Walk;
+
+static int64_t
+value_of(void *arg, const CiExpr *symbol)
+{
+    Walk *walk = arg;
+    for (int k = walk->nsymbols - 1; k >= 0; k--)
+        if (walk->symbols[k] == symbol)
+            return walk->values[k];
+    return 0;
+}
+
+static int64_t
+evaluate(Walk *walk, const CiExpr *e)
+{
+    return ci_expr_evaluate(walk->ctx, e, value_of, walk);
+}
+
+static double *
+elements(Walk *walk, CiNode *node)
+{
+    if (!node->mark)
+        node->mark = ci_new(walk->ctx, sizeof(double) * N);
+    return node->mark;
+}
+
+static int
+count_of(const CiNode *node)
+{
+    int64_t size = 1;
+    if (node->rank)
+        ci_expr_is_const(node->sizes[0], &size);
+    return (int)size;
+}
+
+static double
+compute(CiOp op, double a, double b)
+{
+    switch (op) {
+    case CI_OP_add: return a + b;
+    case CI_OP_subtract: return a - b;
+    case CI_OP_maximum: return a >= b || a != a ? a : b;
+    case CI_OP_minimum: return a <= b || a != a ? a : b;
+    case CI_OP_greater: return a > b;
+    case CI_OP_less: return a < b;
+    default: return a;
+    }
+}
+
+static void walk_block(Walk *walk, CiBlock *block);
+
+static void
+copy_values(Walk *walk, int count, CiNode *const *from, CiNode *const *to)
+{
+    double kept[8][N];
+    for (int k = 0; k < count; k++)
+        memcpy(kept[k], elements(walk, from[k]), sizeof kept[k]);
+    for (int k = 0; k < count; k++)
+        memcpy(elements(walk, to[k]), kept[k], sizeof kept[k]);
+}
+
+static void
+walk_loop(Walk *walk, CiNode *node)
+{
+    CiBlock *head = node->blocks[0], *body = node->blocks[node->nblocks - 1];
+    int skip = node->op == CI_OP_for;
+    int64_t trips = skip ? evaluate(walk, node->starts[0]) : 1000;
+    int symbol = walk->nsymbols;
+    copy_values(walk, node->nargs, node->args, head->params + skip);
+    for (int64_t trip = 0; trip < trips; trip++) {
+        if (skip) {
+            walk->symbols[symbol] = node->starts[1];
+            walk->values[symbol] = trip;
+            walk->nsymbols = symbol + 1;
+            *elements(walk, head->params[0]) = (double)trip;
+        } else {
+            walk_block(walk, head);
+            if (!*elements(walk, head->results[0]))
+                break;
+        }
+        walk_block(walk, body);
+        copy_values(walk, node->nargs, body->results, head->params + skip);
+    }
+    walk->nsymbols = symbol;
+}
+
+static void
+walk_node(Walk *walk, CiNode *node)
+{
+    double *out = elements(walk, node);
+    double *a = node->nargs ? elements(walk, node->args[0]) : NULL;
+    int count = count_of(node);
+    if (node->op == CI_OP_const) {
+        *out = node->value.re;
+    } else if (node->op == CI_OP_slice) {
+        for (int i = 0; i < count; i++)
+            out[i] = a[evaluate(walk, node->starts[0]) + i * evaluate(walk, node->steps[0])];
+    } else if (node->op == CI_OP_assign) {
+        const CiNode *view = node->args[1];
+        const double *value = elements(walk, node->args[2]);
+        memcpy(out, a, sizeof(double) * N);
+        for (int i = 0; i < count_of(view); i++)
+            out[evaluate(walk, view->starts[0]) + i * evaluate(walk, view->steps[0])] = value[node->args[2]->rank ? i : 0];
+    } else if (node->op == CI_OP_sum) {
+        *out = a[0];
+        for (int i = 1; i < count_of(node->args[0]); i++)
+            *out += a[i];
+    } else if (node->op == CI_OP_for || node->op == CI_OP_while) {
+        walk_loop(walk, node);
+    } else if (node->op == CI_OP_if) {
+        walk_block(walk, node->blocks[!*a]);
+    } else if (node->op == CI_OP_result) {
+        CiNode *region = node->args[0];
+        CiNode *const *from = region->op == CI_OP_if ? region->blocks[!*elements(walk, region->args[0])]->results
+                                                     : region->blocks[0]->params + (region->op == CI_OP_for);
+        memcpy(out, elements(walk, from[node->index]), sizeof(double) * N);
+    } else {
+        for (int i = 0; i < count; i++) {
+            const double *b = node->nargs > 1 ? elements(walk, node->args[1]) : a;
+            int other = node->nargs > 1 && !node->args[1]->rank ? 0 : i;
+            out[i] = compute(node->op, a[node->args[0]->rank ? i : 0], b[other]);
+        }
+    }
+}
+
+static void
+walk_block(Walk *walk, CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++)
+        walk_node(walk, block->nodes[k]);
+}
+
+/* ---- comparison ---- */
+
+static const double INPUTS[NINPUTS][N] = {{1, -2, 3, 5, -8}, {2, 0, -1, 4, 7}};
+
+typedef struct Run {
+    double results[MAX_RESULTS][N];
+    double inputs[NINPUTS][N];
+} Run;
+
+static void *
+new_result(void *arg, int number, const CiResultBuffer *result)
+{
+    (void)result;
+    return ((Run *)arg)->results[number];
+}
+
+static bool
+is_same(const double *a, const double *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!(a[i] == b[i] || (a[i] != a[i] && b[i] != b[i])))
+            return false;
+    return true;
+}
+
+static void
+compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
+{
+    for (int k = 0; k < graph->nwrites; k++)
+        CHECK(is_same(run->inputs[graph->writes[k].input->index], elements(walk, graph->writes[k].value), N));
+    for (int k = 0; k < NINPUTS; k++) {
+        bool is_written = false;
+        for (int w = 0; w < graph->nwrites; w++)
+            is_written |= graph->writes[w].input->index == k;
+        CHECK(is_written || is_same(run->inputs[k], INPUTS[k], N));
+    }
+    for (int k = 0; k < graph->body->nresults; k++) {
+        CiReturn value;
+        int64_t storage[2 * CI_MAX_RANK];
+        ci_program_return_at(program, k, NULL, storage, &value);
+        CHECK(value.input >= 0 || value.result_buffer >= 0);
+        const double *data = value.input >= 0 ? run->inputs[value.input] : run->results[value.result_buffer];
+        double got[N];
+        for (int i = 0; i < count_of(graph->body->results[k]); i++)
+            got[i] = data[value.offset + (value.rank ? i * value.strides[0] : 0)];
+        CHECK(is_same(got, elements(walk, graph->body->results[k]), count_of(graph->body->results[k])));
+    }
+}
+
+static void
+check_program(CiApi *api, const char *text, const char *backend, bool fusion)
+{
+    char message[CI_API_MESSAGE];
+    CiOptions options;
+    CiProgram *program;
+    CiContext *ctx = ci_context_open();
+    Run run;
+    ci_options_default(&options);
+    options.verify = true;
+    options.fusion = fusion;
+    int failures = ci_test_failures;
+    CiApiTarget target = {.backend = backend, .options = &options};
+    if (ci_api_compile_text(api, text, &target, &program, message)) {
+        CI_TEST_SAY("%s", message);
+    } else {
+        CiGraph *graph = ci_graph_parse(ctx, text);
+        Walk walk = {.ctx = ctx};
+        for (int k = 0; k < NINPUTS; k++)
+            memcpy(elements(&walk, graph->inputs[k]), INPUTS[k], sizeof INPUTS[k]);
+        walk_block(&walk, graph->body);
+        memcpy(run.inputs, INPUTS, sizeof INPUTS);
+        CiCall call = {.inputs = (void *[]){run.inputs[0], run.inputs[1]}, .new_result = new_result, .arg = &run};
+        CHECK_INT(ci_program_run(program, &call), CI_OK);
+        compare(program, graph, &walk, &run);
+        ci_program_release(program);
+    }
+    if (failures != ci_test_failures)
+        printf("backend %s, fusion %d\n%s", backend, fusion, text);
+    ci_context_close(ctx);
+}
+
+static void
+check_seeds(const char *backend, int first, int count, bool both)
+{
+    CiApi *api;
+    CHECK_INT(ci_api_open(&api, 1, ""), CI_OK);
+    for (int seed = first; seed < first + count && ci_test_failures < 3; seed++) {
+        CiContext *ctx = ci_context_open();
+        const char *text = make_program(ctx, (uint64_t)seed);
+        check_program(api, text, backend, true);
+        if (both)
+            check_program(api, text, backend, false);
+        ci_context_close(ctx);
+    }
+    ci_api_close(api);
+}
+
+TEST(random_regions)
+{
+    const char *more = getenv("CINDUCTOR_FUZZ");
+    check_seeds("interp", 1, 600 + (more ? atoi(more) : 0), true);
+}
+
+TEST(random_regions_compiled)
+{
+    CiOptions options;
+    char text[512];
+    ci_options_default(&options);
+    const CiBackend *backend = ci_backend_find("cpu", "c");
+    if (!backend->why_not_available(&options, text, sizeof text))
+        check_seeds("c", 1000, 20, false);
+}
