@@ -1,7 +1,7 @@
 """Every program of tests/programs, unmodified: compiled, at three sizes, called twice at each, against NumPy.
 
 What is equal: results, exceptions, arguments afterwards, the state of generators, what shares memory with what; with
-kinds, dtypes and shapes. Values are equal to the last bit unless the program's row in its table says otherwise.
+kinds, dtypes, shapes and strides. Values are equal to the last bit unless the program's row in its table says otherwise.
 Exactly the programs in WHOLE are compiled with fullgraph=True; the others have breaks, and each piece is compiled.
 """
 
@@ -98,18 +98,31 @@ def sharing(result, arguments):
     return [(a is b, np.shares_memory(a, b)) for a, b in pairs]
 
 
-def check(program, compiled, sizes):
+def turned(value):
+    """Arrays as reversed views of Fortran-ordered memory, alone and in tuples and lists."""
+    if isinstance(value, tuple | list):
+        return type(value)(map(turned, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = np.empty(value.shape, value.dtype, order="F")[(slice(None, None, -1),) * value.ndim]
+    view[...] = value
+    return view
+
+
+def check(program, compiled, sizes, layout=lambda arguments: arguments):
     """Every one of the sizes, twice."""
     for n in sizes:
         for call in 1, 2:
-            theirs = program.make(n, np.random.default_rng(100 * n + call))
-            ours = copy.deepcopy(theirs)
+            made = program.make(n, np.random.default_rng(100 * n + call))
+            theirs, ours = layout(made), layout(copy.deepcopy(made))
             want, error = outcome(program.function, theirs)
             got, raised = outcome(compiled, ours)
             where = f"size {n}, call {call}"
             assert raised == error, f"{where}: {raised} instead of {error}"
             assert_same(got, want, program.tolerance, where)
             assert_same(ours, theirs, program.tolerance, f"{where}, arguments")
+            strides = [[a.strides for a in arrays_of(result)] for result in (got, want)]
+            assert strides[0] == strides[1], where
             assert sharing(got, ours) == sharing(want, theirs), f"{where}: memory is shared otherwise"
 
 
@@ -122,11 +135,11 @@ def test_compiled(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_interpreted(name):
-    """By the interpreter backend, each size captured for itself, twice; then with symbolic sizes."""
+    """By the interpreter backend, each size captured for itself; then with symbolic sizes and another layout."""
     program = PROGRAMS[name]
-    for dynamic in False, None:
-        settings = {"fullgraph": name in WHOLE, "backend": "interp", "dynamic": dynamic}
-        check(program, cinductor.compile(program.function, **settings), program.sizes)
+    compiled = cinductor.compile(program.function, fullgraph=name in WHOLE, backend="interp", dynamic=False)
+    check(program, compiled, program.sizes)
+    check(program, cinductor.compile(program.function, backend="interp"), program.sizes, turned)
 
 
 def is_whole(program):
