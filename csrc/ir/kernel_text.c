@@ -107,11 +107,14 @@ print_region(CiText *out, const CiKernel *kernel)
                     region->condition->name);
     }
     ci_text_add(out, " {\n");
-    for (int k = 0; k < 2 && kernel->inner[k]; k++) {
-        if (k)
-            ci_text_line(out, "} else {");
+    for (int k = 0; k < 2; k++) {
+        if (k && kernel->inner[k])
+            ci_text_line(out, region->condition_items.count ? "} test after {" : "} else {");
         out->indent += 2;
-        print_list(out, kernel->inner[k]);
+        if (kernel->inner[k])
+            print_list(out, kernel->inner[k]);
+        if (k == 0)
+            ci_loop_print_swaps(out, region);
         out->indent -= 2;
     }
     ci_text_line(out, "}");

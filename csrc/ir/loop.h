@@ -54,6 +54,7 @@ typedef struct CiBuffer {
     const CiExpr *const *strides; /* in elements; temps are dense, in some order */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
+    bool is_swapped;              /* a temp that exchanges its memory with another: never leaves the program */
 } CiBuffer;
 
 /* One scalar operation of a body. Operands are positions of earlier ones. */
@@ -115,12 +116,16 @@ typedef struct CiItems {
     int count, capacity;
 } CiItems;
 
-/* Regions hold items. for: var in [0, extent). while, if: the condition is the one element of `condition`. */
+/* Regions hold items. for: var in [0, extent); its name is t and a number, for i, j and r are those of nests and kernels. while, if:
+ * the condition is the one element of `condition`. At the end of each trip of a loop pairs of temps of equal sizes, strides and
+ * dtype exchange their memory: `swap buf1, buf2`. */
 typedef struct CiRegion {
     const CiExpr *var, *extent;
     CiBuffer *condition;
     CiItems condition_items;      /* while: run before each test */
     CiItems body, other;
+    CiBuffer **swaps;             /* two for each swap, in order */
+    int nswaps, capswaps;         /* buffers in swaps: twice the number of swaps */
 } CiRegion;
 
 struct CiItem {

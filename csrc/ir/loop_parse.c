@@ -353,11 +353,27 @@ parse_store(Parser *p, CiItems *items)
 
 static void parse_items(Parser *p, CiItems *items);
 
+/* swap buf1, buf2 */
 static void
-parse_inner(Parser *p, CiItems *items)
+parse_swaps(Parser *p, CiRegion *region)
+{
+    while (ci_lexer_accept(&p->lex, "swap")) {
+        for (int k = 0; k < 2; k++) {
+            if (k)
+                ci_lexer_expect(&p->lex, ",");
+            CiBuffer *buffer = find_buffer(p);
+            buffer->is_swapped = true;
+            CI_PUSH(p->lex.ctx, region->swaps, region->nswaps, region->capswaps, buffer);
+        }
+    }
+}
+
+static void
+parse_inner(Parser *p, CiRegion *region, CiItems *items)
 {
     ci_lexer_expect(&p->lex, "{");
     parse_items(p, items);
+    parse_swaps(p, region);
     ci_lexer_expect(&p->lex, "}");
 }
 
@@ -370,20 +386,20 @@ parse_region(Parser *p, CiItems *items)
     int outside = p->nscope;
     if (ci_lexer_accept(lex, "for")) {
         region->var = parse_variable(p, &region->extent);
-        parse_inner(p, &region->body);
+        parse_inner(p, region, &region->body);
     } else if (ci_lexer_accept(lex, "while")) {
         item.kind = CI_ITEM_while;
-        parse_inner(p, &region->condition_items);
+        parse_inner(p, region, &region->condition_items);
         ci_lexer_expect(lex, "test");
         region->condition = find_buffer(p);
-        parse_inner(p, &region->body);
+        parse_inner(p, region, &region->body);
     } else {
         item.kind = CI_ITEM_if;
         ci_lexer_expect(lex, "if");
         region->condition = find_buffer(p);
-        parse_inner(p, &region->body);
+        parse_inner(p, region, &region->body);
         ci_lexer_expect(lex, "else");
-        parse_inner(p, &region->other);
+        parse_inner(p, region, &region->other);
     }
     leave_scope(p, outside);
     CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
@@ -392,7 +408,8 @@ parse_region(Parser *p, CiItems *items)
 static void
 parse_items(Parser *p, CiItems *items)
 {
-    while (p->lex.kind == CI_TOKEN_name && !ci_lexer_is(&p->lex, "return")) {
+    while (p->lex.kind == CI_TOKEN_name && !ci_lexer_is(&p->lex, "return") &&
+           !ci_lexer_is(&p->lex, "swap")) {
         if (ci_lexer_is(&p->lex, "for") || ci_lexer_is(&p->lex, "while") ||
             ci_lexer_is(&p->lex, "if"))
             parse_region(p, items);

@@ -316,11 +316,20 @@ print_extern(Printer *p, const CiExternItem *e)
 
 static void print_items(Printer *p, const CiItems *items);
 
+void
+ci_loop_print_swaps(CiText *out, const CiRegion *region)
+{
+    for (int k = 0; k < region->nswaps; k += 2)
+        ci_text_line(out, "swap %s, %s", region->swaps[k]->name, region->swaps[k + 1]->name);
+}
+
 static void
-print_inner(Printer *p, const CiItems *items, const char *close)
+print_inner(Printer *p, const CiRegion *region, const CiItems *items, const char *close)
 {
     p->out->indent += 2;
     print_items(p, items);
+    if (items == &region->body)
+        ci_loop_print_swaps(p->out, region);
     p->out->indent -= 2;
     ci_text_line(p->out, "%s", close);
 }
@@ -334,16 +343,16 @@ print_region(Printer *p, const CiItem *item)
         ci_text_add(p->out, "for %s<", region->var->name);
         ci_expr_print(p->out, region->extent, CI_STYLE_text);
         ci_text_add(p->out, " {\n");
-        print_inner(p, &region->body, "}");
+        print_inner(p, region, &region->body, "}");
     } else if (item->kind == CI_ITEM_while) {
         ci_text_add(p->out, "while {\n");
-        print_inner(p, &region->condition_items,
+        print_inner(p, region, &region->condition_items,
                     ci_format(p->out->ctx, "} test %s {", region->condition->name));
-        print_inner(p, &region->body, "}");
+        print_inner(p, region, &region->body, "}");
     } else {
         ci_text_add(p->out, "if %s {\n", region->condition->name);
-        print_inner(p, &region->body, "} else {");
-        print_inner(p, &region->other, "}");
+        print_inner(p, region, &region->body, "} else {");
+        print_inner(p, region, &region->other, "}");
     }
 }
 
@@ -361,13 +370,28 @@ last_buffer_of(const CiItems *items)
     return last;
 }
 
-/* A buffer that a region stores lives outside of it, and is declared before. */
+/* Of a size that a loop around its nest decides. */
+static bool
+varies(const CiBuffer *buffer)
+{
+    for (int k = 0; k < buffer->rank; k++)
+        for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
+            if (buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_index)
+                return true;
+    return false;
+}
+
+/* A buffer that a region stores lives outside of it, and is declared before, where its size is known there. */
 static void
 declare_before_region(Printer *p, const CiRegion *region)
 {
     const CiItems *inner[3] = {&region->condition_items, &region->body, &region->other};
-    for (int k = 0; k < 3; k++)
-        declare_up_to(p, last_buffer_of(inner[k]) + 1);
+    for (int k = 0; k < 3; k++) {
+        int end = p->ndeclared;
+        while (end <= last_buffer_of(inner[k]) && !varies(p->loops->buffers[end]))
+            end++;
+        declare_up_to(p, end);
+    }
 }
 
 static void

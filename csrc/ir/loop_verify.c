@@ -208,6 +208,22 @@ note_stores(Verifier *v, const CiItems *items)
 }
 
 static void
+verify_swaps(const Verifier *v, const CiItem *item)
+{
+    const CiRegion *region = item->region;
+    for (int k = 0; k < region->nswaps; k += 2) {
+        const CiBuffer *a = region->swaps[k], *b = region->swaps[k + 1];
+        bool is_fit = item->kind != CI_ITEM_if && a != b && a->rank == b->rank && a->dtype == b->dtype;
+        for (int d = 0; is_fit && d < a->rank; d++)
+            is_fit = a->sizes[d] == b->sizes[d] && a->strides[d] == b->strides[d];
+        is_fit = is_fit && a->kind == CI_BUFFER_temp && b->kind == CI_BUFFER_temp && a->is_swapped && b->is_swapped &&
+                 !a->is_result && !b->is_result;
+        if (!is_fit || !ci_map_find(v->stored, CI_KEY(a)) || !ci_map_find(v->stored, CI_KEY(b)))
+            ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory", v->name, a->name, b->name);
+    }
+}
+
+static void
 verify_items(Verifier *v, const CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
@@ -223,6 +239,7 @@ verify_items(Verifier *v, const CiItems *items)
             verify_items(v, &item->region->condition_items);
             verify_items(v, &item->region->body);
             verify_items(v, &item->region->other);
+            verify_swaps(v, item);
             v->depth--;
         }
     }

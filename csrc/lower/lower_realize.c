@@ -132,6 +132,17 @@ value_index(CiLowering *low, const CiNode *value, int rank, const CiExpr *const 
     return inner;
 }
 
+bool
+ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home)
+{
+    CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
+    const CiExpr *const *index = ci_lowering_point_axes(low, &draft, value->rank, value->sizes);
+    draft.store = ci_lowering_element(low, home, value->rank, index);
+    CiRecorder rec = ci_recorder_new(low);
+    (void)ci_recorder_value(&rec, value, index);
+    return !has_hazard(low, &rec.body, &draft);
+}
+
 void
 ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
 {

@@ -1,8 +1,8 @@
 /* Regions: for, while and if as items around items.
  *
  * Each carried value has one home. Its entry value is there before the loop (in the entry's own memory when nobody else needs
- * that), the parameter reads and writes it there, and the next value is stored there behind each trip. A result is the
- * home itself, so no trip at all gives the entry value.
+ * that), the parameter reads and writes it there, and behind each trip the next value is stored there, or made beside it and
+ * the two exchange their memory. A result is the home itself, so no trip at all gives the entry value.
  *
  * Invariants. What a region reads of the world around it has memory before the region, or is cheap enough to be computed
  * again wherever it is read. Lazy readers of memory that a branch writes are realized before the `if`. A node realized
@@ -156,6 +156,108 @@ wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiH
     }
 }
 
+/* How the next values of one trip get where they belong. */
+typedef struct CiNext {
+    CiNode *const *values;
+    const CiHome *homes;
+    int count;
+    bool *is_done;      /* in place already */
+    bool *is_exchanged; /* its memory becomes the home's */
+} CiNext;
+
+/* An array in memory of the program's own, made in this trip, where nothing else is that is needed. */
+static bool
+can_exchange(CiLowering *low, const CiNode *region, const CiNext *next, int k)
+{
+    const CiNode *value = next->values[k];
+    CiHome home = ci_lowering_state(low, value)->home, moved = {next->homes[k].buffer, home.strides};
+    if (next->is_done[k] || !value->rank || !home.buffer || value->id < region->id)
+        return false;
+    for (int j = 0; j < next->count; j++) {
+        if (j != k && (j < k || next->is_done[j]) && ci_lowering_state(low, next->values[j])->home.buffer == home.buffer)
+            return false;
+    }
+    return home.buffer->kind == CI_BUFFER_temp && moved.buffer->kind == CI_BUFFER_temp && ci_home_is_same(value, moved, next->homes[k]);
+}
+
+/* What lies where another value is to be stored cannot wait for an exchange. */
+static void
+choose_exchanged(CiLowering *low, const CiNode *region, const CiNext *next)
+{
+    bool has_changed = true;
+    for (int k = 0; k < next->count; k++)
+        next->is_exchanged[k] = can_exchange(low, region, next, k);
+    while (has_changed) {
+        has_changed = false;
+        for (int k = 0; k < next->count; k++) {
+            const CiBuffer *place = ci_lowering_state(low, next->values[k])->home.buffer;
+            for (int j = 0; j < next->count && next->is_exchanged[k]; j++) {
+                if (next->homes[j].buffer == place && !next->is_exchanged[j]) {
+                    next->is_exchanged[k] = false;
+                    has_changed = true;
+                }
+            }
+        }
+    }
+}
+
+static void
+exchange(CiLowering *low, CiRegion *region, const CiNext *next)
+{
+    int n = next->count;
+    CiBuffer **places = CI_NEW_ARRAY(low->ctx, CiBuffer *, n + 1); /* where the values are by now */
+    for (int k = 0; k < n; k++)
+        places[k] = next->is_exchanged[k] ? ci_lowering_state(low, next->values[k])->home.buffer : NULL;
+    for (int k = 0; k < n; k++) {
+        CiBuffer *pair[2] = {next->homes[k].buffer, places[k]};
+        if (!pair[1] || pair[0] == pair[1])
+            continue;
+        for (int j = 0; j < n; j++) {
+            if (places[j] == pair[0])
+                places[j] = pair[1];
+        }
+        places[k] = pair[0];
+        for (int i = 0; i < 2; i++) {
+            pair[i]->is_swapped = true;
+            CI_PUSH(low->ctx, region->swaps, region->nswaps, region->capswaps, pair[i]);
+        }
+    }
+}
+
+/* A value that reads other elements of what it replaces, or replaces what others read, is made beside it. */
+static void
+save_waiting(CiLowering *low, const CiNode *region, const CiNext *next)
+{
+    for (int k = 0; k < next->count; k++) {
+        CiNode *value = next->values[k];
+        bool is_here = value->id > region->id && value->rank && !ci_lowering_state(low, value)->home.buffer;
+        if (!is_here || next->homes[k].buffer->kind != CI_BUFFER_temp)
+            continue;
+        if (ci_lowering_find_conflict(low, next->count, next->values, next->homes, next->is_done, k) >= 0 ||
+            !ci_lowering_can_store(low, value, next->homes[k]))
+            ci_lowering_save(low, value);
+    }
+}
+
+static void
+store_next(CiLowering *low, const CiNode *node, CiRegion *region, const CiHome *homes)
+{
+    const CiBlock *body = node->blocks[node->nblocks - 1];
+    CiNext next = {.values = body->results, .homes = homes, .count = body->nresults};
+    next.is_done = CI_NEW_ARRAY(low->ctx, bool, next.count + 1);
+    next.is_exchanged = CI_NEW_ARRAY(low->ctx, bool, next.count + 1);
+    for (int k = 0; k < next.count; k++) {
+        CiHome home = ci_lowering_state(low, next.values[k])->home;
+        next.is_done[k] = home.buffer && ci_home_is_same(next.values[k], home, homes[k]);
+    }
+    save_waiting(low, node, &next);
+    choose_exchanged(low, node, &next);
+    for (int k = 0; k < next.count; k++)
+        next.is_done[k] |= next.is_exchanged[k];
+    ci_lowering_store_all(low, next.count, next.values, homes, next.is_done);
+    exchange(low, region, &next);
+}
+
 /* One truth value in memory of the program's own, made by an item of its own. */
 static CiBuffer *
 make_condition(CiLowering *low, CiNode *condition, int first)
@@ -203,7 +305,7 @@ lower_loop(CiLowering *low, CiNode *node)
     wish_homes(low, node, body, homes);
     ci_lowering_block(low, body);
     low->position = state->end[node->nblocks - 1];
-    ci_lowering_store_all(low, body->nresults, body->results, homes);
+    store_next(low, node, region, homes);
     leave(low, &around, node);
     add_item(low, is_for ? CI_ITEM_for : CI_ITEM_while, region);
     low->position = node->id;

@@ -139,22 +139,20 @@ ci_home_is_same(const CiNode *node, CiHome a, CiHome b)
     return is_same;
 }
 
-/* The value gets memory of its own, whatever it was made of. */
-static void
-save(CiLowering *low, CiNode *node)
+void
+ci_lowering_save(CiLowering *low, CiNode *node)
 {
     CiHome home = ci_lowering_new_home(low, node);
     ci_lowering_store(low, node, node, node, home);
     ci_lowering_state(low, node)->home = home;
 }
 
-/* A value still to be stored, other than number k, that reads the home of k; -1: none. */
-static int
-find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_stored, int k)
+int
+ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_done, int k)
 {
     for (int j = 0; j < count; j++) {
         low->visit++;
-        if (j != k && !is_stored[j] && ci_lowering_reads(low, values[j], homes[k].buffer))
+        if (j != k && !is_done[j] && ci_lowering_reads(low, values[j], homes[k].buffer))
             return j;
     }
     return -1;
@@ -163,13 +161,12 @@ find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *h
 /* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored reads it; where each
  * waits for another, values are saved first. */
 void
-ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes)
+ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes, bool *is_stored)
 {
     int left = 0;
-    bool *is_stored = CI_NEW_ARRAY(low->ctx, bool, n + 1);
     for (int k = 0; k < n; k++) {
         CiHome home = ci_lowering_state(low, values[k])->home;
-        is_stored[k] = home.buffer && ci_home_is_same(values[k], home, homes[k]);
+        is_stored[k] |= home.buffer && ci_home_is_same(values[k], home, homes[k]);
         left += !is_stored[k];
     }
     while (left) {
@@ -178,11 +175,11 @@ ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHom
             if (is_stored[k])
                 continue;
             first = first < 0 ? k : first;
-            if (find_conflict(low, n, values, homes, is_stored, k) < 0)
+            if (ci_lowering_find_conflict(low, n, values, homes, is_stored, k) < 0)
                 least = k;
         }
-        for (int j; least < 0 && (j = find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
-            save(low, values[j]);
+        for (int j; least < 0 && (j = ci_lowering_find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
+            ci_lowering_save(low, values[j]);
         least = least < 0 ? first : least;
         ci_lowering_store(low, values[least], values[least], values[least], homes[least]);
         is_stored[least] = true;
@@ -198,7 +195,7 @@ save_results_in(CiLowering *low, const CiBuffer *buffer)
     for (int k = 0; k < body->nresults; k++) {
         CiNode *base = ci_node_base(body->results[k]);
         if (base->op != CI_OP_input && ci_lowering_state(low, base)->home.buffer == buffer)
-            save(low, base);
+            ci_lowering_save(low, base);
     }
 }
 
@@ -222,7 +219,7 @@ ci_lowering_final_writes(CiLowering *low)
     CiHome *own = CI_NEW_ARRAY(low->ctx, CiHome, low->graph->ninputs + 1);
     for (int k = 0; k < low->graph->ninputs; k++)
         own[k] = ci_lowering_state(low, low->graph->inputs[k])->home;
-    ci_lowering_store_all(low, n, values, homes);
+    ci_lowering_store_all(low, n, values, homes, CI_NEW_ARRAY(low->ctx, bool, n + 1));
     for (int k = 0; k < low->graph->ninputs; k++)
         ci_lowering_state(low, low->graph->inputs[k])->home = own[k];
 }
@@ -237,6 +234,10 @@ add_result(CiLowering *low, CiNode *node)
     CiHome home = ci_lowering_state(low, base)->home;
     result.offset = ci_expr_const(low->sym, 0);
     result.is_whole = node == base;
+    if (home.buffer->is_swapped) {
+        ci_lowering_save(low, base);
+        home = ci_lowering_state(low, base)->home;
+    }
     if (!ci_layout_view_strides(low->graph, node, base, home.strides, &result.offset, strides)) {
         ci_lowering_realize(low, node);
         home = ci_lowering_state(low, node)->home;

@@ -121,6 +121,9 @@ void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContex
 /* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base, whose memory is home. */
 void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home);
 
+/* The whole value can be stored there without a temporary. */
+bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home);
+
 /* lower_reduce.c */
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);
@@ -128,9 +131,12 @@ void ci_lowering_scan(CiLowering *low, CiNode *node);
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
 bool ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer); /* when inlined now; needs a new visit */
+void ci_lowering_save(CiLowering *low, CiNode *node); /* gives it memory of its own, whatever it was made of */
+/* A value other than number k that is not done and reads the home of k; -1: none. */
+int ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_done, int k);
 bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
 /* All at once, as the assignment of a tuple: each value, as it is before the call, where it has to be after it. */
-void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes);
+void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes, bool *is_stored);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

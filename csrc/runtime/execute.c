@@ -202,6 +202,14 @@ run_region_step(Frame *frame, const CiStep **at)
     return goes_back ? poll_turn(frame) : CI_OK;
 }
 
+static void
+swap_slots(void **slots, const CiStep *step)
+{
+    void *kept = slots[step->slot];
+    slots[step->slot] = slots[step->other];
+    slots[step->other] = kept;
+}
+
 static int32_t
 run_steps(Frame *frame)
 {
@@ -219,6 +227,9 @@ run_steps(Frame *frame)
         case CI_STEP_reuse:
             slots[step->slot] = slots[step->other];
             slots[step->other] = NULL;
+            break;
+        case CI_STEP_swap:
+            swap_slots(slots, step);
             break;
         case CI_STEP_free:
             give_slot(frame, step->slot);

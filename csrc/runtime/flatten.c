@@ -304,6 +304,12 @@ flatten_line(Flatten *flat, const CiLine *line, int position)
         flatten_extern(flat, line);
         add_step(flat, CI_STEP_extern)->number = line->number;
         break;
+    case CI_LINE_swap: {
+        CiStep *step = add_step(flat, CI_STEP_swap);
+        step->slot = slot_for(flat, line->buffer, NULL);
+        step->other = slot_for(flat, line->other, NULL);
+        break;
+    }
     case CI_LINE_return:
         add_step(flat, CI_STEP_return);
         break;

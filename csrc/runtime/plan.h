@@ -17,6 +17,7 @@ typedef enum CiStepKind {
     CI_STEP_alloc,
     CI_STEP_alloc_result,
     CI_STEP_reuse, /* slot takes over other's pointer */
+    CI_STEP_swap,  /* slot and other exchange their pointers */
     CI_STEP_free,
     CI_STEP_copy_in,
     CI_STEP_copy_out,

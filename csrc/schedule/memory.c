@@ -50,8 +50,11 @@ find_readers_of_draft(CiScheduler *s, CiDraft *draft)
         for (int k = 0; k < draft->ext->noperands; k++)
             s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
     }
-    if (draft->region && draft->region->region->condition)
-        s->totals->readers[draft->region->region->condition->id] = CI_SEVERAL_READERS;
+    const CiRegion *region = draft->region ? draft->region->region : NULL;
+    if (region && region->condition)
+        s->totals->readers[region->condition->id] = CI_SEVERAL_READERS;
+    for (int k = 0; region && k < region->nswaps; k++)
+        s->totals->readers[region->swaps[k]->id] = CI_SEVERAL_READERS;
 }
 
 static void

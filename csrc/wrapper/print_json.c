@@ -152,6 +152,7 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
                                         [CI_LINE_alloc_result] = "alloc_result",
                                         [CI_LINE_reuse] = "reuse",
                                         [CI_LINE_free] = "free",
+                                        [CI_LINE_swap] = "swap",
                                         [CI_LINE_copy_in] = "copy_in",
                                         [CI_LINE_copy_out] = "copy_out",
                                         [CI_LINE_launch] = "launch",

@@ -268,6 +268,10 @@ print_line(Printer *printer, const CiLine *line)
     case CI_LINE_copy_in:
         ci_text_line(out, "to_device(%s, %s)", line->other->name, line->buffer->name);
         break;
+    case CI_LINE_swap:
+        ci_text_line(out, "%s, %s = %s, %s", line->buffer->name, line->other->name,
+                     line->other->name, line->buffer->name);
+        break;
     case CI_LINE_copy_out:
         ci_text_line(out, "to_host(%s, %s)", line->other->name, line->buffer->name);
         break;

@@ -173,6 +173,19 @@ add_condition(Wrap *wrap, CiLineKind kind, const CiBuffer *condition)
     forget_host(wrap, condition);
 }
 
+/* Both sides of a pair are exchanged where regions keep them: on the device. */
+static void
+wrap_swaps(Wrap *wrap, const CiRegion *region)
+{
+    for (int k = 0; k < region->nswaps; k += 2) {
+        const CiBuffer *buffer = buffer_on(wrap, region->swaps[k], CI_SIDE_device);
+        const CiBuffer *other = buffer_on(wrap, region->swaps[k + 1], CI_SIDE_device);
+        CiLine *line = add_line(wrap, CI_LINE_swap);
+        line->buffer = buffer;
+        line->other = other;
+    }
+}
+
 /* while: inner[0] is the body, inner[1] makes the condition, before the loop and at the end of each
  * turn, so that the line itself only tests. if: inner[1] is the other branch. */
 static void
@@ -186,10 +199,12 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
         line->symbol = region->var;
         line->value = region->extent;
         wrap_kernels(wrap, kernel->inner[0]);
+        wrap_swaps(wrap, region);
     } else if (region->condition_items.count > 0) {
         wrap_kernels(wrap, kernel->inner[1]);
         add_condition(wrap, CI_LINE_while, region->condition);
         wrap_kernels(wrap, kernel->inner[0]);
+        wrap_swaps(wrap, region);
         wrap_kernels(wrap, kernel->inner[1]);
         make_valid(wrap, region->condition, CI_SIDE_host);
         forget_host(wrap, region->condition);
@@ -332,6 +347,10 @@ ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
             if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
                 visit(arg, host[line->ext->operands[k]->id], false);
         visit(arg, host[line->ext->result->id], true);
+        break;
+    case CI_LINE_swap:
+        visit(arg, line->buffer, true);
+        visit(arg, line->other, true);
         break;
     case CI_LINE_copy_in:
     case CI_LINE_copy_out:

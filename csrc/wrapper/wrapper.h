@@ -38,6 +38,7 @@ typedef enum CiLineKind {
     CI_LINE_alloc_result, /* buffer: leaves the program, from the caller */
     CI_LINE_reuse,        /* buffer takes over the memory of `other`, dead from here */
     CI_LINE_free,
+    CI_LINE_swap,     /* buffer and `other` exchange their memory */
     CI_LINE_copy_in,  /* host to device: `other` -> buffer */
     CI_LINE_copy_out, /* device to host: `other` -> buffer */
     CI_LINE_launch,
