@@ -80,3 +80,13 @@ def test_default_backend_too():
         return np.roll(x, x.astype(int)[1, 0])
 
     assert isinstance(check(program, ROWS), type(cinductor.compile(program)))
+
+
+def test_where_of_scalars_is_an_array():
+    """It had been a NumPy scalar, as its operands are."""
+
+    def program(x):
+        total = x.sum()
+        return np.where(total > 0, total, total + 1), total
+
+    same(program, ROWS)

@@ -18,7 +18,11 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     dtype = result_type(x, y)
     condition = operand(t, condition, np.dtype(bool))
     made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
-    return made
+    if made.kind == "array":
+        return made
+    result = t.empty((), dtype)  # of scalars too NumPy makes an array
+    t.assign(result, made)
+    return result
 
 
 @function(np.clip)
