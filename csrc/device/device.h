@@ -1,5 +1,5 @@
-/* What a backend is: a struct of functions, one row in devices.def, one folder. The registry is keyed by
- * (device, backend). Nothing above this folder names a device. */
+/* What a backend is: a struct of functions, one row in devices.def, one folder. The registry is
+ * keyed by (device, backend). Nothing above this folder names a device. */
 #ifndef CI_DEVICE_DEVICE_H
 #define CI_DEVICE_DEVICE_H
 
@@ -16,12 +16,13 @@ typedef struct CiOptions {
 #include "base/options.def"
 #undef OPTION
 } CiOptions;
-void ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
+void
+ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
 
 typedef struct CiBackend CiBackend;
 
-/* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the backend allocates at
- * its first use, from whatever thread, and ended by its `shut`. */
+/* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the
+ * backend allocates at its first use, from whatever thread, and ended by its `shut`. */
 typedef struct CiDeviceState CiDeviceState;
 struct CiDeviceState {
     const CiBackend *backend;
@@ -32,12 +33,13 @@ struct CiDeviceState {
 typedef struct CiRuntime {
     CiPool *pool;
     CiAllocator *allocator;
-    CiCache *cache;                        /* NULL: no disk cache */
-    int32_t (*poll)(void *arg);            /* non-zero: stop (Ctrl-C); may be NULL; called from the launching thread only */
+    CiCache *cache;             /* NULL: no disk cache */
+    int32_t (*poll)(void *arg); /* non-zero: stop (Ctrl-C); may be NULL; called from the launching
+                                   thread only */
     void *poll_arg;
-    bool (*should_stop_build)(void *arg);  /* asked while a child process builds; may be NULL */
+    bool (*should_stop_build)(void *arg); /* asked while a child process builds; may be NULL */
     void *should_stop_arg;
-    _Atomic(CiDeviceState *) states;       /* one per backend that keeps something */
+    _Atomic(CiDeviceState *) states; /* one per backend that keeps something */
 } CiRuntime;
 /* Ends what backends keep; after the last program and the last memory of a device. */
 void ci_runtime_shut(CiRuntime *runtime);
@@ -56,26 +58,29 @@ typedef struct CiFault {
     int64_t values[4];
 } CiFault;
 
-/* What a kernel gets besides its operands. This struct is part of the kernel contract: emitted source declares the same. */
+/* What a kernel gets besides its operands. This struct is part of the kernel contract: emitted
+ * source declares the same. */
 typedef struct CiRun {
-    void *scratch;    /* scratch_bytes of this call's own, 64-byte aligned */
-    void *partials;   /* split kernels: partial_bytes times unit number, shared by all */
+    void *scratch;  /* scratch_bytes of this call's own, 64-byte aligned */
+    void *partials; /* split kernels: partial_bytes times unit number, shared by all */
     CiFault *fault;
     int32_t (*poll)(void *arg);
     void *poll_arg;
 } CiRun;
 
-/* Does units [begin, end). buffers and sizes in the order of CiKernel.buffers and size_args; scalars are
- * the program's CiSlots, one per scalar input in order. Returns 0 or non-zero with run->fault filled. */
-typedef int32_t (*CiKernelFunction)(void *const *buffers, const int64_t *sizes, const void *scalars, int64_t begin, int64_t end, CiRun *run);
+/* Does units [begin, end). buffers and sizes in the order of CiKernel.buffers and size_args;
+ * scalars are the program's CiSlots, one per scalar input in order. Returns 0 or non-zero with
+ * run->fault filled. */
+typedef int32_t (*CiKernelFunction)(void *const *buffers, const int64_t *sizes, const void *scalars,
+                                    int64_t begin, int64_t end, CiRun *run);
 
 typedef struct CiLaunch {
-    int kernel;                    /* CiKernel.id */
-    void *const *buffers;          /* memory of the device */
+    int kernel;           /* CiKernel.id */
+    void *const *buffers; /* memory of the device */
     const int64_t *sizes;
     const CiSlot *scalars;
     int64_t units, finish_units, scratch_bytes, partial_bytes, unit_work;
-    int max_threads;               /* 0: all */
+    int max_threads; /* 0: all */
 } CiLaunch;
 
 typedef struct CiExecutable CiExecutable;
@@ -89,22 +94,26 @@ struct CiExecutable {
 typedef struct CiBuildInfo {
     double emit_ms, compile_ms, load_ms;
     bool from_cache;
-    int children;                  /* processes started */
+    int children; /* processes started */
 } CiBuildInfo;
 
 struct CiBackend {
-    const char *device;            /* "cpu" */
-    const char *name;              /* "c" */
+    const char *device; /* "cpu" */
+    const char *name;   /* "c" */
     const char *doc;
-    /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives in out. */
+    /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives
+     * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
     void (*fill_target)(CiTarget *target, const CiOptions *options);
     /* Source of all loop kernels as text; NULL when the backend has none. */
     void (*emit)(CiText *out, const CiKernels *kernels, const CiOptions *options);
-    /* Builds and loads; fails through ctx, having closed what it opened. No lock of any interpreter is needed. */
-    CiExecutable *(*build)(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
+    /* Builds and loads; fails through ctx, having closed what it opened. No lock of any interpreter
+     * is needed. */
+    CiExecutable *(*build)(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
+                           CiRuntime *runtime, CiBuildInfo *info);
     void (*close)(CiExecutable *executable);
-    /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus with fault filled. */
+    /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus
+     * with fault filled. */
     int32_t (*launch)(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
     /* Memory of the device. NULL for devices whose memory is the host's. 0 or a CiStatus. */
     int32_t (*allocate)(CiRuntime *runtime, size_t size, void **block);
@@ -112,7 +121,8 @@ struct CiBackend {
     int32_t (*copy_in)(CiRuntime *runtime, void *device, const void *host, size_t size);
     int32_t (*copy_out)(CiRuntime *runtime, void *host, const void *device, size_t size);
     int32_t (*synchronize)(CiRuntime *runtime);
-    /* What the device said when a call last answered CI_ERR_DEVICE; NULL: nothing to add to the status. */
+    /* What the device said when a call last answered CI_ERR_DEVICE; NULL: nothing to add to the
+     * status. */
     const char *(*last_error)(CiRuntime *runtime, char *out, size_t capacity);
     void (*shut)(CiDeviceState *state); /* needed by backends that keep a state */
 };

@@ -9,23 +9,26 @@
  *     return %3, %1
  *   }
  *
- * Values. Each node makes one value: dtype, symbolic sizes, a kind, and a stride order. Dtypes are decided by
- * capture; operands of a pointwise node have equal dtype (casts are explicit) and broadcastable sizes.
- * Kind: `array`; `scalar` (NumPy's: immutable, strong, rank 0); `python` (weak, rank 0; f64, c128, i64 or bool).
- * Stride order: order[0] is the axis with the largest stride. C order is 0,1,2,…; printed only when it is not.
+ * Values. Each node makes one value: dtype, symbolic sizes, a kind, and a stride order. Dtypes are
+ * decided by capture; operands of a pointwise node have equal dtype (casts are explicit) and
+ * broadcastable sizes. Kind: `array`; `scalar` (NumPy's: immutable, strong, rank 0); `python`
+ * (weak, rank 0; f64, c128, i64 or bool). Stride order: order[0] is the axis with the largest
+ * stride. C order is 0,1,2,…; printed only when it is not.
  *
- * Views share elements: permute, reshape, slice, expand, diagonal of a value are that value's memory whenever it
- * has memory; a `copy` node is written where NumPy copies. So a result that is a chain of views of an
- * input (or of another result's base) is returned as a view.
+ * Views share elements: permute, reshape, slice, expand, diagonal of a value are that value's
+ * memory whenever it has memory; a `copy` node is written where NumPy copies. So a result that is a
+ * chain of views of an input (or of another result's base) is returned as a view.
  *
- * Writes. assign(base, view, value) is a new version of base in which the elements that `view` (a chain of views of
- * the *same version* of base, or base itself) addresses have the value's (broadcast, already cast). `write in0 = %k` says which
- * version an argument must hold in the end. Which versions share memory is decided in lowering.
+ * Writes. assign(base, view, value) is a new version of base in which the elements that `view` (a
+ * chain of views of the *same version* of base, or base itself) addresses have the value's
+ * (broadcast, already cast). `write in0 = %k` says which version an argument must hold in the end.
+ * Which versions share memory is decided in lowering.
  *
- * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node for each value it makes
- * follows it, with args = [region] and index = its number. A block's parameters are `param` nodes.
- *   for    args = initial carried values; starts = [trip count, induction symbol]; blocks[0] has params
- *          [induction (python i64), carried…], results = next values
+ * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node
+ * for each value it makes follows it, with args = [region] and index = its number. A block's
+ * parameters are `param` nodes.
+ *   for    args = initial carried values; starts = [trip count, induction symbol]; blocks[0] has
+ *          params [induction (python i64), carried…], results = next values
  *   while  args = initial carried values; blocks[0] has params = carried, results = [condition];
  *          blocks[1] has no params of its own: it sees those of blocks[0]; results = next values
  *   if     args = [condition]; blocks[0] and blocks[1] without params, results of equal types
@@ -48,18 +51,19 @@ typedef struct CiGraph CiGraph;
 /* A library call, registered by whoever knows how to make it. The callee sees dense operands. */
 typedef struct CiExternCall {
     int noperands;
-    void *const *operands;             /* data of each operand */
-    const int64_t *const *sizes;       /* per operand; then the result's at [noperands] */
-    const int64_t *const *strides;     /* in elements, per operand, then the result's */
+    void *const *operands;         /* data of each operand */
+    const int64_t *const *sizes;   /* per operand; then the result's at [noperands] */
+    const int64_t *const *strides; /* in elements, per operand, then the result's */
     const int *ranks;
     const CiDtype *dtypes;
-    void *result;                      /* memory to fill */
+    void *result; /* memory to fill */
 } CiExternCall;
 
 typedef struct CiExtern {
-    const char *name;                  /* printed: "matmul" */
-    const char *key;                   /* everything else the call depends on, as text; enters keys and dumps */
-    /* Returns 0, or CI_ERR_PYTHON when the callee holds an exception of its own. Takes what locks it needs. */
+    const char *name; /* printed: "matmul" */
+    const char *key;  /* everything else the call depends on, as text; enters keys and dumps */
+    /* Returns 0, or CI_ERR_PYTHON when the callee holds an exception of its own. Takes what locks
+     * it needs. */
     int32_t (*call)(void *data, const CiExternCall *call);
     void *data;
     void (*retain)(void *data);
@@ -70,43 +74,46 @@ struct CiNode {
     CiOp op;
     CiDtype dtype;
     CiKind kind;
-    int id;                            /* position of creation; printed as %id after ci_graph_number */
+    int id; /* position of creation; printed as %id after ci_graph_number */
     int rank;
-    const CiExpr *const *sizes;        /* rank of them */
-    const int8_t *order;               /* rank of them */
-    const CiExpr *const *strides;      /* inputs and views: in elements, as NumPy's array has them; NULL: dense in `order` */
+    const CiExpr *const *sizes;   /* rank of them */
+    const int8_t *order;          /* rank of them */
+    const CiExpr *const *strides; /* inputs and views: in elements, as NumPy's array has them; NULL:
+                                     dense in `order` */
     int nargs;
     CiNode **args;
     CiLoc loc;
 
     int naxes;
-    const int *axes;                   /* permute: source axis of each axis; reduce, argreduce: axes folded
-                                          (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis]; diagonal: [axis1, axis2] */
-    const CiExpr *const *starts;       /* slice: per axis, index of the first element; for: [trip count, induction symbol] */
-    const CiExpr *const *steps;        /* slice: per axis, may be negative; diagonal: [offset] in starts */
-    CiConst value;                     /* const */
-    int index;                         /* input, param: parameter number; result: result number */
-    const char *name;                  /* input: in0, in1…; else NULL */
-    const CiExtern *ext;               /* extern kinds */
-    int nblocks;                       /* regions */
+    const int *axes; /* permute: source axis of each axis; reduce, argreduce: axes folded
+                        (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
+                        diagonal: [axis1, axis2] */
+    const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
+                                    induction symbol] */
+    const CiExpr *const *steps; /* slice: per axis, may be negative; diagonal: [offset] in starts */
+    CiConst value;              /* const */
+    int index;                  /* input, param: parameter number; result: result number */
+    const char *name;           /* input: in0, in1…; else NULL */
+    const CiExtern *ext;        /* extern kinds */
+    int nblocks;                /* regions */
     CiBlock **blocks;
 
-    int nuses;                         /* kept by ci_graph_count_uses */
-    void *mark;                        /* scratch of the pass that runs */
+    int nuses;  /* kept by ci_graph_count_uses */
+    void *mark; /* scratch of the pass that runs */
 };
 
 struct CiBlock {
-    CiNode **params;                   /* for, while: induction and carried values */
+    CiNode **params; /* for, while: induction and carried values */
     int nparams, capparams;
     CiNode **nodes;
     int nnodes, capnodes;
-    CiNode **results;                  /* next(...) or the block's values */
+    CiNode **results; /* next(...) or the block's values */
     int nresults, capresults;
 };
 
 typedef struct CiWrite {
     CiNode *input;
-    CiNode *value;                     /* same dtype and sizes as the input */
+    CiNode *value; /* same dtype and sizes as the input */
 } CiWrite;
 
 struct CiGraph {
@@ -116,23 +123,27 @@ struct CiGraph {
     const char *name;
     CiNode **inputs;
     int ninputs, capinputs;
-    const CiExpr *const **strides;     /* per input: strides in elements of the array passed (rank of them) */
+    const CiExpr *const *
+        *strides; /* per input: strides in elements of the array passed (rank of them) */
     int capstrides;
-    CiBlock *body;                     /* body->results are what the graph returns */
+    CiBlock *body; /* body->results are what the graph returns */
     CiWrite *writes;
     int nwrites, capwrites;
-    CiBlock *at;                       /* where builders append: the body, until a region's block is built */
+    CiBlock *at; /* where builders append: the body, until a region's block is built */
     int next_id;
 };
 
 CiGraph *ci_graph_new(CiContext *ctx, const char *name);
 
-/* Building. Each appends to g->at (the body unless changed), infers sizes and order, verifies its operands, and fails with
- * CI_ERR_SHAPE, CI_ERR_DTYPE or CI_ERR_VALUE. Arrays passed in are copied. */
-CiNode *ci_graph_input(CiGraph *g, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes, const CiExpr *const *strides);
+/* Building. Each appends to g->at (the body unless changed), infers sizes and order, verifies its
+ * operands, and fails with CI_ERR_SHAPE, CI_ERR_DTYPE or CI_ERR_VALUE. Arrays passed in are copied.
+ */
+CiNode *ci_graph_input(CiGraph *g, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes,
+                       const CiExpr *const *strides);
 CiNode *ci_graph_const(CiGraph *g, CiDtype dtype, CiKind kind, CiConst value, CiLoc loc);
 CiNode *ci_graph_iota(CiGraph *g, int rank, const CiExpr *const *sizes, int axis, CiLoc loc);
-CiNode *ci_graph_empty(CiGraph *g, CiDtype dtype, int rank, const CiExpr *const *sizes, const int8_t *order, CiLoc loc);
+CiNode *ci_graph_empty(CiGraph *g, CiDtype dtype, int rank, const CiExpr *const *sizes,
+                       const int8_t *order, CiLoc loc);
 /* pointwise, math, composite, where: broadcasts operands (by index, no expand node needed) */
 CiNode *ci_graph_pointwise(CiGraph *g, CiOp op, int nargs, CiNode *const *args, CiLoc loc);
 CiNode *ci_graph_cast(CiGraph *g, CiNode *a, CiDtype dtype, CiLoc loc); /* a itself when equal */
@@ -140,33 +151,40 @@ CiNode *ci_graph_reduce(CiGraph *g, CiOp op, CiNode *a, int naxes, const int *ax
 CiNode *ci_graph_scan(CiGraph *g, CiOp op, CiNode *a, int axis, CiLoc loc);
 CiNode *ci_graph_permute(CiGraph *g, CiNode *a, const int *axes, CiLoc loc);
 CiNode *ci_graph_reshape(CiGraph *g, CiNode *a, int rank, const CiExpr *const *sizes, CiLoc loc);
-CiNode *ci_graph_slice(CiGraph *g, CiNode *a, const CiExpr *const *starts, const CiExpr *const *steps, const CiExpr *const *sizes, CiLoc loc);
+CiNode *ci_graph_slice(CiGraph *g, CiNode *a, const CiExpr *const *starts,
+                       const CiExpr *const *steps, const CiExpr *const *sizes, CiLoc loc);
 CiNode *ci_graph_expand(CiGraph *g, CiNode *a, int rank, const CiExpr *const *sizes, CiLoc loc);
-CiNode *ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *offset, const CiExpr *size, CiLoc loc);
+CiNode *ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *offset,
+                          const CiExpr *size, CiLoc loc);
 CiNode *ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc); /* order NULL: C */
 CiNode *ci_graph_assign(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, CiLoc loc);
 CiNode *ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc);
-CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs, CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc);
-/* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser and for rewriting. */
+CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
+                        CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc);
+/* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser
+ * and for rewriting. */
 CiNode *ci_graph_add(CiGraph *g, const CiNode *like);
 void ci_graph_return(CiGraph *g, CiNode *value);
-void ci_graph_write(CiGraph *g, CiNode *input, CiNode *value); /* replaces an earlier write of that input */
-/* Regions: make a block, give it params, build into it (ci_graph_enter returns the block built into before; go back
- * to it at the end), push its results, then make the region in the outer block. */
+void ci_graph_write(CiGraph *g, CiNode *input,
+                    CiNode *value); /* replaces an earlier write of that input */
+/* Regions: make a block, give it params, build into it (ci_graph_enter returns the block built into
+ * before; go back to it at the end), push its results, then make the region in the outer block. */
 CiBlock *ci_graph_block(CiGraph *g);
 CiBlock *ci_graph_enter(CiGraph *g, CiBlock *block);
-CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes, const int8_t *order);
+CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank,
+                       const CiExpr *const *sizes, const int8_t *order);
 void ci_graph_block_result(CiGraph *g, CiBlock *block, CiNode *value);
-/* trip and induction: for only, else NULL. Appends the region and its result nodes; returns the region. */
-CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip, const CiExpr *induction,
-                        int nblocks, CiBlock *const *blocks, CiLoc loc);
+/* trip and induction: for only, else NULL. Appends the region and its result nodes; returns the
+ * region. */
+CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip,
+                        const CiExpr *induction, int nblocks, CiBlock *const *blocks, CiLoc loc);
 CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need rank 0 */
 
 /* The node a chain of views starts from (the node itself when it is no view). */
 CiNode *ci_node_base(CiNode *node);
 bool ci_node_is_view(const CiNode *node);
 void ci_graph_count_uses(CiGraph *g);
-void ci_graph_number(CiGraph *g);  /* ids 0.. in order, for printing */
+void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */
 CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);

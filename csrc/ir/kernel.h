@@ -10,93 +10,108 @@
  *     k1: extern matmul(buf3, in1) -> buf4
  *   }
  *
- * A kernel has outer axes shared by all its stages, run in order; each point of the outer axes runs the stages one after another; a stage has inner axes of its own and
- * one or more nests that share them (its reduce axes included). The nests of a kernel are rewritten over the kernel's own
- * index symbols, so equal symbols mean the same loop. Exactly one axis carries lanes (`vector`): the last outer axis
- * (then all stages work on a tile of it) or the last inner axis of each stage.
+ * A kernel has outer axes shared by all its stages, run in order; each point of the outer axes runs
+ * the stages one after another; a stage has inner axes of its own and one or more nests that share
+ * them (its reduce axes included). The nests of a kernel are rewritten over the kernel's own index
+ * symbols, so equal symbols mean the same loop. Exactly one axis carries lanes (`vector`): the last
+ * outer axis (then all stages work on a tile of it) or the last inner axis of each stage.
  *
- * A buffer made and used only inside one kernel need not be memory: `local` is one value per point of the outer axes, `row` is scratch for
- * one outer point (element number `store - row_base`), both per lane when the lanes are on an outer axis. A value read in the
- * stage that makes it, at the same index, passes in a register whatever its placement.
+ * A buffer made and used only inside one kernel need not be memory: `local` is one value per point
+ * of the outer axes, `row` is scratch for one outer point (element number `store - row_base`), both
+ * per lane when the lanes are on an outer axis. A value read in the stage that makes it, at the
+ * same index, passes in a register whatever its placement.
  *
- * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one long fold runs that fold
- * in chunks: split_extent > 0 is the number of elements of the reduce domain per chunk (a power of two times the fold's block).
- * Chunk c of outer point o stores its partial accumulators; a finishing function folds them in chunk order and runs the rest. */
+ * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
+ * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
+ * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
+ * partial accumulators; a finishing function folds them in chunk order and runs the rest. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
 #include "ir/loop.h"
 #include "ir/target.h"
 
-typedef enum CiLabel { CI_LABEL_serial, CI_LABEL_parallel, CI_LABEL_vector, CI_LABEL_unroll, CI_LABEL_block, CI_LABEL_thread, CI_LABEL_lane } CiLabel;
+typedef enum CiLabel {
+    CI_LABEL_serial,
+    CI_LABEL_parallel,
+    CI_LABEL_vector,
+    CI_LABEL_unroll,
+    CI_LABEL_block,
+    CI_LABEL_thread,
+    CI_LABEL_lane
+} CiLabel;
 
 typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
     CiLabel label;
-    int factor;                    /* vector: lanes in a tile; else 0 */
+    int factor; /* vector: lanes in a tile; else 0 */
 } CiKernelAxis;
 
 typedef enum CiPlace { CI_PLACE_memory, CI_PLACE_local, CI_PLACE_row, CI_PLACE_register } CiPlace;
 
 typedef struct CiStage {
-    CiKernelAxis *axes;            /* inner axes; reduce axes of its folds are among them, last */
+    CiKernelAxis *axes; /* inner axes; reduce axes of its folds are among them, last */
     int naxes;
-    CiNest **nests;                /* over kernel symbols; axes of each = outer axes + this stage's axes */
+    CiNest **nests; /* over kernel symbols; axes of each = outer axes + this stage's axes */
     int nnests, capnests;
 } CiStage;
 
 /* How a buffer made in the kernel is kept. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
-    CiPlace place;                 /* register: read only in the stage that makes it */
-    const CiExpr *row_base;        /* row: element number of the outer point's first element */
-    const CiExpr *row_size;        /* row: elements (times the tile when lanes are on an outer axis) */
-    const CiExpr *scratch_offset;  /* row: bytes from the start of the unit's scratch */
+    CiPlace place;          /* register: read only in the stage that makes it */
+    const CiExpr *row_base; /* row: element number of the outer point's first element */
+    const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
+    const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
 } CiPlacement;
 
 typedef struct CiKernel {
     int id;
-    const char *name;              /* k0 */
-    CiExternItem *ext;             /* a library call instead of loops; all below empty */
-    CiRegion *region;              /* a loop or branch around kernels */
-    struct CiKernels *inner[2];    /* region bodies */
+    const char *name;           /* k0 */
+    CiExternItem *ext;          /* a library call instead of loops; all below empty */
+    CiRegion *region;           /* a loop or branch around kernels */
+    struct CiKernels *inner[2]; /* region bodies */
     CiKernelAxis *outer;
     int nouter;
-    int nparallel;                 /* the first nparallel outer axes are collapsed and run in ranges */
+    int nparallel; /* the first nparallel outer axes are collapsed and run in ranges */
     bool lanes_on_outer;
     CiStage *stages;
     int nstages, capstages;
     CiPlacement *placements;
     int nplacements, capplacements;
-    CiBuffer **buffers;            /* pointers it takes, in order: memory buffers read or written */
+    CiBuffer **buffers; /* pointers it takes, in order: memory buffers read or written */
     int nbuffers, capbuffers;
-    bool *is_stored;               /* per buffer */
-    const CiExpr **size_args;      /* symbols and precomputed sizes it takes */
+    bool *is_stored;          /* per buffer */
+    const CiExpr **size_args; /* symbols and precomputed sizes it takes */
     int nsize_args, capsize_args;
-    const CiExpr *split_extent;    /* NULL: not split */
-    /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis on
-     * the outside counts tiles of `factor`; of a split kernel, one chunk of one such point (chunk fastest). */
+    const CiExpr *split_extent; /* NULL: not split */
+    /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis
+     * on the outside counts tiles of `factor`; of a split kernel, one chunk of one such point
+     * (chunk fastest). */
     const CiExpr *units;
-    const CiExpr *finish_units;    /* split: points the finishing function runs over; else NULL */
-    const CiExpr *scratch_bytes;   /* row placements of one unit, each rounded up to 64 bytes; const 0 when none */
-    const CiExpr *partial_bytes;   /* split: partial accumulators of one unit; else NULL */
-    const CiExpr *unit_work;       /* elements one unit touches: how many units make a chunk worth a thread */
+    const CiExpr *finish_units;  /* split: points the finishing function runs over; else NULL */
+    const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
+                                    when none */
+    const CiExpr *partial_bytes; /* split: partial accumulators of one unit; else NULL */
+    const CiExpr
+        *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
     int nlocs, caplocs;
 } CiKernel;
 
 typedef struct CiKernels {
-    CiLoops *loops;                /* buffers, results and names */
+    CiLoops *loops; /* buffers, results and names */
     const CiTarget *target;
     CiKernel **kernels;
     int nkernels, capkernels;
-    const char **refusals;         /* "k0 and k1 stay apart: …" */
+    const char **refusals; /* "k0 and k1 stay apart: …" */
     int nrefusals, caprefusals;
 } CiKernels;
 
 /* NULL when the buffer is plain memory in this kernel. */
 const CiPlacement *ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer);
-int ci_kernel_buffer_position(const CiKernel *kernel, const CiBuffer *buffer); /* -1 when it takes none */
+int ci_kernel_buffer_position(const CiKernel *kernel,
+                              const CiBuffer *buffer); /* -1 when it takes none */
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
 void ci_kernels_verify(const CiKernels *kernels);
 

@@ -8,19 +8,28 @@
 const int8_t *ci_layout_c_order(CiContext *ctx, int rank);
 bool ci_layout_is_c_order(int rank, const int8_t *order);
 /* Dense strides (in elements) of an array with these sizes laid out in this order. */
-const CiExpr *const *ci_layout_dense_strides(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes, const int8_t *order);
-/* The order that strides imply: by |stride|, ties and size-1 axes keep C order (NumPy's K order). */
-const int8_t *ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes, const CiExpr *const *strides);
+const CiExpr *const *ci_layout_dense_strides(CiContext *ctx, CiSym *sym, int rank,
+                                             const CiExpr *const *sizes, const int8_t *order);
+/* The order that strides imply: by |stride|, ties and size-1 axes keep C order (NumPy's K order).
+ */
+const int8_t *ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank,
+                                         const CiExpr *const *sizes, const CiExpr *const *strides);
 /* The order NumPy gives a new result of a ufunc over these operands. */
-const int8_t *ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes, int nargs, CiNode *const *args);
+const int8_t *ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes,
+                                        int nargs, CiNode *const *args);
 /* Result sizes of broadcasting; fails with CI_ERR_SHAPE and NumPy's message. */
-const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *args, int *rank, CiLoc loc);
-/* Strides of a view chain relative to base strides: true and offset/strides when the view is affine in memory
- * (always, but for a reshape that memory order forbids). */
-bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base, const CiExpr *const *base_strides, const CiExpr **offset, const CiExpr **strides);
-/* Strides of a node's value in elements: its own when it is an input or a view, else dense in its order. */
+const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *args, int *rank,
+                                         CiLoc loc);
+/* Strides of a view chain relative to base strides: true and offset/strides when the view is affine
+ * in memory (always, but for a reshape that memory order forbids). */
+bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base,
+                            const CiExpr *const *base_strides, const CiExpr **offset,
+                            const CiExpr **strides);
+/* Strides of a node's value in elements: its own when it is an input or a view, else dense in its
+ * order. */
 const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);
-const CiExpr *ci_layout_count(CiSym *sym, int rank, const CiExpr *const *sizes); /* number of elements */
+const CiExpr *ci_layout_count(CiSym *sym, int rank,
+                              const CiExpr *const *sizes); /* number of elements */
 /* Sizes as NumPy's messages write them: "(3,4)", "(3,)". */
 const char *ci_layout_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);
 

@@ -13,21 +13,24 @@
  *     return buf0, buf1[+0; sizes; strides]
  *   }
  *
- * A buffer is one allocation and one pointer. A nest runs its body at every point of its axes and stores the yielded
- * value at `store` of `target`: point axes i0, i1… first, then reduce axes r0, r1… over which the value is folded
- * (stored once per point), or one scan axis r0 (stored at every step). Items run in order; an
- * item may read what an earlier one stored.
+ * A buffer is one allocation and one pointer. A nest runs its body at every point of its axes and
+ * stores the yielded value at `store` of `target`: point axes i0, i1… first, then reduce axes r0,
+ * r1… over which the value is folded (stored once per point), or one scan axis r0 (stored at every
+ * step). Items run in order; an item may read what an earlier one stored.
  *
  * The order of a float fold is part of the nest's meaning (`order`), the same in every backend that
  * shares bits. Over the elements v[0..n) of the reduce domain, taken in C order of the reduce axes:
  *   serial   ((v0 + v1) + v2) + …, starting from v0
- *   lanes    blocks of CI_BLOCK_CHAIN*L elements, L = ci_lane_count(dtype). In a block lane l folds elements l, l+L, l+2L… in order, starting
- *            from the identity; then lanes fold pairwise: for (h = L/2; h; h /= 2) lane[l] op= lane[l+h] for l < h.
- *            Blocks fold as a binary counter: block k, then merge equal-sized neighbours (earlier op later) as carries;
- *            what remains at the end is folded from the latest to the earliest: x = earlier op x.
- *   rows     as lanes with L = 1: chains of CI_BLOCK_CHAIN, then the binary counter. For folds whose point axis is the contiguous one.
- * Order-free folds (integers, min, max, any, all) ignore it. A serial fold is used for static lengths up to
- * CI_SERIAL_LIMIT. An empty float sum is +0.0 (the identity -0.0 plus 0.0). */
+ *   lanes    blocks of CI_BLOCK_CHAIN*L elements, L = ci_lane_count(dtype). In a block, lane l
+ *            folds elements l, l+L, l+2L… in order, starting from the identity; then lanes fold
+ *            pairwise: for (h = L/2; h; h /= 2) lane[l] op= lane[l+h] for l < h. Blocks fold as a
+ *            binary counter: block k, then merge equal-sized neighbours (earlier op later) as
+ *            carries; what remains is folded from the latest to the earliest: x = earlier op x.
+ *   rows     as lanes with L = 1: chains of CI_BLOCK_CHAIN, then the binary counter. For folds
+ *            whose point axis is the contiguous one.
+ *
+ * Order-free folds (integers, min, max, any, all) ignore it. A serial fold is used for static
+ * lengths up to CI_SERIAL_LIMIT. An empty float sum is +0.0 (the identity -0.0 plus 0.0). */
 #ifndef CI_IR_LOOP_H
 #define CI_IR_LOOP_H
 
@@ -38,40 +41,43 @@
 static inline int
 ci_lane_count(CiDtype dtype) /* 256 bytes of accumulators, but at least 16 lanes */
 {
-    return ci_dtype_size(dtype) >= 16 ? 16 : 256 / (ci_dtype_size(ci_dtype_compute(dtype)) < 4 ? 4 : ci_dtype_size(ci_dtype_compute(dtype)));
+    return ci_dtype_size(dtype) >= 16 ? 16
+                                      : 256 / (ci_dtype_size(ci_dtype_compute(dtype)) < 4
+                                                   ? 4
+                                                   : ci_dtype_size(ci_dtype_compute(dtype)));
 }
 
 typedef enum CiBufferKind { CI_BUFFER_input, CI_BUFFER_scalar, CI_BUFFER_temp } CiBufferKind;
 
 typedef struct CiBuffer {
-    const char *name;             /* in0, buf3 */
-    CiBufferKind kind;            /* scalar: a run-time Python scalar, one element */
-    int id;                       /* index in CiLoops.buffers */
-    int input;                    /* input, scalar: parameter number in the graph; else -1 */
+    const char *name;  /* in0, buf3 */
+    CiBufferKind kind; /* scalar: a run-time Python scalar, one element */
+    int id;            /* index in CiLoops.buffers */
+    int input;         /* input, scalar: parameter number in the graph; else -1 */
     CiDtype dtype;
     int rank;
     const CiExpr *const *sizes;
     const CiExpr *const *strides; /* in elements; temps are dense, in some order */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
-    bool is_swapped;              /* a temp that exchanges its memory with another: never leaves the program */
+    bool is_swapped; /* a temp that exchanges its memory with another: never leaves the program */
 } CiBuffer;
 
 /* One scalar operation of a body. Operands are positions of earlier ones. */
 typedef struct CiScalar {
-    CiOp op;                      /* load, index, const, cast, where, pointwise, math */
-    CiDtype dtype;                /* of the value made */
+    CiOp op;       /* load, index, const, cast, where, pointwise, math */
+    CiDtype dtype; /* of the value made */
     int args[3];
     int nargs;
-    CiBuffer *buffer;             /* load */
-    const CiExpr *index;          /* load: element number in the buffer; index: the expression */
-    CiConst value;                /* const */
+    CiBuffer *buffer;    /* load */
+    const CiExpr *index; /* load: element number in the buffer; index: the expression */
+    CiConst value;       /* const */
 } CiScalar;
 
 typedef struct CiBody {
     CiScalar *ops;
     int nops, capops;
-    int result;                   /* position of the value yielded */
+    int result; /* position of the value yielded */
 } CiBody;
 
 typedef enum CiAxisKind { CI_AXIS_point, CI_AXIS_reduce, CI_AXIS_scan } CiAxisKind;
@@ -79,26 +85,26 @@ typedef enum CiFoldOrder { CI_FOLD_serial, CI_FOLD_lanes, CI_FOLD_rows } CiFoldO
 
 typedef struct CiAxis {
     CiAxisKind kind;
-    const CiExpr *var;            /* index symbol */
+    const CiExpr *var; /* index symbol */
     const CiExpr *extent;
 } CiAxis;
 
 typedef struct CiNest {
-    CiAxis *axes;                 /* point axes, then reduce or scan axes */
+    CiAxis *axes; /* point axes, then reduce or scan axes */
     int naxes, npoint;
-    CiOp fold;                    /* CI_OP_none, a reduction, argmax/argmin, or a scan */
+    CiOp fold; /* CI_OP_none, a reduction, argmax/argmin, or a scan */
     CiFoldOrder order;
     CiBody body;
     CiBuffer *target;
-    const CiExpr *store;          /* element number in target; reduce axes do not occur in it */
-    CiLoc *locs;                  /* source lines it came from, distinct */
+    const CiExpr *store; /* element number in target; reduce axes do not occur in it */
+    CiLoc *locs;         /* source lines it came from, distinct */
     int nlocs, caplocs;
 } CiNest;
 
 typedef struct CiExternItem {
     const CiExtern *ext;
     CiOp op;
-    CiBuffer **operands;          /* dense views of buffers: see offsets, sizes, strides */
+    CiBuffer **operands; /* dense views of buffers: see offsets, sizes, strides */
     const CiExpr **offsets;
     int *ranks;
     const CiExpr *const **sizes;
@@ -108,7 +114,13 @@ typedef struct CiExternItem {
     CiLoc loc;
 } CiExternItem;
 
-typedef enum CiItemKind { CI_ITEM_nest, CI_ITEM_extern, CI_ITEM_for, CI_ITEM_while, CI_ITEM_if } CiItemKind;
+typedef enum CiItemKind {
+    CI_ITEM_nest,
+    CI_ITEM_extern,
+    CI_ITEM_for,
+    CI_ITEM_while,
+    CI_ITEM_if
+} CiItemKind;
 
 typedef struct CiItem CiItem;
 typedef struct CiItems {
@@ -116,16 +128,17 @@ typedef struct CiItems {
     int count, capacity;
 } CiItems;
 
-/* Regions hold items. for: var in [0, extent); its name is t and a number, for i, j and r are those of nests and kernels. while, if:
- * the condition is the one element of `condition`. At the end of each trip of a loop pairs of temps of equal sizes, strides and
- * dtype exchange their memory: `swap buf1, buf2`. */
+/* Regions hold items. for: var in [0, extent); its name is t and a number, for i, j and r are those
+ * of nests and kernels. while, if: the condition is the one element of `condition`. At the end of
+ * each trip of a loop pairs of temps of equal sizes, strides and dtype exchange their memory: `swap
+ * buf1, buf2`. */
 typedef struct CiRegion {
     const CiExpr *var, *extent;
     CiBuffer *condition;
-    CiItems condition_items;      /* while: run before each test */
+    CiItems condition_items; /* while: run before each test */
     CiItems body, other;
-    CiBuffer **swaps;             /* two for each swap, in order */
-    int nswaps, capswaps;         /* buffers in swaps: twice the number of swaps */
+    CiBuffer **swaps;     /* two for each swap, in order */
+    int nswaps, capswaps; /* buffers in swaps: twice the number of swaps */
 } CiRegion;
 
 struct CiItem {
@@ -141,7 +154,7 @@ typedef struct CiResult {
     CiDtype dtype;
     CiKind kind;
     int rank;
-    const CiExpr *offset;         /* elements */
+    const CiExpr *offset; /* elements */
     const CiExpr *const *sizes;
     const CiExpr *const *strides; /* elements */
     bool is_whole;                /* the buffer itself, no view */
@@ -153,19 +166,22 @@ typedef struct CiLoops {
     const char *name;
     CiBuffer **buffers;
     int nbuffers, capbuffers;
-    int ninputs;                  /* buffers[0..ninputs) are the graph's inputs in order */
+    int ninputs; /* buffers[0..ninputs) are the graph's inputs in order */
     CiItems items;
     CiResult *results;
     int nresults, capresults;
 } CiLoops;
 
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
-CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank, const CiExpr *const *sizes, const CiExpr *const *strides);
+CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
+                              const CiExpr *const *sizes, const CiExpr *const *strides);
 CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
-/* Appends an op to a body; the same op with the same operands is returned once (value numbering by the caller's memo). */
+/* Appends an op to a body; the same op with the same operands is returned once (value numbering by
+ * the caller's memo). */
 int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
 /* A body with index symbols replaced. */
-CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count, const CiExpr *const *from, const CiExpr *const *to);
+CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
+                          const CiExpr *const *from, const CiExpr *const *to);
 void ci_loops_print(CiText *out, const CiLoops *loops);
 void ci_nest_print(CiText *out, const CiNest *nest); /* one nest, used by the kernel dump */
 CiLoops *ci_loops_parse(CiContext *ctx, const char *text);

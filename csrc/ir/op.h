@@ -23,8 +23,18 @@ typedef enum CiOp {
 } CiOp;
 
 typedef enum CiOpKind {
-    CI_OPKIND_pointwise, CI_OPKIND_math, CI_OPKIND_reduce, CI_OPKIND_argreduce, CI_OPKIND_scan, CI_OPKIND_view,
-    CI_OPKIND_create, CI_OPKIND_structure, CI_OPKIND_extern, CI_OPKIND_region, CI_OPKIND_composite, CI_OPKIND_scalar
+    CI_OPKIND_pointwise,
+    CI_OPKIND_math,
+    CI_OPKIND_reduce,
+    CI_OPKIND_argreduce,
+    CI_OPKIND_scan,
+    CI_OPKIND_view,
+    CI_OPKIND_create,
+    CI_OPKIND_structure,
+    CI_OPKIND_extern,
+    CI_OPKIND_region,
+    CI_OPKIND_composite,
+    CI_OPKIND_scalar
 } CiOpKind;
 
 typedef enum CiResultRule { CI_RESULT_same, CI_RESULT_boolean, CI_RESULT_real } CiResultRule;
@@ -39,11 +49,14 @@ CiDtype ci_op_result(CiOp op, CiDtype operand);
 const char *ci_op_expression(CiOp op, CiClass operand);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
 const char *ci_op_why_not(CiOp op, CiDtype operand);
-CiOp ci_op_combine(CiOp reduction_or_scan); /* the pointwise op that folds; CI_OP_none for argmax/argmin */
-/* What a fold starts from: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the least value for max, … */
+CiOp ci_op_combine(
+    CiOp reduction_or_scan); /* the pointwise op that folds; CI_OP_none for argmax/argmin */
+/* What a fold starts from: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the least
+ * value for max, … */
 CiConst ci_op_identity(CiOp reduction_or_scan, CiDtype dtype);
 /* True when folding in any order gives the same bits: integers, bools, min and max, any and all. */
 bool ci_op_is_order_free(CiOp reduction, CiDtype dtype);
-bool ci_op_is_expensive(CiOp op); /* math, divide, fmod…: worth a buffer when several consumers read it */
+bool ci_op_is_expensive(
+    CiOp op); /* math, divide, fmod…: worth a buffer when several consumers read it */
 
 #endif

@@ -5,15 +5,15 @@
 #include "ir/op.h"
 
 typedef struct CiTarget {
-    const char *device;          /* "cpu" */
-    const char *backend;         /* "c" */
+    const char *device;            /* "cpu" */
+    const char *backend;           /* "c" */
     bool has_lanes_across_threads; /* GPU: lanes of a row are threads of a block */
-    int vector_bytes;            /* width of one vector register; 0 when the device has none */
-    int64_t row_bytes;           /* most bytes of scratch an outer iteration may hold (stays in near cache) */
-    int64_t chunk_elements;      /* elements of work worth a chunk of its own */
-    int max_buffers;             /* pointers one kernel may take */
+    int vector_bytes;              /* width of one vector register; 0 when the device has none */
+    int64_t row_bytes; /* most bytes of scratch an outer iteration may hold (stays in near cache) */
+    int64_t chunk_elements; /* elements of work worth a chunk of its own */
+    int max_buffers;        /* pointers one kernel may take */
     int max_fused_nests;
-    int64_t unroll_limit;        /* reductions at most this long are unrolled */
+    int64_t unroll_limit; /* reductions at most this long are unrolled */
     bool dtypes[CI_DTYPE_COUNT];
 } CiTarget;
 

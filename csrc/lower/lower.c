@@ -1,10 +1,12 @@
 /* The driver: which values get a buffer, visiting nodes in program order.
  *
- * A value is realized when its kind demands memory (reductions, scans, library calls, writes, results), when it is expensive and
- * several realized values read it (or one reads each element many times), or when inlining it would make a body longer than
- * the limit. Everything else is inlined by its readers.
+ * A value is realized when its kind demands memory (reductions, scans, library calls, writes,
+ * results), when it is expensive and several realized values read it (or one reads each element
+ * many times), or when inlining it would make a body longer than the limit. Everything else is
+ * inlined by its readers.
  *
- * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and the names of inductions. */
+ * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and the
+ * names of inductions. */
 #include "lower/lowering.h"
 
 static bool
@@ -36,7 +38,8 @@ find_reader(CiLowering *low, CiNode *node)
         CiNodeState *through = ci_lowering_state(low, user);
         bool is_inlined = ci_lowering_is_lazy(user) && !through->is_wanted;
         CiNode *reader = is_inlined ? through->reader : user;
-        if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) || (state->reader && reader && state->reader != reader))
+        if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) ||
+            (state->reader && reader && state->reader != reader))
             state->has_several_readers = true;
         if (reader)
             state->reader = reader;
@@ -47,7 +50,8 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
-    if (state->is_result_base || (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar))
+    if (state->is_result_base ||
+        (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar))
         state->is_wanted = true;
 }
 
@@ -92,9 +96,15 @@ visit_node(CiLowering *low, CiNode *node)
             ci_lowering_realize(low, node);
         return;
     case CI_OPKIND_reduce:
-    case CI_OPKIND_argreduce: ci_lowering_reduce(low, node); return;
-    case CI_OPKIND_scan: ci_lowering_scan(low, node); return;
-    case CI_OPKIND_extern: ci_lowering_extern(low, node); return;
+    case CI_OPKIND_argreduce:
+        ci_lowering_reduce(low, node);
+        return;
+    case CI_OPKIND_scan:
+        ci_lowering_scan(low, node);
+        return;
+    case CI_OPKIND_extern:
+        ci_lowering_extern(low, node);
+        return;
     case CI_OPKIND_structure:
         if (node->op == CI_OP_assign)
             ci_lowering_assign(low, node);
@@ -103,11 +113,14 @@ visit_node(CiLowering *low, CiNode *node)
         return;
     case CI_OPKIND_region:
         if (node->op == CI_OP_result)
-            ci_lowering_state(low, node)->home = ci_lowering_state(low, node->args[0])->homes[node->index];
+            ci_lowering_state(low, node)->home =
+                ci_lowering_state(low, node->args[0])->homes[node->index];
         else
             ci_lowering_region(low, node);
         return;
-    default: ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s (%s:%d)", ci_op_name(node->op), node->loc.file ? node->loc.file : "", node->loc.line);
+    default:
+        ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s (%s:%d)", ci_op_name(node->op),
+                node->loc.file ? node->loc.file : "", node->loc.line);
     }
 }
 
@@ -128,7 +141,8 @@ add_inputs(CiLowering *low)
         CiNode *node = graph->inputs[k];
         CiBufferKind kind = node->kind == CI_KIND_array ? CI_BUFFER_input : CI_BUFFER_scalar;
         CiHome home = {.strides = graph->strides[k]};
-        home.buffer = ci_loops_add_buffer(low->loops, kind, node->dtype, node->rank, node->sizes, home.strides);
+        home.buffer = ci_loops_add_buffer(low->loops, kind, node->dtype, node->rank, node->sizes,
+                                          home.strides);
         home.buffer->input = k;
         home.buffer->name = node->name;
         ci_lowering_state(low, node)->home = home;

@@ -1,17 +1,20 @@
-/* Giving values memory: buffers, point axes, and the nest that fills a buffer from an inner function. */
+/* Giving values memory: buffers, point axes, and the nest that fills a buffer from an inner
+ * function. */
 #include "lower/lowering.h"
 
 CiHome
 ci_lowering_new_home(CiLowering *low, const CiNode *node)
 {
     CiHome home;
-    home.strides = ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes, node->order);
-    home.buffer = ci_loops_add_buffer(low->loops, CI_BUFFER_temp, node->dtype, node->rank, node->sizes, home.strides);
+    home.strides =
+        ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes, node->order);
+    home.buffer = ci_loops_add_buffer(low->loops, CI_BUFFER_temp, node->dtype, node->rank,
+                                      node->sizes, home.strides);
     return home;
 }
 
-/* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to be inlined. Slow on
- * purpose: few nodes have a wish. */
+/* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to
+ * be inlined. Slow on purpose: few nodes have a wish. */
 static bool
 is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
 {
@@ -35,7 +38,8 @@ CiHome
 ci_lowering_make_home(CiLowering *low, CiNode *node)
 {
     CiHome wish = ci_lowering_state(low, node)->wish;
-    ci_lowering_state(low, node)->wish.buffer = NULL; /* what is realized meanwhile may ask for this node */
+    ci_lowering_state(low, node)->wish.buffer =
+        NULL; /* what is realized meanwhile may ask for this node */
     /* On its own turn only: who asks for it earlier has still to read what it reads. */
     if (wish.buffer && node->id == low->position && is_free(low, node, wish.buffer))
         return wish;
@@ -43,14 +47,16 @@ ci_lowering_make_home(CiLowering *low, CiNode *node)
 }
 
 void
-ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix, const CiExpr *extent, const CiExpr **var)
+ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix,
+                     const CiExpr *extent, const CiExpr **var)
 {
     if (ci_expr_equals_const(extent, 1)) {
         *var = ci_expr_const(low->sym, 0);
         return;
     }
     int number = kind == CI_AXIS_point ? nest->npoint : nest->naxes - nest->npoint;
-    CiAxis *axes = ci_grow(low->ctx, nest->axes, sizeof *axes * (size_t)nest->naxes, sizeof *axes * (size_t)(nest->naxes + 1));
+    CiAxis *axes = ci_grow(low->ctx, nest->axes, sizeof *axes * (size_t)nest->naxes,
+                           sizeof *axes * (size_t)(nest->naxes + 1));
     *var = ci_expr_index(low->sym, ci_format(low->ctx, "%s%d", prefix, number), extent);
     axes[nest->naxes] = (CiAxis){.kind = kind, .var = *var, .extent = extent};
     nest->axes = axes;
@@ -89,22 +95,26 @@ is_axis_of(const CiNest *nest, const CiExpr *symbol)
     return false;
 }
 
-/* What is the same in both at every point of the nest is taken out of both: sizes, and variables of loops around it. */
+/* What is the same in both at every point of the nest is taken out of both: sizes, and variables of
+ * loops around it. */
 static void
 drop_common(CiLowering *low, const CiNest *nest, const CiExpr **a, const CiExpr **b)
 {
     const CiExpr *whole = *a;
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *coef, *other, *rest, *rest_of_other;
-        if (is_axis_of(nest, whole->symbols[k]) || !ci_expr_split_linear(low->sym, *a, whole->symbols[k], &coef, &rest) ||
-            !ci_expr_split_linear(low->sym, *b, whole->symbols[k], &other, &rest_of_other) || coef != other)
+        if (is_axis_of(nest, whole->symbols[k]) ||
+            !ci_expr_split_linear(low->sym, *a, whole->symbols[k], &coef, &rest) ||
+            !ci_expr_split_linear(low->sym, *b, whole->symbols[k], &other, &rest_of_other) ||
+            coef != other)
             continue;
         *a = rest;
         *b = rest_of_other;
     }
 }
 
-/* True when a body reads, at another element than the one it stores, memory that its own nest writes. */
+/* True when a body reads, at another element than the one it stores, memory that its own nest
+ * writes. */
 static bool
 has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
 {
@@ -148,7 +158,8 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
 {
     CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
     const CiExpr *const *index = ci_lowering_point_axes(low, &draft, view->rank, view->sizes);
-    draft.store = ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
+    draft.store =
+        ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
     const CiExpr *const *inner = value_index(low, value, view->rank, index);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);

@@ -1,7 +1,7 @@
 /* Reductions and scans: the nest that folds, and the order in which a float fold is defined.
  *
- * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold walks it forwards), except
- * for argmax and argmin, whose answer counts in C order. */
+ * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold walks
+ * it forwards), except for argmax and argmin, whose answer counts in C order. */
 #include "lower/lowering.h"
 
 static bool
@@ -31,7 +31,8 @@ fold_order(const CiNode *node, const CiExpr *length)
 }
 
 static void
-finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index, const CiExpr *const *target_index)
+finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index,
+            const CiExpr *const *target_index)
 {
     CiNodeState *state = ci_lowering_state(low, node);
     CiHome home = ci_lowering_make_home(low, node);

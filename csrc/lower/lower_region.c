@@ -1,12 +1,14 @@
 /* Regions: for, while and if as items around items.
  *
- * Each carried value has one home. Its entry value is there before the loop (in the entry's own memory when nobody else needs
- * that), the parameter reads and writes it there, and behind each trip the next value is stored there, or made beside it and
- * the two exchange their memory. A result is the home itself, so no trip at all gives the entry value.
+ * Each carried value has one home. Its entry value is there before the loop (in the entry's own
+ * memory when nobody else needs that), the parameter reads and writes it there, and behind each
+ * trip the next value is stored there, or made beside it and the two exchange their memory. A
+ * result is the home itself, so no trip at all gives the entry value.
  *
- * Invariants. What a region reads of the world around it has memory before the region, or is cheap enough to be computed
- * again wherever it is read. Lazy readers of memory that a branch writes are realized before the `if`. A node realized
- * inside a region but defined outside is forgotten at the region's end, for the region may not have run. */
+ * Invariants. What a region reads of the world around it has memory before the region, or is cheap
+ * enough to be computed again wherever it is read. Lazy readers of memory that a branch writes are
+ * realized before the `if`. A node realized inside a region but defined outside is forgotten at the
+ * region's end, for the region may not have run. */
 #include "lower/lowering.h"
 
 /* Operations of a rank-0 value that readers inside may repeat. */
@@ -57,7 +59,8 @@ is_cheap(CiLowering *low, const CiNode *node, int *budget)
 {
     const CiNodeState *state = ci_lowering_state(low, node);
     if (state->induction || ci_op_kind(node->op) == CI_OPKIND_create)
-        return state->induction || !state->home.buffer || state->home.buffer->kind == CI_BUFFER_scalar;
+        return state->induction || !state->home.buffer ||
+               state->home.buffer->kind == CI_BUFFER_scalar;
     if (node->rank || state->home.buffer || ci_op_kind(node->op) == CI_OPKIND_math || --*budget < 0)
         return false;
     for (int k = 0; k < node->nargs; k++) {
@@ -73,7 +76,8 @@ realize_outside(CiLowering *low, const CiNode *region, CiNode *node)
     int budget = CI_CHEAP_OPS;
     while (ci_node_is_view(node) && !ci_lowering_state(low, node)->home.buffer)
         node = node->args[0];
-    if (node->id < region->id && !ci_lowering_state(low, node)->home.buffer && !is_cheap(low, node, &budget))
+    if (node->id < region->id && !ci_lowering_state(low, node)->home.buffer &&
+        !is_cheap(low, node, &budget))
         ci_lowering_realize(low, node);
 }
 
@@ -101,7 +105,9 @@ settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        int nwritten = node->op == CI_OP_assign ? 1 : node->op == CI_OP_for || node->op == CI_OP_while ? node->nargs : 0;
+        int nwritten = node->op == CI_OP_assign                           ? 1
+                       : node->op == CI_OP_for || node->op == CI_OP_while ? node->nargs
+                                                                          : 0;
         for (int a = 0; a < nwritten; a++) {
             low->visit++;
             if (node->args[a]->id < region->id)
@@ -132,7 +138,8 @@ enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiHome 
     if (home.buffer && !ci_node_is_view(entry) && !ci_lowering_is_outside_loop(low, entry)) {
         low->visit++;
         bool survives = ci_lowering_settle(low, entry) || ci_lowering_is_used_after(low, entry);
-        if (!survives && !is_taken(homes, count, home.buffer) && ci_lowering_may_overwrite(low, home))
+        if (!survives && !is_taken(homes, count, home.buffer) &&
+            ci_lowering_may_overwrite(low, home))
             return home;
     }
     home = ci_lowering_new_home(low, param);
@@ -146,12 +153,15 @@ static void
 wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiHome *homes)
 {
     const CiNodeState *state = ci_lowering_state(low, region);
-    int first = region->nblocks > 1 ? state->end[0] : region->id, last = state->end[region->nblocks - 1];
+    int first = region->nblocks > 1 ? state->end[0] : region->id,
+        last = state->end[region->nblocks - 1];
     for (int k = 0; k < body->nresults; k++) {
         CiNode *next = body->results[k];
-        CiHome dense = {homes[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank, next->sizes, next->order)};
+        CiHome dense = {homes[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank,
+                                                                 next->sizes, next->order)};
         bool is_made_here = next->id > first && next->id < last && next->op != CI_OP_result;
-        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp && ci_home_is_same(next, dense, homes[k]))
+        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp &&
+            ci_home_is_same(next, dense, homes[k]))
             ci_lowering_state(low, next)->wish = homes[k];
     }
 }
@@ -165,19 +175,23 @@ typedef struct CiNext {
     bool *is_exchanged; /* its memory becomes the home's */
 } CiNext;
 
-/* An array in memory of the program's own, made in this trip, where nothing else is that is needed. */
+/* An array in memory of the program's own, made in this trip, where nothing else is that is needed.
+ */
 static bool
 can_exchange(CiLowering *low, const CiNode *region, const CiNext *next, int k)
 {
     const CiNode *value = next->values[k];
-    CiHome home = ci_lowering_state(low, value)->home, moved = {next->homes[k].buffer, home.strides};
+    CiHome home = ci_lowering_state(low, value)->home,
+           moved = {next->homes[k].buffer, home.strides};
     if (next->is_done[k] || !value->rank || !home.buffer || value->id < region->id)
         return false;
     for (int j = 0; j < next->count; j++) {
-        if (j != k && (j < k || next->is_done[j]) && ci_lowering_state(low, next->values[j])->home.buffer == home.buffer)
+        if (j != k && (j < k || next->is_done[j]) &&
+            ci_lowering_state(low, next->values[j])->home.buffer == home.buffer)
             return false;
     }
-    return home.buffer->kind == CI_BUFFER_temp && moved.buffer->kind == CI_BUFFER_temp && ci_home_is_same(value, moved, next->homes[k]);
+    return home.buffer->kind == CI_BUFFER_temp && moved.buffer->kind == CI_BUFFER_temp &&
+           ci_home_is_same(value, moved, next->homes[k]);
 }
 
 /* What lies where another value is to be stored cannot wait for an exchange. */
@@ -207,7 +221,8 @@ exchange(CiLowering *low, CiRegion *region, const CiNext *next)
     int n = next->count;
     CiBuffer **places = CI_NEW_ARRAY(low->ctx, CiBuffer *, n + 1); /* where the values are by now */
     for (int k = 0; k < n; k++)
-        places[k] = next->is_exchanged[k] ? ci_lowering_state(low, next->values[k])->home.buffer : NULL;
+        places[k] =
+            next->is_exchanged[k] ? ci_lowering_state(low, next->values[k])->home.buffer : NULL;
     for (int k = 0; k < n; k++) {
         CiBuffer *pair[2] = {next->homes[k].buffer, places[k]};
         if (!pair[1] || pair[0] == pair[1])
@@ -224,16 +239,19 @@ exchange(CiLowering *low, CiRegion *region, const CiNext *next)
     }
 }
 
-/* A value that reads other elements of what it replaces, or replaces what others read, is made beside it. */
+/* A value that reads other elements of what it replaces, or replaces what others read, is made
+ * beside it. */
 static void
 save_waiting(CiLowering *low, const CiNode *region, const CiNext *next)
 {
     for (int k = 0; k < next->count; k++) {
         CiNode *value = next->values[k];
-        bool is_here = value->id > region->id && value->rank && !ci_lowering_state(low, value)->home.buffer;
+        bool is_here =
+            value->id > region->id && value->rank && !ci_lowering_state(low, value)->home.buffer;
         if (!is_here || next->homes[k].buffer->kind != CI_BUFFER_temp)
             continue;
-        if (ci_lowering_find_conflict(low, next->count, next->values, next->homes, next->is_done, k) >= 0 ||
+        if (ci_lowering_find_conflict(low, next->count, next->values, next->homes, next->is_done,
+                                      k) >= 0 ||
             !ci_lowering_can_store(low, value, next->homes[k]))
             ci_lowering_save(low, value);
     }
@@ -263,7 +281,8 @@ static CiBuffer *
 make_condition(CiLowering *low, CiNode *condition, int first)
 {
     CiHome home = ci_lowering_state(low, condition)->home;
-    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && condition->id > first && !ci_node_is_view(condition))
+    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && condition->id > first &&
+        !ci_node_is_view(condition))
         return home.buffer;
     home = ci_lowering_new_home(low, condition);
     ci_lowering_store(low, condition, condition, condition, home);
@@ -289,9 +308,9 @@ lower_loop(CiLowering *low, CiNode *node)
     if (is_for) {
         region->extent = node->starts[0];
         region->var = ci_lowering_state(low, head->params[0])->induction = node->starts[1];
-    }
-    else {
-        /* The condition runs once more than the body: there the parameters are not its to overwrite. */
+    } else {
+        /* The condition runs once more than the body: there the parameters are not its to
+         * overwrite. */
         scope.region = node->id + head->nparams;
         enter(low, &around, scope, &region->condition_items);
         ci_lowering_block(low, head);
@@ -320,7 +339,8 @@ join_homes(CiLowering *low, const CiNode *node, int k, const CiHome *homes)
 {
     CiNode *a = node->blocks[0]->results[k], *b = node->blocks[1]->results[k];
     CiHome first = ci_lowering_state(low, a)->home, second = ci_lowering_state(low, b)->home;
-    bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) && !ci_node_is_view(b) && ci_home_is_same(a, first, second);
+    bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) &&
+                     !ci_node_is_view(b) && ci_home_is_same(a, first, second);
     if (is_shared && !is_taken(homes, k, first.buffer) && ci_lowering_may_overwrite(low, first))
         return first;
     return ci_lowering_new_home(low, b);
@@ -340,8 +360,9 @@ lower_if(CiLowering *low, CiNode *node)
         realize_read(low, node, node->blocks[b]);
     for (int b = 0; b < 2; b++)
         settle_written(low, node, node->blocks[b]);
-    CiScope scopes[2] = {{.region = node->id, .skip_first = state->end[0] + 1, .skip_last = state->end[1]},
-                         {.region = node->id, .skip_first = -1, .skip_last = -1}};
+    CiScope scopes[2] = {
+        {.region = node->id, .skip_first = state->end[0] + 1, .skip_last = state->end[1]},
+        {.region = node->id, .skip_first = -1, .skip_last = -1}};
     for (int b = 0; b < 2; b++) {
         enter(low, &around, scopes[b], items[b]);
         ci_lowering_block(low, node->blocks[b]);

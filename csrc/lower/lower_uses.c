@@ -3,7 +3,8 @@
 
 /* ---- positions ---- */
 
-/* The name of an induction becomes t0, t1, …: unlike the index variables of any nest, and no two loops share one. */
+/* The name of an induction becomes t0, t1, …: unlike the index variables of any nest, and no two
+ * loops share one. */
 static const CiExpr *
 new_induction(CiLowering *low, const CiExpr *trip, int *number)
 {
@@ -16,7 +17,8 @@ new_induction(CiLowering *low, const CiExpr *trip, int *number)
 }
 
 static const CiExpr *const *
-rename_in(CiLowering *low, int count, const CiExpr *const *exprs, const CiExpr *from, const CiExpr *to)
+rename_in(CiLowering *low, int count, const CiExpr *const *exprs, const CiExpr *from,
+          const CiExpr *to)
 {
     const CiExpr **copy = CI_NEW_ARRAY(low->ctx, const CiExpr *, count + 1);
     for (int k = 0; exprs && k < count; k++)
@@ -208,7 +210,8 @@ ci_lowering_is_used_after(const CiLowering *low, const CiNode *node)
     }
     for (int k = 0; k < state->nusers; k++) {
         const CiNode *user = state->users[k];
-        if (ci_lowering_is_after(low, node, user->id) || (ci_node_is_view(user) && ci_lowering_is_used_after(low, user)))
+        if (ci_lowering_is_after(low, node, user->id) ||
+            (ci_node_is_view(user) && ci_lowering_is_used_after(low, user)))
             return true;
     }
     return false;
@@ -220,10 +223,14 @@ ci_lowering_is_lazy(const CiNode *node)
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
-    case CI_OPKIND_view: return true;
-    case CI_OPKIND_structure: return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
-    case CI_OPKIND_create: return node->op == CI_OP_const || node->op == CI_OP_iota;
-    default: return false;
+    case CI_OPKIND_view:
+        return true;
+    case CI_OPKIND_structure:
+        return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
+    case CI_OPKIND_create:
+        return node->op == CI_OP_const || node->op == CI_OP_iota;
+    default:
+        return false;
     }
 }
 
@@ -244,8 +251,7 @@ ci_lowering_settle(CiLowering *low, CiNode *node)
         else if (ci_node_is_view(user)) {
             reader->visit = low->visit;
             survives |= ci_lowering_settle(low, user);
-        }
-        else if (ci_lowering_is_used_after(low, user))
+        } else if (ci_lowering_is_used_after(low, user))
             ci_lowering_realize(low, user);
         else {
             reader->visit = low->visit;

@@ -1,5 +1,6 @@
-/* The inner functions: the scalar value of a node at an index. Composing ops is calling inner functions;
- * a realized node is a load. Both ops and (node, index) pairs are numbered, so a shared node is emitted once a body. */
+/* The inner functions: the scalar value of a node at an index. Composing ops is calling inner
+ * functions; a realized node is a load. Both ops and (node, index) pairs are numbered, so a shared
+ * node is emitted once a body. */
 #include "lower/lowering.h"
 
 #include <string.h>
@@ -39,9 +40,10 @@ hash_scalar(const CiScalar *op)
 static bool
 is_same_scalar(const CiScalar *a, const CiScalar *b)
 {
-    return a->op == b->op && a->dtype == b->dtype && a->nargs == b->nargs && a->buffer == b->buffer &&
-        a->index == b->index && memcmp(a->args, b->args, sizeof a->args) == 0 &&
-        memcmp(&a->value, &b->value, sizeof a->value) == 0;
+    return a->op == b->op && a->dtype == b->dtype && a->nargs == b->nargs &&
+           a->buffer == b->buffer && a->index == b->index &&
+           memcmp(a->args, b->args, sizeof a->args) == 0 &&
+           memcmp(&a->value, &b->value, sizeof a->value) == 0;
 }
 
 int
@@ -90,14 +92,17 @@ emit_load(CiRecorder *rec, const CiNode *node, CiHome home, const CiExpr *const 
     return ci_recorder_add(rec, op);
 }
 
-/* The index into an operand of a broadcasting op: axes are aligned at the right, extent 1 stays at 0. */
+/* The index into an operand of a broadcasting op: axes are aligned at the right, extent 1 stays at
+ * 0. */
 static const CiExpr *const *
-broadcast_index(CiLowering *low, const CiNode *node, const CiNode *operand, const CiExpr *const *index)
+broadcast_index(CiLowering *low, const CiNode *node, const CiNode *operand,
+                const CiExpr *const *index)
 {
     int shift = node->rank - operand->rank;
     const CiExpr **inner = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     for (int k = 0; k < operand->rank; k++)
-        inner[k] = ci_expr_equals_const(operand->sizes[k], 1) ? ci_expr_const(low->sym, 0) : index[k + shift];
+        inner[k] = ci_expr_equals_const(operand->sizes[k], 1) ? ci_expr_const(low->sym, 0)
+                                                              : index[k + shift];
     return inner;
 }
 
@@ -107,7 +112,8 @@ emit_pointwise(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
     CiScalar op = {.op = node->op, .dtype = node->dtype, .nargs = node->nargs};
     CI_REQUIRE(rec->low->ctx, node->nargs <= 3);
     for (int k = 0; k < node->nargs; k++)
-        op.args[k] = ci_recorder_value(rec, node->args[k], broadcast_index(rec->low, node, node->args[k], index));
+        op.args[k] = ci_recorder_value(rec, node->args[k],
+                                       broadcast_index(rec->low, node, node->args[k], index));
     return ci_recorder_add(rec, op);
 }
 

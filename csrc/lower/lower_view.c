@@ -1,5 +1,5 @@
-/* Views as index maps: where an element of a view lies in its source. Nothing is emitted and nothing
- * is copied; the maps are composed by whoever loads. */
+/* Views as index maps: where an element of a view lies in its source. Nothing is emitted and
+ * nothing is copied; the maps are composed by whoever loads. */
 #include "lower/lowering.h"
 
 static void
@@ -22,7 +22,8 @@ expand_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const C
     const CiNode *from = view->args[0];
     int shift = view->rank - from->rank;
     for (int k = 0; k < from->rank; k++)
-        source[k] = ci_expr_equals_const(from->sizes[k], 1) ? ci_expr_const(sym, 0) : index[k + shift];
+        source[k] =
+            ci_expr_equals_const(from->sizes[k], 1) ? ci_expr_const(sym, 0) : index[k + shift];
 }
 
 static void
@@ -50,7 +51,8 @@ linear_index(CiSym *sym, const CiExpr *const *sizes, const CiExpr *const *index,
 }
 
 static void
-split_index(CiSym *sym, const CiExpr *linear, const CiExpr *const *sizes, int from, int to, const CiExpr **source)
+split_index(CiSym *sym, const CiExpr *linear, const CiExpr *const *sizes, int from, int to,
+            const CiExpr **source)
 {
     for (int k = to - 1; k > from; k--) {
         source[k] = ci_expr_mod(sym, linear, sizes[k]);
@@ -59,8 +61,8 @@ split_index(CiSym *sym, const CiExpr *linear, const CiExpr *const *sizes, int fr
     source[from] = linear;
 }
 
-/* Axes are paired in groups of equal size from the left, so that only what really is folded or split pays for
- * a division. */
+/* Axes are paired in groups of equal size from the left, so that only what really is folded or
+ * split pays for a division. */
 static void
 reshape_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const CiExpr **source)
 {
@@ -78,8 +80,8 @@ reshape_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const 
         const CiExpr *view_size = b < view->rank ? view->sizes[b++] : ci_expr_const(sym, 1);
         while (source_size != view_size && (a < from->rank || b < view->rank)) {
             bool grow_view = b < view->rank &&
-                (a == from->rank || ci_sym_known_lt(sym, view_size, source_size) ||
-                 (!ci_sym_known_lt(sym, source_size, view_size) && b - b0 <= a - a0));
+                             (a == from->rank || ci_sym_known_lt(sym, view_size, source_size) ||
+                              (!ci_sym_known_lt(sym, source_size, view_size) && b - b0 <= a - a0));
             if (grow_view)
                 view_size = ci_expr_mul(sym, view_size, view->sizes[b++]);
             else
@@ -88,7 +90,8 @@ reshape_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const 
         if (a - a0 == 1 && b - b0 == 1)
             source[a0] = index[b0];
         else
-            split_index(sym, linear_index(sym, view->sizes, index, b0, b), from->sizes, a0, a, source);
+            split_index(sym, linear_index(sym, view->sizes, index, b0, b), from->sizes, a0, a,
+                        source);
     }
 }
 
@@ -97,12 +100,23 @@ ci_view_source_index(CiLowering *low, const CiNode *view, const CiExpr *const *i
 {
     const CiExpr **source = CI_NEW_ARRAY(low->ctx, const CiExpr *, view->args[0]->rank + 1);
     switch (view->op) {
-    case CI_OP_permute: permute_index(view, index, source); break;
-    case CI_OP_slice: slice_index(low->sym, view, index, source); break;
-    case CI_OP_expand: expand_index(low->sym, view, index, source); break;
-    case CI_OP_diagonal: diagonal_index(low->sym, view, index, source); break;
-    case CI_OP_reshape: reshape_index(low->sym, view, index, source); break;
-    default: ci_fail(low->ctx, CI_ERR_INTERNAL, "%s is not a view", ci_op_name(view->op));
+    case CI_OP_permute:
+        permute_index(view, index, source);
+        break;
+    case CI_OP_slice:
+        slice_index(low->sym, view, index, source);
+        break;
+    case CI_OP_expand:
+        expand_index(low->sym, view, index, source);
+        break;
+    case CI_OP_diagonal:
+        diagonal_index(low->sym, view, index, source);
+        break;
+    case CI_OP_reshape:
+        reshape_index(low->sym, view, index, source);
+        break;
+    default:
+        ci_fail(low->ctx, CI_ERR_INTERNAL, "%s is not a view", ci_op_name(view->op));
     }
     return source;
 }

@@ -1,8 +1,9 @@
 /* Writes, library calls and what leaves the graph.
  *
- * All versions of an array live in one buffer. That is right because before a write every lazy value that still has to
- * read the old version is realized, and a write whose own value reads other elements of the buffer goes through a temporary. Where the
- * old version itself is still needed as memory afterwards, the new one gets a copy. */
+ * All versions of an array live in one buffer. That is right because before a write every lazy
+ * value that still has to read the old version is realized, and a write whose own value reads other
+ * elements of the buffer goes through a temporary. Where the old version itself is still needed as
+ * memory afterwards, the new one gets a copy. */
 #include "lower/lowering.h"
 
 static bool
@@ -20,7 +21,8 @@ ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
 {
     if (home.buffer->kind == CI_BUFFER_temp)
         return true;
-    return home.buffer->kind == CI_BUFFER_input && is_written_input(low, low->graph->inputs[home.buffer->input]);
+    return home.buffer->kind == CI_BUFFER_input &&
+           is_written_input(low, low->graph->inputs[home.buffer->input]);
 }
 
 void
@@ -31,7 +33,8 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
     ci_lowering_realize(low, base);
     CiHome home = ci_lowering_state(low, base)->home;
     low->visit++;
-    bool survives = ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) || ci_lowering_is_used_after(low, base);
+    bool survives = ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) ||
+                    ci_lowering_is_used_after(low, base);
     if (survives || !ci_lowering_may_overwrite(low, home)) {
         CiHome copy = ci_lowering_make_home(low, node);
         if (view != base)
@@ -50,15 +53,24 @@ ci_lowering_concat(CiLowering *low, CiNode *node)
     const CiExpr *start = ci_expr_const(low->sym, 0), *one = ci_expr_const(low->sym, 1);
     for (int k = 0; k < node->nargs; k++) {
         CiNode *part = node->args[k];
-        CiNode *window = CI_NEW(low->ctx, CiNode); /* where the part goes, as a slice of the result */
+        CiNode *window =
+            CI_NEW(low->ctx, CiNode); /* where the part goes, as a slice of the result */
         const CiExpr **starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
         const CiExpr **steps = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
         for (int d = 0; d < node->rank; d++) {
             starts[d] = d == axis ? start : ci_expr_const(low->sym, 0);
             steps[d] = one;
         }
-        *window = (CiNode){.op = CI_OP_slice, .dtype = node->dtype, .rank = node->rank, .sizes = part->sizes, .order = node->order, .nargs = 1,
-                           .args = CI_NEW_ARRAY(low->ctx, CiNode *, 1), .starts = starts, .steps = steps, .loc = node->loc};
+        *window = (CiNode){.op = CI_OP_slice,
+                           .dtype = node->dtype,
+                           .rank = node->rank,
+                           .sizes = part->sizes,
+                           .order = node->order,
+                           .nargs = 1,
+                           .args = CI_NEW_ARRAY(low->ctx, CiNode *, 1),
+                           .starts = starts,
+                           .steps = steps,
+                           .loc = node->loc};
         window->args[0] = node;
         ci_lowering_store(low, part, window, node, home);
         start = ci_expr_add(low->sym, start, part->sizes[axis]);
@@ -148,7 +160,8 @@ ci_lowering_save(CiLowering *low, CiNode *node)
 }
 
 int
-ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_done, int k)
+ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes,
+                          const bool *is_done, int k)
 {
     for (int j = 0; j < count; j++) {
         low->visit++;
@@ -158,10 +171,11 @@ ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, con
     return -1;
 }
 
-/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored reads it; where each
- * waits for another, values are saved first. */
+/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored
+ * reads it; where each waits for another, values are saved first. */
 void
-ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes, bool *is_stored)
+ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
+                      bool *is_stored)
 {
     int left = 0;
     for (int k = 0; k < n; k++) {
@@ -178,7 +192,8 @@ ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHom
             if (ci_lowering_find_conflict(low, n, values, homes, is_stored, k) < 0)
                 least = k;
         }
-        for (int j; least < 0 && (j = ci_lowering_find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
+        for (int j; least < 0 &&
+                    (j = ci_lowering_find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
             ci_lowering_save(low, values[j]);
         least = least < 0 ? first : least;
         ci_lowering_store(low, values[least], values[least], values[least], homes[least]);
@@ -208,7 +223,8 @@ ci_lowering_final_writes(CiLowering *low)
     CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nwrites + 1);
     for (int k = 0; k < nwrites; k++) {
         CiNode *input = low->graph->writes[k].input, *value = low->graph->writes[k].value;
-        CiHome home = ci_lowering_state(low, input)->home, last = ci_lowering_state(low, value)->home;
+        CiHome home = ci_lowering_state(low, input)->home,
+               last = ci_lowering_state(low, value)->home;
         if (value == input || (last.buffer && ci_home_is_same(value, last, home)))
             continue;
         save_results_in(low, home.buffer);
@@ -228,7 +244,8 @@ static void
 add_result(CiLowering *low, CiNode *node)
 {
     CiNode *base = ci_node_base(node);
-    CiResult result = {.dtype = node->dtype, .kind = node->kind, .rank = node->rank, .sizes = node->sizes};
+    CiResult result = {
+        .dtype = node->dtype, .kind = node->kind, .rank = node->rank, .sizes = node->sizes};
     const CiExpr **strides = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
     ci_lowering_realize(low, base);
     CiHome home = ci_lowering_state(low, base)->home;

@@ -1,11 +1,13 @@
 /* What the files of lower/ share: the state of one lowering, and the recorder of one body.
  *
- * A node is *lazy* (nobody stored it: a consumer inlines it by calling its inner function) or *realized* (it has a
- * buffer). Views are always lazy: they only change the index. Nodes are visited in program order, and a write realizes the lazy
- * readers of what it overwrites first, so one buffer can hold all versions of an array.
+ * A node is *lazy* (nobody stored it: a consumer inlines it by calling its inner function) or
+ * *realized* (it has a buffer). Views are always lazy: they only change the index. Nodes are
+ * visited in program order, and a write realizes the lazy readers of what it overwrites first, so
+ * one buffer can hold all versions of an array.
  *
- * A node's id is its position: parameters of the graph, then nodes in program order, those of a region's blocks behind the
- * region, and one position more behind each block, where its results are used. */
+ * A node's id is its position: parameters of the graph, then nodes in program order, those of a
+ * region's blocks behind the region, and one position more behind each block, where its results are
+ * used. */
 #ifndef CI_LOWER_LOWERING_H
 #define CI_LOWER_LOWERING_H
 
@@ -16,34 +18,34 @@
 /* Where the elements of a realized node are. */
 typedef struct CiHome {
     CiBuffer *buffer;
-    const CiExpr *const *strides;  /* rank of the node */
+    const CiExpr *const *strides; /* rank of the node */
 } CiHome;
 
 typedef struct CiNodeState {
     CiNode *node;
-    CiHome home;                   /* buffer NULL: lazy */
+    CiHome home; /* buffer NULL: lazy */
     CiNode **users;
     int nusers, capusers;
-    int *ends;                     /* positions behind the blocks it is a result of */
+    int *ends; /* positions behind the blocks it is a result of */
     int nends, capends;
-    int last_use;                  /* position of the last direct use; a view's uses are its source's too */
-    CiNode *reader;                /* the one realized node that reads it, or NULL: several or none */
-    bool has_several_readers;      /* or one that reads each element many times */
-    bool is_wanted;                /* will be realized when visited */
-    bool is_result_base;           /* leaves the program as memory */
-    uint32_t visit;                /* stamp of the walk that saw it */
-    const CiExpr *induction;       /* parameter of a for: its symbol */
-    int end[2];                    /* region: the position behind each block */
-    CiHome *homes;                 /* region: of its results */
-    CiHome wish;                   /* next value of a carried array: where it will have to be */
+    int last_use;   /* position of the last direct use; a view's uses are its source's too */
+    CiNode *reader; /* the one realized node that reads it, or NULL: several or none */
+    bool has_several_readers; /* or one that reads each element many times */
+    bool is_wanted;           /* will be realized when visited */
+    bool is_result_base;      /* leaves the program as memory */
+    uint32_t visit;           /* stamp of the walk that saw it */
+    const CiExpr *induction;  /* parameter of a for: its symbol */
+    int end[2];               /* region: the position behind each block */
+    CiHome *homes;            /* region: of its results */
+    CiHome wish;              /* next value of a carried array: where it will have to be */
 } CiNodeState;
 
 /* What is around the block being lowered, innermost first. */
 typedef struct CiScope {
     struct CiScope *outer;
-    int region;                    /* position of the region */
+    int region; /* position of the region */
     bool is_loop;
-    int skip_first, skip_last;     /* positions of the other branch, which never runs after this one */
+    int skip_first, skip_last; /* positions of the other branch, which never runs after this one */
 } CiScope;
 
 typedef struct CiLowering {
@@ -52,14 +54,14 @@ typedef struct CiLowering {
     CiGraph *graph;
     CiLoops *loops;
     const CiLowerOptions *options;
-    CiNodeState *states;           /* by node->id */
+    CiNodeState *states; /* by node->id */
     int nstates;
-    int end;                       /* position behind the program */
-    CiItems *items;                /* where nests go: the program's items, or those of a region */
-    CiScope *scope;                /* NULL outside regions */
-    CiNode **kept;                 /* nodes realized because a reader asked, oldest first */
+    int end;        /* position behind the program */
+    CiItems *items; /* where nests go: the program's items, or those of a region */
+    CiScope *scope; /* NULL outside regions */
+    CiNode **kept;  /* nodes realized because a reader asked, oldest first */
     int nkept, capkept;
-    int position;                  /* of the node being visited */
+    int position; /* of the node being visited */
     uint32_t visit;
 } CiLowering;
 
@@ -67,8 +69,8 @@ typedef struct CiLowering {
 typedef struct CiRecorder {
     CiLowering *low;
     CiBody body;
-    CiMap *values;                 /* hash of an op -> chain of positions */
-    CiMap *memo;                   /* hash of (node, index) -> chain of entries */
+    CiMap *values; /* hash of an op -> chain of positions */
+    CiMap *memo;   /* hash of (node, index) -> chain of entries */
     CiLoc locs[16];
     int nlocs;
 } CiRecorder;
@@ -82,15 +84,16 @@ ci_lowering_state(const CiLowering *low, const CiNode *node)
 /* lower.c */
 void ci_lowering_block(CiLowering *low, CiBlock *block);
 
-/* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next trip of a loop too. */
+/* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next
+ * trip of a loop too. */
 void ci_lowering_number(CiLowering *low);
 bool ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position);
 bool ci_lowering_is_used_after(const CiLowering *low, const CiNode *node);
 /* Defined outside a loop that is around the block being lowered. */
 bool ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node);
 bool ci_lowering_is_lazy(const CiNode *node); /* its readers may inline it; views are */
-/* Realizes the lazy readers of node that are used after low->position; true when node itself is read after it, so that its
- * old contents must survive. The caller has begun a new visit. */
+/* Realizes the lazy readers of node that are used after low->position; true when node itself is
+ * read after it, so that its old contents must survive. The caller has begun a new visit. */
 bool ci_lowering_settle(CiLowering *low, CiNode *node);
 
 /* lower_region.c */
@@ -101,12 +104,15 @@ CiRecorder ci_recorder_new(CiLowering *low);
 int ci_recorder_add(CiRecorder *rec, CiScalar op);
 /* Emits the value of node at index (node->rank expressions); returns its position in the body. */
 int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
-const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank, const CiExpr *const *index);
+const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank,
+                                  const CiExpr *const *index);
 
 /* lower_view.c: the index into a view's source that an index into the view means. */
-const CiExpr *const *ci_view_source_index(CiLowering *low, const CiNode *view, const CiExpr *const *index);
+const CiExpr *const *ci_view_source_index(CiLowering *low, const CiNode *view,
+                                          const CiExpr *const *index);
 /* The index into `base` that an index into the chain of views `view` means. */
-const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiNode *base, const CiExpr *const *index);
+const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiNode *base,
+                                        const CiExpr *const *index);
 
 /* lower_realize.c: giving nodes memory */
 CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
@@ -114,12 +120,17 @@ CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
 CiHome ci_lowering_make_home(CiLowering *low, CiNode *node);
 /* Makes sure node has a home. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
-/* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and no loop. */
-const CiExpr *const *ci_lowering_point_axes(CiLowering *low, CiNest *nest, int rank, const CiExpr *const *sizes);
-void ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix, const CiExpr *extent, const CiExpr **var);
+/* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and
+ * no loop. */
+const CiExpr *const *ci_lowering_point_axes(CiLowering *low, CiNest *nest, int rank,
+                                            const CiExpr *const *sizes);
+void ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix,
+                          const CiExpr *extent, const CiExpr **var);
 void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ctx);
-/* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base, whose memory is home. */
-void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home);
+/* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base,
+ * whose memory is home. */
+void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
+                       CiHome home);
 
 /* The whole value can be stored there without a temporary. */
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home);
@@ -130,13 +141,18 @@ void ci_lowering_scan(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
-bool ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer); /* when inlined now; needs a new visit */
-void ci_lowering_save(CiLowering *low, CiNode *node); /* gives it memory of its own, whatever it was made of */
+bool ci_lowering_reads(CiLowering *low, CiNode *node,
+                       const CiBuffer *buffer); /* when inlined now; needs a new visit */
+void ci_lowering_save(CiLowering *low,
+                      CiNode *node); /* gives it memory of its own, whatever it was made of */
 /* A value other than number k that is not done and reads the home of k; -1: none. */
-int ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes, const bool *is_done, int k);
+int ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values,
+                              const CiHome *homes, const bool *is_done, int k);
 bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
-/* All at once, as the assignment of a tuple: each value, as it is before the call, where it has to be after it. */
-void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes, bool *is_stored);
+/* All at once, as the assignment of a tuple: each value, as it is before the call, where it has to
+ * be after it. */
+void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
+                           bool *is_stored);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

@@ -1,10 +1,11 @@
-/* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside, long folds
- * split, and the units a thread is given. None of it changes a bit of the results. */
+/* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside,
+ * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "schedule/plan.h"
 
 /* Outer points below which a long fold is split into chunks. */
 #define CI_FEW_POINTS 16
-/* Lanes in a tile of an outer axis: alone, and with stages inside, where a tile's rows should stay in near cache. */
+/* Lanes in a tile of an outer axis: alone, and with stages inside, where a tile's rows should stay
+ * in near cache. */
 #define CI_FLAT_TILE 1024
 #define CI_STAGE_TILE 64
 /* Elements of one chunk of a split fold, times its lanes. */
@@ -14,16 +15,19 @@
 #define CI_PARTIAL_BYTES 64
 
 static bool
-can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner, const CiExpr *extent)
+can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
+                const CiExpr *extent)
 {
     const CiExpr *c1, *c2, *rest;
-    if (!ci_expr_split_linear(s->sym, index, outer, &c1, &rest) || !ci_expr_split_linear(s->sym, rest, inner, &c2, &rest))
+    if (!ci_expr_split_linear(s->sym, index, outer, &c1, &rest) ||
+        !ci_expr_split_linear(s->sym, rest, inner, &c2, &rest))
         return false;
     return c1 == ci_expr_mul(s->sym, c2, extent);
 }
 
 static bool
-can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const CiExpr *inner, const CiExpr *extent)
+can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const CiExpr *inner,
+               const CiExpr *extent)
 {
     if (!can_merge_index(s, nest->store, outer, inner, extent))
         return false;
@@ -192,7 +196,8 @@ ci_can_split(CiScheduler *s, const CiKernel *kernel)
         const CiNest *nest = kernel->stages[0].nests[n];
         if (nest->fold == CI_OP_none)
             continue;
-        if (ci_op_kind(nest->fold) == CI_OPKIND_scan || nest->naxes - nest->npoint != kernel->stages[0].naxes)
+        if (ci_op_kind(nest->fold) == CI_OPKIND_scan ||
+            nest->naxes - nest->npoint != kernel->stages[0].naxes)
             return false;
         has_fold = true;
     }
@@ -227,7 +232,8 @@ split_length(const CiKernel *kernel, int64_t tile)
     int64_t block = CI_BLOCK_CHAIN;
     for (int n = 0; n < kernel->stages[0].nnests; n++) {
         const CiNest *nest = kernel->stages[0].nests[n];
-        int64_t own = CI_BLOCK_CHAIN * (nest->order == CI_FOLD_lanes ? ci_lane_count(nest->target->dtype) : 1);
+        int64_t own = CI_BLOCK_CHAIN *
+                      (nest->order == CI_FOLD_lanes ? ci_lane_count(nest->target->dtype) : 1);
         if (nest->fold != CI_OP_none && own > block)
             block = own;
     }
@@ -245,7 +251,8 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
         folds += kernel->stages[0].nests[n]->fold != CI_OP_none;
     kernel->split_extent = ci_expr_const(s->sym, chunk);
     kernel->finish_units = kernel->units;
-    kernel->units = ci_expr_mul(s->sym, kernel->units, ci_expr_ceildiv(s->sym, length, kernel->split_extent));
+    kernel->units =
+        ci_expr_mul(s->sym, kernel->units, ci_expr_ceildiv(s->sym, length, kernel->split_extent));
     kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
     kernel->unit_work = ci_expr_const(s->sym, chunk * tile);
 }
@@ -257,10 +264,12 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     kernel->lanes_on_outer = ci_wants_outer_lanes(s, kernel);
     kernel->nparallel = kernel->nouter;
     int64_t tile = 1;
-    const CiExpr *work = ci_expr_const(s->sym, 0), *points = extent_product(s, kernel->outer, kernel->nouter);
+    const CiExpr *work = ci_expr_const(s->sym, 0),
+                 *points = extent_product(s, kernel->outer, kernel->nouter);
     bool has_inner = false;
     for (int t = 0; t < kernel->nstages; t++) {
-        work = ci_expr_add(s->sym, work, extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
+        work = ci_expr_add(s->sym, work,
+                           extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
         has_inner |= kernel->stages[t].naxes > 0;
     }
     for (int k = 0; k < kernel->nouter; k++)
@@ -271,8 +280,9 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
         tile = has_inner ? CI_STAGE_TILE : CI_FLAT_TILE;
         last->label = CI_LABEL_vector;
         last->factor = (int)tile;
-        kernel->units = ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
-                                    ci_expr_ceildiv(s->sym, last->extent, ci_expr_const(s->sym, tile)));
+        kernel->units =
+            ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
+                        ci_expr_ceildiv(s->sym, last->extent, ci_expr_const(s->sym, tile)));
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));

@@ -1,4 +1,5 @@
-/* Dependences: who reads and writes what, and whether two accesses meet only within one outer point. */
+/* Dependences: who reads and writes what, and whether two accesses meet only within one outer
+ * point. */
 #include "schedule/plan.h"
 
 CiDraftNest
@@ -8,7 +9,8 @@ ci_draft_nest(CiScheduler *s, CiNest *nest)
     int capacity = 0;
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
-        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar && !ci_draft_reads(&draft, op->buffer))
+        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar &&
+            !ci_draft_reads(&draft, op->buffer))
             CI_PUSH(s->ctx, draft.reads, draft.nreads, capacity, op->buffer);
     }
     return draft;
@@ -39,13 +41,17 @@ ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
 {
     const CiBuffer *target = nest->nest->target;
     if (draft->ext) {
-        bool conflicts = extern_touches(draft->ext, target) || ci_draft_reads(nest, draft->ext->result);
-        return conflicts ? ci_format(s->ctx, "%s must run between them", draft->ext->ext->name) : NULL;
+        bool conflicts =
+            extern_touches(draft->ext, target) || ci_draft_reads(nest, draft->ext->result);
+        return conflicts ? ci_format(s->ctx, "%s must run between them", draft->ext->ext->name)
+                         : NULL;
     }
     for (int k = 0; k < draft->nnests; k++) {
         const CiDraftNest *other = &draft->nests[k];
-        if (ci_draft_reads(nest, other->nest->target) || ci_draft_reads(other, target) || other->nest->target == target)
-            return ci_format(s->ctx, "the kernel of %s must run between them", other->nest->target->name);
+        if (ci_draft_reads(nest, other->nest->target) || ci_draft_reads(other, target) ||
+            other->nest->target == target)
+            return ci_format(s->ctx, "the kernel of %s must run between them",
+                             other->nest->target->name);
     }
     return NULL;
 }
@@ -120,15 +126,17 @@ index_span(CiScheduler *s, const CiExpr *index)
         const CiExpr *symbol = whole->symbols[k];
         if (symbol->symbol_kind != CI_SYMBOL_index)
             continue;
-        if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || !symbol->limit || coef->low < 0)
+        if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || !symbol->limit ||
+            coef->low < 0)
             return NULL;
         span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, ci_expr_sub(sym, symbol->limit, one)));
     }
     return ci_expr_is_const(index, NULL) ? span : NULL;
 }
 
-/* The distance between neighbours along each outer axis must be at least what lies inside it: then different outer
- * points address different elements. Axes are taken from the smallest distance; slow on purpose, outer axes are few. */
+/* The distance between neighbours along each outer axis must be at least what lies inside it: then
+ * different outer points address different elements. Axes are taken from the smallest distance;
+ * slow on purpose, outer axes are few. */
 static bool
 is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *span)
 {
@@ -139,7 +147,8 @@ is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
     for (int round = 0; round < kernel->nouter; round++) {
         int least = -1;
         for (int k = 0; k < kernel->nouter; k++) {
-            if (!done[k] && (least < 0 || ci_sym_known_lt(sym, coefs[k], coefs[least]) || coefs[k] == span))
+            if (!done[k] &&
+                (least < 0 || ci_sym_known_lt(sym, coefs[k], coefs[least]) || coefs[k] == span))
                 least = k;
         }
         if (!ci_sym_known_le(sym, span, coefs[least]))
@@ -168,11 +177,13 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
     /* Both inner parts must lie within the span that starts at the lower of them. */
     const CiExpr *span_a = index_span(s, a), *span_b = index_span(s, b);
     if (a->low != b->low) {
-        int64_t low = a->low < b->low ? a->low : b->low, high = a->high > b->high ? a->high : b->high;
+        int64_t low = a->low < b->low ? a->low : b->low,
+                high = a->high > b->high ? a->high : b->high;
         bool is_bounded = low != CI_MINUS_INFINITY && high != CI_INFINITY;
         span_a = span_b = is_bounded ? ci_expr_const(s->sym, high - low + 1) : NULL;
     }
-    if (!is_injective(s, kernel, coefs, span_a) || (span_b != span_a && !is_injective(s, kernel, coefs, span_b)))
+    if (!is_injective(s, kernel, coefs, span_a) ||
+        (span_b != span_a && !is_injective(s, kernel, coefs, span_b)))
         return "rows of different outer points are not proved apart";
     return NULL;
 }

@@ -1,8 +1,10 @@
-/* Which nests run together: each nest, in program order, joins the latest kernel that shares data with it, may take it, and
- * before whose successors it may run. Nothing moves across a region. Every refusal between two that share data is kept with its reason. */
+/* Which nests run together: each nest, in program order, joins the latest kernel that shares data
+ * with it, may take it, and before whose successors it may run. Nothing moves across a region.
+ * Every refusal between two that share data is kept with its reason. */
 #include "schedule/plan.h"
 
-/* Kernels looked back over: enough for chains that interleave, and it keeps the whole pass linear. */
+/* Kernels looked back over: enough for chains that interleave, and it keeps the whole pass linear.
+ */
 #define CI_FUSE_WINDOW 8
 #define CI_MAX_REFUSALS 200
 
@@ -12,7 +14,9 @@ refuse(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest, const char
     CiKernels *kernels = s->kernels;
     if (kernels->nrefusals == CI_MAX_REFUSALS)
         return;
-    const char *text = ci_format(s->ctx, "%s and %s stay apart: %s", draft->nests[draft->nnests - 1].nest->target->name, nest->nest->target->name, why);
+    const char *text = ci_format(s->ctx, "%s and %s stay apart: %s",
+                                 draft->nests[draft->nnests - 1].nest->target->name,
+                                 nest->nest->target->name, why);
     CI_PUSH(s->ctx, kernels->refusals, kernels->nrefusals, kernels->caprefusals, text);
 }
 

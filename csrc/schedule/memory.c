@@ -1,7 +1,6 @@
-/* Where each buffer lives: a value made and read inside one kernel need not be memory. And what a kernel takes: the
- * pointers and sizes its code mentions. */
+/* Where each buffer lives: a value made and read inside one kernel need not be memory. And what a
+ * kernel takes: the pointers and sizes its code mentions. */
 #include "schedule/plan.h"
-
 
 static void
 add_reader(CiScheduler *s, const CiBuffer *buffer, int draft)
@@ -27,7 +26,8 @@ is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffe
 {
     for (int n = 0; n < position; n++) {
         const CiNest *nest = draft->nests[n].nest;
-        if (nest->target == buffer && count_stored(s, nest) == ci_expr_product_of(s->sym, buffer->sizes, buffer->rank))
+        if (nest->target == buffer &&
+            count_stored(s, nest) == ci_expr_product_of(s->sym, buffer->sizes, buffer->rank))
             return true;
     }
     return false;
@@ -84,7 +84,8 @@ ci_find_readers(CiScheduler *s)
 
 /* The part of an index that depends on nothing outside, and in *outer the rest. */
 static bool
-split_outer(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, const CiExpr **outer, const CiExpr **inner)
+split_outer(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, const CiExpr **outer,
+            const CiExpr **inner)
 {
     const CiExpr *coef;
     *outer = ci_expr_const(s->sym, 0);
@@ -98,10 +99,10 @@ split_outer(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, const C
 }
 
 typedef struct CiAccess {
-    const CiExpr *outer;        /* common to all accesses */
-    int64_t low, high;          /* elements within the outer point */
-    bool is_one_element;        /* always the same one */
-    bool is_same_loop;          /* read only in the making stage, at the index of the store */
+    const CiExpr *outer; /* common to all accesses */
+    int64_t low, high;   /* elements within the outer point */
+    bool is_one_element; /* always the same one */
+    bool is_same_loop;   /* read only in the making stage, at the index of the store */
 } CiAccess;
 
 static bool
@@ -118,9 +119,11 @@ add_access(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, CiAccess
 }
 
 static bool
-find_accesses(CiScheduler *s, const CiKernel *kernel, int maker_stage, const CiNest *maker, CiAccess *access)
+find_accesses(CiScheduler *s, const CiKernel *kernel, int maker_stage, const CiNest *maker,
+              CiAccess *access)
 {
-    *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none || ci_op_kind(maker->fold) == CI_OPKIND_scan};
+    *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none ||
+                                         ci_op_kind(maker->fold) == CI_OPKIND_scan};
     if (!add_access(s, kernel, maker->store, access))
         return false;
     for (int t = 0; t < kernel->nstages; t++) {
@@ -145,7 +148,8 @@ lanes_of(const CiKernel *kernel)
 }
 
 static bool
-place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAccess *access, CiPlacement *placement)
+place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAccess *access,
+          CiPlacement *placement)
 {
     if (access->low == CI_MINUS_INFINITY || access->high == CI_INFINITY)
         return false;
@@ -157,7 +161,8 @@ place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAcce
     placement->row_base = ci_expr_add(s->sym, access->outer, ci_expr_const(s->sym, access->low));
     placement->row_size = ci_expr_const(s->sym, count);
     placement->scratch_offset = kernel->scratch_bytes;
-    kernel->scratch_bytes = ci_expr_add(s->sym, kernel->scratch_bytes, ci_expr_const(s->sym, bytes));
+    kernel->scratch_bytes =
+        ci_expr_add(s->sym, kernel->scratch_bytes, ci_expr_const(s->sym, bytes));
     return true;
 }
 
@@ -167,7 +172,8 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
     CiAccess access;
-    bool is_private = buffer->kind == CI_BUFFER_temp && s->totals->readers[buffer->id] == draft && s->totals->nwriters[buffer->id] == 1;
+    bool is_private = buffer->kind == CI_BUFFER_temp && s->totals->readers[buffer->id] == draft &&
+                      s->totals->nwriters[buffer->id] == 1;
     if (!is_private || !find_accesses(s, kernel, stage, nest, &access))
         return;
     if (access.is_same_loop)
@@ -210,7 +216,8 @@ take_symbol(void *arg, const CiExpr *symbol)
         if (kernel->size_args[k] == symbol)
             return;
     }
-    CI_PUSH(collector->scheduler->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args, symbol);
+    CI_PUSH(collector->scheduler->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args,
+            symbol);
 }
 
 static void

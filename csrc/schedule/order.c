@@ -1,5 +1,5 @@
-/* The order of a nest's point axes: the axis with the largest stride in the target first, so that the last one is
- * contiguous. Any order is right: points are independent. */
+/* The order of a nest's point axes: the axis with the largest stride in the target first, so that
+ * the last one is contiguous. Any order is right: points are independent. */
 #include "schedule/plan.h"
 
 static bool

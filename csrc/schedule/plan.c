@@ -1,21 +1,24 @@
-/* Planning one kernel: common outer axes for several nests, and stages that run in order inside each outer point.
+/* Planning one kernel: common outer axes for several nests, and stages that run in order inside
+ * each outer point.
  *
- * The nest with the fewest point axes proposes its point axes as the outer ones, then ever fewer of them. Every other nest
- * must have the same extents as its first or as its last point axes. Dependences inside the kernel must stay within one outer
- * point; within one stage they must be on the very same element. */
+ * The nest with the fewest point axes proposes its point axes as the outer ones, then ever fewer of
+ * them. Every other nest must have the same extents as its first or as its last point axes.
+ * Dependences inside the kernel must stay within one outer point; within one stage they must be on
+ * the very same element. */
 #include "schedule/plan.h"
 
 /* Outer points below which a big kernel has too little to share out among threads. */
 #define CI_FEW_POINTS 16
 
 typedef struct CiPlanned {
-    CiNest *nest;   /* over kernel symbols */
+    CiNest *nest; /* over kernel symbols */
     CiAxis inner[2 * CI_MAX_RANK];
     int ninner;
     int stage;
 } CiPlanned;
 
-/* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer ones. */
+/* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer
+ * ones. */
 static void
 rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int first, CiPlanned *out)
 {
@@ -29,7 +32,8 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
         if (k >= first && k < first + kernel->nouter)
             to[k] = kernel->outer[k - first].var;
         else {
-            axis.var = to[k] = ci_expr_index(s->sym, ci_format(s->ctx, "j%d", out->ninner), axis.extent);
+            axis.var = to[k] =
+                ci_expr_index(s->sym, ci_format(s->ctx, "j%d", out->ninner), axis.extent);
             out->inner[out->ninner++] = axis;
         }
     }
@@ -37,17 +41,20 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
     copy->store = ci_expr_substitute(s->sym, nest->store, nest->naxes, from, to);
     copy->axes = CI_NEW_ARRAY(s->ctx, CiAxis, nest->naxes + 1);
     for (int k = 0; k < kernel->nouter; k++)
-        copy->axes[k] = (CiAxis){.kind = CI_AXIS_point, .var = kernel->outer[k].var, .extent = kernel->outer[k].extent};
+        copy->axes[k] = (CiAxis){
+            .kind = CI_AXIS_point, .var = kernel->outer[k].var, .extent = kernel->outer[k].extent};
     for (int k = 0; k < out->ninner; k++)
         copy->axes[kernel->nouter + k] = out->inner[k];
     out->nest = copy;
 }
 
 /* Every pair of accesses of which one is a write: calls check, stops at the first reason. */
-typedef const char *(*CiPairCheck)(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b);
+typedef const char *(*CiPairCheck)(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
+                                   const CiExpr *b);
 
 static const char *
-check_loads(CiScheduler *s, const CiKernel *kernel, const CiNest *reader, const CiNest *writer, CiPairCheck check)
+check_loads(CiScheduler *s, const CiKernel *kernel, const CiNest *reader, const CiNest *writer,
+            CiPairCheck check)
 {
     for (int k = 0; k < reader->body.nops; k++) {
         const CiScalar *op = &reader->body.ops[k];
@@ -61,7 +68,8 @@ check_loads(CiScheduler *s, const CiKernel *kernel, const CiNest *reader, const 
 }
 
 static const char *
-check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late, CiPairCheck check)
+check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late,
+           CiPairCheck check)
 {
     const char *why = check_loads(s, kernel, late, early, check);
     if (!why)
@@ -101,7 +109,8 @@ is_reduction(const CiNest *nest)
     return nest->fold != CI_OP_none && ci_op_kind(nest->fold) != CI_OPKIND_scan;
 }
 
-/* late may run in the same loop as early: every dependence is on the element of the same iteration. */
+/* late may run in the same loop as early: every dependence is on the element of the same iteration.
+ */
 static bool
 can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late)
 {
@@ -131,7 +140,8 @@ has_same_axes(const CiStage *stage, const CiPlanned *planned)
 }
 
 static int
-find_stage(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count, const CiPlanned *planned)
+find_stage(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count,
+           const CiPlanned *planned)
 {
     for (int stage = 0; stage < kernel->nstages; stage++) {
         if (!has_same_axes(&kernel->stages[stage], planned))
@@ -153,9 +163,11 @@ static void
 add_to_stage(CiScheduler *s, CiKernel *kernel, CiPlanned *planned)
 {
     if (planned->stage == kernel->nstages) {
-        CiStage stage = {.naxes = planned->ninner, .axes = CI_NEW_ARRAY(s->ctx, CiKernelAxis, planned->ninner + 1)};
+        CiStage stage = {.naxes = planned->ninner,
+                         .axes = CI_NEW_ARRAY(s->ctx, CiKernelAxis, planned->ninner + 1)};
         for (int k = 0; k < planned->ninner; k++)
-            stage.axes[k] = (CiKernelAxis){.var = planned->inner[k].var, .extent = planned->inner[k].extent};
+            stage.axes[k] =
+                (CiKernelAxis){.var = planned->inner[k].var, .extent = planned->inner[k].extent};
         CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
     }
     CiStage *stage = &kernel->stages[planned->stage];
@@ -184,7 +196,8 @@ shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNe
             continue;
         for (int m = 0; m < b->body.nops; m++) {
             const CiScalar *y = &b->body.ops[m];
-            if (y->op == CI_OP_load && y->buffer == x->buffer && !ci_why_not_local(s, kernel, x->index, y->index))
+            if (y->op == CI_OP_load && y->buffer == x->buffer &&
+                !ci_why_not_local(s, kernel, x->index, y->index))
                 return true;
         }
     }
@@ -192,14 +205,16 @@ shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNe
 }
 
 static const char *
-check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count, const CiNest *nest)
+check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count,
+             const CiNest *nest)
 {
     bool is_related = count == 0;
     for (int k = 0; k < count; k++) {
         const char *why = check_pair(s, kernel, all[k].nest, nest, ci_why_not_local);
         if (why)
             return why;
-        is_related = is_related || depends(all[k].nest, nest) || shares_reads(s, kernel, all[k].nest, nest);
+        is_related =
+            is_related || depends(all[k].nest, nest) || shares_reads(s, kernel, all[k].nest, nest);
     }
     return is_related ? NULL : "what both read lies at other outer indices";
 }
@@ -224,7 +239,8 @@ place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all,
     return why;
 }
 
-/* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a kernel has one kind. */
+/* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
+ * kernel has one kind. */
 static const char *
 check_orders(const CiKernel *kernel)
 {

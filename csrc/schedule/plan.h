@@ -13,21 +13,22 @@ typedef struct CiDraftNest {
 
 typedef struct CiScheduler CiScheduler;
 
-/* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call, or a region. */
+/* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call,
+ * or a region. */
 typedef struct CiDraft {
-    int number;                    /* in program order, over all regions */
+    int number; /* in program order, over all regions */
     CiDraftNest *nests;
     int nnests, capnests;
     CiExternItem *ext;
-    CiItem *region;                /* a for, while or if */
-    CiScheduler *inner[2];         /* of a region: its blocks as CiKernel.inner */
+    CiItem *region;        /* a for, while or if */
+    CiScheduler *inner[2]; /* of a region: its blocks as CiKernel.inner */
     CiKernel *kernel;
 } CiDraft;
 
 /* What all blocks share. */
 typedef struct CiSchedulerTotals {
-    int *readers;                  /* by buffer id: number of the one draft that reads it, or one of the two below */
-    int *nwriters;                 /* by buffer id: nests and calls that write it */
+    int *readers; /* by buffer id: number of the one draft that reads it, or one of the two below */
+    int *nwriters; /* by buffer id: nests and calls that write it */
     int ndrafts, nkernels;
 } CiSchedulerTotals;
 
@@ -42,8 +43,8 @@ struct CiScheduler {
     CiDraft *drafts;
     int ndrafts, capdrafts;
     CiSchedulerTotals *totals;
-    const CiScheduler *outer;      /* of the list around the region */
-    const CiExpr *variable;        /* block of a for: its variable */
+    const CiScheduler *outer; /* of the list around the region */
+    const CiExpr *variable;   /* block of a for: its variable */
     bool is_in_loop;
 };
 
@@ -56,9 +57,10 @@ bool ci_draft_reads(const CiDraftNest *nest, const CiBuffer *buffer);
 /* NULL when nest may run before everything in draft, else the reason. */
 const char *ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest);
 bool ci_shares_data(const CiDraft *draft, const CiDraftNest *nest);
-/* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they can only be the same element in
- * the same outer point, else the reason. */
-const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b);
+/* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they
+ * can only be the same element in the same outer point, else the reason. */
+const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
+                             const CiExpr *b);
 /* A variable of one of the kernel's own loops, and not of a region around it. */
 bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 

@@ -1,5 +1,6 @@
-/* Regions: each block is scheduled by itself, and nothing is fused across its ends. So whatever a block shares with the world
- * around it is read and written by different kernels, and is memory by the ordinary rules. */
+/* Regions: each block is scheduled by itself, and nothing is fused across its ends. So whatever a
+ * block shares with the world around it is read and written by different kernels, and is memory by
+ * the ordinary rules. */
 #include "schedule/plan.h"
 
 static CiScheduler *
@@ -22,12 +23,16 @@ void
 ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item)
 {
     CiRegion *region = item->region;
-    /* A kernel's own axes are i0, i1, … and j0, j1, …; of the same extent they would be the same symbol. */
+    /* A kernel's own axes are i0, i1, … and j0, j1, …; of the same extent they would be the same
+     * symbol. */
     if (region->var && (region->var->name[0] == 'i' || region->var->name[0] == 'j'))
-        ci_fail(s->ctx, CI_ERR_UNSUPPORTED, "a loop around kernels over %s: the name is one of a kernel's axes", region->var->name);
+        ci_fail(s->ctx, CI_ERR_UNSUPPORTED,
+                "a loop around kernels over %s: the name is one of a kernel's axes",
+                region->var->name);
     draft->region = item;
     draft->inner[0] = schedule_block(s, &region->body, item);
-    draft->inner[1] = schedule_block(s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
+    draft->inner[1] = schedule_block(
+        s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
 }
 
 CiKernel *

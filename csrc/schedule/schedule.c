@@ -10,9 +10,9 @@ add_items(CiScheduler *s, CiItems *items)
             draft.ext = items->items[k].ext;
         else if (items->items[k].kind == CI_ITEM_nest) {
             ci_order_axes(s, items->items[k].nest);
-            CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests, ci_draft_nest(s, items->items[k].nest));
-        }
-        else
+            CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests,
+                    ci_draft_nest(s, items->items[k].nest));
+        } else
             ci_add_region(s, &draft, &items->items[k]);
         CI_PUSH(s->ctx, s->drafts, s->ndrafts, s->capdrafts, draft);
     }
@@ -26,7 +26,8 @@ add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
         for (int k = 0; k < nest->nlocs && kernel->nlocs < 16; k++) {
             bool is_known = false;
             for (int m = 0; m < kernel->nlocs; m++)
-                is_known |= kernel->locs[m].line == nest->locs[k].line && kernel->locs[m].file == nest->locs[k].file;
+                is_known |= kernel->locs[m].line == nest->locs[k].line &&
+                            kernel->locs[m].file == nest->locs[k].file;
             if (!is_known)
                 CI_PUSH(s->ctx, kernel->locs, kernel->nlocs, kernel->caplocs, nest->locs[k]);
         }
@@ -44,9 +45,9 @@ finish_kernel(CiScheduler *s, int number)
     else if (draft->ext) {
         draft->kernel = CI_NEW(s->ctx, CiKernel);
         draft->kernel->ext = draft->ext;
-        CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs, draft->ext->loc);
-    }
-    else if (!draft->kernel)
+        CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs,
+                draft->ext->loc);
+    } else if (!draft->kernel)
         draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
     if (!draft->kernel)
         ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
@@ -83,7 +84,12 @@ CiKernels *
 ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
 {
     CiSchedulerTotals totals = {0};
-    CiScheduler s = {.ctx = loops->ctx, .sym = loops->sym, .loops = loops, .target = target, .options = options, .totals = &totals};
+    CiScheduler s = {.ctx = loops->ctx,
+                     .sym = loops->sym,
+                     .loops = loops,
+                     .target = target,
+                     .options = options,
+                     .totals = &totals};
     ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);
