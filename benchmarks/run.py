@@ -1,7 +1,7 @@
 """`make bench`: NumPy, cinductor and whichever of Numba, JAX and torch.compile are installed, side by side.
 
 Every figure is a median of several and a ratio to NumPy in the same run on the same machine. Writes
-results.md, results.json and results.png beside this file (or into --out).
+results.md, results.json and results.png into out/ beside this file (or into --out).
 """
 
 import argparse
@@ -265,7 +265,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--programs", default=",".join(programs.SHAPES))
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--out", type=Path, default=HERE / "out")
     options = parser.parse_args()
     if options.one:
         print(json.dumps(run_one(*options.one, options.scale)))
