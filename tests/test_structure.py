@@ -151,3 +151,11 @@ def test_sizes(path):
         elif line == "}" and start:
             assert number - start - 1 <= 80, f"the function at line {start}"
             start = None
+
+
+def test_one_version():
+    """The header's version enters cache keys: a release must not take an older one's kernels."""
+    header = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
+    project = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    package = re.search(r'^__version__ = "([^"]+)"', (ROOT / "python/cinductor/__init__.py").read_text(), re.M)[1]
+    assert header == project == package

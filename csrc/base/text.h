@@ -17,7 +17,7 @@ void ci_text_add(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
 void ci_text_add_chars(CiText *text, const char *chars, size_t length);
 /* Indentation, the formatted text, a newline. */
 void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
-/* A name or a path made safe inside a comment of C, CUDA or Python: letters, digits, _ . - / only;
+/* A name or a path made safe inside a comment of any target or of Python: letters, digits, _ . - / only;
  * anything else becomes '?'. */
 void ci_text_add_safe(CiText *text, const char *name);
 /* Shortest decimal that reads back to the same double, always a float token: "1.0", "-0.0",

@@ -485,3 +485,28 @@ ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
     else
         ci_text_add(out, "%s", value);
 }
+
+const char *
+ci_emit_math_name(CiOp op)
+{
+    switch (op) {
+    case CI_OP_arcsin:
+        return "asin";
+    case CI_OP_arccos:
+        return "acos";
+    case CI_OP_arctan:
+        return "atan";
+    case CI_OP_arcsinh:
+        return "asinh";
+    case CI_OP_arccosh:
+        return "acosh";
+    case CI_OP_arctanh:
+        return "atanh";
+    case CI_OP_power:
+        return "pow";
+    case CI_OP_arctan2:
+        return "atan2";
+    default:
+        return ci_op_name(op);
+    }
+}

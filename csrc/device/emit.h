@@ -67,6 +67,8 @@ int ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer);
 void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 /* Comment with the source lines of a kernel, escaped. */
 void ci_emit_locations(CiText *out, const CiKernel *kernel);
+/* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
+const char *ci_emit_math_name(CiOp op);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
 /* The straight-line code of a stage: the bodies of its nests as one list without duplicates, in

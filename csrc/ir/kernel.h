@@ -34,11 +34,7 @@
 typedef enum CiLabel {
     CI_LABEL_serial,
     CI_LABEL_parallel,
-    CI_LABEL_vector,
-    CI_LABEL_unroll,
-    CI_LABEL_block,
-    CI_LABEL_thread,
-    CI_LABEL_lane
+    CI_LABEL_vector
 } CiLabel;
 
 typedef struct CiKernelAxis {

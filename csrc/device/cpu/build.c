@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "base/hash.h"
 #include "base/os.h"
+#include "base/version.h"
 #include "device/cpu/compiler.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/emit_cpu.h"
@@ -18,8 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define PACKAGE_VERSION "0.1.0"
 
 typedef struct Build Build;
 
@@ -59,7 +58,7 @@ find_key(CiContext *ctx, const Build *b, Unit *unit)
     uint8_t digest[32];
     CiSha256 hash;
     ci_sha256_init(&hash);
-    ci_sha256_add_text(&hash, "cinductor " PACKAGE_VERSION " c");
+    ci_sha256_add_text(&hash, "cinductor " CI_VERSION " c");
     ci_sha256_add_text(&hash, ci_format(ctx, "glibc %s", ci_cpu_libc_version()));
     ci_sha256_add_text(&hash, b->compiler.identity);
     const char *word = b->compiler.words;

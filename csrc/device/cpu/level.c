@@ -2,6 +2,8 @@
  * counts only if the system saves the registers it needs. */
 #include "device/cpu/level.h"
 
+#include "device/emit.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,38 +79,13 @@ ci_cpu_vector_bytes(CiCpuLevel level)
     return 16 << level;
 }
 
-const char *
-ci_cpu_math_name(CiOp op)
-{
-    switch (op) {
-    case CI_OP_arcsin:
-        return "asin";
-    case CI_OP_arccos:
-        return "acos";
-    case CI_OP_arctan:
-        return "atan";
-    case CI_OP_arcsinh:
-        return "asinh";
-    case CI_OP_arccosh:
-        return "acosh";
-    case CI_OP_arctanh:
-        return "atanh";
-    case CI_OP_power:
-        return "pow";
-    case CI_OP_arctan2:
-        return "atan2";
-    default:
-        return ci_op_name(op);
-    }
-}
-
 void
 ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40])
 {
     bool is_single = dtype != CI_DTYPE_f64;
     int lanes = ci_cpu_vector_bytes(level) / (is_single ? 4 : 8);
     snprintf(out, 40, "_ZGV%cN%d%s_%s%s", "bde"[level], lanes, ci_op_arity(op) == 2 ? "vv" : "v",
-             ci_cpu_math_name(op), is_single ? "f" : "");
+             ci_emit_math_name(op), is_single ? "f" : "");
 }
 
 void *

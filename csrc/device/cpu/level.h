@@ -11,8 +11,6 @@ typedef enum CiCpuLevel { CI_CPU_V2, CI_CPU_V3, CI_CPU_V4, CI_CPU_LEVEL_COUNT } 
 CiCpuLevel ci_cpu_level(const CiOptions *options);
 const char *ci_cpu_level_name(CiCpuLevel level); /* "x86-64-v3" */
 int ci_cpu_vector_bytes(CiCpuLevel level);
-/* The C library's name of a MATH row for double: "exp", "atan2". */
-const char *ci_cpu_math_name(CiOp op);
 /* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
 void ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40]);
 /* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */

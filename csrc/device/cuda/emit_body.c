@@ -141,38 +141,14 @@ emit_load(const Element *e, CiText *out, int position)
                                 ci_emit_index_text(c->base, op->index)));
 }
 
-static const char *
-math_name(CiOp op)
-{
-    switch (op) {
-    case CI_OP_arcsin:
-        return "asin";
-    case CI_OP_arccos:
-        return "acos";
-    case CI_OP_arctan:
-        return "atan";
-    case CI_OP_arcsinh:
-        return "asinh";
-    case CI_OP_arccosh:
-        return "acosh";
-    case CI_OP_arctanh:
-        return "atanh";
-    case CI_OP_power:
-        return "pow";
-    case CI_OP_arctan2:
-        return "atan2";
-    default:
-        return ci_op_name(op);
-    }
-}
-
 static void
 emit_math(const Element *e, CiText *out, const CiScalar *op, const char *const *names)
 {
     bool is_half = op->dtype == CI_DTYPE_f16;
     if (is_half)
         ci_text_add(out, "%s(", ci_emit_use(e->c->base, "round_half", CI_DTYPE_f32));
-    ci_text_add(out, "%s%s(%s", math_name(op->op), op->dtype == CI_DTYPE_f64 ? "" : "f", names[0]);
+    ci_text_add(out, "%s%s(%s", ci_emit_math_name(op->op), op->dtype == CI_DTYPE_f64 ? "" : "f",
+                names[0]);
     ci_text_add(out, op->nargs > 1 ? ", %s)" : ")", names[1]);
     ci_text_add(out, is_half ? ")" : "");
 }

@@ -5,6 +5,7 @@
  * it. */
 #include "base/hash.h"
 #include "base/os.h"
+#include "base/version.h"
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PACKAGE_VERSION "0.1.0"
 #define LOG_SHOWN 2000
 
 typedef struct NvrtcProgram *Program;
@@ -131,7 +131,7 @@ find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *option
     (void)nvrtc->version(&major, &minor);
     snprintf(version, sizeof version, "nvrtc %d.%d", major, minor);
     ci_sha256_init(&hash);
-    ci_sha256_add_text(&hash, "cinductor " PACKAGE_VERSION " cuda");
+    ci_sha256_add_text(&hash, "cinductor " CI_VERSION " cuda");
     ci_sha256_add_text(&hash, version);
     for (int k = 0; k < noptions; k++)
         ci_sha256_add_text(&hash, options[k]);
