@@ -196,7 +196,7 @@ fill_inputs(Flush *f)
     t->nran = t->ninputs;
     for (int k = 0; k < t->ninputs; k++) {
         CxStorage *s = t->inputs[k];
-        t->ran[k] = (CxInput){s->source, s->kind, s->dtype};
+        t->ran[k] = (CxInput){s->source, s->kind, s->dtype, -1};
         if (s->kind == CI_KIND_python) {
             f->objects[k] = Py_NewRef(s->value);
             if (cx_slot_from(s->value, s->dtype, &f->scalars[nscalars++]) < 0)

@@ -53,6 +53,14 @@ typedef struct CxState {
 /* CxStorage.source: >= 0 how a later call finds the value. */
 enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
 
+/* Symbols of a call are those of its shape environment (sym/shape_env.h), where `input` is the
+ * number of the source whose value a later call looks at (see Specialization in _core.pyi) and
+ * `axis` says what of it. */
+enum {
+    CX_SYMBOL_value = -1,
+    CX_SYMBOL_stride = -2
+}; /* axis >= 0: that extent; -2 - k: stride of k */
+
 typedef struct CxTracer CxTracer;
 typedef struct CxInput CxInput;
 typedef struct CxProgram CxProgram;
@@ -109,6 +117,9 @@ struct CxTracer {
     bool cell_is_user;
     CiOptions options;
     const CiBackend *backend;
+    CiContext *sym_ctx; /* of sym and env, which live as long as the tracer */
+    CiSym *sym;
+    CiShapeEnv *env; /* symbols of the call and what was assumed of them */
     CiContext *ctx;
     CiGraph *graph;
     unsigned epoch;
@@ -163,6 +174,19 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 /* A shape or a tuple of axes: an int or a sequence of ints. Returns the count or -1. */
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
+
+/* layout.c: called inside cx_protect. Strides in bytes of an array whose sizes are these
+ * expressions: 0, the itemsize, products of sizes where the memory is dense, otherwise the numbers
+ * they are; given[k] (in elements), where not NULL, is what axis k has. */
+void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
+                       const CiExpr *const *given, const CiExpr **strides);
+
+/* symbols.c */
+int cx_symbols_open(CxTracer *tracer);
+/* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
+ */
+const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank,
@@ -421,10 +445,13 @@ int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
 PyObject *cx_result_concrete(PyObject *result);
 
 extern PyType_Spec cx_specialization_spec;
+/* Where a later call finds a graph's input: the value of a source, or of a symbol of the call's
+ * environment (a python i64 input, for symbols that no array of the graph shows). */
 struct CxInput {
     int source;
     CiKind kind;
     CiDtype dtype;
+    int symbol; /* number in the environment, or -1 */
 };
 PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
                                 CxResult *result, int ninputs, CxInput *inputs);

@@ -561,6 +561,7 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(array, METH_VARARGS | METH_KEYWORDS),
     METHOD(scalar, METH_VARARGS | METH_KEYWORDS),
     METHOD(specialized, METH_NOARGS),
+    {"symbol", (PyCFunction)(void (*)(void))cx_tracer_symbol, METH_VARARGS | METH_KEYWORDS, NULL},
     METHOD(lift, METH_VARARGS | METH_KEYWORDS),
     METHOD(note_break, METH_O),
     METHOD(note_effect, METH_O),

@@ -384,6 +384,8 @@ tracer_dealloc(PyObject *self)
     Py_XDECREF(t->cell);
     if (t->ctx != NULL)
         ci_context_close(t->ctx);
+    if (t->sym_ctx != NULL)
+        ci_context_close(t->sym_ctx);
     if (t->state != NULL && !t->is_finished)
         t->state->compiling--;
     type->tp_free(self);
@@ -419,7 +421,8 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->fullgraph = fullgraph != 0;
     t->epoch = 1;
     if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->skip ||
-        PyUnicode_AsUTF8(name) == NULL || cx_options_fill(t->option_values, &t->options) < 0)
+        PyUnicode_AsUTF8(name) == NULL || cx_options_fill(t->option_values, &t->options) < 0 ||
+        cx_symbols_open(t) < 0)
         goto fail;
     t->backend = ci_backend_find(device, backend);
     if (t->backend == NULL) {

@@ -79,6 +79,18 @@ class Tracer:
     user_frames_skip: str
     last_program: Program | None  # of the latest flush
     info: dict[str, Any]  # timings and counts of the latest compile
+    def symbol(
+        self,
+        name: str,
+        source: int,
+        axis: int,
+        hint: int,
+        low: int = 0,
+        high: int | None = None,
+    ) -> None:
+        """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
+        extent of that axis of a source's array, as the value of its int (axis -1), or as the stride
+        in elements of axis -2 - k. hint: its value in this call."""
     def array(self, value: np.ndarray, source: int = -1) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
