@@ -117,6 +117,20 @@ ci_form_collect_symbols(CiMap *symbols, const CiExpr *e)
 }
 
 void
+ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit)
+{
+    if (low == CI_MINUS_INFINITY)
+        ci_text_add(out, "(-inf, ");
+    else
+        ci_text_add(out, "[%" PRId64 ", ", low);
+    if (ci_expr_equals_const(limit, CI_INFINITY))
+        ci_text_add(out, "inf");
+    else
+        ci_expr_print(out, limit, CI_STYLE_text);
+    ci_text_add(out, ")");
+}
+
+void
 ci_form_print_symbol(CiText *out, const CiExpr *symbol)
 {
     static const char *const words[] = {"", "index ", "unbacked ", "argument "};
@@ -260,4 +274,18 @@ ci_form_parse_symbol(CiSym *sym, CiLexer *lex)
     if (!ci_lexer_accept(lex, ")"))
         ci_lexer_expect(lex, "]");
     return ci_expr_symbol(sym, name, kind, low, high);
+}
+
+const CiExpr *
+ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit)
+{
+    ci_lexer_expect(lex, "in");
+    if (!ci_lexer_accept(lex, "("))
+        ci_lexer_expect(lex, "[");
+    int64_t low = parse_bound(lex, CI_MINUS_INFINITY);
+    ci_lexer_expect(lex, ",");
+    bool is_open = ci_lexer_accept(lex, "inf");
+    *limit = is_open ? ci_expr_const(sym, CI_INFINITY) : ci_expr_parse(sym, lex);
+    ci_lexer_expect(lex, ")");
+    return ci_expr_unbacked(sym, name, low, is_open ? NULL : *limit);
 }

@@ -17,6 +17,8 @@ void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7; nothing when there
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
 void ci_form_print_symbol(CiText *out, const CiExpr *symbol); /* s0 in [0, inf) */
+/* [0, s0), (-inf, inf): the limit is exclusive */
+void ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit);
 
 typedef struct CiFormType {
     CiKind kind;
@@ -34,5 +36,8 @@ const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *c
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
+/* `in [0, s0)`, and the unbacked symbol that it declares; *limit is infinite where there is none.
+ */
+const CiExpr *ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit);
 
 #endif

@@ -27,6 +27,13 @@ ci_node_is_view(const CiNode *node)
     return ci_op_kind(node->op) == CI_OPKIND_view;
 }
 
+int
+ci_node_nstarts(const CiNode *node)
+{
+    bool has_two = node->op == CI_OP_for || node->op == CI_OP_define;
+    return !node->starts ? 0 : node->op == CI_OP_slice ? node->rank : has_two ? 2 : 1;
+}
+
 CiNode *
 ci_node_base(CiNode *node)
 {
@@ -99,9 +106,9 @@ number_value(void *arg, CiNode *node)
         node->id = (*(int *)arg)++;
 }
 
-/* Regions have no value and are not printed by number; they come after all that are. */
+/* Regions and checks have no value and are not printed by number; they come after all that are. */
 static void
-number_region(void *arg, CiNode *node)
+number_valueless(void *arg, CiNode *node)
 {
     if (node->dtype == CI_DTYPE_none)
         node->id = (*(int *)arg)++;
@@ -112,7 +119,7 @@ ci_graph_number(CiGraph *g)
 {
     g->next_id = 0;
     visit_block(g->body, number_value, &g->next_id);
-    visit_block(g->body, number_region, &g->next_id);
+    visit_block(g->body, number_valueless, &g->next_id);
 }
 
 static void
@@ -188,13 +195,12 @@ copy_plain(Copier *c, const CiNode *node)
     int *axes = CI_NEW_ARRAY(ctx, int, node->naxes + 1);
     if (node->naxes)
         memcpy(axes, node->axes, sizeof(int) * (size_t)node->naxes);
-    int nstarts = node->op == CI_OP_slice ? node->rank : node->op == CI_OP_for ? 2 : 1;
     copy->sizes = copy_exprs(c, node->rank, node->sizes);
     copy->order = copy_order(c, node->rank, node->order);
     copy->strides = copy_exprs(c, node->rank, node->strides);
     copy->args = copy_refs(c, node->nargs, node->args);
     copy->axes = axes;
-    copy->starts = copy_exprs(c, nstarts, node->starts);
+    copy->starts = copy_exprs(c, ci_node_nstarts(node), node->starts);
     copy->steps = copy_exprs(c, node->rank, node->steps);
     copy->name = node->name ? ci_intern(ctx, node->name) : NULL;
     copy->loc.file = ci_intern(ctx, node->loc.file ? node->loc.file : "");

@@ -24,6 +24,12 @@
  * (broadcast, already cast). `write in0 = %k` says which version an argument must hold in the end.
  * Which versions share memory is decided in lowering.
  *
+ * Sizes made by data. expr(e) is the value of a symbolic expression; define(v) gives an unbacked
+ * symbol v's value, which has to lie in [low, limit); check(c) fails where c is false. The last two
+ * are effects: they stay, in program order, in their block. A define's symbol may be used behind it
+ * in its block and in blocks inside. When one fails the program stops with CI_ERR_CHECK, and no
+ * argument has been changed.
+ *
  * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node
  * for each value it makes follows it, with args = [region] and index = its number. A block's
  * parameters are `param` nodes.
@@ -89,11 +95,12 @@ struct CiNode {
                         (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
                         diagonal: [axis1, axis2] */
     const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
-                                    induction symbol] */
+                                    induction symbol]; expr: [the expression]; define: [symbol,
+                                    limit], the limit infinite where there is none */
     const CiExpr *const *steps; /* slice: per axis, may be negative; diagonal: [offset] in starts */
     CiConst value;              /* const */
     int index;                  /* input, param: parameter number; result: result number */
-    const char *name;           /* input: in0, in1…; else NULL */
+    const char *name;           /* input: in0, in1…; check: what does not hold; else NULL */
     const CiExtern *ext;        /* extern kinds */
     int nblocks;                /* regions */
     CiBlock **blocks;
@@ -144,6 +151,13 @@ CiNode *ci_graph_const(CiGraph *g, CiDtype dtype, CiKind kind, CiConst value, Ci
 CiNode *ci_graph_iota(CiGraph *g, int rank, const CiExpr *const *sizes, int axis, CiLoc loc);
 CiNode *ci_graph_empty(CiGraph *g, CiDtype dtype, int rank, const CiExpr *const *sizes,
                        const int8_t *order, CiLoc loc);
+/* python i64 of rank 0 */
+CiNode *ci_graph_expr(CiGraph *g, const CiExpr *e, CiLoc loc);
+/* symbol: of ci_expr_unbacked, with this low and limit (exclusive; NULL: none), not defined yet.
+ * value: i64 of rank 0. The node is the symbol's value, python i64. */
+CiNode *ci_graph_define(CiGraph *g, CiNode *value, const CiExpr *symbol, int64_t low,
+                        const CiExpr *limit, CiLoc loc);
+CiNode *ci_graph_check(CiGraph *g, CiNode *condition, const char *why, CiLoc loc);
 /* pointwise, math, composite, where: broadcasts operands (by index, no expand node needed) */
 CiNode *ci_graph_pointwise(CiGraph *g, CiOp op, int nargs, CiNode *const *args, CiLoc loc);
 CiNode *ci_graph_cast(CiGraph *g, CiNode *a, CiDtype dtype, CiLoc loc); /* a itself when equal */
@@ -183,6 +197,7 @@ CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need r
 /* The node a chain of views starts from (the node itself when it is no view). */
 CiNode *ci_node_base(CiNode *node);
 bool ci_node_is_view(const CiNode *node);
+int ci_node_nstarts(const CiNode *node); /* entries of starts */
 void ci_graph_count_uses(CiGraph *g);
 void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */

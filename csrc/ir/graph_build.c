@@ -153,6 +153,36 @@ ci_graph_empty(CiGraph *g, CiDtype dtype, int rank, const CiExpr *const *sizes, 
     return append(g, node);
 }
 
+CiNode *
+ci_graph_expr(CiGraph *g, const CiExpr *e, CiLoc loc)
+{
+    CiNode *node = new_node(g, CI_OP_expr, 0, NULL, loc);
+    node->starts = copy_exprs(g, 1, &e);
+    node->kind = CI_KIND_python;
+    set_sizes(g, node, 0, NULL);
+    return append(g, node);
+}
+
+CiNode *
+ci_graph_define(CiGraph *g, CiNode *value, const CiExpr *symbol, int64_t low, const CiExpr *limit,
+                CiLoc loc)
+{
+    CiNode *node = new_node(g, CI_OP_define, 1, &value, loc);
+    if (symbol->low != low || symbol->limit != limit)
+        ci_fail(g->ctx, CI_ERR_VALUE, "symbol %s has another range", symbol->name);
+    const CiExpr *starts[2] = {symbol, limit ? limit : ci_expr_const(g->sym, CI_INFINITY)};
+    node->starts = copy_exprs(g, 2, starts);
+    return append(g, node);
+}
+
+CiNode *
+ci_graph_check(CiGraph *g, CiNode *condition, const char *why, CiLoc loc)
+{
+    CiNode *node = new_node(g, CI_OP_check, 1, &condition, loc);
+    node->name = ci_intern(g->ctx, why);
+    return append(g, node);
+}
+
 /* ---- computing ---- */
 
 CiNode *

@@ -155,7 +155,8 @@ check_attributes(Parser *p, const CiNode *node)
     CiOpKind kind = ci_op_kind(node->op);
     int arity = ci_op_arity(node->op);
     bool is_axis_op = kind == CI_OPKIND_scan || node->op == CI_OP_concat || node->op == CI_OP_iota;
-    if (kind == CI_OPKIND_scalar || kind == CI_OPKIND_region || node->op == CI_OP_input)
+    if (kind == CI_OPKIND_scalar || kind == CI_OPKIND_region || node->op == CI_OP_input ||
+        node->op == CI_OP_check)
         ci_lexer_fail(&p->lex, "%s cannot be called here", ci_op_name(node->op));
     if (arity >= 0 && arity != node->nargs)
         ci_lexer_fail(&p->lex, "%s takes %d operands, not %d", ci_op_name(node->op), arity,
@@ -181,6 +182,53 @@ parse_extern(Parser *p, CiNode *node, const char *name)
     node->ext = ext;
 }
 
+/* define(%3) u0 in [0, s0): the symbol is declared here. */
+static void
+parse_defined(Parser *p, CiNode *node)
+{
+    const CiExpr **starts = CI_NEW_ARRAY(p->g->ctx, const CiExpr *, 2);
+    const char *name = ci_lexer_expect_name(&p->lex);
+    starts[0] = ci_form_parse_range(p->g->sym, &p->lex, name, &starts[1]);
+    node->starts = starts;
+}
+
+static void
+parse_check(Parser *p)
+{
+    ci_lexer_expect(&p->lex, "check");
+    ci_lexer_expect(&p->lex, "(");
+    CiNode *condition = find_value(p);
+    ci_lexer_expect(&p->lex, ")");
+    const char *why = ci_form_parse_name(&p->lex);
+    ci_graph_check(p->g, condition, why, ci_form_parse_loc(&p->lex));
+}
+
+static void
+parse_operation(Parser *p, CiNode *node)
+{
+    CiLexer *lex = &p->lex;
+    const char *name = ci_lexer_expect_name(lex);
+    node->op = ci_op_find(name);
+    if (node->op == CI_OP_none)
+        ci_lexer_fail(lex, "no operation is called '%s'", name);
+    if (node->op == CI_OP_expr) {
+        const CiExpr **e = CI_NEW(lex->ctx, const CiExpr *);
+        ci_lexer_expect(lex, "(");
+        *e = ci_expr_parse(p->g->sym, lex);
+        ci_lexer_expect(lex, ")");
+        node->starts = e;
+        return;
+    }
+    if (node->op == CI_OP_extern)
+        name = ci_form_parse_name(lex);
+    parse_arguments(p, node);
+    check_attributes(p, node);
+    if (ci_op_kind(node->op) == CI_OPKIND_extern)
+        parse_extern(p, node, name);
+    if (node->op == CI_OP_define)
+        parse_defined(p, node);
+}
+
 static CiNode *
 parse_call(Parser *p, const CiFormType *type)
 {
@@ -194,16 +242,7 @@ parse_call(Parser *p, const CiFormType *type)
         node.op = CI_OP_const;
         node.value = ci_const_parse(lex, type->dtype);
     } else {
-        const char *name = ci_lexer_expect_name(lex);
-        node.op = ci_op_find(name);
-        if (node.op == CI_OP_none)
-            ci_lexer_fail(lex, "no operation is called '%s'", name);
-        if (node.op == CI_OP_extern)
-            name = ci_form_parse_name(lex);
-        parse_arguments(p, &node);
-        check_attributes(p, &node);
-        if (ci_op_kind(node.op) == CI_OPKIND_extern)
-            parse_extern(p, &node, name);
+        parse_operation(p, &node);
     }
     node.loc = ci_form_parse_loc(lex);
     CiNode *made = ci_graph_add(p->g, &node);
@@ -354,6 +393,8 @@ parse_nodes(Parser *p)
             parse_definition(p);
         else if (is_region_word(&p->lex))
             parse_region(p);
+        else if (ci_lexer_is(&p->lex, "check"))
+            parse_check(p);
         else
             return;
     }

@@ -50,7 +50,7 @@ collect_block(CiMap *symbols, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        int nstarts = node->op == CI_OP_slice ? node->rank : node->starts ? 1 : 0;
+        int nstarts = node->op == CI_OP_for ? 1 : ci_node_nstarts(node);
         for (int d = 0; d < node->rank; d++)
             ci_form_collect_symbols(symbols, node->sizes[d]);
         for (int d = 0; d < nstarts; d++)
@@ -59,6 +59,19 @@ collect_block(CiMap *symbols, const CiBlock *block)
             ci_form_collect_symbols(symbols, node->steps[d]);
         for (int b = 0; b < node->nblocks; b++)
             collect_block(symbols, node->blocks[b]);
+    }
+}
+
+/* Symbols that are declared where they are defined. */
+static void
+find_defined(CiMap *defined, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (node->op == CI_OP_define)
+            ci_map_put(defined, CI_KEY(node->starts[0]), (void *)node->starts[0]);
+        for (int b = 0; b < node->nblocks; b++)
+            find_defined(defined, node->blocks[b]);
     }
 }
 
@@ -97,17 +110,18 @@ print_source(CiText *out, const CiShapeEnv *env, const CiExpr *symbol)
 static void
 print_symbols(CiText *out, const CiGraph *g)
 {
-    CiMap *symbols = collect_symbols(g);
-    if (!ci_map_count(symbols))
-        return;
-    ci_text_add(out, "symbols {");
+    CiMap *symbols = collect_symbols(g), *defined = ci_map_new(g->ctx);
+    int nprinted = 0;
+    find_defined(defined, g->body);
     for (int k = 0; k < ci_map_count(symbols); k++) {
         const CiExpr *symbol = ci_map_value_at(symbols, k);
-        ci_text_add(out, k ? ", " : "");
+        if (ci_map_find(defined, CI_KEY(symbol)))
+            continue;
+        ci_text_add(out, nprinted++ ? ", " : "symbols {");
         ci_form_print_symbol(out, symbol);
         print_source(out, g->env, symbol);
     }
-    ci_text_add(out, "}\n");
+    ci_text_add(out, nprinted ? "}\n" : "");
 }
 
 static void
@@ -188,6 +202,12 @@ print_call(CiText *out, const CiNode *node)
         return;
     }
     ci_text_add(out, "%s", ci_op_name(node->op));
+    if (node->op == CI_OP_expr) {
+        ci_text_add(out, "(");
+        ci_expr_print(out, node->starts[0], CI_STYLE_text);
+        ci_text_add(out, ")");
+        return;
+    }
     if (node->op == CI_OP_extern) {
         ci_text_add(out, " ");
         ci_form_print_name(out, node->ext ? node->ext->name : "");
@@ -199,6 +219,12 @@ print_call(CiText *out, const CiNode *node)
     if (ci_op_kind(node->op) == CI_OPKIND_extern) {
         ci_text_add(out, " key ");
         ci_form_print_string(out, node->ext && node->ext->key ? node->ext->key : "");
+    } else if (node->op == CI_OP_define) {
+        ci_text_add(out, " %s in ", node->starts[0]->name);
+        ci_form_print_range(out, node->starts[0]->low, node->starts[1]);
+    } else if (node->op == CI_OP_check) {
+        ci_text_add(out, " ");
+        ci_form_print_string(out, node->name);
     }
 }
 
@@ -286,8 +312,10 @@ print_nodes(CiText *out, const CiBlock *block)
             k += nresults;
             continue;
         }
-        print_definition(out, node);
-        ci_text_add(out, " = ");
+        if (node->dtype != CI_DTYPE_none) {
+            print_definition(out, node);
+            ci_text_add(out, " = ");
+        }
         print_call(out, node);
         ci_text_add(out, node->loc.line > 0 ? "  " : "");
         ci_form_print_loc(out, node->loc);

@@ -397,10 +397,41 @@ infer_copy(CiGraph *g, CiNode *node)
         node->order = ci_layout_c_order(g->ctx, a->rank);
 }
 
+/* A define is the value of its symbol. */
+static void
+infer_define(CiGraph *g, CiNode *node)
+{
+    const CiNode *value = node->args[0];
+    const CiExpr *symbol = node->starts[0];
+    if (value->dtype != CI_DTYPE_i64 || value->rank)
+        ci_fail(g->ctx, CI_ERR_DTYPE, "define needs an i64 without axes");
+    if (symbol->kind != CI_EXPR_symbol || symbol->symbol_kind != CI_SYMBOL_unbacked)
+        ci_fail(g->ctx, CI_ERR_VALUE, "define needs an unbacked symbol");
+    node->dtype = CI_DTYPE_i64;
+    node->kind = CI_KIND_python;
+    like(node, value);
+}
+
+static void
+infer_check(CiGraph *g, CiNode *node)
+{
+    const CiNode *condition = node->args[0];
+    if (condition->dtype != CI_DTYPE_bool || condition->rank)
+        ci_fail(g->ctx, CI_ERR_DTYPE, "check needs a bool without axes");
+    node->dtype = CI_DTYPE_none;
+    node->rank = 0;
+}
+
 static void
 infer_structure(CiGraph *g, CiNode *node)
 {
     switch (node->op) {
+    case CI_OP_define:
+        infer_define(g, node);
+        break;
+    case CI_OP_check:
+        infer_check(g, node);
+        break;
     case CI_OP_cast:
         infer_cast(g, node);
         break;
@@ -429,9 +460,11 @@ infer_create(CiGraph *g, CiNode *node)
             ci_fail(g->ctx, CI_ERR_VALUE, "iota needs one axis");
         ci_infer_axis(g, node->axes[0], node->rank);
     }
+    if (node->op == CI_OP_expr)
+        node->dtype = CI_DTYPE_i64;
     if (node->dtype >= CI_DTYPE_none)
         ci_fail(g->ctx, CI_ERR_DTYPE, "%s needs a dtype", ci_op_name(node->op));
-    if (node->op == CI_OP_const)
+    if (node->op == CI_OP_const || node->op == CI_OP_expr)
         node->rank = 0;
     if (!node->order)
         node->order = ci_layout_c_order(g->ctx, node->rank);

@@ -31,11 +31,7 @@
 #include "ir/loop.h"
 #include "ir/target.h"
 
-typedef enum CiLabel {
-    CI_LABEL_serial,
-    CI_LABEL_parallel,
-    CI_LABEL_vector
-} CiLabel;
+typedef enum CiLabel { CI_LABEL_serial, CI_LABEL_parallel, CI_LABEL_vector } CiLabel;
 
 typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
@@ -65,6 +61,7 @@ typedef struct CiKernel {
     int id;
     const char *name;           /* k0 */
     CiExternItem *ext;          /* a library call instead of loops; all below empty */
+    CiCheckItem *check;         /* or what the host reads and checks */
     CiRegion *region;           /* a loop or branch around kernels */
     struct CiKernels *inner[2]; /* region bodies */
     CiKernelAxis *outer;

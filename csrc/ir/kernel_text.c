@@ -148,7 +148,9 @@ print_kernel(CiText *out, const CiKernel *kernel)
 {
     print_indent(out);
     ci_text_add(out, "%s: ", kernel->name);
-    if (kernel->ext) {
+    if (kernel->check) {
+        ci_loop_print_check(out, kernel->check);
+    } else if (kernel->ext) {
         ci_text_add(out, "extern ");
         ci_loop_print_extern(out, kernel->ext);
         ci_text_add(out, " -> %s", kernel->ext->result->name);

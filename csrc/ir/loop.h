@@ -119,7 +119,9 @@ typedef enum CiItemKind {
     CI_ITEM_extern,
     CI_ITEM_for,
     CI_ITEM_while,
-    CI_ITEM_if
+    CI_ITEM_if,
+    CI_ITEM_symbol,
+    CI_ITEM_check
 } CiItemKind;
 
 typedef struct CiItem CiItem;
@@ -141,11 +143,22 @@ typedef struct CiRegion {
     int nswaps, capswaps; /* buffers in swaps: twice the number of swaps */
 } CiRegion;
 
+/* What the host reads between nests, and the program fails over. `u0 = symbol buf3 in [0, s0)`: the
+ * one element of an i64 is the value of an unbacked symbol, and lies in the symbol's range.
+ * `check buf4 "why"`: the one element of a bool is true. */
+typedef struct CiCheckItem {
+    CiBuffer *buffer;
+    const CiExpr *symbol, *limit; /* symbol: the limit infinite where there is none */
+    const char *why;              /* check */
+    CiLoc loc;
+} CiCheckItem;
+
 struct CiItem {
     CiItemKind kind;
     CiNest *nest;
     CiExternItem *ext;
     CiRegion *region;
+    CiCheckItem *check; /* symbol, check */
 };
 
 /* What is returned: a view of a buffer. */

@@ -316,6 +316,39 @@ mark_written(CiBuffer *buffer)
     buffer->is_written = buffer->kind == CI_BUFFER_input;
 }
 
+static void
+parse_check(Parser *p, CiItems *items)
+{
+    CiLexer *lex = &p->lex;
+    CiItem item = {.kind = CI_ITEM_symbol, .check = CI_NEW(lex->ctx, CiCheckItem)};
+    if (ci_lexer_accept(lex, "check")) {
+        item.kind = CI_ITEM_check;
+        item.check->buffer = find_buffer(p);
+        item.check->why = ci_form_parse_name(lex);
+    } else {
+        CiLexer name = *lex; /* the symbol, which its range declares */
+        ci_lexer_next(lex);
+        ci_lexer_expect(lex, "=");
+        ci_lexer_expect(lex, "symbol");
+        item.check->buffer = find_buffer(p);
+        item.check->symbol =
+            ci_form_parse_range(p->loops->sym, lex, name.string, &item.check->limit);
+    }
+    item.check->loc = ci_form_parse_loc(lex);
+    CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
+}
+
+/* `u0 =` of what is no buffer. */
+static bool
+is_symbol_line(Parser *p)
+{
+    CiLexer ahead = p->lex;
+    if (ci_map_find(p->buffers, CI_KEY(ahead.string)))
+        return false;
+    ci_lexer_next(&ahead);
+    return ci_lexer_is(&ahead, "=");
+}
+
 /* name: type | name: type = … | name = extern … | name[store] = for … */
 static void
 parse_store(Parser *p, CiItems *items)
@@ -413,6 +446,8 @@ parse_items(Parser *p, CiItems *items)
         if (ci_lexer_is(&p->lex, "for") || ci_lexer_is(&p->lex, "while") ||
             ci_lexer_is(&p->lex, "if"))
             parse_region(p, items);
+        else if (ci_lexer_is(&p->lex, "check") || is_symbol_line(p))
+            parse_check(p, items);
         else
             parse_store(p, items);
     }

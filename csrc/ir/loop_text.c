@@ -48,7 +48,9 @@ collect_items(CiMap *symbols, const CiItems *items)
                 collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
                 collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
             }
-        } else {
+        } else if (item->kind == CI_ITEM_symbol) {
+            ci_form_collect_symbols(symbols, item->check->limit);
+        } else if (item->region) {
             if (item->region->extent)
                 ci_form_collect_symbols(symbols, item->region->extent);
             collect_items(symbols, &item->region->condition_items);
@@ -58,10 +60,28 @@ collect_items(CiMap *symbols, const CiItems *items)
     }
 }
 
+/* Symbols that are declared where they are defined. */
+static void
+find_defined(CiMap *defined, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->kind == CI_ITEM_symbol)
+            ci_map_put(defined, CI_KEY(item->check->symbol), (void *)item->check->symbol);
+        if (!item->region)
+            continue;
+        find_defined(defined, &item->region->condition_items);
+        find_defined(defined, &item->region->body);
+        find_defined(defined, &item->region->other);
+    }
+}
+
 void
 ci_loop_print_symbols(CiText *out, const CiLoops *loops)
 {
-    CiMap *symbols = ci_map_new(loops->ctx);
+    CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
+    int nprinted = 0;
+    find_defined(defined, &loops->items);
     for (int k = 0; k < loops->nbuffers; k++) {
         collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->sizes);
         collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->strides);
@@ -72,14 +92,14 @@ ci_loop_print_symbols(CiText *out, const CiLoops *loops)
         collect_exprs(symbols, loops->results[k].rank, loops->results[k].sizes);
         collect_exprs(symbols, loops->results[k].rank, loops->results[k].strides);
     }
-    if (!ci_map_count(symbols))
-        return;
-    ci_text_add(out, "symbols {");
     for (int k = 0; k < ci_map_count(symbols); k++) {
-        ci_text_add(out, k ? ", " : "");
-        ci_form_print_symbol(out, ci_map_value_at(symbols, k));
+        const CiExpr *symbol = ci_map_value_at(symbols, k);
+        if (ci_map_find(defined, CI_KEY(symbol)))
+            continue;
+        ci_text_add(out, nprinted++ ? ", " : "symbols {");
+        ci_form_print_symbol(out, symbol);
     }
-    ci_text_add(out, "}\n");
+    ci_text_add(out, nprinted ? "}\n" : "");
 }
 
 static void
@@ -314,6 +334,20 @@ print_extern(Printer *p, const CiExternItem *e)
     ci_text_add(p->out, "\n");
 }
 
+void
+ci_loop_print_check(CiText *out, const CiCheckItem *check)
+{
+    if (check->symbol) {
+        ci_text_add(out, "%s = symbol %s in ", check->symbol->name, check->buffer->name);
+        ci_form_print_range(out, check->symbol->low, check->limit);
+    } else {
+        ci_text_add(out, "check %s ", check->buffer->name);
+        ci_form_print_string(out, check->why);
+    }
+    ci_loop_print_locs(out, &check->loc, 1);
+    ci_text_add(out, "\n");
+}
+
 static void print_items(Printer *p, const CiItems *items);
 
 void
@@ -370,18 +404,20 @@ last_buffer_of(const CiItems *items)
     return last;
 }
 
-/* Of a size that a loop around its nest decides. */
+/* Of a size that a loop around its nest, or data, decides. */
 static bool
 varies(const CiBuffer *buffer)
 {
     for (int k = 0; k < buffer->rank; k++)
         for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
-            if (buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_index)
+            if (buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_index ||
+                buffer->sizes[k]->symbols[n]->symbol_kind == CI_SYMBOL_unbacked)
                 return true;
     return false;
 }
 
-/* A buffer that a region stores lives outside of it, and is declared before, where its size is known there. */
+/* A buffer that a region stores lives outside of it, and is declared before, where its size is
+ * known there. */
 static void
 declare_before_region(Printer *p, const CiRegion *region)
 {
@@ -403,6 +439,9 @@ print_items(Printer *p, const CiItems *items)
             print_nest(p, item->nest);
         } else if (item->kind == CI_ITEM_extern) {
             print_extern(p, item->ext);
+        } else if (item->check) {
+            print_indent(p->out);
+            ci_loop_print_check(p->out, item->check);
         } else {
             declare_before_region(p, item->region);
             print_region(p, item);

@@ -10,7 +10,8 @@ void ci_loop_print_fold(CiText *out, const CiNest *nest);      /* sum.lanes; not
 void ci_loop_print_extern(CiText *out, const CiExternItem *e); /* matmul(buf1, in0) key "…" */
 void ci_loop_print_results(CiText *out, const CiLoops *loops); /* return …, with its newline */
 void ci_loop_print_locs(CiText *out, const CiLoc *locs, int nlocs);
-void ci_loop_print_symbols(CiText *out, const CiLoops *loops); /* a line, or nothing */
+void ci_loop_print_symbols(CiText *out, const CiLoops *loops);   /* a line, or nothing */
+void ci_loop_print_check(CiText *out, const CiCheckItem *check); /* a line */
 void ci_loop_print_swaps(CiText *out, const CiRegion *region);
 
 #endif

@@ -14,7 +14,8 @@ typedef struct Verifier {
     const char *name;
     CiMap *stored; /* buffer -> buffer once something has stored it */
     int nest;
-    int depth; /* regions around: a branch or a later trip may know more of an index than its range */
+    int depth; /* regions around: a branch or a later trip may know more of an index than its range
+                */
 } Verifier;
 
 static _Noreturn void
@@ -200,7 +201,7 @@ note_stores(Verifier *v, const CiItems *items)
             ci_map_put(v->stored, CI_KEY(item->nest->target), item->nest->target);
         } else if (item->kind == CI_ITEM_extern) {
             ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
-        } else {
+        } else if (item->region) {
             note_stores(v, &item->region->body);
             note_stores(v, &item->region->other);
         }
@@ -213,14 +214,30 @@ verify_swaps(const Verifier *v, const CiItem *item)
     const CiRegion *region = item->region;
     for (int k = 0; k < region->nswaps; k += 2) {
         const CiBuffer *a = region->swaps[k], *b = region->swaps[k + 1];
-        bool is_fit = item->kind != CI_ITEM_if && a != b && a->rank == b->rank && a->dtype == b->dtype;
+        bool is_fit =
+            item->kind != CI_ITEM_if && a != b && a->rank == b->rank && a->dtype == b->dtype;
         for (int d = 0; is_fit && d < a->rank; d++)
             is_fit = a->sizes[d] == b->sizes[d] && a->strides[d] == b->strides[d];
-        is_fit = is_fit && a->kind == CI_BUFFER_temp && b->kind == CI_BUFFER_temp && a->is_swapped && b->is_swapped &&
-                 !a->is_result && !b->is_result;
+        is_fit = is_fit && a->kind == CI_BUFFER_temp && b->kind == CI_BUFFER_temp &&
+                 a->is_swapped && b->is_swapped && !a->is_result && !b->is_result;
         if (!is_fit || !ci_map_find(v->stored, CI_KEY(a)) || !ci_map_find(v->stored, CI_KEY(b)))
-            ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory", v->name, a->name, b->name);
+            ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory",
+                    v->name, a->name, b->name);
     }
+}
+
+static void
+verify_check(const Verifier *v, const CiItem *item)
+{
+    const CiCheckItem *check = item->check;
+    bool is_symbol = item->kind == CI_ITEM_symbol, is_temp = check->buffer->kind == CI_BUFFER_temp;
+    if (check->buffer->rank || check->buffer->dtype != (is_symbol ? CI_DTYPE_i64 : CI_DTYPE_bool) ||
+        (is_temp && !ci_map_find(v->stored, CI_KEY(check->buffer))))
+        ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s cannot be %s", v->name, check->buffer->name,
+                is_symbol ? "a symbol's value" : "checked");
+    if (is_symbol && (check->symbol->symbol_kind != CI_SYMBOL_unbacked || !check->limit))
+        ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s is no unbacked symbol", v->name,
+                check->symbol->name);
 }
 
 static void
@@ -232,6 +249,8 @@ verify_items(Verifier *v, const CiItems *items)
             verify_nest(v, item->nest);
         } else if (item->kind == CI_ITEM_extern) {
             verify_extern(v, item->ext);
+        } else if (item->check) {
+            verify_check(v, item);
         } else {
             v->depth++;
             if (item->kind != CI_ITEM_if)
@@ -319,7 +338,7 @@ ci_kernels_verify(const CiKernels *kernels)
         for (int i = 0; i < 2; i++)
             if (kernel->inner[i])
                 ci_kernels_verify(kernel->inner[i]);
-        if (kernel->ext || kernel->region)
+        if (kernel->ext || kernel->region || kernel->check)
             continue;
         if (kernel->nparallel > kernel->nouter)
             ci_fail(ctx, CI_ERR_INTERNAL, "%s: more parallel axes than outer ones", kernel->name);

@@ -76,7 +76,11 @@ ci_op_arity(CiOp op)
     switch (op) {
     case CI_OP_cast:
     case CI_OP_copy:
+    case CI_OP_define:
+    case CI_OP_check:
         return 1;
+    case CI_OP_expr:
+        return 0;
     case CI_OP_where:
     case CI_OP_assign:
         return 3;

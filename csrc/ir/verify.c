@@ -10,7 +10,7 @@
 
 typedef struct Verifier {
     CiGraph *g;
-    CiMap *defined; /* node -> node while it is in scope */
+    CiMap *defined; /* node -> node while it is in scope; so are symbols that loops and data make */
 } Verifier;
 
 static _Noreturn void
@@ -83,6 +83,43 @@ verify_inference(const Verifier *v, const CiNode *node)
         fail_node(v, node, "Python has no number of this dtype");
 }
 
+typedef struct SymbolCheck {
+    const Verifier *verifier;
+    const CiNode *node;
+} SymbolCheck;
+
+static void
+verify_symbol(void *arg, const CiExpr *symbol)
+{
+    const SymbolCheck *check = arg;
+    bool is_made_here =
+        symbol->symbol_kind == CI_SYMBOL_index || symbol->symbol_kind == CI_SYMBOL_unbacked;
+    if (is_made_here && !ci_map_find(check->verifier->defined, CI_KEY(symbol)))
+        fail_node(check->verifier, check->node,
+                  ci_format(check->verifier->g->ctx, "%s is not defined here", symbol->name));
+}
+
+static void
+verify_symbols(const Verifier *v, const CiNode *node)
+{
+    SymbolCheck check = {v, node};
+    for (int k = 0; k < node->rank; k++)
+        ci_expr_visit_symbols(node->sizes[k], verify_symbol, &check);
+    for (int k = node->op == CI_OP_define; k < ci_node_nstarts(node); k++)
+        if (k == 0 || node->op != CI_OP_for)
+            ci_expr_visit_symbols(node->starts[k], verify_symbol, &check);
+    for (int k = 0; node->steps && k < node->rank; k++)
+        ci_expr_visit_symbols(node->steps[k], verify_symbol, &check);
+}
+
+static void
+define_symbol(Verifier *v, const CiNode *node, const CiExpr *symbol)
+{
+    if (ci_map_find(v->defined, CI_KEY(symbol)))
+        fail_node(v, node, ci_format(v->g->ctx, "%s is defined already", symbol->name));
+    ci_map_put(v->defined, CI_KEY(symbol), (void *)symbol);
+}
+
 static void
 verify_args(const Verifier *v, const CiNode *node)
 {
@@ -112,8 +149,11 @@ leave_block(Verifier *v, const CiBlock *block)
 {
     for (int k = 0; k < block->nparams; k++)
         ci_map_put(v->defined, CI_KEY(block->params[k]), NULL);
-    for (int k = 0; k < block->nnodes; k++)
+    for (int k = 0; k < block->nnodes; k++) {
         ci_map_put(v->defined, CI_KEY(block->nodes[k]), NULL);
+        if (block->nodes[k]->op == CI_OP_define)
+            ci_map_put(v->defined, CI_KEY(block->nodes[k]->starts[0]), NULL);
+    }
 }
 
 static void
@@ -158,8 +198,12 @@ verify_region(Verifier *v, const CiNode *region)
         verify_branches(v, region);
     else
         verify_carried(v, region);
+    if (region->op == CI_OP_for)
+        define_symbol(v, region, region->starts[1]);
     for (int b = 0; b < nblocks; b++)
         verify_block(v, region->blocks[b]);
+    if (region->op == CI_OP_for)
+        ci_map_put(v->defined, CI_KEY(region->starts[1]), NULL);
     /* The body of a while sees the parameters and values of its condition. */
     for (int b = 0; b < nblocks; b++)
         leave_block(v, region->blocks[b]);
@@ -177,9 +221,12 @@ verify_block(Verifier *v, const CiBlock *block)
         verify_args(v, node);
         verify_value(v, node);
         verify_inference(v, node);
+        verify_symbols(v, node);
         if (node->nblocks)
             verify_region(v, node);
         define(v, node);
+        if (node->op == CI_OP_define)
+            define_symbol(v, node, node->starts[0]);
     }
     for (int k = 0; k < block->nresults; k++)
         if (!is_in_scope(v, block->results[k]))

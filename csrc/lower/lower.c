@@ -108,8 +108,10 @@ visit_node(CiLowering *low, CiNode *node)
     case CI_OPKIND_structure:
         if (node->op == CI_OP_assign)
             ci_lowering_assign(low, node);
-        else
+        else if (node->op == CI_OP_concat)
             ci_lowering_concat(low, node);
+        else
+            ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s", ci_op_name(node->op));
         return;
     case CI_OPKIND_region:
         if (node->op == CI_OP_result)

@@ -1,7 +1,8 @@
 /* Common subexpressions: equal nodes of one block become one, by hashing, in one forward sweep.
  *
  * Never merged: what makes memory of its own on purpose (empty, copy, assign), inputs, library
- * calls, regions, nodes of different blocks, and two nodes whose memory can both be told apart.
+ * calls, checks, regions, nodes of different blocks, and two nodes whose memory can both be told
+ * apart.
  *
  * needs: a valid graph. keeps: values bit for bit, and what is observed of memory. */
 #include "base/hash.h"
@@ -25,7 +26,7 @@ is_mergeable(const CiNode *node)
         return false;
     default:
         return node->op != CI_OP_empty && node->op != CI_OP_copy && node->op != CI_OP_assign &&
-               node->op != CI_OP_input;
+               node->op != CI_OP_input && node->op != CI_OP_define && node->op != CI_OP_check;
     }
 }
 
@@ -39,12 +40,6 @@ is_commutative(CiOp op)
 }
 
 /* ---- equality ---- */
-
-static int
-count_starts(const CiNode *node)
-{
-    return !node->starts ? 0 : node->op == CI_OP_slice ? node->rank : 1;
-}
 
 static bool
 has_same_args(const CiNode *a, const CiNode *b)
@@ -77,7 +72,7 @@ is_equal(const CiNode *a, const CiNode *b)
     if (a->rank && memcmp(a->order, b->order, (size_t)a->rank) != 0)
         return false;
     return has_same_exprs(a->rank, a->sizes, b->sizes) &&
-           has_same_exprs(count_starts(a), a->starts, b->starts) &&
+           has_same_exprs(ci_node_nstarts(a), a->starts, b->starts) &&
            has_same_exprs(a->steps ? a->rank : 0, a->steps, b->steps) &&
            (a->op != CI_OP_const || ci_const_equal(a->dtype, a->value, b->value));
 }
@@ -99,7 +94,7 @@ hash_node(const CiNode *node)
         hash = ci_hash_mix(hash, (uint64_t)node->axes[k]);
     for (int k = 0; k < node->rank; k++)
         hash = ci_hash_mix(hash, (uint64_t)(uintptr_t)node->sizes[k]);
-    for (int k = 0; k < count_starts(node); k++)
+    for (int k = 0; k < ci_node_nstarts(node); k++)
         hash = ci_hash_mix(hash, (uint64_t)(uintptr_t)node->starts[k]);
     for (int k = 0; node->steps && k < node->rank; k++)
         hash = ci_hash_mix(hash, (uint64_t)(uintptr_t)node->steps[k]);

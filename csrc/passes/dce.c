@@ -1,6 +1,6 @@
 /* Dead code: one backward walk, for users come after what they use. A library call of unknown kind
- * stays (it may raise, or draw from a generator), and so does whatever its arguments need; a region
- * lives or dies as a whole.
+ * stays (it may raise, or draw from a generator), as do a define and a check (they may fail), and
+ * so does whatever their arguments need; a region lives or dies as a whole.
  *
  * needs: a valid graph. keeps: results, writes, effects. */
 #include "passes/pass.h"
@@ -16,7 +16,7 @@ use(CiNode *node)
 static bool
 has_effect(const CiNode *node)
 {
-    return node->op == CI_OP_extern;
+    return node->op == CI_OP_extern || node->op == CI_OP_define || node->op == CI_OP_check;
 }
 
 static bool

@@ -217,6 +217,30 @@ ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent)
 }
 
 const CiExpr *
+ci_expr_unbacked(CiSym *sym, const char *name, int64_t low, const CiExpr *limit)
+{
+    int64_t high = !limit || limit->high == CI_INFINITY ? CI_INFINITY
+                   : limit->high <= low                 ? low
+                                                        : limit->high - 1;
+    name = ci_intern(sym->ctx, name);
+    const CiExpr *known = ci_map_find(sym->symbols, CI_KEY(name));
+    if (known) {
+        if (known->symbol_kind != CI_SYMBOL_unbacked || known->low != low || known->limit != limit)
+            ci_fail(sym->ctx, CI_ERR_VALUE, "symbol %s exists with another kind or range", name);
+        return known;
+    }
+    CiExpr shape = {.kind = CI_EXPR_symbol,
+                    .name = name,
+                    .symbol_kind = CI_SYMBOL_unbacked,
+                    .low = low,
+                    .high = high,
+                    .limit = limit};
+    const CiExpr *e = ci_expr_intern(sym, &shape);
+    ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
+    return e;
+}
+
+const CiExpr *
 ci_sym_find_symbol(CiSym *sym, const char *name)
 {
     return ci_map_find(sym->symbols, CI_KEY(ci_intern(sym->ctx, name)));

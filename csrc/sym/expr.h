@@ -69,6 +69,10 @@ const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, in
  * Each call makes a new symbol unless name and extent are the same: an i0 of another extent is
  * another symbol that prints alike. That i0 exists says that its extent is at least 1. */
 const CiExpr *ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent);
+/* A value known only while the program runs, in [low, limit); limit NULL: no upper bound. The same
+ * name gives the same symbol; asking again with another range is an error. That it exists says that
+ * its range is not empty. */
+const CiExpr *ci_expr_unbacked(CiSym *sym, const char *name, int64_t low, const CiExpr *limit);
 
 const CiExpr *ci_expr_add(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_sub(CiSym *sym, const CiExpr *a, const CiExpr *b);

@@ -120,8 +120,10 @@ copied_leaf(Rebuild *rebuild, const CiExpr *e)
         return ci_expr_const(into, e->value);
     if (e->kind != CI_EXPR_symbol)
         return NULL;
-    if (e->limit)
+    if (e->symbol_kind == CI_SYMBOL_index)
         return ci_expr_index(into, e->name, ci_expr_copy(into, e->limit));
+    if (e->limit)
+        return ci_expr_unbacked(into, e->name, e->low, ci_expr_copy(into, e->limit));
     return ci_expr_symbol(into, e->name, e->symbol_kind, e->low, e->high);
 }
 

@@ -24,7 +24,8 @@
  *
  * With size symbols a line `s0 = in0.shape[1]` defines each, and a kernel that needs sizes takes
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
- * device) and to_host(device, host); regions use item(condition). */
+ * device) and to_host(device, host); regions use item(condition). A symbol that data define is
+ * `u0 = item(buf3)`, and check(condition, text) raises when the condition is false. */
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
 
@@ -43,6 +44,9 @@ typedef enum CiLineKind {
     CI_LINE_copy_out, /* device to host: `other` -> buffer */
     CI_LINE_launch,
     CI_LINE_extern,
+    CI_LINE_define, /* symbol = the element of `buffer`, in host memory; fails outside of
+                       [symbol->low, value) */
+    CI_LINE_check,  /* the bool in `buffer`, in host memory, is true; text: what else is not so */
     CI_LINE_for,
     CI_LINE_while,
     CI_LINE_if,
@@ -60,8 +64,8 @@ typedef struct CiLine {
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
     int number;                   /* symbol: axis; extern: position among the program's externs */
-    const CiExpr *symbol, *value; /* symbol; for: var and extent */
-    const char *text;             /* comment */
+    const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
+    const char *text;             /* comment, check */
     int match; /* for, while, if, else: the line that closes the block: its else or end */
     int open;  /* else, end: the line that opened the block they close */
     CiLoc loc;
