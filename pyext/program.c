@@ -126,11 +126,8 @@ fill_returns(CxProgram *p)
         CiReturn *r = &p->returns[k].layout;
         int64_t storage[2 * CI_MAX_RANK];
         ci_program_return_at(p->program, k, NULL, storage, r);
-        if (r->sizes == storage || r->strides == storage + r->rank) {
-            cx_raise_status(p->state, CI_ERR_UNSUPPORTED,
-                            "programs with symbolic sizes are not run from Python yet");
-            return -1;
-        }
+        if (r->sizes == storage) /* of this call only: a run asks again */
+            r->sizes = r->strides = NULL;
         p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
         for (int j = 0; j < k; j++)
             p->returns[k].is_shared |= p->returns[j].layout.result_buffer == r->result_buffer;
@@ -162,6 +159,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->backend = backend;
     p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
+    p->is_symbolic = !ci_program_is_static(p->program);
     p->kernels = request.info.kernels;
     p->externs = request.info.externs;
     p->graph = graph;
@@ -233,6 +231,7 @@ cx_program_run(CxRun *run)
 {
     CxProgram *p = run->program;
     CiCall call = {.inputs = run->inputs,
+                   .sizes = run->sizes,
                    .scalars = run->scalars,
                    .new_result = new_result,
                    .arg = run,
@@ -263,19 +262,56 @@ cx_run_close(CxRun *run)
     for (int k = 0; run->buffers != NULL && k < run->program->nbuffers; k++)
         Py_CLEAR(run->buffers[k]);
     Py_CLEAR(run->values);
+    if (run->symbols != run->few_symbols)
+        PyMem_Free(run->symbols);
+    run->symbols = NULL;
+}
+
+/* Values of the program's symbols in this run, found once. */
+static const int64_t *
+symbols_of(CxRun *run)
+{
+    CiProgram *program = run->program->program;
+    CiCall call = {.inputs = run->inputs, .sizes = run->sizes, .scalars = run->scalars};
+    int n = ci_program_symbol_count(program);
+
+    if (run->symbols != NULL)
+        return run->symbols;
+    run->symbols = run->few_symbols;
+    if (n > CX_FEW_SYMBOLS && (run->symbols = PyMem_Calloc((size_t)n, sizeof(int64_t))) == NULL)
+        PyErr_NoMemory();
+    if (run->symbols != NULL)
+        ci_program_symbols(program, &call, run->symbols);
+    return run->symbols;
+}
+
+/* A return as it is in this run, as a view of its base. */
+static PyObject *
+view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
+{
+    const CiReturn *r = &run->program->returns[position].layout;
+    CiReturn varying;
+    int64_t storage[2 * CI_MAX_RANK], strides[CI_MAX_RANK];
+    int64_t size = ci_dtype_size(r->dtype);
+
+    if (r->sizes == NULL) {
+        const int64_t *symbols = symbols_of(run);
+        if (symbols == NULL)
+            return NULL;
+        ci_program_return_at(run->program->program, position, symbols, storage, &varying);
+        r = &varying;
+    }
+    for (int k = 0; k < r->rank; k++)
+        strides[k] = r->strides[k] * size;
+    return cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
+                         r->offset * size, is_readonly);
 }
 
 /* A value of its own, of memory that something else owns too. */
 static PyObject *
-copy_view(CxRun *run, const CiReturn *r, PyObject *base)
+copy_view(CxRun *run, int position, PyObject *base)
 {
-    int64_t strides[CI_MAX_RANK];
-    int64_t size = ci_dtype_size(r->dtype);
-
-    for (int k = 0; k < r->rank; k++)
-        strides[k] = r->strides[k] * size;
-    PyObject *view = cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
-                                   r->offset * size, true);
+    PyObject *view = view_of(run, position, base, true);
     PyObject *copy = view ? PyArray_NewCopy((PyArrayObject *)view, NPY_KEEPORDER) : NULL;
     Py_XDECREF(view);
     return copy;
@@ -294,19 +330,16 @@ as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
 /* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an
  * array without axes. */
 static PyObject *
-device_value(CxRun *run, const CxReturn *back)
+device_value(CxRun *run, int position)
 {
+    const CxReturn *back = &run->program->returns[position];
     const CiReturn *r = &back->layout;
-    int64_t strides[CI_MAX_RANK], size = ci_dtype_size(r->dtype);
 
     if (r->result_buffer >= 0 && !back->is_shared)
         return Py_NewRef(run->buffers[r->result_buffer]);
-    for (int k = 0; k < r->rank; k++)
-        strides[k] = r->strides[k] * size;
     PyObject *base =
         r->result_buffer < 0 ? run->input_objects[r->input] : run->buffers[r->result_buffer];
-    return cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
-                         r->offset * size, false);
+    return view_of(run, position, base, false);
 }
 
 PyObject *
@@ -318,7 +351,7 @@ cx_run_value(CxRun *run, int position, CiKind kind)
     PyObject *array = NULL;
 
     if (cx_is_on_device(&p->options, p->backend))
-        return device_value(run, back);
+        return device_value(run, position);
     if (run->values != NULL) {
         array = PyTuple_GET_ITEM(run->values, position);
         array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)
@@ -331,7 +364,7 @@ cx_run_value(CxRun *run, int position, CiKind kind)
         return as_kind(p->state, array, r->dtype, kind);
     }
     if (r->result_buffer < 0)
-        return as_kind(p->state, copy_view(run, r, run->input_objects[r->input]), r->dtype, kind);
+        return as_kind(p->state, copy_view(run, position, run->input_objects[r->input]), r->dtype, kind);
     if (p->is_scalar[r->result_buffer]) {
         if (kind != CI_KIND_array)
             return cx_scalar_from(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
@@ -342,7 +375,7 @@ cx_run_value(CxRun *run, int position, CiKind kind)
         return array;
     }
     array = run->buffers[r->result_buffer];
-    array = back->is_shared ? copy_view(run, r, array) : Py_NewRef(array);
+    array = back->is_shared ? copy_view(run, position, array) : Py_NewRef(array);
     return as_kind(p->state, array, r->dtype, kind);
 }
 

@@ -364,7 +364,7 @@ const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key
 /* program.c, wrapper.c */
 extern PyType_Spec cx_program_spec;
 typedef struct CxReturn {
-    CiReturn layout;
+    CiReturn layout; /* sizes and strides NULL: they depend on the call */
     bool is_shared; /* another return is that buffer, or it is an argument's memory: copied */
 } CxReturn;
 struct CxProgram {
@@ -381,7 +381,7 @@ struct CxProgram {
     CxReturn *returns;
     bool *is_scalar; /* per result buffer: one number, never an array */
     int64_t work;
-    bool writes;
+    bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
     int kernels, externs;
 };
 /* How a result buffer is made when another shape than the program's is wanted of its memory. */
@@ -390,10 +390,12 @@ typedef struct CxShape {
     int rank;
     const int64_t *sizes, *strides; /* bytes */
 } CxShape;
+enum { CX_FEW_SYMBOLS = 12 };
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
 typedef struct CxRun {
     CxProgram *program;
     void *const *inputs;
+    const int64_t *const *sizes; /* per input; NULL when no symbol is read from arrays */
     PyObject *const *input_objects;
     const CiSlot *scalars;
     const CxShape *shapes;
@@ -402,6 +404,8 @@ typedef struct CxRun {
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     unsigned float_flags; /* NumPy's bits */
+    int64_t *symbols;     /* values, once a return has asked for them */
+    int64_t few_symbols[CX_FEW_SYMBOLS];
 } CxRun;
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);

@@ -115,17 +115,20 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     int number = (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1));
     int nbuffers = ci_program_kernel_buffer_count(p->program, number),
         nscalars = ci_program_kernel_scalar_count(p->program, number);
+    int nsymbols = ci_program_symbol_count(p->program);
     CiFault fault = {0};
     void **buffers = NULL;
     CiSlot *slots = NULL;
+    int64_t *symbols = NULL;
     PyObject *result = NULL;
 
-    if (nargs < nbuffers + nscalars)
+    if (nargs != nbuffers + nscalars + nsymbols)
         return PyErr_Format(PyExc_TypeError, "k%d takes %d operands, not %zd", number,
-                            nbuffers + nscalars, nargs);
+                            nbuffers + nscalars + nsymbols, nargs);
     buffers = PyMem_Calloc((size_t)nbuffers + 1, sizeof *buffers);
     slots = PyMem_Calloc((size_t)p->nscalars + 1, sizeof *slots);
-    if (buffers == NULL || slots == NULL) {
+    symbols = PyMem_Calloc((size_t)nsymbols + 1, sizeof *symbols);
+    if (buffers == NULL || slots == NULL || symbols == NULL) {
         PyErr_NoMemory();
         goto done;
     }
@@ -142,7 +145,12 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
                          &slots[ci_program_kernel_scalar_at(p->program, number, k)]) < 0)
             goto done;
     }
-    int32_t status = ci_program_launch(p->program, number, buffers, NULL, slots,
+    for (int k = 0; k < nsymbols; k++) {
+        symbols[k] = PyLong_AsLongLong(args[nbuffers + nscalars + k]);
+        if (symbols[k] == -1 && PyErr_Occurred())
+            goto done;
+    }
+    int32_t status = ci_program_launch(p->program, number, buffers, symbols, slots,
                                        (int)p->options.threads, &fault);
     if (status == 0)
         result = Py_NewRef(Py_None);
@@ -151,6 +159,7 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 done:
     PyMem_Free(buffers);
     PyMem_Free(slots);
+    PyMem_Free(symbols);
     return result;
 }
 
