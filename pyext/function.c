@@ -7,7 +7,8 @@ typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
-    uint8_t *kind; /* inspect's, per parameter */
+    PyObject *where; /* "model.py:12", for texts; or NULL */
+    uint8_t *kind;   /* inspect's, per parameter */
     int nparameters;
     int npositional;            /* parameters that positional arguments can fill */
     int var_args, var_keywords; /* parameter number, or -1 */
@@ -225,6 +226,23 @@ read_kinds(CxFunction *f)
     return 0;
 }
 
+/* Where a function is, as guards name it; NULL without an exception for what has no code. */
+static PyObject *
+find_place(PyObject *fn)
+{
+    PyObject *code = PyFunction_Check(fn) ? PyFunction_GET_CODE(fn) : NULL;
+    if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
+        return NULL;
+    const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);
+    if (file == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    const char *slash = strrchr(file, '/');
+    return PyUnicode_FromFormat("%s:%d", slash ? slash + 1 : file,
+                                ((PyCodeObject *)code)->co_firstlineno);
+}
+
 static PyObject *
 function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -249,7 +267,8 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->defaults = Py_NewRef(defaults);
     f->miss = Py_NewRef(miss);
     f->table = PyTuple_New(0);
-    if (f->table == NULL || read_kinds(f) < 0)
+    f->where = find_place(fn);
+    if (f->table == NULL || PyErr_Occurred() || read_kinds(f) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
 }
@@ -310,6 +329,7 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->miss);
     Py_XDECREF(f->table);
     Py_XDECREF(f->dict);
+    Py_XDECREF(f->where);
     PyMem_Free(f->kind);
     type->tp_free(self);
     Py_DECREF(type);
@@ -332,7 +352,7 @@ function_add(PyObject *self, PyObject *spec)
     CX_ENTRY();
     if (!PyObject_TypeCheck(spec, (PyTypeObject *)f->state->specialization_type))
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
-    cx_specialization_set_names((CxSpecialization *)spec, f->parameters);
+    cx_specialization_set_words((CxSpecialization *)spec, f->parameters, f->where);
     Py_ssize_t n = PyTuple_GET_SIZE(f->table);
     PyObject *table = PyTuple_New(n + 1);
     if (table == NULL)
@@ -380,12 +400,17 @@ static PyGetSetDef function_getset[] = {
 };
 
 static PyType_Slot function_slots[] = {
-    CX_SLOT(Py_tp_new, function_new),           CX_SLOT(Py_tp_dealloc, function_dealloc),
-    CX_SLOT(Py_tp_traverse, function_traverse), CX_SLOT(Py_tp_clear, function_clear),
-    CX_SLOT(Py_tp_call, PyVectorcall_Call),     CX_SLOT(Py_tp_descr_get, function_get),
+    CX_SLOT(Py_tp_new, function_new),
+    CX_SLOT(Py_tp_dealloc, function_dealloc),
+    CX_SLOT(Py_tp_traverse, function_traverse),
+    CX_SLOT(Py_tp_clear, function_clear),
+    CX_SLOT(Py_tp_call, PyVectorcall_Call),
+    CX_SLOT(Py_tp_descr_get, function_get),
     CX_SLOT(Py_tp_repr, function_repr),
-    CX_SLOT(Py_tp_methods, function_methods),   CX_SLOT(Py_tp_members, function_members),
-    CX_SLOT(Py_tp_getset, function_getset),     {0, NULL},
+    CX_SLOT(Py_tp_methods, function_methods),
+    CX_SLOT(Py_tp_members, function_members),
+    CX_SLOT(Py_tp_getset, function_getset),
+    {0, NULL},
 };
 
 PyType_Spec cx_function_spec = {

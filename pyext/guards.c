@@ -1,7 +1,10 @@
 /* Guards: how a later call finds the values a specialization was made for, and what must hold of
- * them. One function decides and, when asked, explains. Sources are found when the first check
- * needs them, in the order of the checks, so a check on a container stands before what is taken out
- * of it. */
+ * them. One function decides and, when asked, explains. Checks stand in an order (guards_read.c) in
+ * which one on a container comes before what is taken out of it, and otherwise those that are cheap
+ * and tell specializations apart come first. Sources are found when a check first needs them.
+ *
+ * Sizes that vary are values of the call's table: arrays fill in the symbols, then everything that
+ * is computed from them is, then what depends on that is compared. */
 #include "guards.h"
 
 void
@@ -18,10 +21,15 @@ cx_guards_free(CxGuards *g)
         Py_XDECREF(g->checks[k].b);
         Py_XDECREF(g->checks[k].descr);
         PyMem_Free(g->checks[k].sizes);
+        PyMem_Free(g->checks[k].sources);
     }
     Py_XDECREF(g->texts);
+    Py_XDECREF(g->names);
+    Py_XDECREF(g->where);
     PyMem_Free(g->sources);
     PyMem_Free(g->checks);
+    if (g->ctx != NULL)
+        ci_context_close(g->ctx);
     PyMem_Free(g);
 }
 
@@ -47,6 +55,19 @@ cx_guards_count(const CxGuards *g)
     return g->nsources;
 }
 
+int
+cx_guards_table(const CxGuards *g)
+{
+    return g->ctx != NULL ? g->values.count : 0;
+}
+
+void
+cx_guards_set_words(CxGuards *g, PyObject *names, PyObject *where)
+{
+    Py_XSETREF(g->names, Py_XNewRef(names));
+    Py_XSETREF(g->where, Py_XNewRef(where));
+}
+
 /* ---- checking ---- */
 
 typedef struct Lookup {
@@ -54,6 +75,7 @@ typedef struct Lookup {
     PyObject *const *args;
     Py_ssize_t nargs;
     PyObject **values;
+    int64_t *table;
 } Lookup;
 
 static bool
@@ -106,133 +128,48 @@ cx_guards_drop(CxGuards *g, PyObject **values)
             Py_XDECREF(values[k]);
 }
 
-/* x in the user's words. */
-static PyObject *
-source_text(const CxGuards *g, int number, PyObject *names)
+/* Constants are compared and symbols taken; what is computed waits. */
+static bool
+extent_fits(const CxExtent *extent, int64_t found, int64_t *table)
 {
-    const CxSource *s = &g->sources[number];
-    PyObject *from = NULL, *text = NULL;
-
-    switch (s->kind) {
-    case SOURCE_arg:
-        if (names != NULL && PyTuple_Check(names) && s->from < PyTuple_GET_SIZE(names))
-            return PyObject_Str(PyTuple_GET_ITEM(names, s->from));
-        return PyUnicode_FromFormat("argument %d", s->from);
-    case SOURCE_dict:
-        return PyUnicode_FromFormat("global %S", s->key);
-    case SOURCE_cell:
-        return PyUnicode_FromString("a closure's variable");
-    case SOURCE_const:
-        return PyUnicode_FromFormat("%R", s->object);
-    default:
-        from = source_text(g, s->from, names);
-        if (from != NULL)
-            text = PyUnicode_FromFormat(s->kind == SOURCE_attr ? "%U.%S" : "%U[%R]", from, s->key);
-        Py_XDECREF(from);
-        return text;
-    }
-}
-
-static PyObject *
-array_text(PyArray_Descr *descr, int rank, const int64_t *sizes, const int64_t *strides,
-           bool writable, bool aligned)
-{
-    PyObject *shape = cx_sizes_tuple(rank, sizes), *steps = cx_sizes_tuple(rank, strides),
-             *text = NULL;
-    if (shape != NULL && steps != NULL)
-        text = PyUnicode_FromFormat("an array of %S, shape %R, strides %R%s%s", descr, shape, steps,
-                                    writable ? ", writable" : "", aligned ? "" : ", not aligned");
-    Py_XDECREF(shape);
-    Py_XDECREF(steps);
-    return text;
-}
-
-static PyObject *
-expectation(const CxGuards *g, const CxCheck *c, PyObject *names)
-{
-    PyObject *other = NULL, *text = NULL;
-
-    switch (c->kind) {
-    case CHECK_is:
-        return PyUnicode_FromFormat("%R itself", c->a);
-    case CHECK_type:
-        return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
-    case CHECK_equals:
-        return PyUnicode_FromFormat("equal to %R", c->a);
-    case CHECK_array:
-        return array_text(c->descr, c->rank, c->sizes, c->strides, c->writable, c->aligned);
-    case CHECK_len:
-        return PyUnicode_FromFormat("a %s of %lld items", ((PyTypeObject *)c->a)->tp_name,
-                                    (long long)c->count);
-    case CHECK_keys:
-        return PyUnicode_FromFormat("a %s with keys %R", ((PyTypeObject *)c->a)->tp_name, c->b);
-    case CHECK_same:
-        other = source_text(g, c->other, names);
-        text = other ? PyUnicode_FromFormat("the same object as %U", other) : NULL;
-        Py_XDECREF(other);
-        return text;
-    default:
-        return PyUnicode_FromString("");
-    }
-}
-
-static PyObject *
-found_text(PyObject *value)
-{
-    if (value == NULL)
-        return PyUnicode_FromString("missing");
-    if (PyArray_CheckExact(value)) {
-        PyArrayObject *a = (PyArrayObject *)value;
-        return array_text(PyArray_DESCR(a), PyArray_NDIM(a), (const int64_t *)PyArray_DIMS(a),
-                          (const int64_t *)PyArray_STRIDES(a), PyArray_ISWRITEABLE(a),
-                          PyArray_ISALIGNED(a));
-    }
-    if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
-        PyComplex_Check(value))
-        return PyUnicode_FromFormat("%R", value);
-    return PyUnicode_FromFormat("a %s", Py_TYPE(value)->tp_name);
-}
-
-static PyObject *
-check_text(CxGuards *g, const CxCheck *c, PyObject *names, PyObject **values, bool is_failure)
-{
-    PyObject *name = NULL, *expected = NULL, *found = NULL, *text = NULL;
-
-    if (c->kind == CHECK_disjoint)
-        return PyUnicode_FromString(is_failure
-                                        ? "an array that is written shares memory with another"
-                                        : "arrays that are written share no memory with others");
-    if (c->kind == CHECK_absent)
-        return PyUnicode_FromFormat(is_failure ? "global %S is set" : "global %S is not set", c->b);
-    name = source_text(g, c->source, names);
-    expected = name ? expectation(g, c, names) : NULL;
-    if (expected != NULL && !is_failure)
-        text = PyUnicode_FromFormat("%U is %U", name, expected);
-    else if (expected != NULL && (found = found_text(values[c->source])) != NULL)
-        text = PyUnicode_FromFormat("%U is %U, not %U", name, found, expected);
-    Py_XDECREF(name);
-    Py_XDECREF(expected);
-    Py_XDECREF(found);
-    return text;
+    if (extent->expr == NULL)
+        return found == extent->constant;
+    if (extent->is_definition)
+        table[extent->number] = found;
+    return true;
 }
 
 static bool
-array_fits(const CxCheck *c, PyObject *value)
+array_fits(const CxCheck *c, PyObject *value, int64_t *table)
 {
     if (!PyArray_CheckExact(value))
         return false;
     PyArrayObject *a = (PyArrayObject *)value;
-    if (PyArray_NDIM(a) != c->rank)
+    if (PyArray_NDIM(a) != c->rank || (PyArray_FLAGS(a) & c->flags) != c->wanted)
         return false;
     if (PyArray_DESCR(a) != c->descr && !PyArray_EquivTypes(PyArray_DESCR(a), c->descr))
         return false;
-    if (c->writable != (PyArray_ISWRITEABLE(a) != 0) || c->aligned != (PyArray_ISALIGNED(a) != 0))
-        return false;
     const npy_intp *dims = PyArray_DIMS(a), *strides = PyArray_STRIDES(a);
     for (int k = 0; k < c->rank; k++)
-        if (dims[k] != c->sizes[k] || (strides[k] != c->strides[k] && dims[k] > 1 && c->count != 0))
+        if (!extent_fits(&c->sizes[k], dims[k], table))
+            return false;
+    if (!c->looks_at_strides || PyArray_SIZE(a) == 0)
+        return true;
+    for (int k = 0; k < c->rank; k++)
+        if (c->strides[k].expr == NULL && strides[k] != c->strides[k].constant && dims[k] > 1)
             return false;
     return true;
+}
+
+/* Exactly an int, of 64 bits. */
+static bool
+size_fits(const CxCheck *c, PyObject *value, int64_t *table)
+{
+    int overflow = 0;
+    if (!PyLong_CheckExact(value))
+        return false;
+    long long found = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow == 0 && extent_fits(&c->sizes[0], found, table);
 }
 
 static bool
@@ -294,13 +231,13 @@ static bool
 are_disjoint(Lookup *l, const CxCheck *c)
 {
     for (int w = 0; w < c->source; w++) {
-        PyObject *a = find_value(l, (int)c->sizes[w]);
+        PyObject *a = find_value(l, c->sources[w]);
         char *low, *high, *other_low, *other_high;
         if (a == NULL || !PyArray_Check(a))
             return false;
         cx_array_extent(a, &low, &high);
         for (int k = w + 1; k < c->other; k++) {
-            PyObject *b = c->sizes[k] == c->sizes[w] ? NULL : find_value(l, (int)c->sizes[k]);
+            PyObject *b = c->sources[k] == c->sources[w] ? NULL : find_value(l, c->sources[k]);
             if (b == NULL || !PyArray_Check(b))
                 continue;
             cx_array_extent(b, &other_low, &other_high);
@@ -325,7 +262,9 @@ check_holds(Lookup *l, const CxCheck *c)
         return false;
     switch (c->kind) {
     case CHECK_array:
-        return array_fits(c, value);
+        return array_fits(c, value, l->table);
+    case CHECK_size:
+        return size_fits(c, value, l->table);
     case CHECK_is:
         return value == c->a;
     case CHECK_type:
@@ -341,43 +280,99 @@ check_holds(Lookup *l, const CxCheck *c)
     }
 }
 
-int
-cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
-                PyObject *names, PyObject **why)
+/* What waited for the symbols. */
+static bool
+computed_fits(const CxCheck *c, PyObject *value, const int64_t *table)
 {
-    Lookup lookup = {g, args, nargs, values};
+    PyArrayObject *a = (PyArrayObject *)value;
 
-    memset(values, 0, sizeof *values * (size_t)g->nsources);
-    for (int k = 0; k < g->nchecks; k++)
-        if (!check_holds(&lookup, &g->checks[k])) {
-            PyErr_Clear();
-            if (why != NULL && (*why = check_text(g, &g->checks[k], names, values, true)) == NULL)
-                return -1;
+    if (c->kind == CHECK_size)
+        return c->sizes[0].is_definition || table[c->sizes[0].number] == PyLong_AsLongLong(value);
+    for (int k = 0; k < c->rank; k++)
+        if (c->sizes[k].expr != NULL && !c->sizes[k].is_definition &&
+            table[c->sizes[k].number] != PyArray_DIM(a, k))
+            return false;
+    for (int k = 0; c->looks_at_strides && k < c->rank; k++)
+        if (c->strides[k].expr != NULL && table[c->strides[k].number] != PyArray_STRIDE(a, k) &&
+            PyArray_DIM(a, k) > 1 && PyArray_SIZE(a) != 0)
+            return false;
+    return true;
+}
+
+static bool
+relation_holds(const CxRelation *r, const int64_t *table)
+{
+    int64_t a = table[r->left], b = table[r->right];
+    switch (r->guard.relation) {
+    case CI_REL_eq:
+        return a == b;
+    case CI_REL_ne:
+        return a != b;
+    case CI_REL_le:
+        return a <= b;
+    default:
+        return a < b;
+    }
+}
+
+/* 1, or 0 with *why. */
+static int
+check_sizes(Lookup *l, PyObject **why)
+{
+    CxGuards *g = l->guards;
+
+    ci_values_run(&g->values.segments[0], g->ncode, l->table);
+    for (int k = 0; k < g->nchecks; k++) {
+        const CxCheck *c = &g->checks[k];
+        if ((c->kind == CHECK_array || c->kind == CHECK_size) && c->count < 0 &&
+            !computed_fits(c, l->values[c->source], l->table)) {
+            if (why != NULL)
+                *why = cx_guards_failure(g, c, l->values, l->table);
             return 0;
         }
-    for (int k = 0; k < g->nsources; k++)
-        if (find_value(&lookup, k) == NULL) {
-            if (why != NULL) {
-                PyObject *name = source_text(g, k, names);
-                *why = name ? PyUnicode_FromFormat("%U is missing", name) : NULL;
-                Py_XDECREF(name);
-                if (*why == NULL)
-                    return -1;
-            }
+    }
+    for (int k = 0; k < g->nrelations; k++)
+        if (!relation_holds(&g->relations[k], l->table)) {
+            if (why != NULL)
+                *why = cx_guards_relation_failure(g, &g->relations[k], l->values, l->table);
             return 0;
         }
     return 1;
 }
 
-PyObject *
-cx_guards_texts(CxGuards *g, PyObject *names)
+int
+cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                int64_t *table, PyObject **why)
 {
-    PyObject *list = PyList_New(0);
-    for (int k = 0; list != NULL && k < g->nchecks; k++) {
-        PyObject *text = check_text(g, &g->checks[k], names, NULL, false);
-        if (text == NULL || PyList_Append(list, text) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(text);
-    }
-    return list;
+    Lookup lookup = {g, args, nargs, values, table};
+
+    memset(values, 0, sizeof *values * (size_t)g->nsources);
+    if (g->ctx != NULL)
+        memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
+    for (int k = 0; k < g->nchecks; k++)
+        if (!check_holds(&lookup, &g->checks[k])) {
+            PyErr_Clear();
+            if (why != NULL)
+                *why = cx_guards_failure(g, &g->checks[k], values, NULL);
+            return why != NULL && *why == NULL ? -1 : 0;
+        }
+    if (g->ctx != NULL && check_sizes(&lookup, why) == 0)
+        return why != NULL && *why == NULL ? -1 : 0;
+    for (int k = 0; k < g->nsources; k++)
+        if (find_value(&lookup, k) == NULL) {
+            if (why != NULL)
+                *why = cx_guards_missing(g, k);
+            return why != NULL && *why == NULL ? -1 : 0;
+        }
+    return 1;
+}
+
+void
+cx_guards_finish(const CxGuards *g, int64_t *table)
+{
+    if (g->ctx == NULL)
+        return;
+    const CiSegment *all = &g->values.segments[0];
+    CiSegment rest = {all->code + g->ncode, all->ncode - g->ncode, 0};
+    ci_values_run(&rest, rest.ncode, table);
 }

@@ -364,7 +364,8 @@ cx_run_value(CxRun *run, int position, CiKind kind)
         return as_kind(p->state, array, r->dtype, kind);
     }
     if (r->result_buffer < 0)
-        return as_kind(p->state, copy_view(run, position, run->input_objects[r->input]), r->dtype, kind);
+        return as_kind(p->state, copy_view(run, position, run->input_objects[r->input]), r->dtype,
+                       kind);
     if (p->is_scalar[r->result_buffer]) {
         if (kind != CI_KIND_array)
             return cx_scalar_from(p->state, r->dtype, kind, &run->slots[r->result_buffer]);

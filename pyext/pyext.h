@@ -53,14 +53,6 @@ typedef struct CxState {
 /* CxStorage.source: >= 0 how a later call finds the value. */
 enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
 
-/* Symbols of a call are those of its shape environment (sym/shape_env.h), where `input` is the
- * number of the source whose value a later call looks at (see Specialization in _core.pyi) and
- * `axis` says what of it. */
-enum {
-    CX_SYMBOL_value = -1,
-    CX_SYMBOL_stride = -2
-}; /* axis >= 0: that extent; -2 - k: stride of k */
-
 typedef struct CxTracer CxTracer;
 typedef struct CxInput CxInput;
 typedef struct CxProgram CxProgram;
@@ -365,7 +357,7 @@ const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key
 extern PyType_Spec cx_program_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides NULL: they depend on the call */
-    bool is_shared; /* another return is that buffer, or it is an argument's memory: copied */
+    bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
 } CxReturn;
 struct CxProgram {
     PyObject_HEAD CxState *state;
@@ -422,19 +414,28 @@ int cx_wrapper_run(CxRun *run);
 /* A Python number in the slot of its dtype. */
 int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
 
-/* guards.c, result.c, specialization.c */
+/* guards*.c. The values that a specialization computes from a call's sizes are numbers of a table:
+ * symbols first, then what was asked for with cx_guards_number before the first call. */
 typedef struct CxGuards CxGuards;
-CxGuards *cx_guards_new(CxState *state, PyObject *sources, PyObject *checks);
+/* tracer: whose symbols the checks use and whose shape guards are checked too. */
+CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
 void cx_guards_free(CxGuards *guards);
 int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
-/* 1: all hold, values filled (borrowed where is_owned is false); 0: one does not, *why set when
- * asked for; -1. */
+/* The number of an expression of any CiSym whose symbols have the same names; -1. */
+int cx_guards_number(CxGuards *guards, const CiExpr *e);
+int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
+/* 1: all hold, values (borrowed where is_owned is false) and table filled; 0: one does not, *why
+ * set when asked for; -1. */
 int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
-                    PyObject *names, PyObject **why);
+                    int64_t *table, PyObject **why);
+void cx_guards_finish(const CxGuards *guards, int64_t *table); /* the values guards do not need */
 void cx_guards_drop(CxGuards *guards, PyObject **values);
-PyObject *cx_guards_texts(CxGuards *guards, PyObject *names);
+/* For texts: the parameters' names, and where the function is ("model.py:12"). */
+void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
+PyObject *cx_guards_texts(CxGuards *guards);
 
+/* result.c, specialization.c */
 typedef struct CxResult CxResult;
 /* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be
  * made again. */
@@ -463,7 +464,7 @@ PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *gu
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
                                  bool *matched, unsigned *suspects);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
-void cx_specialization_set_names(CxSpecialization *spec, PyObject *names);
+void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 PyObject *cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* device_array.c: ndarrays whose data pointer is an address of a device; only shape, dtype and

@@ -7,7 +7,6 @@ struct CxSpecialization {
     CxProgram *program; /* NULL: nothing is computed */
     CxGuards *guards;
     CxResult *result;
-    PyObject *names; /* of the parameters, once a function has it */
     CxInput *inputs;
     int ninputs;
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
@@ -40,18 +39,21 @@ cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxRe
 typedef struct Room {
     PyObject **values, **objects, **buffers;
     void **inputs;
+    const int64_t **sizes;
+    int64_t *table;
     CiSlot *scalars, *elements, *slots;
     char *block;
-    double small[96];
+    double small[192];
 } Room;
 
 static int
 room_open(Room *r, const CxSpecialization *s)
 {
     size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs,
-           nbuffers = s->program ? (size_t)s->program->nbuffers : 0;
-    size_t size =
-        sizeof(CiSlot) * (2 * n + nbuffers) + sizeof(void *) * (nvalues + 2 * n + nbuffers);
+           nbuffers = s->program ? (size_t)s->program->nbuffers : 0,
+           ntable = (size_t)cx_guards_table(s->guards);
+    size_t size = sizeof(CiSlot) * (2 * n + nbuffers) +
+                  sizeof(void *) * (nvalues + 3 * n + nbuffers) + sizeof(int64_t) * ntable;
     char *at = (char *)r->small;
 
     r->block = NULL;
@@ -66,6 +68,8 @@ room_open(Room *r, const CxSpecialization *s)
     r->objects = r->values + nvalues;
     r->buffers = r->objects + n;
     r->inputs = (void **)(r->buffers + nbuffers);
+    r->sizes = (const int64_t **)(r->inputs + n);
+    r->table = (int64_t *)(r->sizes + n);
     memset(r->buffers, 0, sizeof(PyObject *) * nbuffers);
     return 0;
 }
@@ -81,11 +85,13 @@ fill_inputs(CxSpecialization *s, Room *r)
         PyObject *value = r->values[input->source];
         r->objects[k] = value;
         r->inputs[k] = NULL;
+        r->sizes[k] = NULL;
         if (is_on_device && input->kind != CI_KIND_python &&
             cx_check_device_input(s->state, value) < 0)
             return -1;
         if (input->kind == CI_KIND_array) {
             r->inputs[k] = PyArray_DATA((PyArrayObject *)value);
+            r->sizes[k] = (const int64_t *)PyArray_DIMS((PyArrayObject *)value);
         } else if (input->kind == CI_KIND_python) {
             if (cx_slot_from(value, input->dtype, &r->scalars[nscalars++]) < 0)
                 return -1;
@@ -130,10 +136,11 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     *matched = false;
     if (room_open(&room, s) < 0)
         return NULL;
-    if (cx_guards_check(s->guards, args, nargs, room.values, NULL, NULL) <= 0)
+    if (cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL) <= 0)
         goto done;
     *matched = true;
     s->hits++;
+    cx_guards_finish(s->guards, room.table);
     if (s->program == NULL) {
         result = cx_result_make(s->result, NULL, room.values);
         goto done;
@@ -142,6 +149,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         goto done;
     CxRun run = {.program = s->program,
                  .inputs = room.inputs,
+                 .sizes = room.sizes,
                  .input_objects = room.objects,
                  .scalars = room.scalars,
                  .shapes = cx_result_shapes(s->result),
@@ -172,16 +180,16 @@ cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nar
 
     if (room_open(&room, s) < 0)
         return NULL;
-    int holds = cx_guards_check(s->guards, args, nargs, room.values, s->names, &why);
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return holds > 0 ? Py_NewRef(Py_None) : why;
 }
 
 void
-cx_specialization_set_names(CxSpecialization *s, PyObject *names)
+cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *where)
 {
-    Py_XSETREF(s->names, Py_NewRef(names));
+    cx_guards_set_words(s->guards, names, where);
 }
 
 /* ---- the end of a trace ---- */
@@ -199,7 +207,7 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
     CxResult *recipe = cx_result_new(t, result, reached, program, &why);
     if (recipe == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    guards = cx_guards_new(t->state, sources, checks);
+    guards = cx_guards_new(t, sources, checks);
     inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
     if (guards == NULL || inputs == NULL) {
         if (!PyErr_Occurred())
@@ -273,7 +281,6 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     CxSpecialization *s = (CxSpecialization *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(s->program);
-    Py_VISIT(s->names);
     int failed = cx_guards_traverse(s->guards, visit, arg);
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
 }
@@ -290,7 +297,6 @@ spec_dealloc(PyObject *self)
     cx_result_free(s->result);
     PyMem_Free(s->inputs);
     Py_XDECREF(s->program);
-    Py_XDECREF(s->names);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -311,7 +317,7 @@ get_guards(PyObject *self, void *closure)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)closure;
-    return cx_guards_texts(s->guards, s->names);
+    return cx_guards_texts(s->guards);
 }
 
 static PyObject *
