@@ -251,6 +251,8 @@ cx_program_run(CxRun *run)
     }
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
+    if (status == CI_ERR_CHECK)
+        return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
     if (status != CI_OK)
         return cx_raise_device(p->state, p->backend, status);
     return 0;

@@ -1,6 +1,6 @@
 /* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
- * names it uses: empty, as_strided, assert_size_stride, the kernels k<n> and the library calls. No
- * other source is ever run. */
+ * names it uses: empty, as_strided, assert_size_stride, item, check, the kernels k<n> and the
+ * library calls. No other source is ever run. */
 #include "pyext.h"
 
 static CxProgram *
@@ -204,10 +204,34 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+wrapper_item(PyObject *self, PyObject *array)
+{
+    (void)self;
+    return PyObject_CallMethod(array, "item", NULL);
+}
+
+static PyObject *
+wrapper_check(PyObject *self, PyObject *args)
+{
+    int holds = 0;
+    const char *reason = NULL;
+
+    if (!PyArg_ParseTuple(args, "ps:check", &holds, &reason))
+        return NULL;
+    if (!holds) {
+        cx_raise_status(program_of(self)->state, CI_ERR_CHECK, reason);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef helpers[] = {
     {"empty", wrapper_empty, METH_VARARGS, NULL},
     {"as_strided", wrapper_as_strided, METH_VARARGS, NULL},
     {"assert_size_stride", wrapper_assert, METH_VARARGS, NULL},
+    {"item", wrapper_item, METH_O, NULL},
+    {"check", wrapper_check, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 static PyMethodDef kernel_def = {"kernel", (PyCFunction)(void (*)(void))wrapper_kernel,

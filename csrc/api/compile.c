@@ -114,7 +114,7 @@ count_kernels(const CiKernels *kernels, CiCompileInfo *info)
     for (int i = 0; kernels && i < kernels->nkernels; i++) {
         const CiKernel *kernel = kernels->kernels[i];
         info->externs += kernel->ext != NULL;
-        info->kernels += !kernel->ext && !kernel->region;
+        info->kernels += ci_kernel_has_loops(kernel);
         for (int k = 0; kernel->region && k < 2; k++)
             count_kernels(kernel->inner[k], info);
     }

@@ -1,6 +1,12 @@
 /* Questions about kernels. Slow on purpose: a kernel has few buffers. */
 #include "ir/kernel.h"
 
+bool
+ci_kernel_has_loops(const CiKernel *kernel)
+{
+    return !kernel->ext && !kernel->region && !kernel->check;
+}
+
 const CiPlacement *
 ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer)
 {

@@ -101,6 +101,8 @@ typedef struct CiKernels {
     int nrefusals, caprefusals;
 } CiKernels;
 
+/* Loops to emit, and nothing for the host to do. */
+bool ci_kernel_has_loops(const CiKernel *kernel);
 /* NULL when the buffer is plain memory in this kernel. */
 const CiPlacement *ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer);
 int ci_kernel_buffer_position(const CiKernel *kernel,

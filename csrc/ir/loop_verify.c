@@ -338,7 +338,7 @@ ci_kernels_verify(const CiKernels *kernels)
         for (int i = 0; i < 2; i++)
             if (kernel->inner[i])
                 ci_kernels_verify(kernel->inner[i]);
-        if (kernel->ext || kernel->region || kernel->check)
+        if (!ci_kernel_has_loops(kernel))
             continue;
         if (kernel->nparallel > kernel->nouter)
             ci_fail(ctx, CI_ERR_INTERNAL, "%s: more parallel axes than outer ones", kernel->name);

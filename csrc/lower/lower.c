@@ -111,7 +111,7 @@ visit_node(CiLowering *low, CiNode *node)
         else if (node->op == CI_OP_concat)
             ci_lowering_concat(low, node);
         else
-            ci_fail(low->ctx, CI_ERR_LOWERING, "no lowering for %s", ci_op_name(node->op));
+            ci_lowering_check(low, node);
         return;
     case CI_OPKIND_region:
         if (node->op == CI_OP_result)

@@ -276,19 +276,6 @@ store_next(CiLowering *low, const CiNode *node, CiRegion *region, const CiHome *
     exchange(low, region, &next);
 }
 
-/* One truth value in memory of the program's own, made by an item of its own. */
-static CiBuffer *
-make_condition(CiLowering *low, CiNode *condition, int first)
-{
-    CiHome home = ci_lowering_state(low, condition)->home;
-    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && condition->id > first &&
-        !ci_node_is_view(condition))
-        return home.buffer;
-    home = ci_lowering_new_home(low, condition);
-    ci_lowering_store(low, condition, condition, condition, home);
-    return home.buffer;
-}
-
 static void
 lower_loop(CiLowering *low, CiNode *node)
 {
@@ -315,7 +302,7 @@ lower_loop(CiLowering *low, CiNode *node)
         enter(low, &around, scope, &region->condition_items);
         ci_lowering_block(low, head);
         low->position = state->end[0];
-        region->condition = make_condition(low, head->results[0], scope.region);
+        region->condition = ci_lowering_host_value(low, head->results[0], scope.region);
         low->items = &region->body;
         around.scope.region = node->id;
     }
@@ -355,7 +342,7 @@ lower_if(CiLowering *low, CiNode *node)
     CiItems *items[2] = {&region->body, &region->other};
     int nresults = node->blocks[0]->nresults;
     CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nresults + 1);
-    region->condition = make_condition(low, node->args[0], -1);
+    region->condition = ci_lowering_host_value(low, node->args[0], -1);
     for (int b = 0; b < 2; b++)
         realize_read(low, node, node->blocks[b]);
     for (int b = 0; b < 2; b++)

@@ -29,10 +29,9 @@ rename_in(CiLowering *low, int count, const CiExpr *const *exprs, const CiExpr *
 static void
 rename_node(CiLowering *low, CiNode *node, const CiExpr *from, const CiExpr *to)
 {
-    int nstarts = node->op == CI_OP_slice ? node->rank : node->op == CI_OP_for ? 2 : 1;
     node->sizes = rename_in(low, node->rank, node->sizes, from, to);
     node->strides = rename_in(low, node->rank, node->strides, from, to);
-    node->starts = rename_in(low, nstarts, node->starts, from, to);
+    node->starts = rename_in(low, ci_node_nstarts(node), node->starts, from, to);
     node->steps = rename_in(low, node->rank, node->steps, from, to);
 }
 
@@ -164,6 +163,7 @@ ci_lowering_number(CiLowering *low)
     number_block(low, graph->body, graph->ninputs);
     find_users(low, graph->body, NULL, low->end);
     find_final_uses(low);
+    ci_lowering_find_checks(low);
     /* A view keeps what it looks at alive. */
     for (int k = low->nstates - 1; k >= 0; k--) {
         CiNode *node = low->states[k].node;
@@ -228,7 +228,7 @@ ci_lowering_is_lazy(const CiNode *node)
     case CI_OPKIND_structure:
         return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
     case CI_OPKIND_create:
-        return node->op == CI_OP_const || node->op == CI_OP_iota;
+        return node->op == CI_OP_const || node->op == CI_OP_iota || node->op == CI_OP_expr;
     default:
         return false;
     }

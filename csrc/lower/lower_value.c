@@ -153,6 +153,8 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
             return emit_const(rec, node);
         if (node->op == CI_OP_iota)
             return emit_index(rec, index[node->axes[0]]);
+        if (node->op == CI_OP_expr)
+            return emit_index(rec, node->starts[0]);
         break;
     case CI_OPKIND_structure:
         if (node->op == CI_OP_cast || node->op == CI_OP_where)

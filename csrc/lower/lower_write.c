@@ -21,7 +21,7 @@ ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
 {
     if (home.buffer->kind == CI_BUFFER_temp)
         return true;
-    return home.buffer->kind == CI_BUFFER_input &&
+    return home.buffer->kind == CI_BUFFER_input && low->position > low->fail_end &&
            is_written_input(low, low->graph->inputs[home.buffer->input]);
 }
 
@@ -214,7 +214,8 @@ save_results_in(CiLowering *low, const CiBuffer *buffer)
     }
 }
 
-/* Inputs whose last version is not in their own memory are copied back. */
+/* Inputs whose last version is not in their own memory are copied back, and nothing fails from here
+ * on. */
 void
 ci_lowering_final_writes(CiLowering *low)
 {

@@ -34,7 +34,7 @@ typedef struct CiNodeState {
     bool is_wanted;           /* will be realized when visited */
     bool is_result_base;      /* leaves the program as memory */
     uint32_t visit;           /* stamp of the walk that saw it */
-    const CiExpr *induction;  /* parameter of a for: its symbol */
+    const CiExpr *induction;  /* parameter of a for: its symbol; define: its own */
     int end[2];               /* region: the position behind each block */
     CiHome *homes;            /* region: of its results */
     CiHome wish;              /* next value of a carried array: where it will have to be */
@@ -57,6 +57,7 @@ typedef struct CiLowering {
     CiNodeState *states; /* by node->id */
     int nstates;
     int end;        /* position behind the program */
+    int fail_end;   /* from here on nothing fails any more, and arguments may be written */
     CiItems *items; /* where nests go: the program's items, or those of a region */
     CiScope *scope; /* NULL outside regions */
     CiNode **kept;  /* nodes realized because a reader asked, oldest first */
@@ -98,6 +99,14 @@ bool ci_lowering_settle(CiLowering *low, CiNode *node);
 
 /* lower_region.c */
 void ci_lowering_region(CiLowering *low, CiNode *node);
+
+/* lower_check.c */
+void ci_lowering_check(CiLowering *low, CiNode *node);
+/* One element in memory that the host can read, and that no argument shares: the value's own when
+ * it was made behind the position `first`, else a copy. */
+CiBuffer *ci_lowering_host_value(CiLowering *low, CiNode *value, int first);
+/* Sets low->fail_end. */
+void ci_lowering_find_checks(CiLowering *low);
 
 /* lower_value.c */
 CiRecorder ci_recorder_new(CiLowering *low);

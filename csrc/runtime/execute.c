@@ -178,6 +178,27 @@ turn_loop(Frame *frame, const CiStep *step, int64_t turn)
 }
 
 static int32_t
+fail_check(Frame *frame, int reason)
+{
+    frame->call->reason = frame->program->reasons[reason];
+    return CI_ERR_CHECK;
+}
+
+/* A value out of range is not taken: what was sized by the one before is given back by it. */
+static int32_t
+define_symbol(Frame *frame, const CiStep *step)
+{
+    const CiSegment *segment = &frame->program->values.segments[step->number];
+    int64_t value = *(const int64_t *)frame->slots[step->slot];
+    bool has_limit = frame->values[step->value] != CI_INFINITY;
+    if (value < frame->values[step->other] || (has_limit && value >= frame->values[step->value]))
+        return fail_check(frame, step->target);
+    frame->table[step->variable] = value;
+    ci_values_run(segment, segment->ncode, frame->table);
+    return CI_OK;
+}
+
+static int32_t
 run_region_step(Frame *frame, const CiStep **at)
 {
     const CiStep *step = *at, *steps = frame->program->steps;
@@ -244,6 +265,13 @@ run_steps(Frame *frame)
         case CI_STEP_extern:
             status = call_extern(frame, step->number);
             break;
+        case CI_STEP_define:
+            status = define_symbol(frame, step);
+            break;
+        case CI_STEP_check:
+            if (!*(const uint8_t *)slots[step->slot])
+                status = fail_check(frame, step->number);
+            break;
         case CI_STEP_return:
             return CI_OK;
         default:
@@ -284,9 +312,12 @@ run_frame(Frame *frame, int64_t *table)
         frame->values = frame->table = table;
     }
     call->fault.kind = 0;
+    call->reason = NULL;
     clear_flags();
     int32_t status = run_steps(frame);
     call->float_flags = frame->flags | read_flags();
+    if (call->symbols)
+        memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);
     if (status)
         for (int i = program->ninputs; i < program->nslots; i++)
             if (slots[i] && program->slots[i].is_own)

@@ -44,7 +44,7 @@ flatten_symbols(Flatten *flat)
                 ((CiPlanSource){line->buffer->input, line->number, scalar}));
     }
     for (int i = 0; i < w->nlines; i++)
-        if (w->lines[i].kind == CI_LINE_for)
+        if (w->lines[i].kind == CI_LINE_for || w->lines[i].kind == CI_LINE_define)
             ci_values_add_symbol(&flat->builder, w->lines[i].symbol, true);
     program->needs_table = program->values.nsymbols > 0;
 }
@@ -87,7 +87,9 @@ flatten_returns(Flatten *flat)
         plan->strides = ci_values_row(&flat->builder, result->rank, result->strides);
     }
     program->return_values = program->values.count;
-    program->return_code = program->values.segments[0].ncode;
+    program->return_code = CI_NEW_ARRAY(flat->ctx, int, program->values.nsegments);
+    for (int k = 0; k < program->values.nsegments; k++)
+        program->return_code[k] = program->values.segments[k].ncode;
     if (program->needs_table && program->return_values > CI_RETURN_VALUE_LIMIT)
         ci_fail(flat->ctx, CI_ERR_UNSUPPORTED,
                 "results with symbolic layouts need %d values, more than %d",
@@ -257,24 +259,66 @@ flatten_memory(Flatten *flat, const CiLine *line)
     step->number = number;
 }
 
+/* The step is filled when all its numbers are made: making them may move the steps. */
+static void
+flatten_check(Flatten *flat, const CiLine *line)
+{
+    CiProgram *program = flat->program;
+    CiStep step = {.slot = slot_for(flat, line->buffer, NULL), .number = program->nreasons};
+    step.kind = line->symbol ? CI_STEP_define : CI_STEP_check;
+    const char *reason = line->text;
+    if (line->symbol) {
+        step.value = number_of(flat, line->value);
+        step.other = ci_values_constant(&flat->builder, line->symbol->low);
+        step.variable = number_of(flat, line->symbol);
+        step.target = program->nreasons;
+        step.number = step.variable - program->values.nextents + 1;
+        reason = ci_format(flat->ctx, "%s is out of range", line->symbol->name);
+    }
+    reason = copy_name(flat->ctx, reason);
+    CI_PUSH(flat->ctx, program->reasons, program->nreasons, program->capreasons, reason);
+    *add_step(flat, step.kind) = step;
+}
+
+/* A loop that turns for ever: the test in its middle leaves it. Outside, what the loop holds at the
+ * test is given back. */
+static void
+flatten_while(Flatten *flat, int open, int position)
+{
+    const CiWrapper *w = flat->wrapper;
+    CiProgram *program = flat->program;
+    int test = open + 1;
+    while (w->lines[test].kind != CI_LINE_test || w->lines[test].open != open)
+        test++;
+    add_step(flat, CI_STEP_jump)->target = flat->step_of[open] + 1;
+    program->steps[flat->step_of[test]].target = program->nsteps;
+    for (int k = 0; k < w->lines[test].nfrees; k++)
+        add_step(flat, CI_STEP_free)->slot = slot_for(flat, w->lines[test].frees[k], NULL);
+    flat->step_of[position] = program->nsteps - 1;
+}
+
 /* Jumps are made where a region opens or turns; their targets are set when its end is met. */
 static void
 flatten_region(Flatten *flat, const CiLine *line, int position)
 {
     const CiWrapper *w = flat->wrapper;
     flat->has_region = true;
+    if (line->kind == CI_LINE_end && w->lines[line->open].kind == CI_LINE_while) {
+        flatten_while(flat, line->open, position);
+        return;
+    }
     if (line->kind == CI_LINE_for) {
         int extent = number_of(flat, line->value);
         CiStep *step = add_step(flat, CI_STEP_for);
         step->value = extent;
         step->variable = number_of(flat, line->symbol);
         step->number = step->variable - flat->program->values.nextents + 1;
-    } else if (line->kind == CI_LINE_while || line->kind == CI_LINE_if) {
+    } else if (line->kind == CI_LINE_test || line->kind == CI_LINE_if) {
         add_step(flat, CI_STEP_unless)->slot = slot_for(flat, line->buffer, NULL);
-    } else {
+    } else if (line->kind != CI_LINE_while) {
         const CiLine *open = &w->lines[line->open];
         int opened = flat->step_of[line->open];
-        if (line->kind == CI_LINE_else || open->kind == CI_LINE_while)
+        if (line->kind == CI_LINE_else)
             add_step(flat, CI_STEP_jump)->target = opened;
         if (open->kind == CI_LINE_for) {
             CiStep *step = add_step(flat, CI_STEP_next);
@@ -313,8 +357,13 @@ flatten_line(Flatten *flat, const CiLine *line, int position)
     case CI_LINE_return:
         add_step(flat, CI_STEP_return);
         break;
+    case CI_LINE_define:
+    case CI_LINE_check:
+        flatten_check(flat, line);
+        break;
     case CI_LINE_for:
     case CI_LINE_while:
+    case CI_LINE_test:
     case CI_LINE_if:
     case CI_LINE_else:
     case CI_LINE_end:

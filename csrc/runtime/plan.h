@@ -25,6 +25,8 @@ typedef enum CiStepKind {
     CI_STEP_extern,
     CI_STEP_for, /* number: the loop's segment; value: extent */
     CI_STEP_next,
+    CI_STEP_define, /* number: segment; value: limit; other: value number of the least value */
+    CI_STEP_check,  /* number: which text */
     CI_STEP_unless, /* jumps when the bool in slot is false */
     CI_STEP_jump,
     CI_STEP_return
@@ -35,8 +37,8 @@ typedef struct CiStep {
     int slot, other;
     int number;   /* launch, extern, alloc_result: which */
     int value;    /* bytes; extent */
-    int variable; /* for, next: value number */
-    int target;   /* where it jumps */
+    int variable; /* for, next, define: value number */
+    int target;   /* where it jumps; define: number of the reason */
 } CiStep;
 
 typedef struct CiPlanLaunch {
@@ -89,8 +91,9 @@ struct CiProgram {
     CiValues values;
     CiPlanSource *sources;
     int nsources, capsources;
-    /* Layouts of returned values are the first values and the first code. */
-    int return_values, return_code;
+    /* Layouts of returned values are the first values, and the first code of each segment. */
+    int return_values;
+    int *return_code; /* per segment */
     bool needs_table; /* symbols of any kind: each call has a table of its own */
 
     int ninputs, nslots;
@@ -105,6 +108,8 @@ struct CiProgram {
     int nlaunches;
     CiPlanExtern *externs;
     int nexterns;
+    const char **reasons; /* why checks fail */
+    int nreasons, capreasons;
     CiPlanResult *results;
     int nresults, capresults;
     CiPlanReturn *returns;

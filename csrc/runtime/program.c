@@ -103,8 +103,9 @@ ci_program_return_at(const CiProgram *program, int position, const int64_t *symb
     const CiValues *values = &program->values;
     memcpy(table, values->initial, sizeof *table * (size_t)program->return_values);
     if (symbols)
-        memcpy(table, symbols, sizeof *table * (size_t)values->nextents);
-    ci_values_run(&values->segments[0], program->return_code, table);
+        memcpy(table, symbols, sizeof *table * (size_t)values->nsymbols);
+    for (int k = 0; k < values->nsegments; k++)
+        ci_values_run(&values->segments[k], program->return_code[k], table);
     size_t row = sizeof *table * (size_t)plan->value.rank;
     memcpy(storage, table + plan->sizes, row);
     memcpy(storage + plan->value.rank, table + plan->strides, row);

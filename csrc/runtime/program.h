@@ -7,7 +7,8 @@
  * the program copies.
  *
  * Symbols are numbered: the extents of inputs in the order of the wrapper's symbol lines, then the
- * variables of loops around kernels. A static program has no extents among them. */
+ * variables of loops around kernels and what data define, in order of their lines. A static program
+ * has no extents among them. */
 #ifndef CI_RUNTIME_PROGRAM_H
 #define CI_RUNTIME_PROGRAM_H
 
@@ -45,7 +46,9 @@ typedef struct CiCall {
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
     void *arg;
     int max_threads;
-    CiFault fault; /* out */
+    int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
+    const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
+    CiFault fault;      /* out */
     unsigned
         float_flags; /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
 } CiCall;
@@ -60,7 +63,8 @@ CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);
 int ci_program_return_count(const CiProgram *program);
-/* Layout of return `position` for these symbol values (static programs: symbols NULL). Pointers
+/* Layout of return `position` for these values of all symbols (NULL: not known; right for programs
+ * whose results need none). Pointers
  * live in the program or in `storage` (at least 2*CI_MAX_RANK int64). */
 void ci_program_return_at(const CiProgram *program, int position, const int64_t *symbols,
                           int64_t *storage, CiReturn *out);

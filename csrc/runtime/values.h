@@ -4,7 +4,7 @@
  * The table starts with the symbols' values; constants are in place from the start, so the table of
  * a program without symbols is ready and shared by all calls. Code comes in segments: the first
  * depends on extents alone and runs once a call; each loop around kernels has one that runs at the
- * start of every turn. */
+ * start of every turn, each symbol that data define one that runs then. */
 #ifndef CI_RUNTIME_VALUES_H
 #define CI_RUNTIME_VALUES_H
 
@@ -35,7 +35,7 @@ typedef struct CiSegment {
 typedef struct CiValues {
     int64_t *initial;
     int count, capacity;
-    CiSegment *segments; /* [0], then one per loop */
+    CiSegment *segments; /* [0], then one per loop variable */
     int nsegments, capsegments;
     int nextents, nsymbols;
 } CiValues;

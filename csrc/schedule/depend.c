@@ -36,10 +36,34 @@ extern_touches(const CiExternItem *item, const CiBuffer *buffer)
     return item->result == buffer;
 }
 
+static bool
+uses_symbol(const CiNest *nest, const CiExpr *symbol)
+{
+    bool is_used = ci_expr_depends_on(nest->store, symbol);
+    for (int k = 0; k < nest->naxes && !is_used; k++)
+        is_used = ci_expr_depends_on(nest->axes[k].extent, symbol);
+    for (int k = 0; k < nest->body.nops && !is_used; k++)
+        is_used = nest->body.ops[k].index && ci_expr_depends_on(nest->body.ops[k].index, symbol);
+    return is_used;
+}
+
+/* A check that fails finds arguments as they were; a symbol has no value before it is read. */
+static const char *
+why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nest)
+{
+    if (nest->target == check->buffer || nest->target->kind != CI_BUFFER_temp)
+        return ci_format(s->ctx, "a check of %s must run between them", check->buffer->name);
+    if (check->symbol && uses_symbol(nest, check->symbol))
+        return ci_format(s->ctx, "%s is not known before", check->symbol->name);
+    return NULL;
+}
+
 const char *
 ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
 {
     const CiBuffer *target = nest->nest->target;
+    if (draft->check)
+        return why_not_before_check(s, draft->check, nest->nest);
     if (draft->ext) {
         bool conflicts =
             extern_touches(draft->ext, target) || ci_draft_reads(nest, draft->ext->result);

@@ -47,7 +47,7 @@ join_earlier(CiScheduler *s, CiDraft *drafts, int ndrafts, const CiDraftNest *ne
         CiDraft *draft = &drafts[k];
         if (draft->region)
             return false;
-        if (!draft->ext && ci_shares_data(draft, nest) && try_join(s, draft, nest))
+        if (!draft->ext && !draft->check && ci_shares_data(draft, nest) && try_join(s, draft, nest))
             return true;
         const char *why = ci_why_not_before(s, draft, nest);
         if (why)
@@ -62,7 +62,7 @@ ci_fuse(CiScheduler *s)
     int kept = 0;
     for (int k = 0; k < s->ndrafts; k++) {
         CiDraft draft = s->drafts[k];
-        if (!draft.ext && !draft.region && join_earlier(s, s->drafts, kept, &draft.nests[0]))
+        if (draft.nnests && join_earlier(s, s->drafts, kept, &draft.nests[0]))
             continue;
         s->drafts[kept++] = draft;
     }

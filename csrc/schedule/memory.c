@@ -50,6 +50,8 @@ find_readers_of_draft(CiScheduler *s, CiDraft *draft)
         for (int k = 0; k < draft->ext->noperands; k++)
             s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
     }
+    if (draft->check)
+        s->totals->readers[draft->check->buffer->id] = CI_SEVERAL_READERS;
     const CiRegion *region = draft->region ? draft->region->region : NULL;
     if (region && region->condition)
         s->totals->readers[region->condition->id] = CI_SEVERAL_READERS;

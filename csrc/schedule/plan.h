@@ -14,12 +14,13 @@ typedef struct CiDraftNest {
 typedef struct CiScheduler CiScheduler;
 
 /* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call,
- * or a region. */
+ * or what the host reads, or a region. */
 typedef struct CiDraft {
     int number; /* in program order, over all regions */
     CiDraftNest *nests;
     int nnests, capnests;
     CiExternItem *ext;
+    CiCheckItem *check;
     CiItem *region;        /* a for, while or if */
     CiScheduler *inner[2]; /* of a region: its blocks as CiKernel.inner */
     CiKernel *kernel;

@@ -8,6 +8,8 @@ add_items(CiScheduler *s, CiItems *items)
         CiDraft draft = {0};
         if (items->items[k].kind == CI_ITEM_extern)
             draft.ext = items->items[k].ext;
+        else if (items->items[k].check)
+            draft.check = items->items[k].check;
         else if (items->items[k].kind == CI_ITEM_nest) {
             ci_order_axes(s, items->items[k].nest);
             CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests,
@@ -42,7 +44,10 @@ finish_kernel(CiScheduler *s, int number)
     int id = s->totals->nkernels++;
     if (draft->region)
         draft->kernel = ci_finish_region(s, draft);
-    else if (draft->ext) {
+    else if (draft->check) {
+        draft->kernel = CI_NEW(s->ctx, CiKernel);
+        draft->kernel->check = draft->check;
+    } else if (draft->ext) {
         draft->kernel = CI_NEW(s->ctx, CiKernel);
         draft->kernel->ext = draft->ext;
         CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs,
@@ -55,7 +60,7 @@ finish_kernel(CiScheduler *s, int number)
     kernel->id = id;
     kernel->name = ci_format(s->ctx, "k%d", kernel->id);
     CI_PUSH(s->ctx, s->kernels->kernels, s->kernels->nkernels, s->kernels->capkernels, kernel);
-    if (draft->ext || draft->region)
+    if (draft->ext || draft->region || draft->check)
         return;
     add_locs(s, kernel, draft);
     ci_label_axes(s, kernel);

@@ -7,13 +7,13 @@
  * outermost block and is never freed. */
 #include "wrapper/place.h"
 
+#include "base/map.h"
 #include "ir/layout.h"
 
 typedef struct Block {
     int parent;      /* -1: the program itself */
     int open, close; /* lines of the region it belongs to */
     bool is_loop;
-    const CiExpr *var;
 } Block;
 
 typedef struct Life {
@@ -28,6 +28,7 @@ typedef struct Place {
     Block *blocks;
     int nblocks, capblocks;
     int *block_of;     /* per line */
+    CiMap *symbols;    /* made by loops and data -> number of the block they are of, and one */
     Life *lives;       /* per buffer */
     int *born, *dying; /* per line: heads of the chains */
     CiLine *lines;     /* what is being made */
@@ -40,10 +41,10 @@ find_blocks(Place *place)
     CiWrapper *w = place->wrapper;
     int current = 0;
     CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks,
-            ((Block){-1, -1, -1, 0, 0}));
+            ((Block){-1, -1, -1, false}));
     for (int i = 0; i < w->nlines; i++) {
         const CiLine *line = &w->lines[i];
-        Block block = {current, i, -1, false, NULL};
+        Block block = {current, i, -1, false};
         if (line->kind == CI_LINE_end || line->kind == CI_LINE_else) {
             place->blocks[current].close = i;
             block.open = place->blocks[current].open;
@@ -53,10 +54,11 @@ find_blocks(Place *place)
         if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
             line->kind == CI_LINE_else) {
             block.is_loop = line->kind == CI_LINE_for || line->kind == CI_LINE_while;
-            block.var = line->symbol;
             CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks, block);
             current = place->nblocks - 1;
         }
+        if (line->kind == CI_LINE_for || line->kind == CI_LINE_define)
+            ci_map_put(place->symbols, CI_KEY(line->symbol), (void *)((intptr_t)current + 1));
     }
     /* The branches of one `if` both end where the last does. */
     for (int b = place->nblocks - 1; b > 0; b--)
@@ -87,12 +89,15 @@ line_seen_from(const Place *place, int block, int line, int *first, int *last)
     }
 }
 
+/* On a symbol of this block. */
 static bool
-size_depends_on(const CiBuffer *buffer, const CiExpr *var)
+size_depends_on(const Place *place, const CiBuffer *buffer, int block)
 {
-    for (int axis = 0; var && axis < buffer->rank; axis++)
-        if (ci_expr_depends_on(buffer->sizes[axis], var))
-            return true;
+    for (int axis = 0; axis < buffer->rank; axis++)
+        for (int k = 0; k < buffer->sizes[axis]->nsymbols; k++)
+            if ((intptr_t)ci_map_find(place->symbols, CI_KEY(buffer->sizes[axis]->symbols[k])) ==
+                (intptr_t)block + 1)
+                return true;
     return false;
 }
 
@@ -155,7 +160,7 @@ move_out_of_loops(Place *place)
         if (life->block < 0)
             continue;
         for (int b = life->block; b > 0; b = place->blocks[b].parent)
-            if (size_depends_on(buffer, place->blocks[b].var)) {
+            if (size_depends_on(place, buffer, b)) {
                 if (buffer->is_result)
                     ci_fail(place->ctx, CI_ERR_UNSUPPORTED,
                             "the size of result %s is only known inside a loop", buffer->name);
@@ -251,7 +256,7 @@ void
 ci_wrapper_place(CiWrapper *wrapper)
 {
     CiContext *ctx = wrapper->ctx;
-    Place place = {.wrapper = wrapper, .ctx = ctx};
+    Place place = {.wrapper = wrapper, .ctx = ctx, .symbols = ci_map_new(ctx)};
     place.block_of = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
     place.born = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
     place.dying = CI_NEW_ARRAY(ctx, int, wrapper->nlines);
@@ -278,6 +283,36 @@ ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
     return buffer->id < nloops && wrapper->sides[CI_SIDE_host][buffer->id] == buffer;
 }
 
+static void
+drop_buffer(CiLine *test, const CiBuffer *buffer)
+{
+    int kept = 0;
+    for (int k = 0; k < test->nfrees; k++)
+        if (test->frees[k] != buffer)
+            test->frees[kept++] = test->frees[k];
+    test->nfrees = kept;
+}
+
+/* What the lines of the loop's own block have taken and not given back when they reach the test. */
+static void
+find_frees(CiWrapper *wrapper, int position)
+{
+    CiLine *test = &wrapper->lines[position];
+    int capacity = 0, depth = 0;
+    for (int i = test->open + 1; i < position; i++) {
+        const CiLine *line = &wrapper->lines[i];
+        depth +=
+            line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if;
+        depth -= line->kind == CI_LINE_end;
+        if (depth)
+            continue;
+        if (line->kind == CI_LINE_free || line->kind == CI_LINE_reuse)
+            drop_buffer(test, line->kind == CI_LINE_free ? line->buffer : line->other);
+        if (line->kind == CI_LINE_alloc || line->kind == CI_LINE_reuse)
+            CI_PUSH(wrapper->ctx, test->frees, test->nfrees, capacity, line->buffer);
+    }
+}
+
 void
 ci_wrapper_match(CiWrapper *wrapper)
 {
@@ -290,6 +325,11 @@ ci_wrapper_match(CiWrapper *wrapper)
             int start = open[--depth];
             wrapper->lines[start].match = i;
             line->open = start;
+        }
+        if (line->kind == CI_LINE_test) {
+            CI_REQUIRE(wrapper->ctx, depth > 0);
+            line->open = open[depth - 1];
+            find_frees(wrapper, i);
         }
         if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
             line->kind == CI_LINE_else)

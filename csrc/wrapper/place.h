@@ -9,7 +9,7 @@ const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);
-/* Sets `match` and `open` of region lines. needs: regions nested. */
+/* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 
 #endif

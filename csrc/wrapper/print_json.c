@@ -142,6 +142,16 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
     print_locs(out, 1, &line->loc);
 }
 
+/* What is not bounded is left out. */
+static void
+print_range(CiText *out, const CiLine *line)
+{
+    if (line->symbol->low != CI_MINUS_INFINITY)
+        ci_text_add(out, ", \"low\": %lld", (long long)line->symbol->low);
+    if (!ci_expr_equals_const(line->value, CI_INFINITY))
+        print_expr_field(out, "limit", line->value);
+}
+
 static void
 print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
@@ -157,8 +167,11 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
                                         [CI_LINE_copy_out] = "copy_out",
                                         [CI_LINE_launch] = "launch",
                                         [CI_LINE_extern] = "extern",
+                                        [CI_LINE_define] = "define",
+                                        [CI_LINE_check] = "check",
                                         [CI_LINE_for] = "for",
                                         [CI_LINE_while] = "while",
+                                        [CI_LINE_test] = "test",
                                         [CI_LINE_if] = "if",
                                         [CI_LINE_else] = "else",
                                         [CI_LINE_end] = "end",
@@ -176,8 +189,15 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
         print_field(out, "symbol", line->symbol->name);
     if (line->kind == CI_LINE_symbol)
         ci_text_add(out, ", \"axis\": %d", line->number);
-    if (line->value)
+    if (line->kind == CI_LINE_define)
+        print_range(out, line);
+    else if (line->value)
         print_expr_field(out, "extent", line->value);
+    for (int k = 0; k < line->nfrees; k++) {
+        ci_text_add(out, k ? ", " : ", \"frees\": [");
+        print_string(out, line->frees[k]->name);
+        ci_text_add(out, k + 1 == line->nfrees ? "]" : "");
+    }
     if (line->text)
         print_field(out, "text", line->text);
     if (line->match >= 0)

@@ -1,5 +1,6 @@
 /* The lines as a Python function; wrapper.h shows the form. Names are the compiler's own (in0,
  * buf3, s0): nothing of the user's reaches the text but file names in comments, made safe. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 typedef struct Printer {
     CiText *out;
     const CiWrapper *wrapper;
-    const CiExpr **symbols; /* the program's, in its order: extents, then loop variables */
+    const CiExpr **symbols; /* the program's, in its order: extents, then those of lines */
     int nsymbols, capsymbols;
     const char *separator;
 } Printer;
@@ -229,11 +230,69 @@ print_region(Printer *printer, const CiLine *line)
         ci_text_add(out, "):\n");
     } else if (line->kind == CI_LINE_else) {
         ci_text_add(out, "else:\n");
+    } else if (line->kind == CI_LINE_while) {
+        ci_text_add(out, "while True:\n");
     } else {
-        const char *word = line->kind == CI_LINE_while ? "while" : "if";
-        ci_text_add(out, "%s item(%s):\n", word, line->buffer->name);
+        ci_text_add(out, "if item(%s):\n", line->buffer->name);
     }
     out->indent += 4;
+}
+
+static void
+print_test(CiText *out, const CiLine *line)
+{
+    ci_text_line(out, "if not item(%s):", line->buffer->name);
+    out->indent += 4;
+    for (int k = 0; k < line->nfrees; k++)
+        ci_text_line(out, "del %s", line->frees[k]->name);
+    ci_text_line(out, "break");
+    out->indent -= 4;
+}
+
+static void
+print_text(CiText *out, const char *text)
+{
+    ci_text_add(out, "'");
+    for (const char *c = text; *c; c++)
+        ci_text_add(out,
+                    *c == '\'' || *c == '\\' ? "\\%c"
+                    : *c >= ' ' && *c < 127  ? "%c"
+                                             : "\\x%02x",
+                    *(const unsigned char *)c);
+    ci_text_add(out, "'");
+}
+
+/* u0 = item(buf3) and what its range asks; or the check alone. */
+static void
+print_check(Printer *printer, const CiLine *line)
+{
+    CiText *out = printer->out;
+    if (line->kind == CI_LINE_check) {
+        start_line(printer);
+        ci_text_add(out, "check(item(%s), ", line->buffer->name);
+        print_text(out, line->text);
+    } else {
+        const char *name = line->symbol->name;
+        bool has_low = line->symbol->low != CI_MINUS_INFINITY,
+             has_limit = !ci_expr_equals_const(line->value, CI_INFINITY);
+        ci_text_line(out, line->buffer->kind == CI_BUFFER_scalar ? "%s = %s" : "%s = item(%s)",
+                     name, line->buffer->name);
+        if (!has_low && !has_limit)
+            return;
+        start_line(printer);
+        ci_text_add(out, "check(");
+        if (has_low)
+            ci_text_add(out, "%" PRId64 " <= ", line->symbol->low);
+        ci_text_add(out, "%s", name);
+        if (has_limit) {
+            ci_text_add(out, " < ");
+            ci_expr_print(out, line->value, CI_STYLE_python);
+        }
+        ci_text_add(out, ", '%s is out of range'", name);
+    }
+    ci_text_add(out, ")");
+    print_locs(out, 1, &line->loc);
+    ci_text_add(out, "\n");
 }
 
 static void
@@ -284,12 +343,20 @@ print_line(Printer *printer, const CiLine *line)
     case CI_LINE_return:
         print_return(printer);
         break;
+    case CI_LINE_define:
+    case CI_LINE_check:
+        print_check(printer, line);
+        break;
+    case CI_LINE_test:
+        print_test(out, line);
+        break;
     default:
         print_region(printer, line);
     }
 }
 
-/* Loop variables are among the symbols a kernel is given, so each has a value from the start. */
+/* Loop variables, and what data define, are among the symbols a kernel is given, so each has a
+ * value from the start. */
 static void
 print_head(Printer *printer)
 {
@@ -300,14 +367,16 @@ print_head(Printer *printer)
         ci_text_add(printer->out, "%s%s", i ? ", " : "", loops->buffers[i]->name);
     ci_text_add(printer->out, "):\n");
     printer->out->indent += 4;
-    for (int kind = CI_LINE_symbol; kind <= CI_LINE_for; kind += CI_LINE_for - CI_LINE_symbol)
-        for (int i = 0; i < w->nlines; i++)
-            if ((int)w->lines[i].kind == kind) {
-                CI_PUSH(w->ctx, printer->symbols, printer->nsymbols, printer->capsymbols,
-                        w->lines[i].symbol);
-                if (kind == CI_LINE_for)
-                    ci_text_line(printer->out, "%s = 0", w->lines[i].symbol->name);
-            }
+    for (int is_later = 0; is_later < 2; is_later++)
+        for (int i = 0; i < w->nlines; i++) {
+            CiLineKind kind = w->lines[i].kind;
+            if (is_later ? kind != CI_LINE_for && kind != CI_LINE_define : kind != CI_LINE_symbol)
+                continue;
+            CI_PUSH(w->ctx, printer->symbols, printer->nsymbols, printer->capsymbols,
+                    w->lines[i].symbol);
+            if (is_later)
+                ci_text_line(printer->out, "%s = 0", w->lines[i].symbol->name);
+        }
 }
 
 void

@@ -164,6 +164,26 @@ check_region(Verify *verify, const CiLine *line)
     }
 }
 
+/* Whoever leaves a loop in its middle frees what its block holds there. */
+static void
+check_exit(const Verify *verify, const CiLine *line)
+{
+    const CiWrapper *w = verify->wrapper;
+    int nlive = 0;
+    if (verify->open != line->open || w->lines[line->open].kind != CI_LINE_while)
+        refuse(verify, "does not stand in its loop", "test");
+    for (int i = 0; i < w->nbuffers; i++)
+        nlive += verify->states[i] == STATE_live && verify->block[i] == verify->open &&
+                 w->buffers[i]->kind == CI_BUFFER_temp;
+    for (int k = 0; k < line->nfrees; k++) {
+        const CiBuffer *buffer = line->frees[k];
+        if (verify->states[buffer->id] != STATE_live || verify->block[buffer->id] != verify->open)
+            refuse(verify, "is freed on the way out, but not held", buffer->name);
+    }
+    if (nlive != line->nfrees)
+        refuse(verify, "leaves memory behind", "test");
+}
+
 static void
 check_line(Verify *verify, const CiLine *line)
 {
@@ -196,7 +216,16 @@ check_line(Verify *verify, const CiLine *line)
         check_expr(verify, line->value);
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
         break;
-    case CI_LINE_while:
+    case CI_LINE_define:
+        check_expr(verify, line->value);
+        if (line->buffer->dtype != CI_DTYPE_i64 || line->buffer->rank)
+            refuse(verify, "is a symbol's value, but no i64", line->buffer->name);
+        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
+        break;
+    case CI_LINE_test:
+        check_exit(verify, line);
+        /* fall through */
+    case CI_LINE_check:
     case CI_LINE_if:
         if (line->buffer->dtype != CI_DTYPE_bool)
             refuse(verify, "is a condition, but no bool", line->buffer->name);

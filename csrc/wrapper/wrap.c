@@ -186,8 +186,21 @@ wrap_swaps(Wrap *wrap, const CiRegion *region)
     }
 }
 
-/* while: inner[0] is the body, inner[1] makes the condition, before the loop and at the end of each
- * turn, so that the line itself only tests. if: inner[1] is the other branch. */
+static void
+wrap_check(Wrap *wrap, const CiCheckItem *check)
+{
+    make_valid(wrap, check->buffer, CI_SIDE_host);
+    const CiBuffer *on_host = buffer_on(wrap, check->buffer, CI_SIDE_host);
+    CiLine *line = add_line(wrap, check->symbol ? CI_LINE_define : CI_LINE_check);
+    line->buffer = on_host;
+    line->symbol = check->symbol;
+    line->value = check->limit;
+    line->text = check->why;
+    line->loc = check->loc;
+    forget_host(wrap, check->buffer);
+}
+
+/* while: inner[1] makes the condition, inner[0] is the body. if: inner[1] is the other branch. */
 static void
 wrap_region(Wrap *wrap, const CiKernel *kernel)
 {
@@ -201,13 +214,11 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
         wrap_kernels(wrap, kernel->inner[0]);
         wrap_swaps(wrap, region);
     } else if (region->condition_items.count > 0) {
+        add_line(wrap, CI_LINE_while);
         wrap_kernels(wrap, kernel->inner[1]);
-        add_condition(wrap, CI_LINE_while, region->condition);
+        add_condition(wrap, CI_LINE_test, region->condition);
         wrap_kernels(wrap, kernel->inner[0]);
         wrap_swaps(wrap, region);
-        wrap_kernels(wrap, kernel->inner[1]);
-        make_valid(wrap, region->condition, CI_SIDE_host);
-        forget_host(wrap, region->condition);
     } else {
         add_condition(wrap, CI_LINE_if, region->condition);
         wrap_kernels(wrap, kernel->inner[0]);
@@ -227,6 +238,8 @@ wrap_kernels(Wrap *wrap, const CiKernels *kernels)
         const CiKernel *kernel = kernels->kernels[i];
         if (kernel->ext)
             wrap_extern(wrap, kernel->ext);
+        else if (kernel->check)
+            wrap_check(wrap, kernel->check);
         else if (kernel->region)
             wrap_region(wrap, kernel);
         else
@@ -357,9 +370,12 @@ ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
         visit(arg, line->other, false);
         visit(arg, line->buffer, true);
         break;
-    case CI_LINE_while:
+    case CI_LINE_define:
+    case CI_LINE_check:
+    case CI_LINE_test:
     case CI_LINE_if:
-        visit(arg, line->buffer, false);
+        if (line->buffer->kind != CI_BUFFER_scalar)
+            visit(arg, line->buffer, false);
         break;
     case CI_LINE_return:
         visit_results(wrapper, visit, arg);

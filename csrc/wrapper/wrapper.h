@@ -48,7 +48,8 @@ typedef enum CiLineKind {
                        [symbol->low, value) */
     CI_LINE_check,  /* the bool in `buffer`, in host memory, is true; text: what else is not so */
     CI_LINE_for,
-    CI_LINE_while,
+    CI_LINE_while, /* for ever, but for the test in it */
+    CI_LINE_test,  /* leaves the loop, freeing `frees`, when the bool in `buffer` is false */
     CI_LINE_if,
     CI_LINE_else,
     CI_LINE_end,
@@ -57,7 +58,7 @@ typedef enum CiLineKind {
 
 typedef struct CiLine {
     CiLineKind kind;
-    const CiBuffer *buffer; /* while, if: the condition, one bool in host memory */
+    const CiBuffer *buffer; /* test, if: the condition, one bool in host memory */
     const CiBuffer *other;
     bool on_host;           /* alloc, free, reuse: host memory */
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
@@ -66,8 +67,10 @@ typedef struct CiLine {
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
     const char *text;             /* comment, check */
+    const CiBuffer **frees;       /* test: what the block holds there */
+    int nfrees;
     int match; /* for, while, if, else: the line that closes the block: its else or end */
-    int open;  /* else, end: the line that opened the block they close */
+    int open;  /* else, end: the line that opened the block they close; test: its while */
     CiLoc loc;
 } CiLine;
 

@@ -1,8 +1,9 @@
-/* Building: source, disk cache, compiler, shared objects. Each translation unit of a program has its own cache entry; those that are
- * missing are compiled side by side, one thread waiting for each compiler but the first.
+/* Building: source, disk cache, compiler, shared objects. Each translation unit of a program has
+ * its own cache entry; those that are missing are compiled side by side, one thread waiting for
+ * each compiler but the first.
  *
- * Whatever is opened lives in a Build, closed by the one function that both ways out pass. A unit is compiled under a
- * context of its own, for a failure must not jump out of a thread. */
+ * Whatever is opened lives in a Build, closed by the one function that both ways out pass. A unit
+ * is compiled under a context of its own, for a failure must not jump out of a thread. */
 #define _GNU_SOURCE /* memfd_create */
 #include "base/hash.h"
 #include "base/os.h"
@@ -238,7 +239,7 @@ fill_kernels(CiContext *ctx, const Build *b, const CiKernels *kernels)
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
                 fill_kernels(ctx, b, kernel->inner[side]);
-        if (kernel->ext || kernel->region)
+        if (!ci_kernel_has_loops(kernel))
             continue;
         const Unit *unit = &b->units[b->unit_of[kernel->id]];
         CiCpuKernel *own = &b->executable->kernels[kernel->id];
@@ -302,8 +303,8 @@ close_unit(Unit *unit, bool has_failed)
 extern const CiBackend ci_backend_cpu_c;
 
 CiExecutable *
-ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
-             CiRuntime *runtime, CiBuildInfo *info)
+ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+             CiBuildInfo *info)
 {
     CiBuildInfo ignored;
     Build b = {.kernels = kernels, .options = options, .runtime = runtime};

@@ -449,7 +449,7 @@ emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, const bool 
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
                 emit_kernels(c, out, kernel->inner[side], is_wanted, partial_bytes);
-        if (kernel->ext || kernel->region || (is_wanted && !is_wanted[kernel->id]))
+        if (!ci_kernel_has_loops(kernel) || (is_wanted && !is_wanted[kernel->id]))
             continue;
         c->kernel = c->base->kernel = kernel;
         c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;

@@ -1,11 +1,12 @@
-/* Which kernels share a translation unit. Few kernels are one unit, for every compiler run costs its start; many are
- * shared out by weight, so that units can be compiled side by side. The answer depends on the kernels alone, never
- * on the machine: sources and cache keys must not. */
+/* Which kernels share a translation unit. Few kernels are one unit, for every compiler run costs
+ * its start; many are shared out by weight, so that units can be compiled side by side. The answer
+ * depends on the kernels alone, never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
 #include <string.h>
 
-/* Weights are about a millisecond of compiler time each; a unit below the least is not worth a compiler run. */
+/* Weights are about a millisecond of compiler time each; a unit below the least is not worth a
+ * compiler run. */
 #define LEAST_WEIGHT 40
 #define KERNEL_WEIGHT 8
 #define FOLD_WEIGHT 12
@@ -54,7 +55,7 @@ assign(const CiKernels *kernels, int *total, int unit_weight, int *unit_of)
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
                 assign(kernels->kernels[k]->inner[side], total, unit_weight, unit_of);
-        if (kernel->ext || kernel->region)
+        if (!ci_kernel_has_loops(kernel))
             continue;
         if (unit_of)
             unit_of[kernel->id] = *total / unit_weight;

@@ -108,7 +108,7 @@ ci_cuda_visit_kernels(const CiKernels *kernels, void (*visit)(void *arg, const C
         for (int b = 0; kernel->region && b < 2; b++)
             if (kernel->inner[b])
                 ci_cuda_visit_kernels(kernel->inner[b], visit, arg);
-        if (!kernel->region && !kernel->ext)
+        if (ci_kernel_has_loops(kernel))
             visit(arg, kernel);
     }
 }

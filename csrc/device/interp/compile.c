@@ -240,7 +240,7 @@ make_kernels(Compiler *c, CiInterpExecutable *exe, const CiKernels *kernels)
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
                 make_kernels(c, exe, kernel->inner[side]);
-        if (kernel->ext || kernel->region)
+        if (!ci_kernel_has_loops(kernel))
             continue;
         while (kernel->id >= exe->nkernels) {
             int capacity = exe->nkernels ? 2 * exe->nkernels : 8;

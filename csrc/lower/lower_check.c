@@ -1,0 +1,74 @@
+/* What the host reads while the program runs: values of symbols, and conditions that must hold.
+ *
+ * Invariant: when one of them fails, no argument has been changed. So arguments are written in
+ * place only behind the last one that may fail; until then a written argument has a copy, and the
+ * end of the program writes it back. */
+#include "ir/bounds.h"
+#include "lower/lowering.h"
+
+CiBuffer *
+ci_lowering_host_value(CiLowering *low, CiNode *value, int first)
+{
+    CiHome home = ci_lowering_state(low, value)->home;
+    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && value->id > first &&
+        !ci_node_is_view(value))
+        return home.buffer;
+    home = ci_lowering_new_home(low, value);
+    ci_lowering_store(low, value, value, value, home);
+    return home.buffer;
+}
+
+void
+ci_lowering_check(CiLowering *low, CiNode *node)
+{
+    bool is_symbol = node->op == CI_OP_define;
+    CiItem item = {.kind = is_symbol ? CI_ITEM_symbol : CI_ITEM_check};
+    item.check = CI_NEW(low->ctx, CiCheckItem);
+    *item.check = (CiCheckItem){.loc = node->loc, .why = node->name};
+    item.check->buffer = ci_lowering_host_value(low, node->args[0], -1);
+    if (is_symbol) {
+        item.check->symbol = ci_lowering_state(low, node)->induction = node->starts[0];
+        item.check->limit = node->starts[1];
+    }
+    CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, item);
+}
+
+static bool
+may_fail(CiLowering *low, const CiNode *node)
+{
+    if (node->op != CI_OP_define)
+        return node->op == CI_OP_check;
+    return !ci_node_is_within(low->graph, node->args[0], node->starts[0]->low, node->starts[1]);
+}
+
+static bool
+block_may_fail(CiLowering *low, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        bool fails = may_fail(low, node);
+        for (int b = 0; b < node->nblocks && !fails; b++)
+            fails = block_may_fail(low, node->blocks[b]);
+        if (fails)
+            return true;
+    }
+    return false;
+}
+
+/* A check in a loop comes again in its next trip: the whole loop stands in front of what is safe.
+ */
+void
+ci_lowering_find_checks(CiLowering *low)
+{
+    const CiBlock *body = low->graph->body;
+    low->fail_end = -1;
+    for (int k = 0; k < body->nnodes; k++) {
+        const CiNode *node = body->nodes[k];
+        const CiNodeState *state = ci_lowering_state(low, node);
+        if (may_fail(low, node))
+            low->fail_end = node->id;
+        for (int b = 0; b < node->nblocks; b++)
+            if (block_may_fail(low, node->blocks[b]))
+                low->fail_end = state->end[node->nblocks - 1];
+    }
+}
