@@ -226,6 +226,22 @@ numpy_flags(unsigned flags)
            (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
+/* Room for the values of the program's symbols in this run, which ends with them filled. */
+static int
+make_symbols(CxRun *run)
+{
+    int n = ci_program_symbol_count(run->program->program);
+
+    if (run->symbols != run->few_symbols)
+        PyMem_Free(run->symbols);
+    run->symbols = run->few_symbols;
+    if (n > CX_FEW_SYMBOLS && (run->symbols = PyMem_Calloc((size_t)n, sizeof(int64_t))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
 int
 cx_program_run(CxRun *run)
 {
@@ -239,6 +255,9 @@ cx_program_run(CxRun *run)
 
     if (p->wrapper != NULL)
         return cx_wrapper_run(run);
+    if (make_symbols(run) < 0)
+        return -1;
+    call.symbols = run->symbols;
     int32_t status;
     if (p->work < RELEASE_WORK) {
         status = ci_program_run(p->program, &call);
@@ -269,24 +288,6 @@ cx_run_close(CxRun *run)
     run->symbols = NULL;
 }
 
-/* Values of the program's symbols in this run, found once. */
-static const int64_t *
-symbols_of(CxRun *run)
-{
-    CiProgram *program = run->program->program;
-    CiCall call = {.inputs = run->inputs, .sizes = run->sizes, .scalars = run->scalars};
-    int n = ci_program_symbol_count(program);
-
-    if (run->symbols != NULL)
-        return run->symbols;
-    run->symbols = run->few_symbols;
-    if (n > CX_FEW_SYMBOLS && (run->symbols = PyMem_Calloc((size_t)n, sizeof(int64_t))) == NULL)
-        PyErr_NoMemory();
-    if (run->symbols != NULL)
-        ci_program_symbols(program, &call, run->symbols);
-    return run->symbols;
-}
-
 /* A return as it is in this run, as a view of its base. */
 static PyObject *
 view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
@@ -297,10 +298,7 @@ view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
     int64_t size = ci_dtype_size(r->dtype);
 
     if (r->sizes == NULL) {
-        const int64_t *symbols = symbols_of(run);
-        if (symbols == NULL)
-            return NULL;
-        ci_program_return_at(run->program->program, position, symbols, storage, &varying);
+        ci_program_return_at(run->program->program, position, run->symbols, storage, &varying);
         r = &varying;
     }
     for (int k = 0; k < r->rank; k++)

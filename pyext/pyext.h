@@ -396,7 +396,7 @@ typedef struct CxRun {
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     unsigned float_flags; /* NumPy's bits */
-    int64_t *symbols;     /* values, once a return has asked for them */
+    int64_t *symbols;     /* values, when it has run */
     int64_t few_symbols[CX_FEW_SYMBOLS];
 } CxRun;
 int cx_program_run(CxRun *run);
