@@ -443,6 +443,8 @@ ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
         ci_text_add(out, "%s ? %s : %s", names[0], names[1], names[2]);
         break;
     case CI_OP_copy:
+    case CI_OP_bind:
+    case CI_OP_place:
         ci_text_add(out, "%s", names[0]);
         break;
     default:

@@ -30,6 +30,14 @@
  * in its block and in blocks inside. When one fails the program stops with CI_ERR_CHECK, and no
  * argument has been changed.
  *
+ * Indirect access. gather(a, i…) axes=[k…] takes elements of a at indices along axes k (ascending);
+ * the axes of the indices, broadcast together, stand where the first of k was. scatter(base, view,
+ * value, i…) axes=[k…] is the version of base in which the elements that gather(view, i…) takes
+ * have the value's; of several for one element the last one in C order stays, or with combine=op
+ * each is combined with what is there. Indices are i64 and in range: who makes them has wrapped and
+ * checked them. `distinct` says that no element is meant twice. compress(a, mask) has as many
+ * elements as its size says, which must be the number of true ones.
+ *
  * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node
  * for each value it makes follows it, with args = [region] and index = its number. A block's
  * parameters are `param` nodes.
@@ -93,7 +101,7 @@ struct CiNode {
     int naxes;
     const int *axes; /* permute: source axis of each axis; reduce, argreduce: axes folded
                         (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
-                        diagonal: [axis1, axis2] */
+                        diagonal: [axis1, axis2]; gather, scatter: those indexed, ascending */
     const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
                                     induction symbol]; expr: [the expression]; define: [symbol,
                                     limit], the limit infinite where there is none */
@@ -102,7 +110,10 @@ struct CiNode {
     int index;                  /* input, param: parameter number; result: result number */
     const char *name;           /* input: in0, in1…; check: what does not hold; else NULL */
     const CiExtern *ext;        /* extern kinds */
-    int nblocks;                /* regions */
+    bool is_combined;           /* scatter: values are combined with what is there, by `combine` */
+    CiOp combine;
+    bool is_distinct; /* scatter: no element twice */
+    int nblocks;      /* regions */
     CiBlock **blocks;
 
     int nuses;  /* kept by ci_graph_count_uses */
@@ -173,6 +184,16 @@ CiNode *ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiE
 CiNode *ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc); /* order NULL: C */
 CiNode *ci_graph_assign(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, CiLoc loc);
 CiNode *ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc);
+/* Indices are i64 arrays that broadcast together, one for each axis. order NULL: C. */
+#define CI_MAX_INDICES 3
+CiNode *ci_graph_gather(CiGraph *g, CiNode *a, int naxes, const int *axes, CiNode *const *indices,
+                        const int8_t *order, CiLoc loc);
+/* view: a chain of views of base, or base. combine: a pointwise operation on two values of base's
+ * dtype, or CI_OP_none. */
+CiNode *ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, int naxes,
+                         const int *axes, CiNode *const *indices, CiOp combine, bool is_distinct,
+                         CiLoc loc);
+CiNode *ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc);
 CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
                         CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc);
 /* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser

@@ -268,6 +268,49 @@ ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc)
 }
 
 CiNode *
+ci_graph_gather(CiGraph *g, CiNode *a, int naxes, const int *axes, CiNode *const *indices,
+                const int8_t *order, CiLoc loc)
+{
+    CiNode *args[CI_MAX_INDICES + 1] = {a};
+    if (naxes < 1 || naxes > CI_MAX_INDICES)
+        ci_fail(g->ctx, CI_ERR_VALUE, "gather takes 1 to %d indices", CI_MAX_INDICES);
+    memcpy(args + 1, indices, sizeof *args * (size_t)naxes);
+    CiNode *node = new_node(g, CI_OP_gather, naxes + 1, args, loc);
+    node->naxes = naxes;
+    node->axes = copy_axes(g, naxes, axes);
+    ci_infer_node(g, node);
+    if (order)
+        node->order = copy_order(g, node->rank, order);
+    return append(g, node);
+}
+
+CiNode *
+ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, int naxes, const int *axes,
+                 CiNode *const *indices, CiOp combine, bool is_distinct, CiLoc loc)
+{
+    CiNode *args[CI_MAX_INDICES + 3] = {base, view, value};
+    if (naxes < 1 || naxes > CI_MAX_INDICES)
+        ci_fail(g->ctx, CI_ERR_VALUE, "scatter takes 1 to %d indices", CI_MAX_INDICES);
+    memcpy(args + 3, indices, sizeof *args * (size_t)naxes);
+    CiNode *node = new_node(g, CI_OP_scatter, naxes + 3, args, loc);
+    node->naxes = naxes;
+    node->axes = copy_axes(g, naxes, axes);
+    node->is_combined = combine != CI_OP_none;
+    node->combine = combine;
+    node->is_distinct = is_distinct;
+    return append(g, node);
+}
+
+CiNode *
+ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc)
+{
+    CiNode *args[2] = {a, mask};
+    CiNode *node = new_node(g, CI_OP_compress, 2, args, loc);
+    set_sizes(g, node, 1, &size);
+    return append(g, node);
+}
+
+CiNode *
 ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
                 CiNode *const *args, int rank, const CiExpr *const *sizes, CiLoc loc)
 {

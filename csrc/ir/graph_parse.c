@@ -64,7 +64,7 @@ take_declared(Parser *p, CiNode *node, const CiFormType *type)
 {
     check_declared(p, node, type);
     node->kind = type->kind;
-    if (!ci_node_is_view(node) && node->op != CI_OP_assign) {
+    if (!ci_node_is_view(node) && node->op != CI_OP_assign && node->op != CI_OP_scatter) {
         node->order = type->order;
         return;
     }
@@ -127,6 +127,14 @@ parse_attribute(Parser *p, CiNode *node)
         ci_lexer_expect(lex, "=");
         *offset = ci_expr_parse(p->g->sym, lex);
         node->starts = offset;
+    } else if (ci_lexer_accept(lex, "combine")) {
+        ci_lexer_expect(lex, "=");
+        node->combine = ci_op_find(ci_lexer_expect_name(lex));
+        node->is_combined = true;
+        if (node->combine == CI_OP_none)
+            ci_lexer_fail(lex, "no operation combines so");
+    } else if (ci_lexer_accept(lex, "distinct")) {
+        node->is_distinct = true;
     } else {
         return false;
     }
@@ -167,6 +175,9 @@ check_attributes(Parser *p, const CiNode *node)
     if (node->op == CI_OP_slice &&
         (!node->starts || !node->steps || node->args[0]->rank != node->rank))
         ci_lexer_fail(&p->lex, "slice needs starts and steps for each axis");
+    if ((node->op == CI_OP_gather && node->nargs < 2) ||
+        (node->op == CI_OP_scatter && node->nargs < 4))
+        ci_lexer_fail(&p->lex, "%s needs indices", ci_op_name(node->op));
     if (node->op == CI_OP_diagonal && !node->rank)
         ci_lexer_fail(&p->lex, "diagonal has at least one axis");
 }

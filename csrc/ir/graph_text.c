@@ -183,6 +183,10 @@ print_attributes(CiText *out, const CiNode *node)
         ci_text_add(out, ", axes=");
         ci_form_print_ints(out, node->naxes, node->axes);
     }
+    if (node->op == CI_OP_scatter && node->is_combined)
+        ci_text_add(out, ", combine=%s", ci_op_name(node->combine));
+    if (node->op == CI_OP_scatter && node->is_distinct)
+        ci_text_add(out, ", distinct");
     if (node->op == CI_OP_slice) {
         print_list(out, "starts", node->rank, node->starts);
         print_list(out, "steps", node->rank, node->steps);

@@ -305,27 +305,8 @@ infer_view(CiGraph *g, CiNode *node)
 static void
 infer_assign(CiGraph *g, CiNode *node)
 {
-    CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
-    CiNode *walk = view;
-    while (walk != base && ci_node_is_view(walk))
-        walk = walk->args[0];
-    if (walk != base)
-        ci_fail(g->ctx, CI_ERR_VALUE, "assign needs a view of the version it writes");
-    if (value->dtype != base->dtype)
-        ci_fail(g->ctx, CI_ERR_DTYPE, "assign of %s to %s", ci_dtype_name(value->dtype),
-                ci_dtype_name(base->dtype));
-    int missing = view->rank - value->rank;
-    bool fits = missing >= 0;
-    for (int k = 0; fits && k < value->rank; k++) {
-        const CiExpr *from = value->sizes[k], *to = view->sizes[missing + k];
-        bool is_open = !ci_expr_is_const(from, NULL) || !ci_expr_is_const(to, NULL);
-        fits = from == to || ci_expr_equals_const(from, 1) ||
-               (is_open && ci_shape_guard(g->ctx, g->env, CI_REL_eq, from, to, node->loc));
-    }
-    if (!fits)
-        ci_fail(g->ctx, CI_ERR_SHAPE, "could not broadcast input array from shape %s into shape %s",
-                ci_layout_shape_text(g->ctx, value->rank, value->sizes),
-                ci_layout_shape_text(g->ctx, view->rank, view->sizes));
+    const CiNode *base = node->args[0], *view = node->args[1];
+    ci_infer_write(g, node, view->rank, view->sizes);
     like(node, base);
     node->strides = base->strides;
     node->dtype = base->dtype;
@@ -431,6 +412,11 @@ infer_structure(CiGraph *g, CiNode *node)
         break;
     case CI_OP_check:
         infer_check(g, node);
+        break;
+    case CI_OP_gather:
+    case CI_OP_scatter:
+    case CI_OP_compress:
+        ci_infer_indirect(g, node);
         break;
     case CI_OP_cast:
         infer_cast(g, node);

@@ -12,4 +12,9 @@ void ci_infer_node(CiGraph *g, CiNode *node);
 /* An integer axis made non-negative; fails when out of bounds. */
 int ci_infer_axis(CiGraph *g, int axis, int rank);
 
+/* infer_indirect.c */
+void ci_infer_indirect(CiGraph *g, CiNode *node);
+/* assign, scatter: args are base, view of it and the value, stored over elements of these sizes. */
+void ci_infer_write(CiGraph *g, const CiNode *node, int rank, const CiExpr *const *sizes);
+
 #endif

@@ -82,6 +82,52 @@ ci_body_add(CiContext *ctx, CiBody *body, CiScalar op)
     return body->nops - 1;
 }
 
+static bool
+makes_symbol(const CiScalar *op, const CiExpr *symbol)
+{
+    return (op->op == CI_OP_bind || op->op == CI_OP_pack) && op->index == symbol;
+}
+
+void
+ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index)
+{
+    for (int k = 0; k < body->nops; k++) {
+        const CiScalar *bind = &body->ops[k];
+        if (bind->op != CI_OP_bind || !ci_expr_depends_on(index, bind->index))
+            continue;
+        if (op->nargs == CI_MAX_OPERANDS)
+            ci_fail(ctx, CI_ERR_LOWERING, "an index depends on more than %d others",
+                    CI_MAX_OPERANDS);
+        op->args[op->nargs++] = k;
+    }
+}
+
+bool
+ci_body_binds(const CiBody *body, const CiExpr *symbol)
+{
+    for (int k = 0; k < body->nops; k++) {
+        if (makes_symbol(&body->ops[k], symbol))
+            return true;
+    }
+    return false;
+}
+
+bool
+ci_nest_is_indirect(const CiNest *nest)
+{
+    if (nest->is_combined || !nest->body.nops)
+        return nest->is_combined;
+    CiOp op = nest->body.ops[nest->body.result].op;
+    return op == CI_OP_place || op == CI_OP_pack;
+}
+
+bool
+ci_nest_is_serial(const CiNest *nest)
+{
+    return ci_nest_is_indirect(nest) &&
+           (!nest->is_distinct || nest->body.ops[nest->body.result].op == CI_OP_pack);
+}
+
 CiBody
 ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
                    const CiExpr *const *from, const CiExpr *const *to)

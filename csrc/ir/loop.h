@@ -18,6 +18,15 @@
  * r1… over which the value is folded (stored once per point), or one scan axis r0 (stored at every
  * step). Items run in order; an item may read what an earlier one stored.
  *
+ * Indirect access. `%3: i64 = bind %2 [at0<n]` makes the index symbol at0 the value of %2, which is
+ * in [0, n); behind it a load's index may use at0, and the load names the bind among its operands.
+ * A store that uses at0 yields `place %value, %bind…`: its points are run one after another in C
+ * order, so that of several values for one element the last stays, unless the nest says `distinct`.
+ * With an operation before `for` (`buf0[at0] = add for …`) the value is combined with what is
+ * there.
+ * `%5: f64 = pack %4, %1 [at0<u0]` yields, at at0 = 0, 1, …, the values %4 whose %1 is true; others
+ * are not stored.
+ *
  * The order of a float fold is part of the nest's meaning (`order`), the same in every backend that
  * shares bits. Over the elements v[0..n) of the reduce domain, taken in C order of the reduce axes:
  *   serial   ((v0 + v1) + v2) + …, starting from v0
@@ -63,14 +72,17 @@ typedef struct CiBuffer {
     bool is_swapped; /* a temp that exchanges its memory with another: never leaves the program */
 } CiBuffer;
 
+#define CI_MAX_OPERANDS 4
+
 /* One scalar operation of a body. Operands are positions of earlier ones. */
 typedef struct CiScalar {
-    CiOp op;       /* load, index, const, cast, where, pointwise, math */
+    CiOp op;       /* load, index, const, cast, where, bind, place, pack, pointwise, math */
     CiDtype dtype; /* of the value made */
-    int args[3];
+    int args[CI_MAX_OPERANDS]; /* load, index: the binds whose symbols are in `index` */
     int nargs;
     CiBuffer *buffer;    /* load */
-    const CiExpr *index; /* load: element number in the buffer; index: the expression */
+    const CiExpr *index; /* load: element number in the buffer; index: the expression; bind, pack:
+                            the symbol */
     CiConst value;       /* const */
 } CiScalar;
 
@@ -97,7 +109,10 @@ typedef struct CiNest {
     CiBody body;
     CiBuffer *target;
     const CiExpr *store; /* element number in target; reduce axes do not occur in it */
-    CiLoc *locs;         /* source lines it came from, distinct */
+    bool is_combined;    /* by `combine`, with what is there */
+    CiOp combine;
+    bool is_distinct; /* place: no element is stored twice */
+    CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;
 } CiNest;
 
@@ -192,6 +207,15 @@ CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
 /* Appends an op to a body; the same op with the same operands is returned once (value numbering by
  * the caller's memo). */
 int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
+/* Makes the binds whose symbols are in op->index operands of op; a place has one before them. */
+void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index);
+/* The symbol is made in the body, by a bind or a pack. */
+bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
+/* It stores where data says, point by point: by pack, combined, or by a place not proved distinct.
+ */
+bool ci_nest_is_serial(const CiNest *nest);
+/* It stores where data says: not at every element, maybe. */
+bool ci_nest_is_indirect(const CiNest *nest);
 /* A body with index symbols replaced. */
 CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
                           const CiExpr *const *from, const CiExpr *const *to);

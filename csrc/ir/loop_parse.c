@@ -91,8 +91,8 @@ parse_operands(Parser *p, CiScalar *op, int limit)
     if (!ci_lexer_is(&p->lex, "%"))
         return;
     do {
-        if (op->nargs == 3)
-            ci_lexer_fail(&p->lex, "more than three operands");
+        if (op->nargs == CI_MAX_OPERANDS)
+            ci_lexer_fail(&p->lex, "more than %d operands", CI_MAX_OPERANDS);
         op->args[op->nargs++] = parse_ref(p, limit);
     } while (ci_lexer_accept(&p->lex, ","));
 }
@@ -103,6 +103,7 @@ parse_scalar(Parser *p, CiBody *body)
 {
     CiLexer *lex = &p->lex;
     CiScalar op = {.op = CI_OP_none};
+    const CiExpr *extent;
     ci_lexer_expect(lex, "%");
     if (ci_lexer_expect_int(lex) != body->nops)
         ci_lexer_fail(lex, "operations are numbered from 0 on");
@@ -125,11 +126,17 @@ parse_scalar(Parser *p, CiBody *body)
         ci_lexer_expect(lex, "]");
     } else if (op.op == CI_OP_const) {
         op.value = ci_const_parse(lex, op.dtype);
-    } else if (op.op == CI_OP_none || ci_op_arity(op.op) < 1) {
+    } else if (op.op == CI_OP_none || (ci_op_arity(op.op) < 1 && op.op != CI_OP_place)) {
         ci_lexer_fail(lex, "no scalar operation is called %s", name);
     } else {
         parse_operands(p, &op, body->nops);
     }
+    if (op.op == CI_OP_bind || op.op == CI_OP_pack) {
+        ci_lexer_expect(lex, "[");
+        op.index = parse_variable(p, &extent);
+        ci_lexer_expect(lex, "]");
+    } else if (op.index)
+        ci_body_link(lex->ctx, body, &op, op.index);
     CI_PUSH(lex->ctx, body->ops, body->nops, body->capops, op);
 }
 
@@ -378,9 +385,14 @@ parse_store(Parser *p, CiItems *items)
         CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
         return;
     }
-    ci_lexer_expect(lex, "for");
     CiNest *nest = ci_loops_add_nest(p->loops, items);
     nest->target = buffer;
+    if (!ci_lexer_is(lex, "for") && !ci_lexer_is(lex, "distinct")) {
+        nest->is_combined = true;
+        nest->combine = ci_op_find(ci_lexer_expect_name(lex));
+    }
+    nest->is_distinct = ci_lexer_accept(lex, "distinct");
+    ci_lexer_expect(lex, "for");
     parse_loops_of(p, nest, has_store ? &store : NULL);
 }
 

@@ -151,8 +151,15 @@ print_scalar(CiText *out, const CiScalar *op)
         ci_text_add(out, " ");
         ci_const_print(out, op->dtype, op->value);
     }
+    if (op->op == CI_OP_load || op->op == CI_OP_index) /* the binds in the expression say it */
+        return;
     for (int k = 0; k < op->nargs; k++)
         ci_text_add(out, "%s%%%d", k ? ", " : " ", op->args[k]);
+    if (op->op == CI_OP_bind || op->op == CI_OP_pack) {
+        ci_text_add(out, " [%s<", op->index->name);
+        ci_expr_print(out, op->index->limit, CI_STYLE_text);
+        ci_text_add(out, "]");
+    }
 }
 
 void
@@ -197,7 +204,9 @@ print_axes(CiText *out, const CiNest *nest, int from, int to)
 static void
 print_loops_of(CiText *out, const CiNest *nest)
 {
-    ci_text_add(out, "for");
+    if (nest->is_combined)
+        ci_text_add(out, "%s ", ci_op_name(nest->combine));
+    ci_text_add(out, nest->is_distinct ? "distinct for" : "for");
     print_axes(out, nest, 0, nest->npoint);
     if (nest->fold != CI_OP_none) {
         ci_text_add(out, " ");

@@ -100,6 +100,47 @@ verify_load(const Verifier *v, const CiNest *nest, const CiScalar *op)
         verify_element(v, nest, op->buffer, op->index);
 }
 
+/* Every symbol of an index is an axis, a size, or made by an operand. */
+static void
+verify_linked(const Verifier *v, const CiNest *nest, const CiScalar *op, const CiExpr *index,
+              int first)
+{
+    int nbinds = 0;
+    for (int k = 0; k < index->nsymbols; k++)
+        nbinds += ci_body_binds(&nest->body, index->symbols[k]);
+    if (nbinds != op->nargs - first)
+        fail_nest(v, nest, "an index and the binds it names differ");
+    for (int k = first; k < op->nargs; k++) {
+        const CiScalar *bind = &nest->body.ops[op->args[k]];
+        if (bind->op != CI_OP_bind || !ci_expr_depends_on(index, bind->index))
+            fail_nest(v, nest, "an operand is no bind of the index");
+    }
+}
+
+/* The one that a nest yields. */
+static void
+verify_storing(const Verifier *v, const CiNest *nest, const CiScalar *op)
+{
+    const CiBody *body = &nest->body;
+    if (op != &body->ops[body->result] || nest->fold != CI_OP_none)
+        fail_nest(v, nest, ci_format(v->ctx, "%s does not end a nest", ci_op_name(op->op)));
+    if (op->nargs < 1 || body->ops[op->args[0]].dtype != op->dtype)
+        fail_nest(v, nest, ci_format(v->ctx, "%s changes a dtype", ci_op_name(op->op)));
+    if (op->op == CI_OP_place)
+        verify_linked(v, nest, op, nest->store, 1);
+    else if (op->nargs != 2 || body->ops[op->args[1]].dtype != CI_DTYPE_bool ||
+             !ci_expr_depends_on(nest->store, op->index) || nest->is_combined)
+        fail_nest(v, nest, "pack needs a condition, and a store that counts");
+}
+
+static void
+verify_bind(const Verifier *v, const CiNest *nest, const CiBody *body, const CiScalar *op)
+{
+    if (op->nargs != 1 || op->dtype != CI_DTYPE_i64 ||
+        body->ops[op->args[0]].dtype != CI_DTYPE_i64 || !op->index || !op->index->limit)
+        fail_nest(v, nest, "bind needs an i64 and a symbol with a limit");
+}
+
 static void
 verify_compute(const Verifier *v, const CiNest *nest, const CiBody *body, const CiScalar *op)
 {
@@ -135,15 +176,29 @@ verify_body(const Verifier *v, const CiNest *nest)
         for (int i = 0; i < op->nargs; i++)
             if (op->args[i] < 0 || op->args[i] >= k)
                 fail_nest(v, nest, "an operand stands behind its user");
+        if (op->op == CI_OP_load || op->op == CI_OP_index)
+            verify_linked(v, nest, op, op->index, 0);
         if (op->op == CI_OP_load)
             verify_load(v, nest, op);
         else if (op->op == CI_OP_index || op->op == CI_OP_const)
             continue;
+        else if (op->op == CI_OP_bind)
+            verify_bind(v, nest, body, op);
+        else if (op->op == CI_OP_place || op->op == CI_OP_pack)
+            verify_storing(v, nest, op);
         else
             verify_compute(v, nest, body, op);
     }
     if (body->result < 0 || body->result >= body->nops)
         fail_nest(v, nest, "it yields nothing");
+    bool is_bound = false;
+    for (int k = 0; k < nest->store->nsymbols; k++)
+        is_bound |= ci_body_binds(body, nest->store->symbols[k]);
+    CiOp yielded = body->ops[body->result].op;
+    if (is_bound && yielded != CI_OP_place && yielded != CI_OP_pack)
+        fail_nest(v, nest, "a store where data says needs place or pack");
+    if (nest->is_combined && (nest->combine == CI_OP_none || yielded != CI_OP_place))
+        fail_nest(v, nest, "only placed values are combined");
 }
 
 static void

@@ -78,9 +78,15 @@ ci_op_arity(CiOp op)
     case CI_OP_copy:
     case CI_OP_define:
     case CI_OP_check:
+    case CI_OP_bind:
         return 1;
     case CI_OP_expr:
         return 0;
+    case CI_OP_compress:
+    case CI_OP_pack:
+        return 2;
+    case CI_OP_place:
+        return -1;
     case CI_OP_where:
     case CI_OP_assign:
         return 3;

@@ -12,10 +12,13 @@
 static bool
 repeats_elements(const CiNode *user, const CiNode *operand)
 {
-    if (user->op == CI_OP_assign || ci_op_kind(user->op) == CI_OPKIND_extern)
+    if (user->op == CI_OP_assign || user->op == CI_OP_compress ||
+        ci_op_kind(user->op) == CI_OPKIND_extern)
         return false;
     if (ci_node_is_view(user) && user->op != CI_OP_expand)
         return false;
+    if (user->op == CI_OP_gather)
+        return operand == user->args[0] || user->rank > operand->rank;
     if (ci_op_kind(user->op) == CI_OPKIND_reduce || ci_op_kind(user->op) == CI_OPKIND_argreduce)
         return false;
     for (int k = 1; k <= user->rank; k++) {
@@ -108,6 +111,10 @@ visit_node(CiLowering *low, CiNode *node)
     case CI_OPKIND_structure:
         if (node->op == CI_OP_assign)
             ci_lowering_assign(low, node);
+        else if (node->op == CI_OP_scatter)
+            ci_lowering_scatter(low, node);
+        else if (node->op == CI_OP_compress)
+            ci_lowering_compress(low, node);
         else if (node->op == CI_OP_concat)
             ci_lowering_concat(low, node);
         else

@@ -98,12 +98,13 @@ is_axis_of(const CiNest *nest, const CiExpr *symbol)
 /* What is the same in both at every point of the nest is taken out of both: sizes, and variables of
  * loops around it. */
 static void
-drop_common(CiLowering *low, const CiNest *nest, const CiExpr **a, const CiExpr **b)
+drop_common(CiLowering *low, const CiNest *nest, const CiBody *body, const CiExpr **a,
+            const CiExpr **b)
 {
     const CiExpr *whole = *a;
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *coef, *other, *rest, *rest_of_other;
-        if (is_axis_of(nest, whole->symbols[k]) ||
+        if (is_axis_of(nest, whole->symbols[k]) || ci_body_binds(body, whole->symbols[k]) ||
             !ci_expr_split_linear(low->sym, *a, whole->symbols[k], &coef, &rest) ||
             !ci_expr_split_linear(low->sym, *b, whole->symbols[k], &other, &rest_of_other) ||
             coef != other)
@@ -123,7 +124,7 @@ has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
         if (op->op != CI_OP_load || op->buffer != nest->target || op->index == nest->store)
             continue;
         const CiExpr *load = op->index, *store = nest->store;
-        drop_common(low, nest, &load, &store);
+        drop_common(low, nest, body, &load, &store);
         if (load->high >= store->low && load->low <= store->high)
             return true;
     }

@@ -105,9 +105,9 @@ settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        int nwritten = node->op == CI_OP_assign                           ? 1
-                       : node->op == CI_OP_for || node->op == CI_OP_while ? node->nargs
-                                                                          : 0;
+        int nwritten = node->op == CI_OP_assign || node->op == CI_OP_scatter ? 1
+                       : node->op == CI_OP_for || node->op == CI_OP_while    ? node->nargs
+                                                                             : 0;
         for (int a = 0; a < nwritten; a++) {
             low->visit++;
             if (node->args[a]->id < region->id)

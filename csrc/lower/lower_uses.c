@@ -226,7 +226,8 @@ ci_lowering_is_lazy(const CiNode *node)
     case CI_OPKIND_view:
         return true;
     case CI_OPKIND_structure:
-        return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy;
+        return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy ||
+               node->op == CI_OP_gather;
     case CI_OPKIND_create:
         return node->op == CI_OP_const || node->op == CI_OP_iota || node->op == CI_OP_expr;
     default:

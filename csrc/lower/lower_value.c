@@ -63,8 +63,8 @@ ci_recorder_add(CiRecorder *rec, CiScalar op)
     return entry->position;
 }
 
-static void
-note_loc(CiRecorder *rec, CiLoc loc)
+void
+ci_recorder_note(CiRecorder *rec, CiLoc loc)
 {
     if (loc.line == 0 || rec->nlocs == (int)(sizeof rec->locs / sizeof rec->locs[0]))
         return;
@@ -89,6 +89,7 @@ emit_load(CiRecorder *rec, const CiNode *node, CiHome home, const CiExpr *const 
 {
     CiScalar op = {.op = CI_OP_load, .dtype = node->dtype, .buffer = home.buffer};
     op.index = ci_lowering_element(rec->low, home, node->rank, index);
+    ci_body_link(rec->low->ctx, &rec->body, &op, op.index);
     return ci_recorder_add(rec, op);
 }
 
@@ -128,6 +129,7 @@ static int
 emit_index(CiRecorder *rec, const CiExpr *index)
 {
     CiScalar op = {.op = CI_OP_index, .dtype = CI_DTYPE_i64, .index = index};
+    ci_body_link(rec->low->ctx, &rec->body, &op, index);
     return ci_recorder_add(rec, op);
 }
 
@@ -141,7 +143,7 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
     const CiExpr *induction = ci_lowering_state(low, node)->induction;
     if (induction)
         return emit_index(rec, induction);
-    note_loc(rec, node->loc);
+    ci_recorder_note(rec, node->loc);
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
@@ -161,6 +163,8 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
             return emit_pointwise(rec, node, index);
         if (node->op == CI_OP_copy)
             return ci_recorder_value(rec, node->args[0], index);
+        if (node->op == CI_OP_gather)
+            return ci_recorder_gather(rec, node, index);
         break;
     default:
         break;

@@ -25,11 +25,10 @@ ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
            is_written_input(low, low->graph->inputs[home.buffer->input]);
 }
 
-void
-ci_lowering_assign(CiLowering *low, CiNode *node)
+CiHome
+ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps)
 {
-    CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
-    CiNodeState *state = ci_lowering_state(low, node);
+    CiNode *base = node->args[0];
     ci_lowering_realize(low, base);
     CiHome home = ci_lowering_state(low, base)->home;
     low->visit++;
@@ -37,12 +36,20 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
                     ci_lowering_is_used_after(low, base);
     if (survives || !ci_lowering_may_overwrite(low, home)) {
         CiHome copy = ci_lowering_make_home(low, node);
-        if (view != base)
+        if (keeps)
             ci_lowering_store(low, base, base, base, copy);
         home = copy;
     }
+    return home;
+}
+
+void
+ci_lowering_assign(CiLowering *low, CiNode *node)
+{
+    CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
+    CiHome home = ci_lowering_take_over(low, node, view != base);
     ci_lowering_store(low, value, view, base, home);
-    state->home = home;
+    ci_lowering_state(low, node)->home = home;
 }
 
 void

@@ -63,6 +63,7 @@ typedef struct CiLowering {
     CiNode **kept;  /* nodes realized because a reader asked, oldest first */
     int nkept, capkept;
     int position; /* of the node being visited */
+    int nbinds;   /* index symbols made by data so far: each its own, over all nests */
     uint32_t visit;
 } CiLowering;
 
@@ -111,10 +112,16 @@ void ci_lowering_find_checks(CiLowering *low);
 /* lower_value.c */
 CiRecorder ci_recorder_new(CiLowering *low);
 int ci_recorder_add(CiRecorder *rec, CiScalar op);
+void ci_recorder_note(CiRecorder *rec, CiLoc loc); /* a source line the nest comes from */
 /* Emits the value of node at index (node->rank expressions); returns its position in the body. */
 int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
 const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank,
                                   const CiExpr *const *index);
+
+/* lower_index.c: the element of a gather; nests of scatter and compress. */
+int ci_recorder_gather(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
+void ci_lowering_scatter(CiLowering *low, CiNode *node);
+void ci_lowering_compress(CiLowering *low, CiNode *node);
 
 /* lower_view.c: the index into a view's source that an index into the view means. */
 const CiExpr *const *ci_view_source_index(CiLowering *low, const CiNode *view,
@@ -162,6 +169,9 @@ bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
  * be after it. */
 void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
                            bool *is_stored);
+/* assign, scatter: where the new version of args[0] lies, its elements there already when `keeps`.
+ */
+CiHome ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

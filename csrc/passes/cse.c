@@ -26,7 +26,8 @@ is_mergeable(const CiNode *node)
         return false;
     default:
         return node->op != CI_OP_empty && node->op != CI_OP_copy && node->op != CI_OP_assign &&
-               node->op != CI_OP_input && node->op != CI_OP_define && node->op != CI_OP_check;
+               node->op != CI_OP_scatter && node->op != CI_OP_input && node->op != CI_OP_define &&
+               node->op != CI_OP_check;
     }
 }
 

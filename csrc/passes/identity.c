@@ -40,7 +40,8 @@ ci_node_is_fresh(const CiNode *node)
         return true;
     default:
         return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy ||
-               node->op == CI_OP_concat || node->op == CI_OP_iota;
+               node->op == CI_OP_concat || node->op == CI_OP_iota || node->op == CI_OP_gather ||
+               node->op == CI_OP_compress;
     }
 }
 
@@ -78,7 +79,7 @@ mark_node(CiNode *node)
         arg->uses++;
         if (is_view)
             arg->flags |= CI_IDENTITY_viewed | (info_of(node)->flags & CI_IDENTITY_observed);
-        if (node->op == CI_OP_assign && k < 2)
+        if ((node->op == CI_OP_assign || node->op == CI_OP_scatter) && k < 2)
             arg->flags |= CI_IDENTITY_observed | CI_IDENTITY_viewed;
         if (ci_op_kind(node->op) == CI_OPKIND_region)
             arg->flags |= CI_IDENTITY_observed | CI_IDENTITY_returned;

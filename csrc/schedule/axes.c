@@ -194,6 +194,8 @@ ci_can_split(CiScheduler *s, const CiKernel *kernel)
     }
     for (int n = 0; n < kernel->stages[0].nnests; n++) {
         const CiNest *nest = kernel->stages[0].nests[n];
+        if (ci_nest_is_serial(nest))
+            return false;
         if (nest->fold == CI_OP_none)
             continue;
         if (ci_op_kind(nest->fold) == CI_OPKIND_scan ||

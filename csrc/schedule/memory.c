@@ -26,7 +26,7 @@ is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffe
 {
     for (int n = 0; n < position; n++) {
         const CiNest *nest = draft->nests[n].nest;
-        if (nest->target == buffer &&
+        if (nest->target == buffer && !ci_nest_is_indirect(nest) &&
             count_stored(s, nest) == ci_expr_product_of(s->sym, buffer->sizes, buffer->rank))
             return true;
     }
@@ -174,7 +174,8 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
     CiAccess access;
-    bool is_private = buffer->kind == CI_BUFFER_temp && s->totals->readers[buffer->id] == draft &&
+    bool is_private = buffer->kind == CI_BUFFER_temp && !ci_nest_is_indirect(nest) &&
+                      s->totals->readers[buffer->id] == draft &&
                       s->totals->nwriters[buffer->id] == 1;
     if (!is_private || !find_accesses(s, kernel, stage, nest, &access))
         return;
@@ -205,6 +206,7 @@ take_buffer(CiScheduler *s, CiKernel *kernel, CiBuffer *buffer, bool is_stored)
 typedef struct CiSizeCollector {
     CiScheduler *scheduler;
     CiKernel *kernel;
+    const CiBody *body;
 } CiSizeCollector;
 
 static void
@@ -212,7 +214,7 @@ take_symbol(void *arg, const CiExpr *symbol)
 {
     CiSizeCollector *collector = arg;
     CiKernel *kernel = collector->kernel;
-    if (ci_is_kernel_axis(kernel, symbol))
+    if (ci_is_kernel_axis(kernel, symbol) || ci_body_binds(collector->body, symbol))
         return;
     for (int k = 0; k < kernel->nsize_args; k++) {
         if (kernel->size_args[k] == symbol)
@@ -225,7 +227,7 @@ take_symbol(void *arg, const CiExpr *symbol)
 static void
 take_operands(CiScheduler *s, CiKernel *kernel, CiNest *nest)
 {
-    CiSizeCollector collector = {s, kernel};
+    CiSizeCollector collector = {s, kernel, &nest->body};
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
         if (op->op == CI_OP_load)

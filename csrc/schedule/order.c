@@ -1,5 +1,6 @@
 /* The order of a nest's point axes: the axis with the largest stride in the target first, so that
- * the last one is contiguous. Any order is right: points are independent. */
+ * the last one is contiguous. Any order is right: points are independent, but for those that data
+ * places. */
 #include "schedule/plan.h"
 
 static bool
@@ -16,6 +17,8 @@ void
 ci_order_axes(CiScheduler *s, CiNest *nest)
 {
     const CiExpr *coefs[CI_MAX_RANK], *rest;
+    if (ci_nest_is_serial(nest)) /* the order of its points is part of what it does */
+        return;
     for (int k = 0; k < nest->npoint; k++) {
         if (!ci_expr_split_linear(s->sym, nest->store, nest->axes[k].var, &coefs[k], &rest))
             return;

@@ -125,13 +125,15 @@ static bool
 has_same_axes(const CiStage *stage, const CiPlanned *planned)
 {
     int folds = planned->nest->naxes - planned->nest->npoint;
-    if (stage->naxes != planned->ninner)
+    if (stage->naxes != planned->ninner || ci_nest_is_serial(planned->nest))
         return false;
     for (int k = 0; k < stage->naxes; k++) {
         if (stage->axes[k].extent != planned->inner[k].extent)
             return false;
     }
     for (int k = 0; k < stage->nnests; k++) {
+        if (ci_nest_is_serial(stage->nests[k]))
+            return false;
         int others = stage->nests[k]->naxes - stage->nests[k]->npoint;
         if (folds && others && (folds != others || stage->nests[k]->order != planned->nest->order))
             return false;
@@ -204,6 +206,15 @@ shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNe
     return false;
 }
 
+/* Points of the outer axes run at the same time: what they store must lie apart. */
+static const char *
+check_apart(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+{
+    if (!ci_nest_is_serial(nest) || !ci_why_not_local(s, kernel, nest->store, nest->store))
+        return NULL;
+    return "elements that data places are stored in order";
+}
+
 static const char *
 check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count,
              const CiNest *nest)
@@ -229,7 +240,9 @@ place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all,
             continue;
         CiPlanned *planned = &all[count];
         rewrite_nest(s, kernel, nest, firsts[attempt], planned);
-        why = check_placed(s, kernel, all, count, planned->nest);
+        why = check_apart(s, kernel, planned->nest);
+        if (!why)
+            why = check_placed(s, kernel, all, count, planned->nest);
         if (why)
             continue;
         planned->stage = find_stage(s, kernel, all, count, planned);

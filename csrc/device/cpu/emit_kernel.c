@@ -53,6 +53,17 @@ start_scans(CiCpuEmitter *c, const CiCpuStage *s, int depth)
     }
 }
 
+/* What has been packed so far. */
+static void
+start_packs(CiCpuEmitter *c, const CiCpuStage *s)
+{
+    for (int n = 0; n < s->stage->nnests; n++) {
+        const CiScalar *op = &s->code->values[s->code->results[n]].op;
+        if (op->op == CI_OP_pack)
+            ci_text_line(c->out, "int64_t %s = 0;", op->index->name);
+    }
+}
+
 static void emit_axis(CiCpuEmitter *c, CiCpuStage *s, int depth);
 
 static void
@@ -82,6 +93,8 @@ emit_axis(CiCpuEmitter *c, CiCpuStage *s, int depth)
         if (s->folds[k].depth == depth)
             ci_cpu_emit_fold_start(c, s, &s->folds[k]);
     start_scans(c, s, depth);
+    if (depth == 0)
+        start_packs(c, s);
     emit_inside(c, s, depth);
     for (int k = 0; k < s->nfolds; k++)
         if (s->folds[k].depth == depth)

@@ -104,16 +104,21 @@ without_parentheses(CiCpuEmitter *c, const char *text)
 static void
 declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
 {
+    const CiScalar *op = &s->code->values[value].op;
     text = without_parentheses(c, text);
-    ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(s->code->values[value].op.dtype), value,
-                 text);
+    if (op->op == CI_OP_bind) /* whoever reads it writes the symbol */
+        ci_text_line(c->out, "const int64_t %s = %s;", op->index->name, text);
+    else
+        ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(op->dtype), value, text);
 }
 
 static void
 print_plain_value(CiCpuEmitter *c, const CiCpuStage *s, int value)
 {
     const CiScalar *op = &s->code->values[value].op;
-    const char *names[3] = {"", "", ""};
+    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
+    if (op->op == CI_OP_pack) /* its store says it all */
+        return;
     if (op->op == CI_OP_load) {
         declare(c, s, value, ci_cpu_load(c, op->buffer, op->index));
         return;
@@ -236,6 +241,38 @@ use_value(Segment *g, int value)
         ci_text_line(g->c->out, "%s[l] = v%d;", slot_name(g->c, s, value), value);
 }
 
+/* What is there, combined with the value. */
+static const char *
+combined_value(CiCpuEmitter *c, const CiNest *nest, int value)
+{
+    const char *old = ci_format(c->ctx, "old%d", value);
+    const char *names[2] = {old, name_of(c, value)};
+    CiText text = ci_text_new(c->ctx);
+    ci_text_line(c->out, "const %s %s = %s;", ci_emit_type(nest->target->dtype), old,
+                 ci_cpu_load(c, nest->target, nest->store));
+    ci_emit_pointwise(c->base, &text, nest->combine, nest->target->dtype, names);
+    return text.data;
+}
+
+static void
+print_store(CiCpuEmitter *c, const CiCpuStage *s, int n)
+{
+    const CiNest *nest = s->stage->nests[n];
+    int value = s->code->results[n];
+    const CiScalar *op = &s->code->values[value].op;
+    if (op->op == CI_OP_pack) {
+        ci_text_line(c->out, "if (%s) {", name_of(c, op->args[1]));
+        c->out->indent += 4;
+        ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name_of(c, op->args[0]));
+        ci_text_line(c->out, "%s++;", op->index->name);
+        c->out->indent -= 4;
+        ci_text_line(c->out, "}");
+        return;
+    }
+    const char *name = nest->is_combined ? combined_value(c, nest, value) : name_of(c, value);
+    ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name);
+}
+
 static void
 print_sinks(Segment *g, bool folds_here)
 {
@@ -254,8 +291,7 @@ print_sinks(Segment *g, bool folds_here)
         if (is_fold)
             ci_cpu_emit_fold_step(g->c, s, own, name_of(g->c, value));
         else
-            ci_cpu_emit_store(g->c, nest->target, nest->store, s->code->values[value].op.dtype,
-                              name_of(g->c, value));
+            print_store(g->c, s, n);
     }
 }
 
@@ -473,11 +509,8 @@ ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     print_invariants(c, s, size);
     if (s->lanes == CI_LANES_none) {
         for (int n = 0; n < s->stage->nnests; n++) {
-            const CiNest *nest = s->stage->nests[n];
-            int value = s->code->results[n];
-            if (s->code->values[value].is_needed)
-                ci_cpu_emit_store(c, nest->target, nest->store, s->code->values[value].op.dtype,
-                                  name_of(c, value));
+            if (s->code->values[s->code->results[n]].is_needed)
+                print_store(c, s, n);
         }
         return;
     }

@@ -118,7 +118,7 @@ find_invariance(const CiCpuEmitter *c, const CiCpuStage *s, int value)
     for (int a = 0; a < op->nargs; a++)
         if (!s->is_invariant[op->args[a]])
             return false;
-    return ci_op_kind(op->op) != CI_OPKIND_scan;
+    return ci_op_kind(op->op) != CI_OPKIND_scan && op->op != CI_OP_pack;
 }
 
 static void
@@ -128,7 +128,7 @@ find_invariants(const CiCpuEmitter *c, CiCpuStage *s)
         const CiScalar *op = &s->code->values[k].op;
         s->is_invariant[k] = find_invariance(c, s, k);
         s->is_cheap[k] = !s->is_invariant[k] &&
-                         (op->op == CI_OP_index ||
+                         (op->op == CI_OP_index || op->op == CI_OP_bind ||
                           (op->op == CI_OP_load && !ci_stage_stores(s->stage, op->buffer)));
     }
     if (s->lanes == CI_LANES_none)
@@ -252,10 +252,13 @@ find_slots(CiCpuEmitter *c, CiCpuStage *s)
 }
 
 /* A load of what the stage stores, at another element, makes lanes depend on each other for all a
- * compiler can know. */
+ * compiler can know; and so does what data places. */
 static bool
 find_hazard(const CiCpuStage *s)
 {
+    for (int n = 0; n < s->stage->nnests; n++)
+        if (ci_nest_is_serial(s->stage->nests[n]))
+            return true;
     for (int k = 0; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
         for (int n = 0; n < s->stage->nnests && op->op == CI_OP_load; n++)

@@ -135,6 +135,8 @@ int ci_cuda_start_batch(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_batch_declarations(CiCudaEmitter *c, const CiCudaStage *s, int rounds);
 void ci_cuda_emit_batch_loads(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_end_batch(CiCudaEmitter *c);
+/* Counts of the stage's packed values, at zero. */
+void ci_cuda_emit_pack_starts(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector);
 /* Stores a value where its buffer lives; guarded where several threads hold it. */
 void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer,

@@ -197,7 +197,7 @@ static void
 emit_expression(const Element *e, CiText *out, int position)
 {
     const CiScalar *op = &e->s->code->values[position].op;
-    const char *names[3] = {"", "", ""};
+    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
     CiDtype operand = op->nargs ? e->s->code->values[op->args[0]].op.dtype : op->dtype;
     for (int k = 0; k < op->nargs; k++)
         names[k] = value_name(e, op->args[k]);
@@ -229,14 +229,19 @@ static void
 emit_value(const Element *e, int position)
 {
     const CiValue *value = &e->s->code->values[position];
+    if (value->op.op == CI_OP_pack) /* its store says it all */
+        return;
     if (value->nest >= 0 && ci_op_kind(value->op.op) == CI_OPKIND_scan) {
         emit_scan(e, position);
         return;
     }
     CiText text = ci_text_new(e->c->ctx);
     emit_expression(e, &text, position);
-    ci_text_line(e->c->out, "const %s t%d = %s;", ci_emit_type(value->op.dtype), position,
-                 text.data);
+    if (value->op.op == CI_OP_bind) /* whoever reads it writes the symbol */
+        ci_text_line(e->c->out, "const int64_t %s = %s;", value->op.index->name, text.data);
+    else
+        ci_text_line(e->c->out, "const %s t%d = %s;", ci_emit_type(value->op.dtype), position,
+                     text.data);
 }
 
 /* ---- stores ---- */
@@ -280,6 +285,47 @@ ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffe
     }
 }
 
+/* What has been packed so far. */
+void
+ci_cuda_emit_pack_starts(CiCudaEmitter *c, const CiCudaStage *s)
+{
+    for (int n = 0; n < s->stage->nnests; n++) {
+        const CiScalar *op = &s->code->values[s->code->results[n]].op;
+        if (op->op == CI_OP_pack)
+            ci_text_line(c->out, "int64_t %s = 0;", op->index->name);
+    }
+}
+
+/* Values that come one after another: those whose condition holds, or combined with what is there.
+ */
+static void
+store_in_order(const Element *e, const CiNest *nest, int result)
+{
+    CiCudaEmitter *c = e->c;
+    const CiScalar *op = &e->s->code->values[result].op;
+    const char *names[2] = {ci_format(c->ctx, "old%d", result), value_name(e, result)};
+    if (op->op == CI_OP_pack) {
+        ci_text_line(c->out, "if (%s) {", value_name(e, op->args[1]));
+        c->out->indent += 4;
+        ci_cuda_emit_store(c, e->s, nest->target, nest->store, value_name(e, op->args[0]));
+        ci_text_line(c->out, "%s++;", op->index->name);
+        c->out->indent -= 4;
+        ci_text_line(c->out, "}");
+        return;
+    }
+    CiText old = ci_text_new(c->ctx), text = ci_text_new(c->ctx);
+    ci_emit_widen(c->base, &old, nest->target->dtype,
+                  ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, nest->target),
+                            ci_emit_index_text(c->base, nest->store)));
+    ci_text_line(c->out, "const %s %s = %s;", ci_emit_type(nest->target->dtype), names[0],
+                 old.data);
+    if (!ci_cuda_emit_wrapping(&text, nest->combine, nest->target->dtype, names))
+        ci_emit_pointwise(c->base, &text, nest->combine, nest->target->dtype, names);
+    ci_text_line(c->out, "const %s new%d = %s;", ci_emit_type(nest->target->dtype), result,
+                 text.data);
+    ci_cuda_emit_store(c, e->s, nest->target, nest->store, ci_format(c->ctx, "new%d", result));
+}
+
 /* Elements inside the loops of a stage that shares them out belong to one thread. */
 static void
 store_element(const Element *e, int number)
@@ -291,7 +337,9 @@ store_element(const Element *e, int number)
     int placement = placement_number(c->plan->kernel, nest->target);
     CiCudaStage owner = *e->s;
     owner.kind = owner.kind == CI_CUDA_fold ? CI_CUDA_each : owner.kind;
-    if (cache && placement >= 0)
+    if (nest->is_combined || e->s->code->values[e->s->code->results[number]].op.op == CI_OP_pack)
+        store_in_order(e, nest, e->s->code->results[number]);
+    else if (cache && placement >= 0)
         store_with(c, "", nest->target,
                    ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache),
                              e->vector > 1 ? "v" : "0"),
@@ -489,6 +537,8 @@ ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector)
         ci_text_line(c->out, "const auto %s = %s_base + v;", e.var->name, e.var->name);
     }
     declare_flat_placements(&e);
+    if (!s->stage->naxes)
+        ci_cuda_emit_pack_starts(c, s);
     emit_element(&e);
     if (vector > 1) {
         c->out->indent -= 4;
@@ -512,7 +562,8 @@ static bool
 can_batch(const CiCudaEmitter *c, const CiCudaStage *s, const CiValue *value)
 {
     const CiScalar *op = &value->op;
-    return op->op == CI_OP_load && value->is_needed && op->buffer->kind != CI_BUFFER_scalar &&
+    return op->op == CI_OP_load && !op->nargs && value->is_needed &&
+           op->buffer->kind != CI_BUFFER_scalar &&
            placement_number(c->plan->kernel, op->buffer) < 0 &&
            !ci_stage_stores(s->stage, op->buffer) && depends_on_shared_axes(s, op->index) &&
            batch_number(c, op->buffer, op->index) < 0;

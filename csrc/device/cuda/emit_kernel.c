@@ -295,6 +295,7 @@ emit_serial(CiCudaEmitter *c, const CiCudaStage *s)
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
     start_scans(c, s);
+    ci_cuda_emit_pack_starts(c, s);
     for (int k = s->nshared; k < s->stage->naxes; k++) {
         const char *name = s->stage->axes[k].var->name;
         open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,

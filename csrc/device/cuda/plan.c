@@ -36,16 +36,21 @@ static CiCudaStageKind
 stage_kind(const CiStage *stage, int *nshared)
 {
     int folds = 0;
-    bool has_scan = false;
+    bool has_scan = false, is_serial = false;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         if (nest->naxes - nest->npoint > folds)
             folds = nest->naxes - nest->npoint;
         has_scan |= ci_nest_is_scan(nest);
+        is_serial |= ci_nest_is_serial(nest);
     }
     *nshared = stage->naxes;
     if (stage->naxes == 0)
         return CI_CUDA_once;
+    if (is_serial) { /* one thread stores one value after another */
+        *nshared = 0;
+        return CI_CUDA_serial;
+    }
     if (folds == 0)
         return CI_CUDA_each;
     if (!has_scan && folds == stage->naxes)
@@ -107,13 +112,16 @@ vote_stage(VectorVotes *votes, const CiKernel *kernel, const CiStage *stage)
     }
 }
 
-/* Reads, at another index, what it stores: elements must be done one after the other. */
+/* Reads, at another index, what it stores: elements must be done one after the other. Or data says
+ * where it reads or stores, which no vector reaches. */
 static bool
 has_hazard(const CiStage *stage)
 {
     for (int n = 0; n < stage->nnests; n++)
         for (int k = 0; k < stage->nests[n]->body.nops; k++) {
             const CiScalar *op = &stage->nests[n]->body.ops[k];
+            if (op->op == CI_OP_bind)
+                return true;
             for (int m = 0; op->op == CI_OP_load && m < stage->nnests; m++)
                 if (stage->nests[m]->target == op->buffer && stage->nests[m]->store != op->index)
                     return true;

@@ -54,7 +54,7 @@ collect_loads(CiContext *ctx, CiCudaPlan *plan)
         const CiCudaStage *s = &plan->stages[t];
         for (int k = 0; can_cache(s) && k < s->code->nvalues; k++) {
             const CiScalar *op = &s->code->values[k].op;
-            if (op->op != CI_OP_load || !s->code->values[k].is_needed ||
+            if (op->op != CI_OP_load || op->nargs || !s->code->values[k].is_needed ||
                 op->buffer->kind == CI_BUFFER_scalar ||
                 is_stored_in_kernel(plan->kernel, op->buffer) ||
                 !ci_expr_depends_on(op->index, s->stage->axes[0].var))

@@ -28,6 +28,11 @@ find_slot(Compiler *c, const CiExpr *symbol)
     for (int k = 0; c->nest && k < c->nest->naxes; k++)
         if (c->nest->axes[k].var == symbol)
             return c->kernel->nsize_args + k;
+    for (int k = 0; c->nest && k < c->nest->body.nops; k++) {
+        const CiScalar *op = &c->nest->body.ops[k];
+        if ((op->op == CI_OP_bind || op->op == CI_OP_pack) && op->index == symbol)
+            return c->kernel->nsize_args + c->nest->naxes + k;
+    }
     return -1;
 }
 
@@ -51,13 +56,31 @@ make_formula(Compiler *c, const CiExpr *e)
     return f;
 }
 
+/* Symbols that data gives differ from lane to lane; the count of packed values is one of them. */
+static void
+find_binds(Compiler *c, const CiExpr *e, CiInterpIndex *index)
+{
+    for (int k = 0; k < c->nest->body.nops; k++) {
+        const CiScalar *op = &c->nest->body.ops[k];
+        if (op->op != CI_OP_bind || !ci_expr_depends_on(e, op->index))
+            continue;
+        if (index->nbinds == CI_MAX_OPERANDS)
+            ci_fail(c->ctx, CI_ERR_INTERNAL, "an index depends on more than %d others",
+                    CI_MAX_OPERANDS);
+        index->slots[index->nbinds] = find_slot(c, op->index);
+        index->binds[index->nbinds++] = k;
+    }
+}
+
 static CiInterpIndex
 make_index(Compiler *c, const CiExpr *e, const CiExpr *lane_var)
 {
     CiSym *sym = c->kernels->loops->sym;
     const CiExpr *coef = ci_expr_const(sym, 0), *rest = e;
-    CiInterpIndex index = {.is_linear =
-                               !lane_var || ci_expr_split_linear(sym, e, lane_var, &coef, &rest)};
+    CiInterpIndex index = {0};
+    find_binds(c, e, &index);
+    index.is_linear =
+        !index.nbinds && (!lane_var || ci_expr_split_linear(sym, e, lane_var, &coef, &rest));
     if (index.is_linear) {
         index.base = make_formula(c, rest);
         index.stride = make_formula(c, coef);
@@ -95,7 +118,9 @@ static void
 fill_function(Compiler *c, CiInterpScalar *to, const CiScalar *op, CiDtype operand)
 {
     to->kind = CI_INTERP_op;
-    if (op->op == CI_OP_cast || op->op == CI_OP_copy)
+    bool moves = op->op == CI_OP_copy || op->op == CI_OP_bind || op->op == CI_OP_place ||
+                 op->op == CI_OP_pack;
+    if (op->op == CI_OP_cast || moves)
         to->op = ci_interp_cast(operand, op->dtype);
     else if (op->op == CI_OP_where)
         to->op = ci_interp_where(op->dtype);
@@ -166,6 +191,20 @@ fill_fold(Compiler *c, CiInterpNest *to, const CiNest *nest, CiDtype value)
 }
 
 static void
+fill_indirect(Compiler *c, CiInterpNest *to, const CiNest *nest)
+{
+    const CiScalar *result = &nest->body.ops[nest->body.result];
+    to->pack_slot = -1;
+    if (nest->is_combined)
+        to->placed = ci_interp_rows(nest->target->dtype)->ops[nest->combine];
+    if (result->op != CI_OP_pack)
+        return;
+    to->pack_slot = find_slot(c, result->index);
+    to->pack_value = result->args[0];
+    to->pack_mask = result->args[1];
+}
+
+static void
 make_nest(Compiler *c, CiInterpNest *to, const CiNest *nest)
 {
     c->nest = nest;
@@ -192,6 +231,7 @@ make_nest(Compiler *c, CiInterpNest *to, const CiNest *nest)
     }
     to->target = find_memory(c, nest->target);
     to->store = make_index(c, nest->store, lane_var);
+    fill_indirect(c, to, nest);
     c->nest = NULL;
     if (body->nops > c->out->max_ops)
         c->out->max_ops = body->nops;
@@ -220,7 +260,8 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiKernel *kernel)
     for (int t = 0; t < kernel->nstages; t++)
         for (int n = 0; n < kernel->stages[t].nnests; n++) {
             const CiNest *nest = kernel->stages[t].nests[n];
-            widest = nest->naxes > widest ? nest->naxes : widest;
+            int slots = nest->naxes + nest->body.nops; /* an operation may make a symbol */
+            widest = slots > widest ? slots : widest;
             make_nest(c, &out->nests[out->nnests++], nest);
         }
     out->nsizes = kernel->nsize_args;

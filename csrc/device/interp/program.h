@@ -27,6 +27,8 @@ typedef struct CiInterpIndex {
     bool is_linear;
     CiFormula base, stride; /* linear: base at lane variable 0 */
     CiFormula whole;
+    int nbinds; /* symbols that data gives: their slots, and the operations that made them */
+    int slots[CI_MAX_OPERANDS], binds[CI_MAX_OPERANDS];
 } CiInterpIndex;
 
 typedef enum CiInterpKind {
@@ -41,7 +43,7 @@ typedef enum CiInterpKind {
 typedef struct CiInterpScalar {
     CiInterpKind kind;
     CiDtype dtype;
-    int args[3], nargs;
+    int args[CI_MAX_OPERANDS], nargs;
     int memory; /* load: which memory; slot: number among scalars */
     CiInterpIndex index;
     _Alignas(16) unsigned char value[16]; /* const, as in a block */
@@ -72,6 +74,9 @@ typedef struct CiInterpNest {
     CiInterpOp combine, store_cast;
     int target;
     CiInterpIndex store;
+    CiInterpOp placed; /* values are combined with what is there, or NULL */
+    int pack_slot;     /* values are packed: the slot of their count; else -1 */
+    int pack_value, pack_mask;
 } CiInterpNest;
 
 typedef struct CiInterpKernel {

@@ -59,6 +59,12 @@ lane_slot(const CiInterpNest *nest)
     return nest->first_slot + nest->lane_axis;
 }
 
+static void *
+block_of(const CiInterpRun *r, int position)
+{
+    return r->blocks + (size_t)position * CI_INTERP_BLOCK_BYTES;
+}
+
 /* Element numbers of lanes [start, start + count). */
 static void
 index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index, int64_t start,
@@ -71,12 +77,15 @@ index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index
             out[k] = base + k * stride;
         return;
     }
-    int64_t saved = r->env[lane_slot(nest)];
+    int64_t ignored = 0, *lane = nest->lane_axis < 0 ? &ignored : &r->env[lane_slot(nest)],
+            saved = *lane;
     for (int64_t k = 0; k < count; k++) {
-        r->env[lane_slot(nest)] = start + k;
+        *lane = start + k;
+        for (int b = 0; b < index->nbinds; b++)
+            r->env[index->slots[b]] = ((const int64_t *)block_of(r, index->binds[b]))[k];
         out[k] = ci_formula_evaluate(&index->whole, r->env);
     }
-    r->env[lane_slot(nest)] = saved;
+    *lane = saved;
 }
 
 static void
@@ -120,9 +129,9 @@ run_op(CiInterpRun *r, const CiInterpNest *nest, int position, int64_t start, in
 {
     const CiInterpScalar *op = &nest->ops[position];
     void *out = r->blocks + (size_t)position * CI_INTERP_BLOCK_BYTES;
-    void *args[3] = {NULL, NULL, NULL};
+    void *args[CI_MAX_OPERANDS] = {NULL};
     for (int a = 0; a < op->nargs; a++)
-        args[a] = r->blocks + (size_t)op->args[a] * CI_INTERP_BLOCK_BYTES;
+        args[a] = block_of(r, op->args[a]);
     _Alignas(16) unsigned char value[16];
     switch (op->kind) {
     case CI_INTERP_load:
@@ -163,11 +172,45 @@ ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t
     return result;
 }
 
+/* One value after another, for the element of one may be that of the next. */
+static void
+combine_values(CiInterpRun *r, const CiInterpNest *nest, const char *values, const int64_t *numbers,
+               int64_t count)
+{
+    void *memory = r->memory[nest->target];
+    int size = ci_interp_size(nest->target_dtype);
+    _Alignas(16) char old[16], made[16];
+    for (int64_t k = 0; k < count; k++) {
+        ci_interp_gather(nest->target_dtype, old, memory, numbers[k], 1, 1);
+        nest->placed(made, old, values + size * k, NULL, 1);
+        ci_interp_scatter(nest->target_dtype, made, memory, numbers[k], 1, 1);
+    }
+}
+
+static void
+pack_values(CiInterpRun *r, const CiInterpNest *nest, int64_t count)
+{
+    const uint8_t *mask = block_of(r, nest->pack_mask);
+    const char *values = block_of(r, nest->pack_value);
+    int size = ci_interp_size(nest->target_dtype);
+    for (int64_t k = 0; k < count; k++) {
+        if (!mask[k])
+            continue;
+        ci_interp_scatter(nest->target_dtype, values + size * k, r->memory[nest->target],
+                          ci_formula_evaluate(&nest->store.base, r->env), 1, 1);
+        r->env[nest->pack_slot]++;
+    }
+}
+
 void
 ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
                 int64_t count)
 {
     void *memory = r->memory[nest->target];
+    if (nest->pack_slot >= 0) {
+        pack_values(r, nest, count);
+        return;
+    }
     nest->store_cast(r->stored, values, NULL, NULL, count);
     if (nest->store.is_linear) {
         int64_t stride = ci_formula_evaluate(&nest->store.stride, r->env);
@@ -179,6 +222,10 @@ ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, in
     int64_t numbers[CI_INTERP_BLOCK];
     int size = ci_interp_size(nest->target_dtype);
     index_block(r, nest, &nest->store, start, numbers, count);
+    if (nest->placed) {
+        combine_values(r, nest, r->stored, numbers, count);
+        return;
+    }
     for (int64_t k = 0; k < count; k++)
         ci_interp_scatter(nest->target_dtype, r->stored + size * k, memory, numbers[k], 1, 1);
 }
@@ -275,6 +322,8 @@ run_nest(CiInterpRun *r, const CiInterpNest *nest)
 {
     for (int k = 0; k < nest->naxes; k++)
         r->extents[k] = ci_formula_evaluate(&nest->extents[k], r->env);
+    if (nest->pack_slot >= 0)
+        r->env[nest->pack_slot] = 0;
     switch (nest->shape) {
     case CI_SHAPE_point:
         return run_points(r, nest);

@@ -1,0 +1,222 @@
+"""gather, scatter and compress as graphs, on both CPU backends, against NumPy."""
+
+import numpy as np
+import pytest
+
+from cinductor import _core
+
+BACKENDS = ["c", "interp"]
+DTYPES = {
+    "bool": np.bool_,
+    "i8": np.int8,
+    "i64": np.int64,
+    "u16": np.uint16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "c64": np.complex64,
+    "c128": np.complex128,
+}
+
+
+def values(rng, dtype, shape):
+    made = rng.integers(0, 100, shape)
+    if dtype == "bool":
+        return made > 50
+    if dtype.startswith("c"):
+        return (made + 1j * rng.integers(0, 9, shape)).astype(DTYPES[dtype])
+    return made.astype(DTYPES[dtype])
+
+
+def sizes(array):
+    return ",".join(map(str, array.shape))
+
+
+def run(text, inputs, backend):
+    got, _ = _core.compile_text(text, inputs, options={}, backend=backend)
+    return got
+
+
+def same(got, expected):
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(10,), (7, 5), (3, 4, 5)])
+def test_gather_along_each_axis(backend, dtype, shape):
+    rng = np.random.default_rng(1)
+    a = values(rng, dtype, shape)
+    for axis in range(a.ndim):
+        for index_shape in [(1,), (6,), (0,), (2, 3), (300,)]:
+            index = rng.integers(0, shape[axis], index_shape)
+            expected = np.take(a, index, axis)
+            text = f"""graph f(in0: {dtype}[{sizes(a)}], in1: i64[{sizes(index)}]) {{
+              %0: {dtype}[{sizes(expected)}] = gather(in0, in1, axes=[{axis}])
+              return %0
+            }}"""
+            same(run(text, [a, index], backend)[0], expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gather_along_several_axes(backend):
+    rng = np.random.default_rng(2)
+    a = values(rng, "f64", (4, 5, 6))
+    i, j, k = rng.integers(0, 4, (3, 1)), rng.integers(0, 5, 7), rng.integers(0, 6, (3, 7))
+    text = """graph f(in0: f64[4,5,6], in1: i64[3,1], in2: i64[7], in3: i64[3,7]) {
+      %0: f64[3,7,6] = gather(in0, in1, in2, axes=[0, 1])
+      %1: f64[4,3,7] = gather(in0, in2, in3, axes=[1, 2])
+      %2: f64[3,7] = gather(in0, in1, in2, in3, axes=[0, 1, 2])
+      %3: f64[3,7,5] = gather(in0, in1, in3, axes=[0, 2])
+      return %0, %1, %2, %3
+    }"""
+    got = run(text, [a, i, j, k], backend)
+    same(got[0], a[i, j])
+    same(got[1], a[:, j, k])
+    same(got[2], a[i, j, k])
+    same(got[3], a[i, :, k])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gather_in_a_body(backend):
+    """Of what is computed, through views, twice, and folded."""
+    rng = np.random.default_rng(3)
+    a, i = rng.standard_normal((40, 30)), rng.integers(0, 28, 500)
+    text = """graph f(in0: f64[40,30], in1: i64[500]) {
+      %0: f64[30,40] order [1,0] = permute(in0, axes=[1, 0])
+      %1: f64[28,40] order [1,0] = slice(%0, starts=[1, 0], steps=[1, 1])
+      %2: f64[28,40] order [1,0] = exp(%1)
+      %3: f64[500,40] = gather(%2, in1, axes=[0])
+      %4: f64[500] = sum(%3, axes=[1])
+      %5: f64[500] = gather(%4, in1, axes=[0])
+      %6: f64[500] = gather(%5, in1, axes=[0])
+      return %4, %6
+    }"""
+    got = run(text, [a, i], backend)
+    rows = np.exp(a.T[1:29])[i].sum(1)
+    np.testing.assert_allclose(got[0], rows, rtol=1e-13)
+    np.testing.assert_allclose(got[1], rows[i][i], rtol=1e-13)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scatter(backend, dtype):
+    """The last of several values for one element stays."""
+    rng = np.random.default_rng(4)
+    a = values(rng, dtype, (20, 6))
+    index = rng.integers(0, 20, 50)
+    v = values(rng, dtype, (50, 6))
+    text = f"""graph f(in0: {dtype}[20,6], in1: i64[50], in2: {dtype}[50,6]) {{
+      %0: {dtype}[20,6] = scatter(in0, in0, in2, in1, axes=[0])
+      return %0
+    }}"""
+    expected = a.copy()
+    expected[index] = v
+    same(run(text, [a, index, v], backend)[0], expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "maximum"])
+@pytest.mark.parametrize("n", [1, 1000])
+def test_scatter_combines(backend, dtype, op, n):
+    if op == "maximum" and dtype.startswith("c"):
+        pytest.skip("no order")
+    rng = np.random.default_rng(5)
+    a = values(rng, dtype, 16)
+    index = rng.integers(0, 16, n)
+    v = values(rng, dtype, n) % 3 if not dtype.startswith("c") else values(rng, dtype, n)
+    text = f"""graph f(in0: {dtype}[16], in1: i64[{n}], in2: {dtype}[{n}]) {{
+      %0: {dtype}[16] = scatter(in0, in0, in2, in1, axes=[0], combine={op})
+      return %0
+    }}"""
+    expected = a.copy()
+    if op == "multiply":
+        v, index = v[:4], index[:4]
+        text = text.replace(f"[{n}]", f"[{len(v)}]")
+    getattr(np, op).at(expected, index, v)
+    got = run(text, [a, index, v], backend)[0]
+    if dtype.startswith("c") and op == "multiply":
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+    else:
+        same(got, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_scatter_through_views(backend):
+    rng = np.random.default_rng(6)
+    a = values(rng, "i64", (9, 8))
+    index = rng.integers(0, 3, (4, 1))
+    other = rng.integers(0, 8, 5)
+    v = values(rng, "i64", 5)
+    text = """graph f(in0: i64[9,8], in1: i64[4,1], in2: i64[5], in3: i64[5]) {
+      %0: i64[3,8] = slice(in0, starts=[7, 0], steps=[-2, 1])
+      %1: i64[8,3] = permute(%0, axes=[1, 0])
+      %2: i64[9,8] = scatter(in0, %1, in3, in2, in1, axes=[0, 1])
+      return %2
+    }"""
+    text = text.replace("%1: i64[8,3] =", "%1: i64[8,3] order [1,0] =")
+    expected = a.copy()
+    expected[7::-2][:3].T[other, index] = v
+    same(run(text, [a, index, other, v], backend)[0], expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_scatter_takes_its_values_first(backend):
+    a = np.array([3, 1, 2, 0])
+    index = np.array([1, 1, 2])
+    text = """graph f(in0: i64[4], in1: i64[3]) {
+      %0: i64[3] = gather(in0, in1, axes=[0])
+      %1: i64[] = const 1
+      %2: i64[3] = add(%0, %1)
+      %3: i64[4] = scatter(in0, in0, %2, in1, axes=[0])
+      %4: i64[4] = scatter(%3, %3, %3, in0, axes=[0])
+      write in0 = %4
+      return %3
+    }"""
+    expected = a.copy()
+    expected[index] += 1
+    got = a.copy()
+    same(run(text, [got, index], backend)[0], expected)
+    final = expected.copy()
+    final[a] = expected
+    same(got, final)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 7, 300, 5000])
+def test_compress(backend, dtype, n):
+    rng = np.random.default_rng(n)
+    a = values(rng, dtype, n)
+    mask = rng.integers(0, 2, n) > 0
+    count = int(mask.sum())
+    text = f"""graph f(in0: {dtype}[{n}], in1: bool[{n}]) {{
+      %0: {dtype}[{count}] = compress(in0, in1)
+      %1: i64[{n}] = iota(axis=0)
+      %2: i64[{count}] = compress(%1, in1)
+      %3: {dtype}[{count}] = gather(in0, %2, axes=[0])
+      return %0, %2, %3
+    }}"""
+    got = run(text, [a, mask], backend)
+    same(got[0], a[mask])
+    same(got[1], np.flatnonzero(mask))
+    same(got[2], a[mask])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compress_of_mathematics(backend):
+    """The values come from arrays between two segments."""
+    rng = np.random.default_rng(8)
+    a = rng.standard_normal(2000)
+    mask = np.sin(a) > 0
+    text = f"""graph f(in0: f64[2000]) {{
+      %0: f64[2000] = sin(in0)
+      %1: f64[] = const 0.0
+      %2: bool[2000] = greater(%0, %1)
+      %3: f64[2000] = exp(%0)
+      %4: f64[{int(mask.sum())}] = compress(%3, %2)
+      return %4
+    }}"""
+    np.testing.assert_allclose(run(text, [a], backend)[0], np.exp(np.sin(a))[mask], rtol=1e-14)
