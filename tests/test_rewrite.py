@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import inspect
+import linecache
 import math
 import sys
 import textwrap
@@ -12,6 +13,7 @@ import types
 
 import numpy as np
 import pytest
+from control_generator import Generator
 
 import cinductor
 from cinductor.capture.plain import PlainScope
@@ -30,7 +32,9 @@ def plain(fn):
     builtins = fn.__globals__["__builtins__"]
     scope.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
     scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    return rewrite(fn).bind(fn, types.CellType(scope))
+    rewritten = rewrite(fn)
+    scope.sites = rewritten.sites
+    return rewritten.bind(fn, types.CellType(scope))
 
 
 def classes_of(base):
@@ -409,3 +413,61 @@ def test_positions_point_at_the_users_columns():
         positions = list(frame.tb_frame.f_code.co_positions())[frame.tb_lasti // 2]
     source = inspect.getsource(f).splitlines()[1]
     assert source[positions[2] : positions[3]] == "x.nothing"
+
+
+# --- control flow -------------------------------------------------------------------------------
+
+
+class Quiet:
+    """A manager that swallows ValueError."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        self.log("enter")
+
+    def __exit__(self, kind, error, tb):
+        self.log(("exit", kind))
+        return kind is ValueError
+
+
+def load(source, name):
+    """The function f of a source text that has a file name of its own."""
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    scope = {"Quiet": Quiet}
+    exec(compile(source, name, "exec"), scope)
+    return scope["f"]
+
+
+def behaviour(fn, name, *args):
+    """What a call prints, gives and raises, and from which lines."""
+    said = []
+
+    def log(value=None):
+        said.append(value)
+        if len(said) > 500:
+            raise KeyboardInterrupt("too long")
+        return value if type(value) is int else 0
+
+    try:
+        result = fn(*args, log)
+    except BaseException as error:
+        entries = traceback.extract_tb(error.__traceback__)
+        lines = [(t.name, t.lineno) for t in entries if t.filename == name]
+        return said, type(error), str(error), lines, repr(error.__context__)
+    return said, result
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_random_control_flow(part):
+    for seed in range(part * 30, part * 30 + 30):
+        name = f"<random {seed}>"
+        source = Generator(seed).source()
+        fn = load(source, name)
+        try:
+            new = plain(fn)
+        finally:
+            linecache.cache.pop(name)
+        for args in ((1, 2), (0, -1), (None, 3)):
+            assert behaviour(new, name, *args) == behaviour(fn, name, *args), source

@@ -171,7 +171,7 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     from .scope import Scope
 
     rewritten = rewrite(f)
-    new = rewritten.bind(f, types.CellType(Scope(stage, f)))
+    new = rewritten.bind(f, types.CellType(Scope(stage, f, rewritten.sites)))
     for field in ("__defaults__", "__kwdefaults__"):
         values = getattr(f, field)
         if not values:

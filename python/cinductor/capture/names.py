@@ -16,12 +16,14 @@ class Names(ast.NodeVisitor):
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.loads: set[str] = set()  # by functions inside
+        self.unbound: set[str] = set()  # that some statement deletes
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)
         for star in (arguments.vararg, arguments.kwarg):
             if star is not None:
                 self.bound.add(star.arg)
+        self.arguments = frozenset(self.bound)
         for statement in node.body if isinstance(node.body, list) else [node.body]:
             self.visit(statement)
         self.bound -= self.globals | self.nonlocals
@@ -29,6 +31,8 @@ class Names(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
             self.bound.add(node.id)
+        if isinstance(node.ctx, ast.Del):
+            self.unbound.add(node.id)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.bound.add(node.name)
@@ -47,6 +51,10 @@ class Names(ast.NodeVisitor):
         for child in ast.walk(node):
             if isinstance(child, ast.Name):
                 self.loads.add(child.id)
+                if isinstance(child.ctx, ast.Del):
+                    self.unbound.add(child.id)
+            elif isinstance(child, ast.ExceptHandler) and child.name:
+                self.unbound.add(child.name)
 
     def _comprehension(self, node: Any) -> None:
         targets = {
@@ -74,6 +82,7 @@ class Names(ast.NodeVisitor):
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
             self.bound.add(node.name)
+            self.unbound.add(node.name)
         self.generic_visit(node)
 
     def _capture(self, node: Any) -> None:

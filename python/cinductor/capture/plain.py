@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from .objects import MISSING
+from .plain_control import PlainControl
 from .scope import Scope
 
 
@@ -20,7 +21,7 @@ class PlainScope(Scope):
     def like(cls, scope: Scope) -> PlainScope:
         """The plain scope of the same function."""
         new = object.__new__(cls)
-        for name in ("stage", "fn_globals", "builtins", "cells", "cache"):
+        for name in ("stage", "fn_globals", "builtins", "cells", "cache", "sites"):
             setattr(new, name, getattr(scope, name, None))
         new.stage = None
         return new
@@ -44,6 +45,11 @@ class PlainScope(Scope):
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
     decorator = staticmethod(lambda value: value)
+    for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
+    bool_begin = staticmethod(lambda value, is_and: value)
+    bool_end = holds = staticmethod(lambda value: value)
+    not_ = staticmethod(operator.not_)
+    then, choose = PlainControl.then, PlainControl.choose
 
     def _set_global(self, name: str, value: Any) -> None:
         self.fn_globals[name] = value

@@ -47,7 +47,8 @@ class For(Construct):
         self.items = items
 
     def __iter__(self) -> Iterator[None]:
-        for self.item in self.items:
+        for item in self.items:
+            self.item = item
             yield
 
 

@@ -25,6 +25,8 @@ from .objects import (
     is_numpys,
     reads_plainly,
 )
+from .plain_control import PlainControl
+from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Stage
 
@@ -32,13 +34,14 @@ PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools",
 UNROLL_LIMIT = 65536
 
 
-class Scope:
+class Scope(PlainControl):
     """One function's view of the stage."""
 
-    __slots__ = ("stage", "fn_globals", "builtins", "cells", "cache", "__weakref__")
+    __slots__ = ("stage", "fn_globals", "builtins", "cells", "cache", "sites", "__weakref__")
 
-    def __init__(self, stage: Stage, fn: types.FunctionType) -> None:
+    def __init__(self, stage: Stage, fn: types.FunctionType, sites: tuple[Site, ...] = ()) -> None:
         self.stage = stage
+        self.sites = sites
         self.fn_globals = fn.__globals__
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)

@@ -1,0 +1,138 @@
+"""Building blocks of rewritten code, and where its names live."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from .jumps import Lowering, Unsuitable
+from .liveness import Liveness
+from .names import Names
+from .sites import Site
+from .source import FunctionNode
+
+STAGE = "__ci__"
+LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
+
+
+class Asking(ast.NodeTransformer):
+    """What every part of the rewriter uses: `__ci__.method(...)`, names, the functions around."""
+
+    def __init__(self, root: FunctionNode, freevars: Iterable[str], with_regions: bool) -> None:
+        self.root = root
+        self.freevars = frozenset(freevars)
+        self.with_regions = with_regions
+        self.scopes: list[Names] = []
+        self.hidden: list[set[str]] = []  # targets of comprehensions around
+        self.liveness: Liveness | None = None  # of the function being rewritten
+        self.sites: list[Site] = []
+        self.temporaries = 0
+        self.loops = 0
+        self.bound: frozenset[str] = frozenset()  # names that surely have a value here
+        self.blocks = 0  # of CPython's, around
+        self.protected = 0  # try and with around
+        self.without_walrus = 0
+
+    def run(self) -> FunctionNode:
+        """The function's node, rewritten; the node given is changed."""
+        self._body(self.root)
+        return self.root
+
+    # building
+
+    def ask(self, node: ast.AST, method: str, *args: ast.expr, **more: Any) -> ast.Call:
+        """`__ci__.method(args)` at node's place."""
+        call = ast.Call(func=self.ours(node, method), args=list(args), keywords=[])
+        call.keywords = more.get("keywords", [])
+        return ast.copy_location(call, node)
+
+    def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
+        """`__ci__.name`, or of another name of ours, at node's place."""
+        owner = self.load(node, of)
+        return ast.copy_location(ast.Attribute(owner, name, ast.Load()), node)
+
+    def load(self, node: ast.AST, name: str) -> ast.Name:
+        """A name as it is."""
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
+        """name = value"""
+        target = ast.copy_location(ast.Name(name, ast.Store()), node)
+        return ast.copy_location(ast.Assign([target], value), node)
+
+    def text(self, node: ast.AST, value: Any) -> ast.Constant:
+        """A constant."""
+        return ast.copy_location(ast.Constant(value), node)
+
+    def temporary(self, kind: str) -> str:
+        """A new local name of ours."""
+        self.temporaries += 1
+        return f"__ci_{kind}{self.temporaries}"
+
+    # names
+
+    def where(self, name: str) -> str:
+        """Where a name of the innermost function lives."""
+        if any(name in targets for targets in self.hidden):
+            return LOCAL
+        if name in self.scopes[-1].globals:
+            return GLOBAL
+        for i in range(len(self.scopes) - 1, -1, -1):
+            scope = self.scopes[i]
+            if name in scope.globals:
+                return GLOBAL
+            if name in scope.bound:
+                shared = i < len(self.scopes) - 1 or name in scope.loads
+                return CELL if shared else LOCAL
+        return FREE if name in self.freevars else GLOBAL
+
+    # functions
+
+    def _body(self, node: FunctionNode) -> None:
+        names = Names(node)
+        self.scopes.append(names)
+        around = self.hidden, self.liveness, self.blocks, self.protected, self.bound
+        self.hidden, self.liveness, self.blocks, self.protected = [], None, 0, 0
+        self.bound = names.arguments - names.unbound
+        if isinstance(node, ast.Lambda):
+            node.body = self.visit(node.body)
+        else:
+            dropped = self._lower(node, names) if self.with_regions else []
+            node.body = self._statements(node.body)
+            if dropped:
+                node.body.append(self._binding(node, names))
+        self.hidden, self.liveness, self.blocks, self.protected, self.bound = around
+        self.scopes.pop()
+
+    def _lower(self, node: ast.FunctionDef, names: Names) -> list[ast.stmt]:
+        """Turns jumps into flags; gives the statements that are gone."""
+        lowering = Lowering(self.loops)
+        try:
+            lowering.run(node)
+        except Unsuitable:
+            return []
+        self.loops = lowering.loops
+        names.bound |= lowering.flags
+        self.liveness = Liveness(node.body)
+        return lowering.dropped
+
+    def _binding(self, node: ast.FunctionDef, names: Names) -> ast.stmt:
+        """`if 0:` a store to every local name: those that only dropped code binds stay local."""
+        stores = [
+            ast.copy_location(ast.Name(name, ast.Store()), node) for name in sorted(names.bound)
+        ]
+        none = self.text(node, None)
+        assign = ast.copy_location(ast.Assign(list[ast.expr](stores), none), node)
+        return ast.copy_location(ast.If(self.text(node, False), [assign], []), node)
+
+    def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        bound = self.bound
+        for statement in body:
+            binds = self.liveness.surely_binds(statement) if self.liveness else frozenset()
+            new = self.visit(statement)
+            out.extend(new if isinstance(new, list) else [new])
+            self.bound |= binds - self.scopes[-1].unbound
+        self.bound = bound
+        return out

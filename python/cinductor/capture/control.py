@@ -1,0 +1,208 @@
+"""Control flow: every for, while and if on a test that may be traced becomes a construct.
+
+A construct is an object of `__ci__` that Python iterates, one step a run of a body, and that is
+entered around each run:
+
+    __ci_1 = __ci__.for_(ITER, 1)
+    if __ci_1.restores: __ci_1.begin(__ci__.locals())
+    for __ci_t1 in __ci_1:
+        with __ci_1:
+            if __ci_1.restores: (a, b) = __ci_1.enter()
+            FLAG = False
+            TARGET = __ci_1.item
+            BODY
+            if __ci_1.restores: __ci_1.leave(__ci__.locals())
+            elif FLAG: break
+    if __ci_1.restores: (a, b) = __ci_1.exit(__ci__.locals())
+    __ci_1 = None
+
+The names that are set behind `restores` are the site's state. One that is live and gets UNBOUND is
+deleted (not written where it surely has a value); one that is not keeps UNBOUND for a value, so
+that reading it fails. Two of CPython's nested blocks are taken, so what is nested too deeply stays
+Python's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .jumps import VALUE, may_be_traced
+from .sites import Site
+from .statements import Statements
+
+CPYTHONS_BLOCKS = 20
+SPARE_BLOCKS = 5  # for a try or a with in the innermost body
+
+
+class Control(Statements):
+    """Rewrites control flow."""
+
+    # constructs
+
+    def _site(self, node: Any, kind: str, **more: Any) -> Site | None:
+        """The site of a new construct; None where it stays Python's own."""
+        if self.liveness is None or self.blocks + 2 > CPYTHONS_BLOCKS - SPARE_BLOCKS:
+            return None
+        flow = self.liveness.flow(node)
+        mine = self.scopes[-1].bound
+        state = tuple(sorted(flow.binds & mine))
+        flag = getattr(node, "ci_flag", None)
+        site = Site(
+            number=len(self.sites),
+            kind=kind,
+            line=node.lineno,
+            col=node.col_offset,
+            state=state,
+            carried=tuple(n for n in state if n in flow.head and n != flag),
+            live_out=tuple(n for n in state if n in flow.behind),
+            flag=flag,
+            protected=self.protected > 0,
+            **more,
+        )
+        self.sites.append(site)
+        return site
+
+    def _construct(
+        self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]
+    ) -> list[ast.stmt]:
+        """The statements of a construct; body: what is in its `with`."""
+        name = f"__ci_{site.number}"
+        inside = [*self._restoring(node, site, "enter"), *body, self._leaving(node, site)]
+        item = ast.withitem(self.load(node, name), None)
+        run = ast.copy_location(ast.With([item], inside), node)
+        step = ast.copy_location(ast.Name(f"__ci_t{site.number}", ast.Store()), node)
+        loop = ast.copy_location(ast.For(step, self.load(node, name), [run], []), node)
+        return [
+            ast.copy_location(self.store(node, name, made), made),
+            self._if_restores(node, site, [self._told(node, site, "begin")]),
+            loop,
+            *self._restoring(node, site, "exit"),
+            self.store(node, name, self.text(node, None)),
+        ]
+
+    def _if_restores(self, node: ast.stmt, site: Site, body: list[ast.stmt]) -> ast.If:
+        test = self.ours(node, "restores", f"__ci_{site.number}")
+        return ast.copy_location(ast.If(test, body, []), node)
+
+    def _method(self, node: ast.AST, site: Site, method: str, *args: ast.expr) -> ast.Call:
+        """A call of the construct's own method."""
+        func = self.ours(node, method, f"__ci_{site.number}")
+        return ast.copy_location(ast.Call(func, list(args), []), node)
+
+    def _told(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
+        """A call of the construct's method with the frame's names."""
+        call = self._method(node, site, method, self.ask(node, "locals"))
+        return ast.copy_location(ast.Expr(call), node)
+
+    def _leaving(self, node: ast.stmt, site: Site) -> ast.stmt:
+        """The end of a run: a loop whose flag is set ends with it."""
+        leave = self._if_restores(node, site, [self._told(node, site, "leave")])
+        if site.flag is not None:
+            leave.orelse = [self._break_if(node, site.flag)]
+        return leave
+
+    def _break_if(self, node: ast.stmt, flag: str) -> ast.stmt:
+        stop = ast.copy_location(ast.Break(), node)
+        return ast.copy_location(ast.If(self.load(node, flag), [stop], []), node)
+
+    def _restoring(self, node: ast.stmt, site: Site, method: str) -> list[ast.stmt]:
+        """Names get the values that the construct gives; one that is live may lose its value."""
+        is_enter = method == "enter"
+        call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
+        if not site.state:
+            told = ast.copy_location(ast.Expr(call), node)
+            return [] if is_enter else [self._if_restores(node, site, [told])]
+        places: list[ast.expr] = [
+            ast.copy_location(ast.Name(name, ast.Store()), node) for name in site.state
+        ]
+        stores = ast.copy_location(ast.Tuple(places, ast.Store()), node)
+        body: list[ast.stmt] = [ast.copy_location(ast.Assign([stores], call), node)]
+        live = site.carried if is_enter else site.live_out
+        for name in live:
+            if name not in self.bound and (name == VALUE or not name.startswith("__ci_")):
+                body.append(self._unbind(node, name))
+        return [self._if_restores(node, site, body)]
+
+    def _unbind(self, node: ast.stmt, name: str) -> ast.stmt:
+        """if name is __ci__.UNBOUND: del name"""
+        unbound = self.ours(node, "UNBOUND")
+        test = ast.copy_location(ast.Compare(self.load(node, name), [ast.Is()], [unbound]), node)
+        place = ast.copy_location(ast.Name(name, ast.Del()), node)
+        delete = ast.copy_location(ast.Delete([place]), node)
+        return ast.copy_location(ast.If(test, [delete], []), node)
+
+    def _run(self, body: list[ast.stmt], blocks: int = 2) -> list[ast.stmt]:
+        """The statements of a body, rewritten."""
+        self.blocks += blocks
+        out = self._statements(body)
+        self.blocks -= blocks
+        return out
+
+    # for
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        target = node.target
+        is_unpacked = isinstance(target, ast.Tuple | ast.List)
+        shape = self._shape(node, target).value if is_unpacked else None
+        site = self._site(node, "for", target=shape)
+        if site is None:
+            return [self._own_loop(node)]
+        made = self.ask(node.iter, "for_", self.visit(node.iter), self.text(node, site.number))
+        item = self.ours(target, "item", f"__ci_{site.number}")
+        assign = ast.copy_location(ast.Assign([self.visit(target)], item), target)
+        return self._construct(node, site, made, [*node.ci_resets, assign, *self._run(node.body)])
+
+    def _own_loop(self, node: Any) -> ast.stmt:
+        """A loop that stays Python's own: it unrolls."""
+        if isinstance(node, ast.For):
+            node.iter = self._iter(node.iter, node.target)
+            node.target = self.visit(node.target)
+        else:
+            node.test = self._test(node.test)
+        node.body = [*getattr(node, "ci_resets", ()), *self._run(node.body, 1)]
+        if flag := getattr(node, "ci_flag", None):
+            node.body.append(self._break_if(node, flag))
+        node.orelse = self._statements(node.orelse)
+        return node
+
+    # while
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
+        site = self._site(node, "while")
+        if site is None:
+            return [self._own_loop(node)]
+        made = self.ask(node, "while_", self.text(node, site.number))
+        test = self._method(node.test, site, "test", self.visit(node.test))
+        body = ast.copy_location(ast.If(test, self._run(node.body), []), node)
+        return self._construct(node, site, made, [*node.ci_resets, body])
+
+    # if
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        arms = [node]
+        while len(arms[-1].orelse) == 1 and isinstance(arms[-1].orelse[0], ast.If):
+            arms.append(arms[-1].orelse[0])
+        orelse = arms[-1].orelse
+        site = None
+        if may_be_traced(node.test):
+            site = self._site(node, "if", arms=len(arms), has_else=bool(orelse))
+        if site is None:
+            node.test = self._test(node.test)
+            node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
+            return [node]
+        made = self.ask(node.test, "if_", self.visit(node.test), self.text(node, site.number))
+        bodies: list[tuple[ast.stmt, list[ast.stmt]]] = []
+        for i, arm in enumerate(arms):
+            if i:
+                test = self._method(arm.test, site, "test", self.visit(arm.test))
+                bodies.append((arm, [ast.copy_location(ast.Expr(test), arm.test)]))
+            bodies.append((arm, self._run(arm.body)))
+        rest = self._run(orelse)
+        for step in range(len(bodies) - 1, -1, -1):
+            at, body = bodies[step]
+            chosen = ast.Compare(
+                self.load(at, f"__ci_t{site.number}"), [ast.Eq()], [self.text(at, step)]
+            )
+            rest = [ast.copy_location(ast.If(ast.copy_location(chosen, at), body, rest), at)]
+        return self._construct(node, site, made, rest)

@@ -1,0 +1,257 @@
+"""Expressions: reads, calls, operands and what decides become calls of `__ci__`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+from .asking import FREE, GLOBAL, LOCAL, Asking
+from .jumps import may_be_traced
+from .source import FunctionNode
+
+
+class Expressions(Asking):
+    """Rewrites expressions."""
+
+    # names and places
+
+    def value_slot(self, call: ast.Call, ctx: ast.expr_context) -> ast.Attribute:
+        return ast.copy_location(ast.Attribute(call, "value", ctx), call)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        where = self.where(node.id)
+        if node.id == "__class__" or (where == LOCAL and isinstance(node.ctx, ast.Load)):
+            return node
+        if isinstance(node.ctx, ast.Load):
+            if where == GLOBAL:
+                return self.ask(node, "name", self.text(node, node.id))
+            if where == FREE:
+                return self.ask(node, "free", self.text(node, node.id), node)
+            return self.ask(node, "local", node)
+        if where in (GLOBAL, FREE):
+            method = "global_slot" if where == GLOBAL else "free_slot"
+            return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
+        return node
+
+    # functions
+
+    def _defaults(self, node: FunctionNode) -> None:
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        self._defaults(node)
+        self._body(node)
+        return node
+
+    # reads
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        base, name = self.visit(node.value), self.text(node, node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self.ask(node, "attr", base, name)
+        return self.value_slot(self.ask(node, "attr_slot", base, name), node.ctx)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        base, key = self.visit(node.value), self._key(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            return self.ask(node, "item", base, key)
+        return self.value_slot(self.ask(node, "item_slot", base, key), node.ctx)
+
+    def _key(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Slice):
+            parts = (node.lower, node.upper, node.step)
+            bounds = [self.text(node, None) if p is None else self.visit(p) for p in parts]
+            return self.ask(node, "slice", *bounds)
+        if isinstance(node, ast.Tuple):
+            parts = [self._key(e) for e in node.elts]
+            return ast.copy_location(ast.Tuple(parts, ast.Load()), node)
+        return self.visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.ask(node.value, "iter", self.visit(node.value))
+        else:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        for i, key in enumerate(node.keys):
+            value = self.visit(node.values[i])
+            if key is None:
+                value = self.ask(value, "mapping", value)
+            else:
+                node.keys[i] = self.visit(key)
+            node.values[i] = value
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        func = node.func
+        if isinstance(func, ast.Name) and func.id == "super" and not node.args:
+            return node  # the compiler itself looks for this form
+        args = [self.visit(a) for a in node.args]
+        keywords = []
+        for keyword in node.keywords:
+            value = self.visit(keyword.value)
+            if keyword.arg is None:
+                value = self.ask(value, "mapping", value)
+            keywords.append(ast.copy_location(ast.keyword(keyword.arg, value), keyword))
+        return self.ask(node, "call", self.visit(func), *args, keywords=keywords)
+
+    # operands
+
+    def _use(self, node: ast.expr, method: str = "use") -> ast.expr:
+        """The operand, read whole by the stage unless it can only be a fresh value."""
+        fresh = isinstance(
+            node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp
+        )
+        new = self.visit(node)
+        return new if fresh else self.ask(node, method, new)
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        """A condition that Python itself reads."""
+        return self._use(node, "test") if may_be_traced(node) else self.visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        node.left = self._use(node.left, "operand")
+        node.right = self._use(node.right, "operand")
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if not isinstance(node.op, ast.Not):
+            node.operand = self._use(node.operand)
+        elif may_be_traced(node.operand):
+            return self.ask(node, "not_", self.visit(node.operand))
+        else:
+            node.operand = self.visit(node.operand)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        if len(node.ops) > 1 and may_be_traced(node):
+            inner = node.comparators[:-1]
+            if not self.without_walrus or all(map(self._is_stable, inner)):
+                return self._chain(node, self._use(node.left), 0)
+        node.left = self._use(node.left)
+        node.comparators = [
+            self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
+        ]
+        return node
+
+    def _compared(self, node: ast.expr, op: ast.cmpop) -> ast.expr:
+        return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
+
+    def _is_stable(self, node: ast.expr) -> bool:
+        """Whether an operand may be written twice: it is loaded before anything can change it."""
+        if isinstance(node, ast.Name):
+            return self.where(node.id) == LOCAL
+        return isinstance(node, ast.Constant)
+
+    def _chain(self, node: ast.Compare, left: ast.expr, i: int) -> ast.expr:
+        """The comparisons of a chain from the i-th on, each behind the truth of the one before."""
+        op, right = node.ops[i], node.comparators[i]
+        if i == len(node.ops) - 1:
+            return ast.copy_location(ast.Compare(left, [op], [self._compared(right, op)]), node)
+        if self._is_stable(right):
+            again: ast.expr = copy.copy(right)
+            value = self._compared(right, op)
+            again = self._use(again)
+        else:
+            name = self.temporary("v")
+            target = ast.copy_location(ast.Name(name, ast.Store()), right)
+            value = ast.copy_location(ast.NamedExpr(target, self._compared(right, op)), right)
+            again = self.load(right, name)
+        first = ast.copy_location(ast.Compare(left, [op], [value]), node)
+        return self._joined(node, ast.And(), first, self._chain(node, again, i + 1))
+
+    # what decides
+
+    def _joined(
+        self, node: ast.expr, op: ast.boolop, first: ast.expr, second: ast.expr
+    ) -> ast.expr:
+        """`first and second`, or `or`, that may be traced."""
+        is_and = self.text(node, isinstance(op, ast.And))
+        begin = self.ask(first, "bool_begin", first, is_and)
+        return self.ask(node, "bool_end", ast.copy_location(ast.BoolOp(op, [begin, second]), node))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        traced = [may_be_traced(value) for value in node.values]
+        values = [self.visit(value) for value in node.values]
+        out = values[-1]
+        for value, is_traced in zip(values[-2::-1], traced[-2::-1], strict=True):
+            if is_traced:
+                out = self._joined(node, node.op, value, out)
+            else:
+                out = ast.copy_location(ast.BoolOp(node.op, [value, out]), node)
+        return out
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if self.without_walrus or not may_be_traced(node.test):
+            node.test = self._test(node.test)
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+            return node
+        name = self.temporary("c")
+        then = self.ask(node.test, "then", self.visit(node.test))
+        target = ast.copy_location(ast.Name(name, ast.Store()), node.test)
+        choice = ast.copy_location(ast.NamedExpr(target, then), node.test)
+        parts = [choice]
+        for field, part in (("first", node.body), ("second", node.orelse)):
+            value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
+            parts.append(ast.copy_location(value, part))
+        return self.ask(node, "choose", *parts)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        node.value = self._use(node.value)
+        if node.format_spec is not None:
+            node.format_spec = self.visit(node.format_spec)
+        return node
+
+    visit_Interpolation = visit_FormattedValue
+
+    # comprehensions
+
+    def _comprehension(self, node: Any) -> ast.expr:
+        first = node.generators[0]
+        self.without_walrus += 1
+        first.iter = self._iter(first.iter, first.target)
+        self.without_walrus -= 1
+        names = {
+            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+        }
+        self.hidden.append(names)
+        for i, generator in enumerate(node.generators):
+            if i:
+                self.without_walrus += 1
+                generator.iter = self._iter(generator.iter, generator.target)
+                self.without_walrus -= 1
+            generator.target = self.visit(generator.target)
+            generator.ifs = [self._test(t) for t in generator.ifs]
+        for field in ("elt", "key", "value"):
+            if getattr(node, field, None) is not None:
+                setattr(node, field, self.visit(getattr(node, field)))
+        self.hidden.pop()
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def _iter(self, node: ast.expr, target: ast.expr) -> ast.expr:
+        new = self.visit(node)
+        if isinstance(target, ast.Tuple | ast.List):
+            return self.ask(node, "iter_unpacked", new, self._shape(node, target))
+        return self.ask(node, "iter", new)
+
+    def _shape(self, at: ast.AST, target: ast.expr) -> ast.Constant:
+        """Which parts of a target are unpacked again: None, or a tuple of the same for each
+        part.
+        """
+
+        def shape(t: ast.expr) -> Any:
+            if not isinstance(t, ast.Tuple | ast.List):
+                return None
+            if any(isinstance(e, ast.Starred) for e in t.elts):
+                return ()
+            return tuple(shape(e) for e in t.elts)
+
+        return self.text(at, shape(target))

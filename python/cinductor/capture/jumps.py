@@ -1,0 +1,322 @@
+"""Jumps become flags: afterwards no break, continue or return leaves a construct.
+
+A construct (a loop, or an `if` on a test that may be traced) has to run to its end, whichever way
+its bodies go. So `break`, `continue`, and `return` inside a construct set flags, and what would
+have been skipped is put where the jump does not go: into the other branch when one branch always
+jumps, else behind `if not flag`. The same syntax comes out, with plain names for flags. Loops have
+the name of the flag that ends them in `ci_flag`, and in `ci_resets` what each trip begins with.
+
+Invariants: code behind a jump in its block is dropped, after its names were noted; a return outside
+every construct stays; a flag is assigned on every path to where it is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+RETURN, VALUE = "__ci_return", "__ci_value"
+Loop = ast.For | ast.While
+Place = tuple["LoopFlags | None", bool]  # the loop around; whether a construct is around
+
+
+class Unsuitable(Exception):
+    """The function's jumps cannot become flags."""
+
+
+def may_be_traced(node: ast.expr) -> bool:
+    """Whether a condition can be something else than Python's own True or False."""
+    if isinstance(node, ast.Compare):
+        return not all(isinstance(o, ast.Is | ast.IsNot | ast.In | ast.NotIn) for o in node.ops)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return may_be_traced(node.operand)
+    if isinstance(node, ast.BoolOp):
+        return any(map(may_be_traced, node.values))
+    return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+
+def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements in a statement; functions and classes have none here."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if block:
+            yield block
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body
+
+
+def always_jumps(body: list[ast.stmt]) -> bool:
+    """Whether no path reaches the end of the block."""
+    for node in body:
+        if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
+            return True
+        if isinstance(node, ast.If) and node.orelse:
+            if always_jumps(node.body) and always_jumps(node.orelse):
+                return True
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
+            if not any(isinstance(n, ast.Break) for n in _own_jumps(node.body)):
+                return True
+    return False
+
+
+def _own_jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The jumps that leave a block."""
+    for node in body:
+        if isinstance(node, ast.Return | ast.Break | ast.Continue):
+            yield node
+        elif isinstance(node, Loop):
+            yield from (n for n in _own_jumps(node.body) if isinstance(n, ast.Return))
+            yield from _own_jumps(node.orelse)
+        else:
+            for block in blocks_of(node):
+                yield from _own_jumps(block)
+
+
+def _leaves_construct(node: ast.stmt) -> bool:
+    """Whether a return stands inside a construct; the statement is in no loop."""
+    if isinstance(node, Loop) or (isinstance(node, ast.If) and may_be_traced(node.test)):
+        return next(_own_jumps([node]), None) is not None
+    return any(_leaves_construct(n) for block in blocks_of(node) for n in block)
+
+
+def _jumps_from_finally(body: list[ast.stmt]) -> bool:
+    for node in body:
+        if getattr(node, "finalbody", None) and next(_own_jumps(node.finalbody), None):  # type: ignore[attr-defined]
+            return True
+        if any(_jumps_from_finally(block) for block in blocks_of(node)):
+            return True
+    return False
+
+
+def _declarations(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """global and nonlocal in these statements: they say where names live even when unreachable."""
+    for node in body:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            yield node
+        for block in blocks_of(node):
+            yield from _declarations(block)
+
+
+class LoopFlags:
+    """The flags of one loop; None where no jump of that kind is in it."""
+
+    def __init__(self, node: Loop, number: int) -> None:
+        kinds = {type(n) for n in _own_jumps(node.body)}
+        self.broken = f"__ci_break{number}" if ast.Break in kinds else None
+        self.skipped = f"__ci_continue{number}" if ast.Continue in kinds else None
+        self.returns = ast.Return in kinds
+        self.flag = self.broken or (RETURN if self.returns else None)
+
+
+class Lowering:
+    """The jumps of one function."""
+
+    def __init__(self, first_loop: int) -> None:
+        self.loops = first_loop
+        self.flags: set[str] = set()  # all names of ours
+        self.used: set[str] = set()  # those that something reads
+        self.dropped: list[ast.stmt] = []
+
+    def run(self, node: ast.FunctionDef) -> None:
+        """Lowers the function's body in place."""
+        body = node.body
+        if _jumps_from_finally(body):
+            raise Unsuitable
+        by_value = any(map(_leaves_construct, body))
+        if by_value and not always_jumps(body):
+            body = [*body, ast.copy_location(ast.Return(None), body[-1])]
+        new, _ = self._block(body, (None, False))
+        if by_value:
+            self.flags.add(VALUE)
+            self.used.add(VALUE)
+            value = ast.copy_location(ast.Name(VALUE, ast.Load()), body[-1])
+            new.append(ast.copy_location(ast.Return(value), body[-1]))
+        if RETURN in self.used:
+            has_text = isinstance(new[0], ast.Expr) and isinstance(new[0].value, ast.Constant)
+            new.insert(int(has_text), self._set(new[0], RETURN, False))
+        declarations = list(_declarations(self.dropped))
+        node.body = declarations + self._prune(new)
+
+    # building
+
+    def _set(self, at: ast.stmt, name: str, value: bool | str) -> ast.stmt:
+        """name = value: a constant, or the other flag of that name."""
+        self.flags.add(name)
+        node: ast.expr = ast.Constant(value)
+        if isinstance(value, str):
+            self.used.add(value)
+            node = ast.Name(value, ast.Load())
+        target = ast.copy_location(ast.Name(name, ast.Store()), at)
+        return ast.copy_location(ast.Assign([target], ast.copy_location(node, at)), at)
+
+    def _unless(self, at: ast.stmt, flag: str, body: list[ast.stmt]) -> ast.If:
+        """if not flag: body"""
+        self.used.add(flag)
+        name = ast.copy_location(ast.Name(flag, ast.Load()), at)
+        test = ast.copy_location(ast.UnaryOp(ast.Not(), name), at)
+        return ast.copy_location(ast.If(test, body, []), at)
+
+    @staticmethod
+    def _flag_of(jumps: set[Any], loop: LoopFlags | None) -> str:
+        """The flag that tells whether one of these kinds of jumps was made."""
+        if loop is not None and ast.Continue in jumps:
+            return loop.skipped or ""
+        if loop is not None and ast.Break in jumps:
+            return loop.broken or ""
+        return RETURN
+
+    # the passes
+
+    def _block(self, body: list[ast.stmt], place: Place) -> tuple[list[ast.stmt], set[Any]]:
+        """The block lowered, and the kinds of jumps that have become flags in it."""
+        out: list[ast.stmt] = []
+        jumps: set[Any] = set()
+        loop, inside = place
+        body = list(body)
+        while body:
+            node = body.pop(0)
+            if isinstance(node, ast.Return | ast.Break | ast.Continue):
+                self.dropped += body
+                if not inside:
+                    return [*out, node], jumps
+                return out + self._jump(node, loop), jumps | {type(node)}
+            if isinstance(node, ast.If) and (inside or _leaves_construct(node)):
+                if next(_own_jumps([node]), None) is not None:
+                    new, more = self._branch(node, body, place)
+                    return out + new, jumps | more
+            ends = always_jumps([node])
+            new, made, more_body = self._statement(node, place)
+            out += new
+            jumps |= made
+            body = more_body + body
+            if ends and made:
+                self.dropped += body
+                return out, jumps
+            if made and body:
+                rest, more = self._block(body, (loop, True))
+                out.append(self._unless(body[0], self._flag_of(made, loop), rest))
+                return out, jumps | more
+        return out, jumps
+
+    def _jump(self, node: ast.stmt, loop: LoopFlags | None) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        names: list[str | None] = []
+        if isinstance(node, ast.Return):
+            value = node.value or ast.copy_location(ast.Constant(None), node)
+            target = ast.copy_location(ast.Name(VALUE, ast.Store()), node)
+            out.append(ast.copy_location(ast.Assign([target], value), node))
+            names.append(RETURN)
+        if loop is not None:
+            if not isinstance(node, ast.Continue):
+                names.append(loop.broken)
+            names.append(loop.skipped)
+        return out + [self._set(node, name, True) for name in names if name]
+
+    def _branch(
+        self, node: ast.If, rest: list[ast.stmt], place: Place
+    ) -> tuple[list[ast.stmt], set[Any]]:
+        """An if that a jump leaves, and what is behind it in its block."""
+        loop, inner = place[0], (place[0], True)
+        first, second = always_jumps(node.body), always_jumps(node.orelse)
+        before, after = node.body, node.orelse
+        if first and second:
+            self.dropped += rest
+            rest = []
+        elif first:
+            after, rest = after + rest, []
+        elif second:
+            before, rest = before + rest, []
+        node.body, jumps = self._block(before, inner)
+        node.orelse, more = self._block(after, inner)
+        jumps |= more
+        out: list[ast.stmt] = [node]
+        if rest:
+            body, more = self._block(rest, inner)
+            out.append(self._unless(rest[0], self._flag_of(jumps, loop), body))
+            jumps |= more
+        return out, jumps
+
+    def _statement(
+        self, node: ast.stmt, place: Place
+    ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
+        """A statement lowered, its jumps, and what runs behind it before the rest."""
+        jumps: set[Any] = set()
+        if isinstance(node, Loop):
+            return self._loop(node, place)
+        if isinstance(node, ast.If) and may_be_traced(node.test):
+            place = place[0], True
+        if isinstance(node, ast.If | ast.With | ast.Try) or hasattr(node, "handlers"):
+            node.body, jumps = self._block(node.body, place)  # type: ignore[attr-defined]
+        if isinstance(node, ast.If):
+            node.orelse, more = self._block(node.orelse, place)
+            jumps |= more
+        in_body = set(jumps)
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            part.body, more = self._block(part.body, place)
+            jumps |= more
+        if hasattr(node, "handlers"):
+            self._ends_of_try(node, in_body, jumps, place)
+        return [node], jumps, []
+
+    def _ends_of_try(self, node: Any, in_body: set[Any], jumps: set[Any], place: Place) -> None:
+        """else is run unless the body jumped; finally always."""
+        if node.orelse:
+            inner = (place[0], True) if in_body else place
+            at = node.orelse[0]
+            node.orelse, more = self._block(node.orelse, inner)
+            if in_body:
+                node.orelse = [self._unless(at, self._flag_of(in_body, place[0]), node.orelse)]
+            jumps |= more
+        node.finalbody, _ = self._block(node.finalbody, place)
+
+    def _loop(self, node: Loop, place: Place) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
+        self.loops += 1
+        around = place[0]
+        own = LoopFlags(node, self.loops)
+        body, _ = self._block(node.body, (own, True))
+        resets = [self._set(node, name, False) for name in (own.flag, own.skipped) if name]
+        node.body = body
+        node.ci_flag, node.ci_resets = own.flag, resets  # type: ignore[union-attr]
+        orelse, node.orelse = node.orelse, []
+        out: list[ast.stmt] = [node]
+        jumps: set[Any] = set()
+        if own.flag:
+            self.used.add(own.flag)
+        if own.returns:
+            jumps.add(ast.Return)
+            names = (around.broken, around.skipped) if around else ()
+            out += [self._set(node, name, RETURN) for name in names if name]
+        if orelse and own.broken:
+            out.insert(0, self._set(node, own.broken, False))
+            rest, more = self._block(orelse, (around, True))
+            out.append(self._unless(orelse[0], own.broken, rest))
+            return out, jumps | more, []
+        return out, jumps, orelse
+
+    def _prune(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The block without stores to flags that nothing reads."""
+        out: list[ast.stmt] = []
+        for node in body:
+            if self._is_unread(node):
+                continue
+            if isinstance(node, Loop):
+                node.ci_resets = [n for n in node.ci_resets if not self._is_unread(n)]  # type: ignore[union-attr]
+            for field in ("body", "orelse", "finalbody"):
+                if isinstance(getattr(node, field, None), list) and next(blocks_of(node), None):
+                    setattr(node, field, self._prune(getattr(node, field)))
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                part.body = self._prune(part.body) or [ast.copy_location(ast.Pass(), part.body[0])]
+            if getattr(node, "body", None) == []:
+                node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
+            out.append(node)
+        return out
+
+    def _is_unread(self, node: ast.stmt) -> bool:
+        """Whether a statement sets a flag that nothing reads."""
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            return False
+        name = node.targets[0].id
+        return name in self.flags and name not in self.used
