@@ -11,12 +11,15 @@ is_same_view(const CxTraced *a, const CxTraced *b)
 
     if (a->storage != b->storage || rank != cx_rank(b) || cx_dtype(a) != cx_dtype(b))
         return false;
-    if ((a->view ? a->view->offset : 0) != (b->view ? b->view->offset : 0))
+    const CiExpr *zero = a->tracer->zero;
+    if ((a->view ? a->view->offset : zero) != (b->view ? b->view->offset : zero))
         return false;
-    for (int k = 0; k < rank; k++)
+    for (int k = 0; k < rank; k++) {
+        bool has_few = cx_sizes(a)[k]->high <= 1;
         if (cx_sizes(a)[k] != cx_sizes(b)[k] ||
-            (cx_sizes(a)[k] > 1 && cx_strides(a)[k] != cx_strides(b)[k]))
+            (!has_few && cx_strides(a)[k] != cx_strides(b)[k]))
             return false;
+    }
     return true;
 }
 
@@ -31,32 +34,30 @@ write_real(CxTraced *target, PyObject *value)
     return result;
 }
 
-/* Whether source's shape goes into target's; raises NumPy's exception when not. */
+/* How many leading axes of source are dropped for its shape to go into target's; raises NumPy's
+ * exception when it does not. */
 static int
 check_shapes(CxTraced *target, CxTraced *source)
 {
-    CxState *state = target->tracer->state;
-    int64_t sizes[CI_MAX_RANK];
-    int rank = cx_rank(target), own = cx_rank(source), skip = 0, result = -1;
+    CxTracer *t = target->tracer;
+    int rank = cx_rank(target), own = cx_rank(source), skip = 0;
 
-    while (own - skip > rank && cx_sizes(source)[skip] == 1)
+    while (own - skip > rank && cx_sizes(source)[skip] == t->one)
         skip++;
-    if (rank != 0)
-        memcpy(sizes, cx_sizes(target), sizeof *sizes * (size_t)rank);
     bool fits = own - skip <= rank;
     for (int k = 0; fits && k < own - skip; k++) {
-        int64_t size = cx_sizes(source)[skip + k];
-        fits = size == 1 || size == sizes[rank - own + skip + k];
+        const CiExpr *size = cx_sizes(source)[skip + k];
+        fits = size == t->one ||
+               cx_size_join(t, size, cx_sizes(target)[rank - own + skip + k]) != NULL;
     }
-    if (fits)
-        return skip;
-    PyObject *into = cx_array_dummy(state, CI_DTYPE_f64, rank, cx_sizes(target));
-    PyObject *from = into ? cx_array_dummy(state, CI_DTYPE_f64, own, cx_sizes(source)) : NULL;
+    if (fits || PyErr_Occurred())
+        return fits ? skip : -1;
+    PyObject *into = cx_size_dummy(target), *from = into ? cx_size_dummy(source) : NULL;
     if (from != NULL && PyArray_CopyInto((PyArrayObject *)into, (PyArrayObject *)from) == 0)
         PyErr_SetString(PyExc_ValueError, "could not broadcast input array");
     Py_XDECREF(into);
     Py_XDECREF(from);
-    return result;
+    return -1;
 }
 
 /* 1: a value of its own is to be made of it, for it differs from call to call. What NumPy refuses
@@ -133,18 +134,19 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
 
 /* ---- matmul ---- */
 
-/* The shape of a @ b; false when NumPy refuses it. */
+/* The shape of a @ b; false when NumPy refuses it, or with an exception. */
 static bool
-matmul_shape(CxTraced *a, CxTraced *b, int *rank, int64_t *sizes)
+matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
 {
+    CxTracer *t = a->tracer;
     int ra = cx_rank(a), rb = cx_rank(b);
-    const int64_t *sa = cx_sizes(a), *sb = cx_sizes(b);
+    const CiExpr *const *sa = cx_sizes(a), *const *sb = cx_sizes(b);
 
-    if (ra == 0 || rb == 0 || sa[ra - 1] != (rb == 1 ? sb[0] : sb[rb - 2]))
+    if (ra == 0 || rb == 0 || cx_size_join(t, sa[ra - 1], rb == 1 ? sb[0] : sb[rb - 2]) == NULL)
         return false;
     *rank = 0;
-    if (!cx_broadcast_into(rank, sizes, ra > 2 ? ra - 2 : 0, sa) ||
-        !cx_broadcast_into(rank, sizes, rb > 2 ? rb - 2 : 0, sb))
+    if (!cx_broadcast_into(t, rank, sizes, ra > 2 ? ra - 2 : 0, sa) ||
+        !cx_broadcast_into(t, rank, sizes, rb > 2 ? rb - 2 : 0, sb))
         return false;
     if (ra > 1)
         sizes[(*rank)++] = sa[ra - 2];
@@ -162,13 +164,14 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
     CxArgs args;
     CxResolved r;
     int codes[2], rank = 0;
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
 
     if (cx_operands_open(tracer, CI_OP_matmul, 2, both, &args) < 0)
         goto done;
     if (args.args[0].traced == NULL || args.args[1].traced == NULL ||
         !matmul_shape(args.args[0].traced, args.args[1].traced, &rank, sizes)) {
-        cx_ufunc_raise(tracer, CI_OP_matmul, &args, NULL);
+        if (!PyErr_Occurred())
+            cx_ufunc_raise(tracer, CI_OP_matmul, &args, NULL);
         if (!PyErr_Occurred())
             cx_raise_status(state, CI_ERR_SHAPE, "matmul: operands do not fit");
         goto done;

@@ -17,7 +17,7 @@ typedef struct Build {
     CxTraced *target;
     CxStorage *storage;
     int rank, naxes;
-    const int64_t *sizes;
+    const CiExpr *const *sizes;
     const int *axes;
     const int8_t *order;
     const CiConst *value;
@@ -132,12 +132,24 @@ cx_location(CxTracer *tracer)
     return loc;
 }
 
+/* A size as the graph has it: its own expression, or the number it is once graphs have run. */
+static const CiExpr *
+graph_expr(Build *b, const CiExpr *e)
+{
+    CiSym *sym = b->graph->sym;
+    if (e->kind == CI_EXPR_const)
+        return ci_expr_const(sym, e->value);
+    if (b->tracer->is_static)
+        return ci_expr_const(sym, ci_shape_env_hint(b->graph->ctx, b->tracer->env, e));
+    return ci_expr_copy(sym, e);
+}
+
 static const CiExpr **
-exprs(Build *b, int count, const int64_t *values)
+exprs(Build *b, int count, const CiExpr *const *sizes)
 {
     const CiExpr **out = CI_NEW_ARRAY(b->graph->ctx, const CiExpr *, count ? count : 1);
     for (int k = 0; k < count; k++)
-        out[k] = ci_expr_const(b->graph->sym, values[k]);
+        out[k] = graph_expr(b, sizes[k]);
     return out;
 }
 
@@ -266,8 +278,8 @@ body_fill(CiContext *ctx, void *arg)
 }
 
 CiNode *
-cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
-              const CiConst *value)
+cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const CiExpr *const *sizes,
+              const int8_t *order, const CiConst *value)
 {
     Build b = {.dtype = dtype, .rank = rank, .sizes = sizes, .order = order, .value = value};
     return run(tracer, body_fill, &b);
@@ -282,7 +294,7 @@ body_iota(CiContext *ctx, void *arg)
 }
 
 CiNode *
-cx_build_iota(CxTracer *tracer, int rank, const int64_t *sizes, int axis)
+cx_build_iota(CxTracer *tracer, int rank, const CiExpr *const *sizes, int axis)
 {
     Build b = {.rank = rank, .sizes = sizes, .axes = &axis};
     return run(tracer, body_iota, &b);
@@ -333,7 +345,7 @@ body_extern(CiContext *ctx, void *arg)
 
 CiNode *
 cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
-                CxTraced *const *args, int rank, const int64_t *sizes)
+                CxTraced *const *args, int rank, const CiExpr *const *sizes)
 {
     Build b = {.op = op,
                .ext = ext,
@@ -374,20 +386,28 @@ cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value)
     return 0;
 }
 
+/* Bytes to elements: an input's strides are multiples of the element's size. */
+static const CiExpr *
+element_stride(Build *b, const CiExpr *stride, int itemsize)
+{
+    return ci_expr_floordiv(b->graph->sym, graph_expr(b, stride),
+                            ci_expr_const(b->graph->sym, itemsize));
+}
+
 static void
 body_input(CiContext *ctx, void *arg)
 {
     Build *b = arg;
     CxStorage *s = b->storage;
-    int64_t strides[CI_MAX_RANK];
+    const CiExpr *strides[CI_MAX_RANK];
 
     (void)ctx;
     for (int k = 0; k < s->rank; k++)
-        strides[k] = s->strides[k] / ci_dtype_size(s->dtype);
+        strides[k] = element_stride(b, s->strides[k], ci_dtype_size(s->dtype));
     /* A NumPy scalar enters as the 0-d array that holds it. */
     CiKind kind = s->kind == CI_KIND_python ? CI_KIND_python : CI_KIND_array;
-    b->result = ci_graph_input(b->graph, s->dtype, kind, s->rank, exprs(b, s->rank, s->sizes),
-                               exprs(b, s->rank, strides));
+    b->result =
+        ci_graph_input(b->graph, s->dtype, kind, s->rank, exprs(b, s->rank, s->sizes), strides);
 }
 
 CiNode *
@@ -415,8 +435,8 @@ view_node(Build *b, CxView *v, CiNode *from)
         return ci_graph_expand(g, from, v->rank, exprs(b, v->rank, v->sizes), b->loc);
     case CI_OP_diagonal:
         return ci_graph_diagonal(g, from, v->axes[0], v->axes[1],
-                                 ci_expr_const(g->sym, v->starts[0]),
-                                 ci_expr_const(g->sym, v->sizes[v->rank - 1]), b->loc);
+                                 graph_expr(b, v->starts[0]),
+                                 graph_expr(b, v->sizes[v->rank - 1]), b->loc);
     default: /* real, imag */
         return ci_graph_pointwise(g, v->op, 1, &from, b->loc);
     }

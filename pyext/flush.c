@@ -98,6 +98,7 @@ forget_graph(CxTracer *t)
         cx_storage_release(t->inputs[k]);
     }
     t->ninputs = 0;
+    t->is_static = true;
     t->epoch++;
     if (t->ctx != NULL)
         ci_context_close(t->ctx);
@@ -220,16 +221,21 @@ static PyObject *
 in_layout(CxState *state, CxStorage *s, PyObject *array)
 {
     PyArrayObject *a = (PyArrayObject *)array;
+    int64_t strides[CI_MAX_RANK];
     bool fits = true;
 
     if (array == NULL || s->kind != CI_KIND_array || PyArray_SIZE(a) == 0)
         return array;
+    if (cx_size_values(s->tracer, s->rank, s->strides, strides) < 0) {
+        Py_DECREF(array);
+        return NULL;
+    }
     for (int k = 0; k < s->rank; k++)
-        fits &= s->sizes[k] <= 1 || PyArray_STRIDE(a, k) == s->strides[k];
+        fits &= PyArray_DIM(a, k) <= 1 || PyArray_STRIDE(a, k) == strides[k];
     if (fits || cx_is_device_array(state, array))
         return array;
     s->tracer->needs_python = true; /* a replay would not know of the copy */
-    PyObject *copy = cx_array_new(state, s->dtype, s->rank, s->sizes, s->strides);
+    PyObject *copy = cx_array_new(state, s->dtype, s->rank, (const int64_t *)PyArray_DIMS(a), strides);
     if (copy != NULL && PyArray_CopyInto((PyArrayObject *)copy, a) < 0)
         Py_CLEAR(copy);
     Py_DECREF(array);

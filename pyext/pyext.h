@@ -73,8 +73,9 @@ struct CxStorage {
     CiKind kind;
     CiDtype dtype;
     int rank;
-    int64_t *sizes, *strides; /* strides in bytes */
-    int64_t space[];
+    const CiExpr *expr;             /* a Python int that is a size: what it is; else NULL */
+    const CiExpr **sizes, **strides; /* of the tracer's sym; strides in bytes */
+    const CiExpr *space[];
 };
 
 typedef struct CxView CxView;
@@ -85,13 +86,13 @@ struct CxView {
     CiDtype dtype;
     bool is_readonly, is_opaque;
     int rank;
-    int64_t offset; /* bytes from the storage's first element */
-    int64_t *sizes, *strides;
-    int64_t *starts, *steps; /* slice: per axis of the parent */
-    int *axes;               /* permute: per axis; diagonal: two axes, and the offset in starts */
+    const CiExpr *offset; /* bytes from the storage's first element */
+    const CiExpr **sizes, **strides;
+    const CiExpr **starts, **steps; /* slice: per axis of the parent */
+    int *axes; /* permute: per axis; diagonal: two axes, and the offset in starts */
     CiNode *node;
     unsigned epoch, version;
-    int64_t space[];
+    const CiExpr *space[];
 };
 
 typedef struct CxTraced {
@@ -123,6 +124,7 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
+    bool is_static; /* a graph has run: sizes enter the next ones as numbers */
 };
 
 /* module.c */
@@ -156,8 +158,6 @@ PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void 
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
 int cx_code_of_number(PyObject *value, bool *is_strong); /* -1: no number */
-void cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
-                      int64_t *strides);
 /* Strides of the same memory under another shape; false when NumPy would copy. */
 bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
                         const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides);
@@ -181,16 +181,19 @@ const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
 PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
 
 /* storage.c */
-CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank,
-                          const int64_t *sizes);
+CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
-CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source);
+/* symbolic: per axis, is the size a symbol; NULL: none is. */
+CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
+                                 const bool *symbolic);
+int cx_storage_enter(CxStorage *storage); /* as an input of the pending graph */
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
 void cx_view_release(CxView *view);
 PyObject *cx_traced_new(CxTracer *tracer, CxStorage *storage,
                         CxView *view); /* takes both references */
 PyObject *cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind); /* NULL stays NULL */
+PyObject *cx_traced_int(CxTracer *tracer, const CiExpr *e); /* a Python int that is e */
 /* Makes sure the value has a node of the pending graph: cx_node is then never NULL. */
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
@@ -212,12 +215,12 @@ cx_rank(const CxTraced *t)
 {
     return t->view ? t->view->rank : t->storage->rank;
 }
-static inline const int64_t *
+static inline const CiExpr *const *
 cx_sizes(const CxTraced *t)
 {
     return t->view ? t->view->sizes : t->storage->sizes;
 }
-static inline const int64_t *
+static inline const CiExpr *const *
 cx_strides(const CxTraced *t)
 {
     return t->view ? t->view->strides : t->storage->strides;
@@ -236,7 +239,47 @@ cx_is_current(const CxTraced *t)
     return t->view == NULL || (t->view->epoch == s->epoch && t->view->version == s->version);
 }
 
-/* build.c: one call of the graph's builder each; NULL with an exception. Sizes are numbers here. */
+/* size.c: sizes of the tracer's sym. Functions give NULL or -1 with an exception. */
+typedef enum CxSizeOp {
+    CX_SIZE_add,
+    CX_SIZE_sub,
+    CX_SIZE_mul,
+    CX_SIZE_floordiv,
+    CX_SIZE_mod,
+    CX_SIZE_min,
+    CX_SIZE_max
+} CxSizeOp;
+enum { CX_OPEN = 2 }; /* an answer that only the running program knows */
+int cx_size_consts(CxTracer *tracer, int count, const int64_t *values, const CiExpr **out);
+const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
+const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
+bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
+bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
+int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy of its shape */
+/* Does the relation hold? By proof; else by the values of this call, which is guarded. 1, 0,
+ * CX_OPEN or -1. Proofs alone: cx_size_prove. */
+int cx_size_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+/* As cx_size_decide; where that is open the running program checks it. */
+int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                    const char *why);
+/* The common size of axes that must be equal; NULL, without an exception when they are not. */
+const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
+int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
+PyObject *cx_size_object(CxTracer *tracer, const CiExpr *e); /* an int, or a Traced one */
+const CiExpr *cx_size_from(CxTracer *tracer, PyObject *object);
+PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes);
+int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
+
+int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+/* size_index.c: 1, 0 when NumPy refuses it, -1. */
+int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
+int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);
+
+/* build.c: one call of the graph's builder each; NULL with an exception. */
 typedef struct CxOperand {
     CxTraced *traced; /* borrowed; NULL: a constant */
     CiConst value;    /* of the dtype it is wanted in */
@@ -252,12 +295,12 @@ CiNode *cx_build_const(CxTracer *tracer, CiDtype dtype, CiKind kind, CiConst val
 CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
                       const int *axes); /* reduce, argreduce, scan */
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
-CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const int64_t *sizes,
+CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const CiExpr *const *sizes,
                       const int8_t *order, const CiConst *value); /* value NULL: empty */
-CiNode *cx_build_iota(CxTracer *tracer, int rank, const int64_t *sizes, int axis);
+CiNode *cx_build_iota(CxTracer *tracer, int rank, const CiExpr *const *sizes, int axis);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
-                        CxTraced *const *args, int rank, const int64_t *sizes);
+                        CxTraced *const *args, int rank, const CiExpr *const *sizes);
 /* A new version of target's storage in which the elements it addresses are value's. */
 int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
 CiNode *cx_build_input(CxTracer *tracer, CxStorage *storage);
@@ -266,6 +309,8 @@ int cx_build_view(CxTracer *tracer, CxTraced *traced);
 /* tracer.c, flush.c */
 extern PyType_Spec cx_tracer_spec, cx_break_spec;
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
+/* symbolic: per axis, is its size a symbol. */
+PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const bool *symbolic);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Any value as an operand. constant: an array's contents never change from call to call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
@@ -284,11 +329,11 @@ PyObject *cx_options_list(void);
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];
 PyObject *cx_make_permute(CxTraced *x, const int *axes);
-PyObject *cx_make_reshape(CxTraced *x, int rank, const int64_t *sizes);
-PyObject *cx_make_slice(CxTraced *x, const int64_t *starts, const int64_t *steps,
-                        const int64_t *sizes);
-PyObject *cx_make_expand(CxTraced *x, int rank, const int64_t *sizes);
-PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, int64_t offset);
+PyObject *cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *sizes);
+PyObject *cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *steps,
+                        const CiExpr *const *sizes);
+PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
+PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
 
 /* traced.c, traced_method.c */
@@ -301,10 +346,18 @@ PyObject *cx_traced_demand(CxTraced *traced,
                            const char *what); /* a break; kind python specialises */
 /* A copy of nested tuples, lists and dicts with real values for Traced ones. */
 PyObject *cx_concrete_tree(PyObject *object);
+PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 static inline bool
 cx_is_traced(PyObject *object)
 {
     return Py_TYPE(object)->tp_dealloc == cx_traced_dealloc;
+}
+
+/* A Python int that is an expression of sizes and indices. */
+static inline bool
+cx_is_size(const CxTraced *t)
+{
+    return t->view == NULL && t->storage->expr != NULL;
 }
 
 /* traced_number.c, traced_index.c: slots of Traced */

@@ -112,13 +112,12 @@ set_view(Piece *p, const CxTraced *t)
         return -1;
     }
     p->strides = p->sizes + v->rank;
-    for (int k = 0; k < v->rank; k++) {
-        p->sizes[k] = v->sizes[k];
-        p->strides[k] = v->strides[k];
-    }
+    if (cx_size_values(t->tracer, v->rank, v->sizes, p->sizes) < 0 ||
+        cx_size_values(t->tracer, v->rank, v->strides, p->strides) < 0 ||
+        cx_size_values(t->tracer, 1, &v->offset, &p->offset) < 0)
+        return -1;
     p->rank = v->rank;
     p->dtype = v->dtype;
-    p->offset = v->offset;
     p->is_readonly = v->is_readonly;
     return 0;
 }

@@ -2,9 +2,9 @@
 #include "pyext.h"
 
 CxStorage *
-cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank, const int64_t *sizes)
+cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank)
 {
-    CxStorage *s = PyMem_Calloc(1, sizeof *s + sizeof(int64_t) * 2 * (size_t)rank);
+    CxStorage *s = PyMem_Calloc(1, sizeof *s + sizeof(const CiExpr *) * 2 * (size_t)rank);
     if (s == NULL) {
         PyErr_NoMemory();
         return NULL;
@@ -17,8 +17,6 @@ cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank, const int
     s->rank = rank;
     s->sizes = s->space;
     s->strides = s->space + rank;
-    if (rank != 0)
-        memcpy(s->sizes, sizes, sizeof(int64_t) * (size_t)rank);
     s->epoch = tracer->epoch - 1;
     s->next = tracer->storages;
     if (s->next != NULL)
@@ -27,27 +25,100 @@ cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank, const int
     return s;
 }
 
+typedef struct Fill {
+    CxStorage *storage;
+    const CiNode *node;
+    const int8_t *order;
+} Fill;
+
+/* Dense in that order; an empty axis counts as none, as in NumPy's own layouts. */
+static void
+body_dense(CiContext *ctx, void *arg)
+{
+    const Fill *f = arg;
+    CxStorage *s = f->storage;
+    CiSym *sym = s->tracer->sym;
+    const CiExpr *step = ci_expr_const(sym, ci_dtype_size(s->dtype));
+
+    (void)ctx;
+    for (int k = 0; f->node != NULL && k < s->rank; k++)
+        s->sizes[k] = ci_expr_copy(sym, f->node->sizes[k]);
+    for (int k = s->rank - 1; k >= 0; k--) {
+        int axis = f->order ? f->order[k] : k;
+        s->strides[axis] = step;
+        if (!ci_expr_equals_const(s->sizes[axis], 0))
+            step = ci_expr_mul(sym, step, s->sizes[axis]);
+    }
+}
+
 CxStorage *
 cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
 {
-    int64_t sizes[CI_MAX_RANK];
-
-    for (int k = 0; k < node->rank; k++)
-        if (!ci_expr_is_const(node->sizes[k], &sizes[k])) {
-            cx_raise_status(tracer->state, CI_ERR_INTERNAL, "a symbolic size reached capture");
-            return NULL;
-        }
-    CxStorage *s = cx_storage_new(tracer, kind, node->dtype, node->rank, sizes);
+    CxStorage *s = cx_storage_new(tracer, kind, node->dtype, node->rank);
     if (s == NULL)
         return NULL;
-    cx_dense_strides(s->dtype, s->rank, s->sizes, node->order, s->strides);
+    Fill fill = {s, node, node->order};
+    if (s->rank != 0 && cx_protect(tracer->state, tracer->sym_ctx, body_dense, &fill) < 0) {
+        cx_storage_release(s);
+        return NULL;
+    }
     s->node = node;
     s->epoch = tracer->epoch;
     return s;
 }
 
+/* The strides of a real array some of whose sizes are symbols: what they would be for a dense array
+ * whose axes lie in memory as this one's do; the numbers they are when it is not dense. */
+static int
+symbolic_strides(CxStorage *s, const int64_t *strides)
+{
+    CxTracer *t = s->tracer;
+    const CiExpr *consts[CI_MAX_RANK];
+    int64_t dense[CI_MAX_RANK], sizes[CI_MAX_RANK];
+    int8_t order[CI_MAX_RANK];
+
+    for (int k = 0; k < s->rank; k++) {
+        int at = k;
+        for (; at > 0 && llabs(strides[order[at - 1]]) < llabs(strides[k]); at--)
+            order[at] = order[at - 1];
+        order[at] = (int8_t)k;
+    }
+    Fill fill = {s, NULL, order};
+    if (cx_protect(t->state, t->sym_ctx, body_dense, &fill) < 0 ||
+        cx_size_values(t, s->rank, s->strides, dense) < 0 ||
+        cx_size_values(t, s->rank, s->sizes, sizes) < 0 ||
+        cx_size_consts(t, s->rank, strides, consts) < 0)
+        return -1;
+    for (int k = 0; k < s->rank; k++)
+        if (sizes[k] > 1 && dense[k] != strides[k]) {
+            memcpy(s->strides, consts, sizeof *consts * (size_t)s->rank);
+            break;
+        }
+    return 0;
+}
+
+static int
+set_layout(CxStorage *s, PyArrayObject *a, const bool *symbolic)
+{
+    int64_t values[2 * CI_MAX_RANK];
+    bool is_symbolic = false;
+
+    for (int k = 0; k < s->rank; k++) {
+        values[k] = PyArray_DIM(a, k);
+        values[s->rank + k] = PyArray_STRIDE(a, k);
+        is_symbolic |= symbolic != NULL && symbolic[k];
+    }
+    /* Sizes and strides are neighbours. */
+    if (cx_size_consts(s->tracer, 2 * s->rank, values, s->sizes) < 0)
+        return -1;
+    for (int k = 0; is_symbolic && k < s->rank; k++)
+        if (symbolic[k] && (s->sizes[k] = cx_symbol_new(s, k, values[k])) == NULL)
+            return -1;
+    return is_symbolic ? symbolic_strides(s, values + s->rank) : 0;
+}
+
 CxStorage *
-cx_storage_from_array(CxTracer *tracer, PyObject *array, int source)
+cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const bool *symbolic)
 {
     PyArrayObject *a = (PyArrayObject *)array;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(a));
@@ -66,22 +137,22 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source)
         PyErr_SetString(refused, "arrays that are not aligned are not supported");
         return NULL;
     }
-    CxStorage *s = cx_storage_new(tracer, CI_KIND_array, dtype, PyArray_NDIM(a),
-                                  (const int64_t *)PyArray_DIMS(a));
-    if (s == NULL)
-        return NULL;
-    for (int k = 0; k < s->rank; k++) {
-        s->strides[k] = PyArray_STRIDE(a, k);
-        if (s->strides[k] % size != 0 && s->sizes[k] > 1) {
+    for (int k = 0; k < PyArray_NDIM(a); k++)
+        if (PyArray_STRIDE(a, k) % size != 0 && PyArray_DIM(a, k) > 1) {
             PyErr_SetString(refused,
                             "strides that are no multiple of the element's size are not supported");
-            cx_storage_release(s);
             return NULL;
         }
-    }
+    CxStorage *s = cx_storage_new(tracer, CI_KIND_array, dtype, PyArray_NDIM(a));
+    if (s == NULL)
+        return NULL;
     s->value = Py_NewRef(array);
     s->source = source;
     s->is_readonly = !PyArray_ISWRITEABLE(a);
+    if (set_layout(s, a, symbolic) < 0) {
+        cx_storage_release(s);
+        return NULL;
+    }
     return s;
 }
 
@@ -108,8 +179,9 @@ CxView *
 cx_view_new(CxTraced *parent, CiOp op, int rank)
 {
     int below = cx_rank(parent);
-    size_t words = 2 * (size_t)rank + 2 * (size_t)below + CI_MAX_RANK + 2;
-    CxView *v = PyMem_Calloc(1, sizeof *v + sizeof(int64_t) * words);
+    size_t words = 2 * (size_t)rank + 2 * (size_t)below + 2;
+    size_t axes = sizeof(int) * ((size_t)rank + 2);
+    CxView *v = PyMem_Calloc(1, sizeof *v + sizeof(const CiExpr *) * words + axes);
 
     if (v == NULL) {
         PyErr_NoMemory();
@@ -117,6 +189,7 @@ cx_view_new(CxTraced *parent, CiOp op, int rank)
     }
     v->refs = 1;
     v->parent = parent->view;
+    v->offset = parent->tracer->zero;
     if (v->parent != NULL) {
         v->parent->refs++;
         v->is_readonly = v->parent->is_readonly;
@@ -223,9 +296,11 @@ note_unknown(CxTracer *tracer)
     return result;
 }
 
-static int
-add_input(CxTracer *tracer, CxStorage *s)
+int
+cx_storage_enter(CxStorage *s)
 {
+    CxTracer *tracer = s->tracer;
+
     if (s->source == CX_SOURCE_constant)
         return add_constant(tracer, s);
     if (s->value == NULL) {
@@ -273,7 +348,7 @@ cx_traced_prepare(CxTraced *t)
                         "a traced value was used while its graph was running");
         return -1;
     }
-    if (t->storage->epoch != tracer->epoch && add_input(tracer, t->storage) < 0)
+    if (t->storage->epoch != tracer->epoch && cx_storage_enter(t->storage) < 0)
         return -1;
     return t->view != NULL ? cx_build_view(tracer, t) : 0;
 }

@@ -11,16 +11,20 @@ lifted(CxTracer *t, PyObject *value)
 static int
 order_from(const char *text, CxTraced *like, int rank, int8_t *order)
 {
-    const int64_t *strides = like ? cx_strides(like) : NULL;
+    int64_t strides[CI_MAX_RANK], sizes[CI_MAX_RANK];
 
     for (int k = 0; k < rank; k++)
         order[k] = (int8_t)(text[0] == 'F' ? rank - 1 - k : k);
-    if ((text[0] == 'K' || text[0] == 'A') &&
-        strides != NULL) /* stable: ties and single elements keep C order */
+    bool keeps = (text[0] == 'K' || text[0] == 'A') && like != NULL;
+    if (keeps) {
+        cx_size_samples(like->tracer, rank, cx_sizes(like), sizes);
+        cx_size_samples(like->tracer, rank, cx_strides(like), strides);
+    }
+    if (keeps) /* stable: ties and single elements keep C order */
         for (int k = 1; k < rank; k++)
             for (int j = k; j > 0; j--) {
                 int a = order[j - 1], b = order[j];
-                if (cx_sizes(like)[a] == 1 || cx_sizes(like)[b] == 1 ||
+                if (sizes[a] == 1 || sizes[b] == 1 ||
                     llabs(strides[a]) >= llabs(strides[b]))
                     break;
                 order[j - 1] = (int8_t)b;
@@ -274,15 +278,15 @@ done:
 
 static PyObject *
 reshape_or_expand(PyObject *self, PyObject *args,
-                  PyObject *(*make)(CxTraced *, int, const int64_t *))
+                  PyObject *(*make)(CxTraced *, int, const CiExpr *const *))
 {
     PyObject *value = NULL, *shape = NULL, *result = NULL;
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "OO", &value, &shape))
         return NULL;
-    int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    int rank = cx_shape_from((CxTracer *)self, shape, sizes);
     CxTraced *x = rank < 0 ? NULL : lifted((CxTracer *)self, value);
     if (x != NULL)
         result = make(x, rank, sizes);
@@ -306,7 +310,7 @@ static PyObject *
 method_slice(PyObject *self, PyObject *args)
 {
     PyObject *value = NULL, *lists[3] = {NULL}, *result = NULL;
-    int64_t numbers[3][CI_MAX_RANK];
+    const CiExpr *numbers[3][CI_MAX_RANK];
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "OOOO:slice", &value, &lists[0], &lists[1], &lists[2]))
@@ -315,7 +319,7 @@ method_slice(PyObject *self, PyObject *args)
     if (x == NULL)
         return NULL;
     for (int k = 0; k < 3; k++) {
-        int n = cx_sizes_from(lists[k], numbers[k], CI_MAX_RANK);
+        int n = cx_shape_from((CxTracer *)self, lists[k], numbers[k]);
         if (n >= 0 && n != cx_rank(x))
             PyErr_SetString(PyExc_ValueError, "one start, step and size per axis are expected");
         if (n != cx_rank(x))
@@ -330,14 +334,14 @@ done:
 static PyObject *
 method_diagonal(PyObject *self, PyObject *args)
 {
-    PyObject *value = NULL, *result = NULL;
+    PyObject *value = NULL, *shift = NULL, *result = NULL;
     int axis1 = 0, axis2 = 1;
-    long long offset = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OiiL:diagonal", &value, &axis1, &axis2, &offset))
+    if (!PyArg_ParseTuple(args, "OiiO:diagonal", &value, &axis1, &axis2, &shift))
         return NULL;
-    CxTraced *x = lifted((CxTracer *)self, value);
+    const CiExpr *offset = cx_size_from((CxTracer *)self, shift);
+    CxTraced *x = offset == NULL ? NULL : lifted((CxTracer *)self, value);
     if (x == NULL)
         return NULL;
     int rank = cx_rank(x);
@@ -433,7 +437,7 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
     CxTracer *t = (CxTracer *)self;
     PyObject *shape = NULL, *value = NULL, *type = NULL, *result = NULL;
     const char *order = "C";
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
     int8_t axes[CI_MAX_RANK];
     char element[16] = {0};
     CiConst constant;
@@ -445,12 +449,18 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
                                                  &type, &order))
         return NULL;
     CiDtype dtype = cx_dtype_of_object(t->state, type);
-    int rank = dtype == CI_DTYPE_none ? -1 : cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
     if (rank < 0 || order_from(order, NULL, rank, axes) < 0)
         return NULL;
-    for (int k = 0; k < rank; k++)
-        if (sizes[k] < 0)
-            return PyErr_Format(PyExc_ValueError, "negative dimensions are not allowed");
+    for (int k = 0; k < rank; k++) {
+        int fits = sizes[k]->low >= 0 ? 1
+                                      : cx_size_require(t, CI_REL_le, t->zero, sizes[k],
+                                                        "a size that may be negative");
+        if (fits == 0)
+            PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
+        if (fits != 1)
+            return NULL;
+    }
     if (has_value && cx_is_traced(value)) { /* an empty array, then written */
         result =
             cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, NULL), CI_KIND_array);
@@ -484,13 +494,13 @@ method_iota(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *shape = NULL;
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
     int axis = 0;
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "Oi:iota", &shape, &axis))
         return NULL;
-    int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    int rank = cx_shape_from(t, shape, sizes);
     return rank < 0 ? NULL
                     : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
 }
@@ -503,14 +513,14 @@ method_extern(PyObject *self, PyObject *args)
              *result = NULL;
     const char *name = NULL, *key = NULL;
     CxTraced *held[16] = {NULL};
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "ssOOOO:extern", &name, &key, &callable, &operands, &shape, &type))
         return NULL;
     fast = PySequence_Fast(operands, "a sequence of operands is expected");
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
-    int rank = dtype == CI_DTYPE_none ? -1 : cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
     Py_ssize_t n = rank < 0 ? 0 : PySequence_Fast_GET_SIZE(fast);
     if (n > 16) {
         PyErr_SetString(PyExc_ValueError, "a library call takes at most 16 operands");

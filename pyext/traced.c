@@ -36,6 +36,20 @@ is_known(const CxTraced *t)
                                 (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
 }
 
+static PyObject *
+real_view(CxTraced *t, const CxStorage *s)
+{
+    const CxView *v = t->view;
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK], offset;
+
+    if (cx_size_values(t->tracer, v->rank, v->sizes, sizes) < 0 ||
+        cx_size_values(t->tracer, v->rank, v->strides, strides) < 0 ||
+        cx_size_values(t->tracer, 1, &v->offset, &offset) < 0)
+        return NULL;
+    return cx_array_view(t->tracer->state, s->value, v->dtype, v->rank, sizes, strides, offset,
+                         v->is_readonly || s->is_readonly);
+}
+
 PyObject *
 cx_traced_concrete(CxTraced *t)
 {
@@ -55,9 +69,7 @@ cx_traced_concrete(CxTraced *t)
     if (t->view == NULL)
         return Py_NewRef(s->value);
     if (t->real == NULL)
-        t->real = cx_array_view(t->tracer->state, s->value, t->view->dtype, t->view->rank,
-                                t->view->sizes, t->view->strides, t->view->offset,
-                                t->view->is_readonly || s->is_readonly);
+        t->real = real_view(t, s);
     return Py_XNewRef(t->real);
 }
 
@@ -113,6 +125,16 @@ cx_concrete_tree(PyObject *object)
 
 /* ---- attributes ---- */
 
+PyTypeObject *
+cx_python_class(const CxStorage *s)
+{
+    return s->value != NULL            ? Py_TYPE(s->value)
+           : s->dtype == CI_DTYPE_f64    ? &PyFloat_Type
+           : s->dtype == CI_DTYPE_c128 ? &PyComplex_Type
+           : s->dtype == CI_DTYPE_bool ? &PyBool_Type
+                                       : &PyLong_Type;
+}
+
 static PyTypeObject *
 real_class(CxTraced *t)
 {
@@ -122,7 +144,7 @@ real_class(CxTraced *t)
     case CI_KIND_scalar:
         return cx_descr(t->tracer->state, cx_dtype(t))->typeobj;
     default:
-        return Py_TYPE(t->storage->value);
+        return cx_python_class(t->storage);
     }
 }
 
@@ -144,12 +166,12 @@ GETTER(tracer)
 GETTER(shape)
 {
     SELF(t);
-    return cx_sizes_tuple(cx_rank(t), cx_sizes(t));
+    return cx_shape_tuple(t->tracer, cx_rank(t), cx_sizes(t));
 }
 GETTER(strides)
 {
     SELF(t);
-    return cx_sizes_tuple(cx_rank(t), cx_strides(t));
+    return cx_shape_tuple(t->tracer, cx_rank(t), cx_strides(t));
 }
 GETTER(dtype)
 {
@@ -164,7 +186,7 @@ GETTER(ndim)
 GETTER(size)
 {
     SELF(t);
-    return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t)));
+    return cx_size_object(t->tracer, cx_size_count(t->tracer, cx_rank(t), cx_sizes(t)));
 }
 GETTER(itemsize)
 {
@@ -174,7 +196,11 @@ GETTER(itemsize)
 GETTER(nbytes)
 {
     SELF(t);
-    return PyLong_FromLongLong(cx_count(cx_rank(t), cx_sizes(t)) * ci_dtype_size(cx_dtype(t)));
+    CxTracer *tracer = t->tracer;
+    const CiExpr *count = cx_size_count(tracer, cx_rank(t), cx_sizes(t));
+    return cx_size_object(
+        tracer, cx_size_make(tracer, CX_SIZE_mul, count,
+                             cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
 }
 
 GETTER(kind)
@@ -215,33 +241,38 @@ GETTER(part)
     return cx_make_part(t, closure != NULL);
 }
 
+/* An array of this layout whose elements are never looked at. */
+static PyObject *
+layout_of(CxTraced *t, bool is_readonly)
+{
+    CxState *state = t->tracer->state;
+    int rank = cx_rank(t);
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+    const int64_t one = 1;
+
+    cx_size_samples(t->tracer, rank, cx_sizes(t), sizes);
+    cx_size_samples(t->tracer, rank, cx_strides(t), strides);
+    bool owns_few = t->view == NULL && t->storage->value == NULL && cx_kind(t) == CI_KIND_array &&
+                    cx_count(rank, sizes) <= 4096;
+    if (owns_few)
+        return cx_array_new(state, cx_dtype(t), rank, sizes, strides);
+    PyObject *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
+    PyObject *shape = dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0,
+                                            is_readonly)
+                            : NULL;
+    Py_XDECREF(dummy);
+    return shape;
+}
+
 GETTER(flags)
 {
     CxTraced *t = (CxTraced *)self;
-    CxState *state = t->tracer->state;
-    const int64_t one = 1;
     (void)closure;
     bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
                        cx_kind(t) == CI_KIND_scalar;
-    PyObject *flags = NULL, *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
-    /* The flags of an array of this layout; its elements are never looked at. */
-    PyObject *shape = dummy ? cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t),
-                                            cx_strides(t), 0, is_readonly)
-                            : NULL;
-    if (shape != NULL) {
-        if (t->view == NULL && t->storage->value == NULL && cx_kind(t) == CI_KIND_array) {
-            Py_CLEAR(shape);
-            shape = cx_count(cx_rank(t), cx_sizes(t)) > 4096
-                        ? NULL
-                        : cx_array_new(state, cx_dtype(t), cx_rank(t), cx_sizes(t), cx_strides(t));
-            if (shape == NULL && !PyErr_Occurred())
-                shape = cx_array_view(state, dummy, cx_dtype(t), cx_rank(t), cx_sizes(t),
-                                      cx_strides(t), 0, is_readonly);
-        }
-        flags = shape ? PyObject_GetAttrString(shape, "flags") : NULL;
-    }
+    PyObject *shape = layout_of(t, is_readonly);
+    PyObject *flags = shape ? PyObject_GetAttrString(shape, "flags") : NULL;
     Py_XDECREF(shape);
-    Py_XDECREF(dummy);
     return flags;
 }
 
@@ -249,9 +280,9 @@ static int
 set_shape(PyObject *self, PyObject *value, void *closure)
 {
     CxTraced *t = (CxTraced *)self;
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
     (void)closure;
-    int rank = value == NULL ? -1 : cx_sizes_from(value, sizes, CI_MAX_RANK);
+    int rank = value == NULL ? -1 : cx_shape_from(t->tracer, value, sizes);
     if (rank < 0) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_AttributeError, "Cannot delete array shape");

@@ -4,68 +4,97 @@
 #include "pyext.h"
 
 typedef struct Index {
+    CxTracer *tracer;
     int rank; /* axes of the array; then axes of the result */
-    int64_t starts[CI_MAX_RANK], steps[CI_MAX_RANK], counts[CI_MAX_RANK];
-    bool is_dropped[CI_MAX_RANK];
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK], *counts[CI_MAX_RANK];
     int result_rank;
     int source[CI_MAX_RANK]; /* per axis of the result: axis of the array, -1 for a new one */
     bool is_scalar;          /* ints for all axes and nothing else */
 } Index;
 
-enum { INDEX_basic, INDEX_other, INDEX_wrong };
+enum { INDEX_error = -1, INDEX_basic, INDEX_other, INDEX_wrong };
 
 static bool
 is_int(PyObject *item)
 {
+    if (cx_is_traced(item))
+        return cx_is_size((CxTraced *)item);
     if (PyBool_Check(item) || PyArray_IsScalar(item, Bool) || PyArray_Check(item) ||
-        cx_is_traced(item) || PySequence_Check(item))
+        PySequence_Check(item))
         return false;
     return PyLong_Check(item) || PyIndex_Check(item);
 }
 
 static int
-parse_int(Index *index, int axis, int64_t size, PyObject *item)
+parse_int(Index *index, int axis, const CiExpr *size, PyObject *item)
 {
+    CxTracer *t = index->tracer;
+    const CiExpr *start = NULL;
+
+    index->steps[axis] = index->counts[axis] = t->one;
+    if (cx_is_traced(item) || size->kind != CI_EXPR_const) {
+        const CiExpr *at = cx_size_from(t, item);
+        int status = at == NULL ? -1 : cx_index_wrap(t, at, size, &index->starts[axis]);
+        return status < 0 ? INDEX_error : status == 0 ? INDEX_wrong : INDEX_basic;
+    }
     Py_ssize_t at = PyNumber_AsSsize_t(item, NULL);
     if (at == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return INDEX_wrong;
     }
-    if (at < -size || at >= size)
+    if (at < -size->value || at >= size->value)
         return INDEX_wrong;
-    index->starts[axis] = at < 0 ? at + size : at;
-    index->steps[axis] = 1;
-    index->counts[axis] = 1;
-    index->is_dropped[axis] = true;
-    return INDEX_basic;
+    start = cx_size_const(t, at < 0 ? at + size->value : at);
+    index->starts[axis] = start;
+    return start == NULL ? INDEX_error : INDEX_basic;
+}
+
+static bool
+is_symbolic(PyObject *bound)
+{
+    return cx_is_traced(bound) && cx_is_size((CxTraced *)bound);
 }
 
 static int
-parse_slice(Index *index, int axis, int64_t size, PyObject *item)
+parse_slice(Index *index, int axis, const CiExpr *size, PyObject *item)
 {
+    CxTracer *t = index->tracer;
+    PySliceObject *slice = (PySliceObject *)item;
     Py_ssize_t start, stop, step;
+
+    index->source[index->result_rank++] = axis;
+    if (size->kind != CI_EXPR_const || is_symbolic(slice->start) || is_symbolic(slice->stop)) {
+        const CiExpr *out[3];
+        int status = cx_index_slice(t, slice, size, out);
+        index->starts[axis] = out[0];
+        index->steps[axis] = out[1];
+        index->counts[axis] = out[2];
+        return status < 0 ? INDEX_error : status == 0 ? INDEX_wrong : INDEX_basic;
+    }
     if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
         PyErr_Clear();
         return INDEX_wrong;
     }
-    index->counts[axis] = PySlice_AdjustIndices((Py_ssize_t)size, &start, &stop, step);
-    index->starts[axis] = start;
-    index->steps[axis] = step;
+    int64_t three[3];
+    const CiExpr *exprs[3];
+    three[2] = PySlice_AdjustIndices((Py_ssize_t)size->value, &start, &stop, step);
     /* An empty slice may start anywhere; the core wants an element's place. */
-    if (index->counts[axis] == 0) {
-        index->starts[axis] = 0;
-        index->steps[axis] = 1;
-    }
-    index->source[index->result_rank++] = axis;
+    three[0] = three[2] == 0 ? 0 : start;
+    three[1] = three[2] == 0 ? 1 : step;
+    if (cx_size_consts(t, 3, three, exprs) < 0)
+        return INDEX_error;
+    index->starts[axis] = exprs[0];
+    index->steps[axis] = exprs[1];
+    index->counts[axis] = exprs[2];
     return INDEX_basic;
 }
 
 static void
-take_whole_axes(Index *index, int *axis, int until, const int64_t *sizes)
+take_whole_axes(Index *index, int *axis, int until, const CiExpr *const *sizes)
 {
     for (; *axis < until; (*axis)++) {
-        index->starts[*axis] = 0;
-        index->steps[*axis] = 1;
+        index->starts[*axis] = index->tracer->zero;
+        index->steps[*axis] = index->tracer->one;
         index->counts[*axis] = sizes[*axis];
         index->source[index->result_rank++] = *axis;
     }
@@ -74,10 +103,11 @@ take_whole_axes(Index *index, int *axis, int until, const int64_t *sizes)
 static int
 parse(CxTraced *x, PyObject *const *items, Py_ssize_t n, Index *index)
 {
-    const int64_t *sizes = cx_sizes(x);
+    const CiExpr *const *sizes = cx_sizes(x);
     int axis = 0, used = 0, nones = 0, ellipses = 0;
 
-    memset(index, 0, sizeof *index);
+    index->tracer = x->tracer;
+    index->result_rank = 0;
     index->rank = cx_rank(x);
     index->is_scalar = true;
     for (Py_ssize_t k = 0; k < n; k++) {
@@ -120,10 +150,12 @@ parse_key(CxTraced *x, PyObject *key, Index *index)
 }
 
 static bool
-is_whole(const Index *index, const int64_t *sizes)
+is_whole(const Index *index, const CiExpr *const *sizes)
 {
+    const CxTracer *t = index->tracer;
     for (int k = 0; k < index->rank; k++)
-        if (index->starts[k] != 0 || index->steps[k] != 1 || index->counts[k] != sizes[k])
+        if (index->starts[k] != t->zero || index->steps[k] != t->one ||
+            index->counts[k] != sizes[k])
             return false;
     return true;
 }
@@ -148,8 +180,8 @@ make_view(CxTraced *x, const Index *index)
     if (v != NULL) {
         for (int k = 0; k < index->result_rank; k++) {
             int axis = index->source[k];
-            v->sizes[k] = axis < 0 ? 1 : cx_sizes(sliced)[axis];
-            v->strides[k] = axis < 0 ? 0 : cx_strides(sliced)[axis];
+            v->sizes[k] = axis < 0 ? x->tracer->one : cx_sizes(sliced)[axis];
+            v->strides[k] = axis < 0 ? x->tracer->zero : cx_strides(sliced)[axis];
         }
         sliced->storage->refs++;
         result = cx_traced_new(sliced->tracer, sliced->storage, v);
@@ -162,8 +194,9 @@ make_view(CxTraced *x, const Index *index)
 static void
 raise_for(CxTraced *x, PyObject *key)
 {
-    PyObject *dummy = cx_array_dummy(x->tracer->state, cx_dtype(x), cx_rank(x), cx_sizes(x));
-    PyObject *item = dummy ? PyObject_GetItem(dummy, key) : NULL;
+    PyObject *dummy = cx_size_dummy(x), *real = dummy ? cx_concrete_tree(key) : NULL;
+    PyObject *item = real ? PyObject_GetItem(dummy, real) : NULL;
+    Py_XDECREF(real);
     Py_XDECREF(dummy);
     if (item != NULL) {
         Py_DECREF(item);
@@ -231,10 +264,12 @@ cx_subscript(PyObject *self, PyObject *key)
     CX_ENTRY();
     if (x->view == NULL && x->storage->kind == CI_KIND_python)
         return PyErr_Format(PyExc_TypeError, "'%s' object is not subscriptable",
-                            Py_TYPE(x->storage->value)->tp_name);
+                            cx_python_class(x->storage)->tp_name);
     switch (parse_key(x, key, &index)) {
     case INDEX_basic:
         break;
+    case INDEX_error:
+        return NULL;
     case INDEX_wrong:
         raise_for(x, key);
         return NULL;
@@ -261,11 +296,13 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     if (x->view == NULL && x->storage->kind != CI_KIND_array) {
         PyErr_Format(PyExc_TypeError, "'%s' object does not support item assignment",
                      x->storage->kind == CI_KIND_python
-                         ? Py_TYPE(x->storage->value)->tp_name
+                         ? cx_python_class(x->storage)->tp_name
                          : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
         return -1;
     }
     int status = parse_key(x, key, &index);
+    if (status == INDEX_error)
+        return -1;
     if (status == INDEX_wrong) {
         raise_for(x, key);
         return -1;
@@ -290,7 +327,7 @@ cx_length(PyObject *self)
     if (x->view == NULL && x->storage->kind != CI_KIND_array) {
         PyErr_Format(PyExc_TypeError, "object of type '%s' has no len()",
                      x->storage->kind == CI_KIND_python
-                         ? Py_TYPE(x->storage->value)->tp_name
+                         ? cx_python_class(x->storage)->tp_name
                          : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
         return -1;
     }
@@ -298,7 +335,7 @@ cx_length(PyObject *self)
         PyErr_SetString(PyExc_TypeError, "len() of unsized object");
         return -1;
     }
-    return (Py_ssize_t)cx_sizes(x)[0];
+    return cx_size_demand(x->tracer, cx_sizes(x)[0], "len()");
 }
 
 PyObject *
@@ -321,11 +358,17 @@ cx_iterate(PyObject *self)
     if (x->view == NULL && x->storage->kind != CI_KIND_array)
         return PyErr_Format(PyExc_TypeError, "'%s' object is not iterable",
                             x->storage->kind == CI_KIND_python
-                                ? Py_TYPE(x->storage->value)->tp_name
+                                ? cx_python_class(x->storage)->tp_name
                                 : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
     if (cx_rank(x) == 0)
         return PyErr_Format(PyExc_TypeError, "iteration over a 0-d array");
-    if (cx_sizes(x)[0] <= MAX_UNROLLED)
+    const CiExpr *size = cx_sizes(x)[0];
+    int64_t rows = size->kind == CI_EXPR_const
+                       ? size->value
+                       : cx_size_demand(x->tracer, size, "iteration over an array");
+    if (rows < 0)
+        return NULL;
+    if (rows <= MAX_UNROLLED)
         return PySeqIter_New(self);
     PyObject *real = cx_traced_demand(x, "iteration");
     PyObject *result = real ? PyObject_GetIter(real) : NULL;

@@ -383,8 +383,14 @@ cx_bool(PyObject *self)
     PyObject *real = NULL;
 
     CX_ENTRY();
-    if (cx_count(cx_rank(t), cx_sizes(t)) != 1) /* ambiguous, whatever the data */
-        real = cx_array_dummy(t->tracer->state, CI_DTYPE_bool, cx_rank(t), cx_sizes(t));
+    const CiExpr *count = cx_size_count(t->tracer, cx_rank(t), cx_sizes(t));
+    int is_one = count == NULL ? -1
+                               : cx_size_require(t->tracer, CI_REL_eq, count, t->tracer->one,
+                                                 "the truth of an array of one element");
+    if (is_one < 0)
+        return -1;
+    if (is_one == 0) /* ambiguous, whatever the data */
+        real = cx_size_dummy(t);
     else
         real = cx_traced_demand(t, "a condition");
     int result = real ? PyObject_IsTrue(real) : -1;

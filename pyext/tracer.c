@@ -112,6 +112,12 @@ cx_tracer_specialize(CxStorage *s)
 PyObject *
 cx_tracer_array(CxTracer *tracer, PyObject *array, int source)
 {
+    return cx_tracer_array_of(tracer, array, source, NULL);
+}
+
+PyObject *
+cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const bool *symbolic)
+{
     PyObject *key = NULL, *traced = NULL;
     int failed = 0;
 
@@ -129,7 +135,7 @@ cx_tracer_array(CxTracer *tracer, PyObject *array, int source)
             s->source = source;
         Py_INCREF(traced);
     } else if (!failed) {
-        traced = cx_traced_new(tracer, cx_storage_from_array(tracer, array, source), NULL);
+        traced = cx_traced_new(tracer, cx_storage_from_array(tracer, array, source, symbolic), NULL);
         if (traced != NULL && PyDict_SetItem(tracer->by_id, key, traced) < 0)
             Py_CLEAR(traced);
     }
@@ -160,7 +166,7 @@ cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
         PyErr_SetString(PyExc_TypeError, "a float, complex, int or bool is expected");
         return NULL;
     }
-    CxStorage *s = cx_storage_new(tracer, kind, dtype, 0, NULL);
+    CxStorage *s = cx_storage_new(tracer, kind, dtype, 0);
     if (s == NULL)
         return NULL;
     s->value = Py_NewRef(value);
@@ -207,29 +213,29 @@ static PyObject *
 embed_elements(CxTracer *tracer, PyArrayObject *array, CiDtype dtype)
 {
     CxTraced *parts[MAX_EMBEDDED] = {NULL};
-    const int64_t one = 1;
+    const CiExpr *sizes[CI_MAX_RANK];
     int n = (int)PyArray_SIZE(array), size = ci_dtype_size(dtype);
     PyObject *flat = PyArray_Ravel(array, NPY_CORDER), *joined = NULL, *result = NULL;
 
-    if (flat == NULL)
-        return NULL;
+    if (flat == NULL || cx_size_consts(tracer, PyArray_NDIM(array),
+                                       (const int64_t *)PyArray_DIMS(array), sizes) < 0)
+        goto done;
     for (int k = 0; k < n; k++) {
         CiConst value =
             ci_const_load(dtype, PyArray_BYTES((PyArrayObject *)flat) + (npy_intp)k * size);
         parts[k] = (CxTraced *)cx_traced_from_node(
-            tracer, cx_build_fill(tracer, dtype, 1, &one, NULL, &value), CI_KIND_array);
+            tracer, cx_build_fill(tracer, dtype, 1, &tracer->one, NULL, &value), CI_KIND_array);
         if (parts[k] == NULL)
             goto done;
     }
     joined = cx_traced_from_node(tracer, cx_build_concat(tracer, n, parts, 0), CI_KIND_array);
     if (joined != NULL)
-        result = cx_make_reshape((CxTraced *)joined, PyArray_NDIM(array),
-                                 (const int64_t *)PyArray_DIMS(array));
+        result = cx_make_reshape((CxTraced *)joined, PyArray_NDIM(array), sizes);
 done:
     for (int k = 0; k < n; k++)
         Py_XDECREF(parts[k]);
     Py_XDECREF(joined);
-    Py_DECREF(flat);
+    Py_XDECREF(flat);
     return result;
 }
 
@@ -238,6 +244,7 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
 {
     PyArrayObject *array = NULL;
     PyObject *result = NULL;
+    const CiExpr *sizes[CI_MAX_RANK];
     CiDtype dtype;
 
     if (like != CI_DTYPE_none) {
@@ -254,17 +261,17 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
     dtype = cx_dtype_of_descr(PyArray_DESCR(array));
     if (constant && dtype != CI_DTYPE_none && PyArray_SIZE(array) == 1) {
         CiConst element = ci_const_load(dtype, PyArray_DATA(array));
-        result =
-            cx_traced_from_node(tracer,
-                                cx_build_fill(tracer, dtype, PyArray_NDIM(array),
-                                              (const int64_t *)PyArray_DIMS(array), NULL, &element),
-                                CI_KIND_array);
+        int rank = PyArray_NDIM(array);
+        if (cx_size_consts(tracer, rank, (const int64_t *)PyArray_DIMS(array), sizes) == 0)
+            result = cx_traced_from_node(
+                tracer, cx_build_fill(tracer, dtype, rank, sizes, NULL, &element), CI_KIND_array);
     } else if (constant && dtype != CI_DTYPE_none && PyArray_SIZE(array) > 1 &&
                PyArray_SIZE(array) <= MAX_EMBEDDED) {
         result = embed_elements(tracer, array, dtype);
     } else {
         result = cx_traced_new(
-            tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown), NULL);
+            tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown, NULL),
+            NULL);
     }
     Py_DECREF(array);
     return result;

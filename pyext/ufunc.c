@@ -203,31 +203,33 @@ arg_rank(const CxArg *a)
 
 /* Folds one shape into sizes, from the right; false when they do not fit. */
 bool
-cx_broadcast_into(int *rank, int64_t *sizes, int more, const int64_t *more_sizes)
+cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
+                  const CiExpr *const *more_sizes)
 {
     if (more > *rank) {
         memmove(sizes + more - *rank, sizes, sizeof *sizes * (size_t)*rank);
         for (int k = 0; k < more - *rank; k++)
-            sizes[k] = 1;
+            sizes[k] = tracer->one;
         *rank = more;
     }
     for (int k = 0; k < more; k++) {
-        int64_t *mine = &sizes[*rank - more + k];
-        if (*mine == 1)
+        const CiExpr **mine = &sizes[*rank - more + k];
+        if (*mine == tracer->one)
             *mine = more_sizes[k];
-        else if (more_sizes[k] != 1 && more_sizes[k] != *mine)
+        else if (more_sizes[k] != tracer->one &&
+                 (*mine = cx_size_join(tracer, *mine, more_sizes[k])) == NULL)
             return false;
     }
     return true;
 }
 
 bool
-cx_args_broadcast(CxArgs *args)
+cx_args_broadcast(CxTracer *tracer, CxArgs *args)
 {
     args->rank = 0;
     for (int k = 0; k < args->nargs; k++)
         if (args->args[k].traced != NULL &&
-            !cx_broadcast_into(&args->rank, args->sizes, arg_rank(&args->args[k]),
+            !cx_broadcast_into(tracer, &args->rank, args->sizes, arg_rank(&args->args[k]),
                                cx_sizes(args->args[k].traced)))
             return false;
     return true;
@@ -248,8 +250,7 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
         else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
             o = Py_NewRef(a->traced->storage->value);
         else
-            o = cx_array_dummy(tracer->state, cx_dtype(a->traced), arg_rank(a),
-                               cx_sizes(a->traced));
+            o = cx_size_dummy(a->traced);
         if (o == NULL)
             Py_CLEAR(tuple);
         else
@@ -424,8 +425,10 @@ cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
         goto done;
     for (int k = 0; k < nargs; k++)
         codes[k] = operands.args[k].code;
-    const CxResolved *r =
-        cx_args_broadcast(&operands) ? resolve(tracer->state, ufunc, nargs, codes) : NULL;
+    bool fits = cx_args_broadcast(tracer, &operands);
+    if (!fits && PyErr_Occurred())
+        goto done;
+    const CxResolved *r = fits ? resolve(tracer->state, ufunc, nargs, codes) : NULL;
     if (r == NULL) {
         PyErr_Clear();
         cx_ufunc_raise(tracer, ufunc, &operands, NULL);

@@ -14,14 +14,16 @@ typedef struct CxArgs {
     int nargs;
     CxArg args[3];
     int rank; /* of all operands broadcast */
-    int64_t sizes[CI_MAX_RANK];
+    const CiExpr *sizes[CI_MAX_RANK];
 } CxArgs;
 
 /* Each holds references until closed, opened whole or not. */
 int cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out);
 void cx_operands_close(CxArgs *args);
-bool cx_args_broadcast(CxArgs *args);
-bool cx_broadcast_into(int *rank, int64_t *sizes, int more, const int64_t *more_sizes);
+/* False when NumPy refuses the shapes, or with an exception. */
+bool cx_args_broadcast(CxTracer *tracer, CxArgs *args);
+bool cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
+                       const CiExpr *const *more_sizes);
 int cx_ufunc_nout(int ufunc);
 int cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
                     CxResolved *out);

@@ -204,7 +204,8 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
 
 /* Result kind, initial value, axes kept, out. Steals value. */
 static PyObject *
-fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const int64_t *kept)
+fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank,
+            const CiExpr *const *kept)
 {
     PyObject *result = NULL;
 
@@ -224,13 +225,13 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const int64_t 
     if (value == NULL)
         return NULL;
     if (f->out != NULL) {
-        bool is_exact = cx_rank(f->out) == cx_rank(value) &&
-                        memcmp(cx_sizes(f->out), cx_sizes(value),
-                               sizeof(int64_t) * (size_t)cx_rank(value)) == 0;
-        if (!is_exact)
+        bool is_exact =
+            cx_rank(f->out) == cx_rank(value) &&
+            cx_sizes_equal(tracer, cx_rank(value), cx_sizes(f->out), cx_sizes(value)) == 1;
+        if (!is_exact && !PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError,
                             "output parameter for reduction operation has the wrong shape");
-        else if (cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
+        else if (is_exact && cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
             result = Py_NewRef(f->out);
         Py_DECREF(value);
         return result;
@@ -256,8 +257,23 @@ why_not_fold(const Fold *f, CiDtype dtype)
     return ci_op_why_not(combine, dtype);
 }
 
-/* A fold over nothing without an identity, or a mask without one: NumPy raises. */
+/* Is an axis that is kept of size 0? */
 static bool
+is_result_empty(const Fold *f, int naxes, const int *axes)
+{
+    CxTracer *t = f->x->tracer;
+    for (int k = 0, at = 0; k < cx_rank(f->x); k++) {
+        bool is_folded = at < naxes && axes[at] == k;
+        at += is_folded;
+        if (!is_folded && cx_size_decide(t, CI_REL_eq, cx_sizes(f->x)[k], t->zero) == 1)
+            return true;
+    }
+    return false;
+}
+
+/* A fold over nothing without an identity, or a mask without one: NumPy raises. -1: an exception.
+ */
+static int
 needs_identity(const Fold *f, int naxes, const int *axes)
 {
     bool has_identity = f->op != CI_OP_max && f->op != CI_OP_min && f->op != CI_OP_fmax_reduce &&
@@ -267,10 +283,17 @@ needs_identity(const Fold *f, int naxes, const int *axes)
         return false;
     if (f->mask != NULL)
         return true;
-    for (int k = 0; k < naxes; k++)
-        if (cx_sizes(f->x)[axes[k]] == 0)
-            return cx_count(cx_rank(f->x), cx_sizes(f->x)) == 0;
-    return false;
+    CxTracer *t = f->x->tracer;
+    for (int k = 0; k < naxes; k++) {
+        const CiExpr *size = cx_sizes(f->x)[axes[k]];
+        if (size->low > 0)
+            continue;
+        int has_some = cx_size_require(t, CI_REL_lt, t->zero, size,
+                                       "a fold without identity over a size that may be 0");
+        if (has_some != 1) /* then the result must not be empty itself */
+            return has_some < 0 ? -1 : !is_result_empty(f, naxes, axes);
+    }
+    return 0;
 }
 
 static PyObject *
@@ -278,11 +301,10 @@ raise_reduce(CxTracer *tracer, Fold *f, PyObject *kwargs)
 {
     CxState *state = tracer->state;
     PyObject *method = PyObject_GetAttr(state->ufuncs[f->ufunc], state->str_reduce);
-    PyObject *dummy = cx_array_dummy(state, cx_dtype(f->x), cx_rank(f->x), cx_sizes(f->x));
+    PyObject *dummy = cx_size_dummy(f->x);
     PyObject *args = dummy ? PyTuple_Pack(1, dummy) : NULL,
              *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
-    PyObject *mask =
-        f->mask ? cx_array_dummy(state, CI_DTYPE_bool, cx_rank(f->mask), cx_sizes(f->mask)) : NULL;
+    PyObject *mask = f->mask ? cx_size_dummy(f->mask) : NULL;
 
     if (copy != NULL && PyDict_Contains(copy, state->str_out) == 1)
         PyDict_DelItem(copy, state->str_out);
@@ -307,7 +329,7 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     CxState *state = tracer->state;
     Fold f = {.ufunc = ufunc, .op = find_fold(ufunc, false)};
     int axes[CI_MAX_RANK], naxes = 0, rank = 0;
-    int64_t kept[CI_MAX_RANK];
+    const CiExpr *kept[CI_MAX_RANK];
     PyObject *result = NULL, *zero = PyLong_FromLong(0);
 
     if (zero == NULL || fold_open(tracer, &f, args, kwargs, zero) < 0)
@@ -325,17 +347,18 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     naxes = is_zero_d ? 0 : cx_normalize_axes(f.axis, rank, axes);
     if (naxes < 0)
         goto done;
-    if (needs_identity(&f, naxes, axes)) {
+    int is_refused = needs_identity(&f, naxes, axes);
+    if (is_refused > 0)
         raise_reduce(tracer, &f, kwargs);
+    if (is_refused != 0)
         goto done;
-    }
     if (fold_prepare(tracer, &f, dtype) < 0)
         goto done;
     rank = cx_rank(f.x); /* a mask may have more axes */
     for (int k = 0; k < rank; k++)
         kept[k] = cx_sizes(f.x)[k];
     for (int k = 0; k < naxes; k++)
-        kept[axes[k]] = 1;
+        kept[axes[k]] = tracer->one;
     CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array)
                               : cx_build_fold(tracer, f.op, f.x, naxes, axes);
     result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array),
@@ -388,7 +411,7 @@ cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     CxState *state = tracer->state;
     CxTraced *a = NULL, *b = NULL;
     PyObject *wide = NULL, *result = NULL;
-    int64_t sizes[2 * CI_MAX_RANK];
+    const CiExpr *sizes[2 * CI_MAX_RANK];
 
     if (PyTuple_GET_SIZE(args) != 2)
         return cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_outer, args, kwargs,
@@ -404,7 +427,7 @@ cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
         goto done;
     }
     for (int k = 0; k < ra + rb; k++)
-        sizes[k] = k < ra ? cx_sizes(a)[k] : 1;
+        sizes[k] = k < ra ? cx_sizes(a)[k] : tracer->one;
     wide = rb == 0 ? Py_NewRef(a) : cx_make_reshape(a, ra + rb, sizes);
     PyObject *pair = wide ? PyTuple_Pack(2, wide, (PyObject *)b) : NULL;
     if (pair != NULL)

@@ -159,9 +159,10 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
 {
     NPY_CASTING casting = NPY_SAME_KIND_CASTING;
 
-    if (!cx_args_broadcast(args) ||
+    if (!cx_args_broadcast(tracer, args) ||
         (call->mask &&
-         !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->mask), cx_sizes(call->mask))))
+         !cx_broadcast_into(tracer, &args->rank, args->sizes, cx_rank(call->mask),
+                            cx_sizes(call->mask))))
         return false;
     if (call->casting != NULL && !PyArray_CastingConverter(call->casting, &casting)) {
         PyErr_Clear();
@@ -169,7 +170,7 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
     }
     for (int k = 0; k < call->nout; k++)
         if (call->outs[k] != NULL &&
-            !cx_broadcast_into(&args->rank, args->sizes, cx_rank(call->outs[k]),
+            !cx_broadcast_into(tracer, &args->rank, args->sizes, cx_rank(call->outs[k]),
                                cx_sizes(call->outs[k])))
             return false;
     for (int k = 0; k < call->nout; k++) {
@@ -177,7 +178,7 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
         if (out == NULL)
             continue;
         if (cx_rank(out) != args->rank ||
-            memcmp(cx_sizes(out), args->sizes, sizeof(int64_t) * (size_t)args->rank) != 0)
+            cx_sizes_equal(tracer, args->rank, cx_sizes(out), args->sizes) != 1)
             return false;
         if (r->out[k] == CI_DTYPE_none ||
             !PyArray_CanCastTypeTo(cx_descr(tracer->state, (CiDtype)r->out[k]),
@@ -202,7 +203,7 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
             CxTraced *out = call->outs[k];
             PyObject *dummy =
                 out == NULL ? Py_NewRef(Py_None)
-                            : cx_array_dummy(state, cx_dtype(out), cx_rank(out), cx_sizes(out));
+                            : cx_size_dummy(out);
             if (dummy == NULL)
                 Py_CLEAR(outs);
             else
@@ -212,8 +213,7 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
             goto done;
     }
     if (call->mask != NULL) {
-        mask =
-            cx_array_dummy(state, cx_dtype(call->mask), cx_rank(call->mask), cx_sizes(call->mask));
+        mask = cx_size_dummy(call->mask);
         if (mask == NULL || PyDict_SetItem(copy, state->str_where, mask) < 0)
             goto done;
     }
@@ -375,8 +375,8 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
                                 : NULL;
         bool is_exact = product != NULL && cx_rank(product) == cx_rank(target) &&
                         cx_dtype(product) == cx_dtype(target) &&
-                        memcmp(cx_sizes(product), cx_sizes(target),
-                               sizeof(int64_t) * (size_t)cx_rank(target)) == 0;
+                        cx_sizes_equal(tracer, cx_rank(target), cx_sizes(product),
+                                       cx_sizes(target)) == 1;
         int status = is_exact
                          ? cx_assign_value(target, (PyObject *)product, "output array is read-only")
                          : 1;

@@ -2,6 +2,8 @@
  * view can be made of the real array later; their nodes are made when they are needed. */
 #include "pyext.h"
 
+#include "ir/layout.h"
+
 /* What a view can be taken of: a NumPy scalar becomes an array first, as in NumPy. */
 static CxTraced *
 array_of(CxTraced *x)
@@ -46,13 +48,59 @@ cx_make_permute(CxTraced *x, const int *axes)
     VIEW_END(x);
 }
 
-static PyObject *
-reshape_view(CxTraced *x, int rank, const int64_t *sizes)
-{
-    int64_t strides[CI_MAX_RANK];
+typedef struct ViewJob {
+    CxTraced *x;
+    CxView *view;
+    int rank;
+    const CiExpr *const *sizes, *const *starts, *const *steps;
+    const CiExpr **strides;
+    bool is_view;
+} ViewJob;
 
-    if (!cx_reshape_strides(cx_rank(x), cx_sizes(x), cx_strides(x), rank, sizes,
-                            ci_dtype_size(cx_dtype(x)), strides))
+static int
+run_job(ViewJob *job, void (*body)(CiContext *, void *))
+{
+    return cx_protect(job->x->tracer->state, job->x->tracer->sym_ctx, body, job);
+}
+
+static void
+body_reshape(CiContext *ctx, void *arg)
+{
+    ViewJob *job = arg;
+    CxTraced *x = job->x;
+    const CiExpr *unit = ci_expr_const(x->tracer->sym, ci_dtype_size(cx_dtype(x)));
+
+    (void)ctx;
+    job->is_view = ci_layout_reshape(x->tracer->sym, cx_rank(x), cx_sizes(x), cx_strides(x),
+                                     job->rank, job->sizes, unit, job->strides);
+}
+
+/* Strides of the same memory under another shape; 0 when NumPy would copy. */
+static int
+reshape_strides(CxTraced *x, int rank, const CiExpr *const *sizes, const CiExpr **strides)
+{
+    ViewJob job = {.x = x, .rank = rank, .sizes = sizes, .strides = strides};
+    int64_t old_sizes[CI_MAX_RANK], old_strides[CI_MAX_RANK], new_sizes[CI_MAX_RANK],
+        new_strides[CI_MAX_RANK];
+
+    if (cx_sizes_are_const(cx_rank(x), cx_sizes(x), old_sizes) &&
+        cx_sizes_are_const(cx_rank(x), cx_strides(x), old_strides) &&
+        cx_sizes_are_const(rank, sizes, new_sizes)) {
+        if (!cx_reshape_strides(cx_rank(x), old_sizes, old_strides, rank, new_sizes,
+                                ci_dtype_size(cx_dtype(x)), new_strides))
+            return 0;
+        return cx_size_consts(x->tracer, rank, new_strides, strides) < 0 ? -1 : 1;
+    }
+    return run_job(&job, body_reshape) < 0 ? -1 : job.is_view;
+}
+
+/* NULL without an exception: NumPy would copy. */
+static PyObject *
+reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    const CiExpr *strides[CI_MAX_RANK];
+
+    if (reshape_strides(x, rank, sizes, strides) <= 0)
         return NULL;
     CxView *v = cx_view_new(x, CI_OP_reshape, rank);
     if (v == NULL)
@@ -64,38 +112,67 @@ reshape_view(CxTraced *x, int rank, const int64_t *sizes)
     return finish_view(x, v);
 }
 
-PyObject *
-cx_make_reshape(CxTraced *x, int rank, const int64_t *asked)
+/* NumPy's exception for this shape. */
+static void
+raise_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
 {
-    int64_t sizes[CI_MAX_RANK], known = 1;
+    int64_t sizes[CI_MAX_RANK];
+    PyObject *real = cx_size_dummy(x), *result = NULL;
+
+    cx_size_samples(x->tracer, rank, asked, sizes);
+    PyArray_Dims dims = {(npy_intp *)sizes, rank};
+    if (real != NULL)
+        result = PyArray_Newshape((PyArrayObject *)real, &dims, NPY_CORDER);
+    Py_XDECREF(real);
+    Py_XDECREF(result);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "cannot reshape an array into this shape");
+}
+
+/* The shape asked for, its one unknown size found. 0: it does not fit. */
+static int
+reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **sizes)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *count = cx_size_count(t, cx_rank(x), cx_sizes(x)), *known = t->one;
     int unknown = -1;
-    VIEW_BEGIN(x);
-    int64_t count = cx_count(cx_rank(x), cx_sizes(x));
 
     for (int k = 0; k < rank; k++) {
+        int is_negative = cx_size_decide(t, CI_REL_lt, asked[k], t->zero);
+        if (is_negative < 0)
+            return -1;
         sizes[k] = asked[k];
-        if (asked[k] < 0 && unknown >= 0) {
+        if (is_negative == 1 && unknown >= 0) {
             PyErr_SetString(PyExc_ValueError, "can only specify one unknown dimension");
-            Py_DECREF(x);
-            return NULL;
+            return -1;
         }
-        if (asked[k] < 0)
+        if (is_negative == 1)
             unknown = k;
-        else
-            known *= asked[k];
+        else if ((known = cx_size_make(t, CX_SIZE_mul, known, asked[k])) == NULL)
+            return -1;
     }
-    if (unknown >= 0 && known != 0 && count % known == 0)
-        sizes[unknown] = count / known;
-    if (unknown >= 0 ? known == 0 || count % known != 0 : known != count) {
-        PyObject *real = cx_array_dummy(x->tracer->state, cx_dtype(x), cx_rank(x), cx_sizes(x));
-        PyArray_Dims dims = {(npy_intp *)(uintptr_t)asked, rank};
-        result =
-            real ? PyArray_Newshape((PyArrayObject *)real, &dims, NPY_CORDER) : NULL; /* raises */
-        Py_XDECREF(real);
-        Py_CLEAR(result);
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "cannot reshape an array into this shape");
-    } else {
+    if (count == NULL)
+        return -1;
+    if (unknown < 0)
+        return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+    if (ci_expr_equals_const(known, 0))
+        return 0;
+    if ((sizes[unknown] = cx_size_make(t, CX_SIZE_floordiv, count, known)) == NULL ||
+        (known = cx_size_make(t, CX_SIZE_mul, known, sizes[unknown])) == NULL)
+        return -1;
+    return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *
+cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
+{
+    const CiExpr *sizes[CI_MAX_RANK];
+    VIEW_BEGIN(x);
+    int fits = reshape_sizes(x, rank, asked, sizes);
+
+    if (fits == 0)
+        raise_reshape(x, rank, asked);
+    if (fits > 0) {
         result = reshape_view(x, rank, sizes);
         if (result == NULL && !PyErr_Occurred()) { /* NumPy copies: another storage */
             CxTraced *copy = (CxTraced *)cx_traced_from_node(
@@ -107,47 +184,75 @@ cx_make_reshape(CxTraced *x, int rank, const int64_t *asked)
     VIEW_END(x);
 }
 
+static void
+body_slice(CiContext *ctx, void *arg)
+{
+    ViewJob *job = arg;
+    CxTraced *x = job->x;
+    CxView *v = job->view;
+    CiSym *sym = x->tracer->sym;
+
+    (void)ctx;
+    for (int k = 0; k < v->rank; k++) {
+        const CiExpr *stride = cx_strides(x)[k];
+        v->starts[k] = job->starts[k];
+        v->steps[k] = job->steps[k];
+        v->sizes[k] = job->sizes[k];
+        v->strides[k] = ci_expr_mul(sym, stride, job->steps[k]);
+        if (!ci_expr_equals_const(cx_sizes(x)[k], 0))
+            v->offset = ci_expr_add(sym, v->offset, ci_expr_mul(sym, stride, job->starts[k]));
+    }
+}
+
+/* The view's job done; steals the view. */
+static PyObject *
+finish_job(ViewJob *job, void (*body)(CiContext *, void *))
+{
+    if (job->view == NULL)
+        return NULL;
+    if (run_job(job, body) < 0) {
+        cx_view_release(job->view);
+        return NULL;
+    }
+    return finish_view(job->x, job->view);
+}
+
 PyObject *
-cx_make_slice(CxTraced *x, const int64_t *starts, const int64_t *steps, const int64_t *sizes)
+cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *steps,
+              const CiExpr *const *sizes)
 {
     VIEW_BEGIN(x);
-    int rank = cx_rank(x);
-    CxView *v = cx_view_new(x, CI_OP_slice, rank);
-    if (v != NULL) {
-        for (int k = 0; k < rank; k++) {
-            v->starts[k] = starts[k];
-            v->steps[k] = steps[k];
-            v->sizes[k] = sizes[k];
-            v->strides[k] = cx_strides(x)[k] * steps[k];
-            if (cx_sizes(x)[k] != 0)
-                v->offset += cx_strides(x)[k] * starts[k];
-        }
-        result = finish_view(x, v);
-    }
+    ViewJob job = {.x = x, .starts = starts, .steps = steps, .sizes = sizes};
+    job.view = cx_view_new(x, CI_OP_slice, cx_rank(x));
+    result = finish_job(&job, body_slice);
     VIEW_END(x);
 }
 
 PyObject *
-cx_make_expand(CxTraced *x, int rank, const int64_t *sizes)
+cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes)
 {
     VIEW_BEGIN(x);
+    CxTracer *t = x->tracer;
     int own = cx_rank(x), lead = rank - own;
     bool fits = lead >= 0;
 
     for (int k = 0; fits && k < own; k++)
-        fits = cx_sizes(x)[k] == 1 || cx_sizes(x)[k] == sizes[lead + k];
+        fits = cx_sizes(x)[k] == t->one || cx_size_join(t, cx_sizes(x)[k], sizes[lead + k]) != NULL;
     if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "input operand has more dimensions than allowed by the "
-                                          "axis remapping, or does not broadcast");
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError,
+                            "input operand has more dimensions than allowed by the "
+                            "axis remapping, or does not broadcast");
         Py_DECREF(x);
         return NULL;
     }
     CxView *v = cx_view_new(x, CI_OP_expand, rank);
     if (v != NULL) {
         for (int k = 0; k < rank; k++) {
-            bool repeats = k < lead || cx_sizes(x)[k - lead] != sizes[k];
+            bool repeats =
+                k < lead || (cx_sizes(x)[k - lead] == t->one && sizes[k] != t->one);
             v->sizes[k] = sizes[k];
-            v->strides[k] = repeats ? 0 : cx_strides(x)[k - lead];
+            v->strides[k] = repeats ? t->zero : cx_strides(x)[k - lead];
         }
         v->is_readonly = true;
         result = finish_view(x, v);
@@ -155,32 +260,48 @@ cx_make_expand(CxTraced *x, int rank, const int64_t *sizes)
     VIEW_END(x);
 }
 
+static void
+body_diagonal(CiContext *ctx, void *arg)
+{
+    ViewJob *job = arg;
+    CxView *v = job->view;
+    CiSym *sym = job->x->tracer->sym;
+    const CiExpr *zero = ci_expr_const(sym, 0), *const *sizes = cx_sizes(job->x),
+                 *const *strides = cx_strides(job->x);
+    const CiExpr *right = ci_expr_max(sym, job->starts[0], zero),
+                 *down = ci_expr_max(sym, ci_expr_neg(sym, job->starts[0]), zero);
+    int first = v->axes[0], second = v->axes[1], at = 0;
+
+    (void)ctx;
+    for (int k = 0; k < cx_rank(job->x); k++)
+        if (k != first && k != second) {
+            v->sizes[at] = sizes[k];
+            v->strides[at++] = strides[k];
+        }
+    const CiExpr *size = ci_expr_min(sym, ci_expr_sub(sym, sizes[first], down),
+                                     ci_expr_sub(sym, sizes[second], right));
+    v->starts[0] = job->starts[0];
+    v->sizes[at] = ci_expr_max(sym, size, zero);
+    v->strides[at] = ci_expr_add(sym, strides[first], strides[second]);
+    /* An empty diagonal starts nowhere, as in NumPy. */
+    if (ci_expr_equals_const(v->sizes[at], 0))
+        return;
+    v->offset = ci_expr_add(sym, v->offset, ci_expr_mul(sym, down, strides[first]));
+    v->offset = ci_expr_add(sym, v->offset, ci_expr_mul(sym, right, strides[second]));
+}
+
 PyObject *
-cx_make_diagonal(CxTraced *x, int axis1, int axis2, int64_t offset)
+cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
 {
     VIEW_BEGIN(x);
-    int rank = cx_rank(x), at = 0;
-    CxView *v = cx_view_new(x, CI_OP_diagonal, rank - 1);
-    if (v != NULL) {
-        int64_t rows = cx_sizes(x)[axis1] + (offset < 0 ? offset : 0),
-                columns = cx_sizes(x)[axis2] - (offset > 0 ? offset : 0);
-        int64_t size = rows < columns ? rows : columns;
-        for (int k = 0; k < rank; k++)
-            if (k != axis1 && k != axis2) {
-                v->sizes[at] = cx_sizes(x)[k];
-                v->strides[at++] = cx_strides(x)[k];
-            }
-        v->sizes[at] = size > 0 ? size : 0;
-        v->strides[at] = cx_strides(x)[axis1] + cx_strides(x)[axis2];
-        if (size > 0)
-            v->offset +=
-                offset < 0 ? -offset * cx_strides(x)[axis1] : offset * cx_strides(x)[axis2];
-        v->axes[0] = axis1;
-        v->axes[1] = axis2;
-        v->starts[0] = offset;
-        v->is_readonly = true;
-        result = finish_view(x, v);
+    ViewJob job = {.x = x, .starts = &offset};
+    job.view = cx_view_new(x, CI_OP_diagonal, cx_rank(x) - 1);
+    if (job.view != NULL) {
+        job.view->axes[0] = axis1;
+        job.view->axes[1] = axis2;
+        job.view->is_readonly = true;
     }
+    result = finish_job(&job, body_diagonal);
     VIEW_END(x);
 }
 
@@ -222,7 +343,13 @@ cx_make_part(CxTraced *x, bool imaginary)
         v->sizes[k] = cx_sizes(x)[k];
         v->strides[k] = cx_strides(x)[k];
     }
-    v->offset += imaginary ? ci_dtype_size(part) : 0;
+    if (imaginary)
+        v->offset = cx_size_make(x->tracer, CX_SIZE_add, v->offset,
+                                 cx_size_const(x->tracer, ci_dtype_size(part)));
+    if (v->offset == NULL) {
+        cx_view_release(v);
+        return NULL;
+    }
     v->dtype = part;
     v->is_opaque = true;
     return finish_view(x, v);

@@ -276,6 +276,7 @@ ci_layout_strides(CiGraph *g, const CiNode *node)
 
 typedef struct Reshape {
     CiSym *sym;
+    const CiExpr *unit;
     int nold, nnew;
     const CiExpr *old_sizes[CI_MAX_RANK], *old_strides[CI_MAX_RANK]; /* without axes of size 1 */
     const CiExpr *const *new_sizes;
@@ -333,9 +334,61 @@ reshape_strides(Reshape *r)
         new = new_end;
         old = old_end;
     }
-    const CiExpr *last = new ? r->new_strides[new - 1] : ci_expr_const(r->sym, 1);
+    const CiExpr *last = new ? r->new_strides[new - 1] : r->unit;
     for (; new < r->nnew; new ++)
         r->new_strides[new] = last;
+    return true;
+}
+
+static void
+fill_dense(CiSym *sym, int rank, const CiExpr *const *sizes, const CiExpr *unit,
+           const CiExpr **strides)
+{
+    for (int k = rank - 1; k >= 0; k--) {
+        strides[k] = unit;
+        if (!ci_expr_equals_const(sizes[k], 0))
+            unit = ci_expr_mul(sym, unit, sizes[k]);
+    }
+}
+
+static bool
+is_dense(CiSym *sym, int rank, const CiExpr *const *sizes, const CiExpr *const *strides,
+         const CiExpr *unit)
+{
+    for (int k = rank - 1; k >= 0; k--) {
+        if (!ci_expr_equals_const(sizes[k], 1) && strides[k] != unit)
+            return false;
+        unit = ci_expr_mul(sym, unit, sizes[k]);
+    }
+    return true;
+}
+
+bool
+ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
+                  const CiExpr *const *strides, int new_rank, const CiExpr *const *new_sizes,
+                  const CiExpr *unit, const CiExpr **new_strides)
+{
+    Reshape r = {.sym = sym,
+                 .unit = unit,
+                 .nnew = new_rank,
+                 .new_sizes = new_sizes,
+                 .new_strides = new_strides};
+    for (int k = 0; k < rank; k++) {
+        if (ci_expr_equals_const(sizes[k], 0)) { /* an empty array can be any shape */
+            fill_dense(sym, new_rank, new_sizes, unit, new_strides);
+            return true;
+        }
+        if (!ci_expr_equals_const(sizes[k], 1)) {
+            r.old_sizes[r.nold] = sizes[k];
+            r.old_strides[r.nold++] = strides[k];
+        }
+    }
+    if (reshape_strides(&r))
+        return true;
+    /* Whose axes meet whose is open for symbols, but one piece of memory can be any shape. */
+    if (!is_dense(sym, rank, sizes, strides, unit))
+        return false;
+    fill_dense(sym, new_rank, new_sizes, unit, new_strides);
     return true;
 }
 
@@ -343,21 +396,8 @@ static bool
 view_reshape(CiGraph *g, const CiNode *view, const CiExpr *const *from, const CiExpr **to)
 {
     const CiNode *source = view->args[0];
-    Reshape r = {.sym = g->sym, .nnew = view->rank, .new_sizes = view->sizes, .new_strides = to};
-    for (int k = 0; k < source->rank; k++) {
-        if (ci_expr_equals_const(source->sizes[k], 0)) { /* an empty array can be any shape */
-            const CiExpr *const *dense = ci_layout_dense_strides(
-                g->ctx, g->sym, view->rank, view->sizes, ci_layout_c_order(g->ctx, view->rank));
-            for (int axis = 0; axis < view->rank; axis++)
-                to[axis] = dense[axis];
-            return true;
-        }
-        if (!ci_expr_equals_const(source->sizes[k], 1)) {
-            r.old_sizes[r.nold] = source->sizes[k];
-            r.old_strides[r.nold++] = from[k];
-        }
-    }
-    return reshape_strides(&r);
+    return ci_layout_reshape(g->sym, source->rank, source->sizes, from, view->rank,
+                             view->sizes, ci_expr_const(g->sym, 1), to);
 }
 
 static void

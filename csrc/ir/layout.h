@@ -25,6 +25,11 @@ const CiExpr *const *ci_layout_broadcast(CiGraph *g, int nargs, CiNode *const *a
 bool ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base,
                             const CiExpr *const *base_strides, const CiExpr **offset,
                             const CiExpr **strides);
+/* Strides of the same memory under another shape of as many elements, C order; false when NumPy
+ * would copy, or when it cannot be told. unit: the stride between neighbours. */
+bool ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
+                       const CiExpr *const *strides, int new_rank, const CiExpr *const *new_sizes,
+                       const CiExpr *unit, const CiExpr **new_strides);
 /* Strides of a node's value in elements: its own when it is an input or a view, else dense in its
  * order. */
 const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);

@@ -43,9 +43,8 @@ ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e)
     return ci_expr_evaluate(ctx, e, hint_of, &hints);
 }
 
-/* 1 proved, 0 refuted, -1 open. */
-static int
-decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b)
+int
+ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b)
 {
     switch (relation) {
     case CI_REL_eq:
@@ -96,7 +95,7 @@ bool
 ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                const CiExpr *b, CiLoc loc)
 {
-    int decided = decide(env->sym, relation, a, b);
+    int decided = ci_shape_decide(env->sym, relation, a, b);
     if (decided >= 0)
         return decided;
     bool answer = holds(relation, ci_shape_env_hint(ctx, env, a), ci_shape_env_hint(ctx, env, b));

@@ -38,6 +38,8 @@ const CiExpr *ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input
                                       int64_t hint);
 /* The value of e under the hints. */
 int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e);
+/* By proof alone: 1 it holds, 0 it does not, -1 open. */
+int ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* Decides the relation: by proof when there is one; otherwise by the hints, adding a guard. */
 bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                     const CiExpr *b, CiLoc loc);

@@ -1,0 +1,113 @@
+/* Indices and slice bounds that are expressions, by NumPy's rules: negative ones count from the
+ * end, bounds of slices are clamped.
+ *
+ * What is proved, or decided by the sizes of this call, needs no trace of it; else bounds become
+ * min and max of each other, interned, so that equal slices have equal extents. */
+#include "pyext.h"
+
+/* at when it is not negative, else at + size: size is subtracted max(min(at, 0), -1) times. */
+static const CiExpr *
+from_end_if_negative(CxTracer *t, const CiExpr *at, const CiExpr *size)
+{
+    const CiExpr *sign = cx_size_make(t, CX_SIZE_min, at, t->zero);
+    sign = cx_size_make(t, CX_SIZE_max, sign, cx_size_const(t, -1));
+    return cx_size_make(t, CX_SIZE_sub, at, cx_size_make(t, CX_SIZE_mul, size, sign));
+}
+
+static const CiExpr *
+from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
+{
+    int is_negative = cx_size_decide(t, CI_REL_lt, at, t->zero);
+    if (is_negative < 0)
+        return NULL;
+    if (is_negative == CX_OPEN)
+        return from_end_if_negative(t, at, size);
+    return is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+}
+
+int
+cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
+{
+    *start = from_end(t, at, size);
+    if (*start == NULL)
+        return -1;
+    int fits = cx_size_require(t, CI_REL_le, t->zero, *start, "an index that may be out of bounds");
+    if (fits == 1)
+        fits = cx_size_require(t, CI_REL_lt, *start, size, "an index that may be out of bounds");
+    return fits;
+}
+
+/* The smaller or larger of two, folded where it is known which. */
+static const CiExpr *
+extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
+{
+    int is_less = cx_size_decide(t, CI_REL_le, a, b);
+    if (is_less < 0)
+        return NULL;
+    if (is_less == CX_OPEN)
+        return cx_size_make(t, op, a, b);
+    return (is_less == 1) == (op == CX_SIZE_min) ? a : b;
+}
+
+static const CiExpr *
+clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const CiExpr *high,
+      const CiExpr *missing)
+{
+    if (bound == Py_None)
+        return missing;
+    const CiExpr *at = cx_size_from(t, bound);
+    at = at == NULL ? NULL : from_end(t, at, size);
+    at = at == NULL ? NULL : extremum(t, CX_SIZE_max, at, low);
+    return at == NULL ? NULL : extremum(t, CX_SIZE_min, at, high);
+}
+
+/* (stop - start + step - 1) // step for a positive step, and its mirror for a negative one. */
+static const CiExpr *
+slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
+{
+    bool is_up = step > 0;
+    const CiExpr *from = is_up ? start : stop, *to = is_up ? stop : start;
+    int is_empty = cx_size_decide(t, CI_REL_le, to, from);
+    if (is_empty < 0)
+        return NULL;
+    if (is_empty == 1)
+        return t->zero;
+    int64_t stride = is_up ? step : -step;
+    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, to, from);
+    if (stride != 1) {
+        count = cx_size_make(t, CX_SIZE_add, count, cx_size_const(t, stride - 1));
+        count = cx_size_make(t, CX_SIZE_floordiv, count, cx_size_const(t, stride));
+    }
+    return is_empty == CX_OPEN ? cx_size_make(t, CX_SIZE_max, count, t->zero) : count;
+}
+
+/* out: start, step, count. */
+int
+cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiExpr **out)
+{
+    int64_t step = 1;
+
+    if (slice->step != Py_None) {
+        step = PyNumber_AsSsize_t(slice->step, NULL);
+        if (step == -1 && PyErr_Occurred())
+            return -1;
+        if (step == 0)
+            return 0;
+        if (step < -PY_SSIZE_T_MAX)
+            step = -PY_SSIZE_T_MAX;
+    }
+    const CiExpr *minus_one = cx_size_const(t, -1), *low = step > 0 ? t->zero : minus_one,
+                 *high = step > 0 ? size : cx_size_make(t, CX_SIZE_add, size, minus_one);
+    if (minus_one == NULL || high == NULL)
+        return -1;
+    const CiExpr *start = clamp(t, slice->start, size, low, high, step > 0 ? low : high),
+                 *stop = start ? clamp(t, slice->stop, size, low, high, step > 0 ? high : low)
+                               : NULL;
+    out[2] = stop ? slice_count(t, start, stop, step) : NULL;
+    if (out[2] == NULL)
+        return -1;
+    bool is_empty = out[2] == t->zero; /* it may start anywhere; the core wants an element's place */
+    out[0] = is_empty ? t->zero : start;
+    out[1] = is_empty ? t->one : cx_size_const(t, step);
+    return out[1] == NULL ? -1 : 1;
+}
