@@ -25,6 +25,25 @@ typedef struct Build {
     const char *text;
 } Build;
 
+/* The graph knows the tracer's symbols and their values; which inputs show them is found last. */
+static void
+body_symbols(CiContext *ctx, void *arg)
+{
+    CxTracer *t = arg;
+    CiShapeEnv *env = t->graph->env;
+
+    for (int k = 0; k < t->env->nsources; k++) {
+        CiSymbolSource source = t->env->sources[k];
+        bool is_there = false;
+        source.symbol = ci_expr_copy(t->graph->sym, source.symbol);
+        source.input = -1;
+        for (int j = 0; j < env->nsources; j++)
+            is_there |= env->sources[j].symbol == source.symbol;
+        if (!is_there)
+            CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
+    }
+}
+
 static CiNode *
 run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
 {
@@ -34,6 +53,9 @@ run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
         return NULL;
     }
     if (tracer->ctx == NULL && cx_graph_open(tracer) < 0)
+        return NULL;
+    if (tracer->graph->env->nsources < tracer->env->nsources && !tracer->is_static &&
+        cx_protect(tracer->state, tracer->ctx, body_symbols, tracer) < 0)
         return NULL;
     b->tracer = tracer;
     b->graph = tracer->graph;

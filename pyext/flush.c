@@ -197,7 +197,7 @@ fill_inputs(Flush *f)
     t->nran = t->ninputs;
     for (int k = 0; k < t->ninputs; k++) {
         CxStorage *s = t->inputs[k];
-        t->ran[k] = (CxInput){s->source, s->kind, s->dtype, -1};
+        t->ran[k] = (CxInput){s->source, s->kind, s->dtype, cx_symbol_number(t, s)};
         if (s->kind == CI_KIND_python) {
             f->objects[k] = Py_NewRef(s->value);
             if (cx_slot_from(s->value, s->dtype, &f->scalars[nscalars++]) < 0)
@@ -299,7 +299,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
         result = 0;
         goto done;
     }
-    if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
+    if (cx_symbols_resolve(t) < 0 || cx_protect(t->state, t->ctx, body_outputs, &f) < 0 ||
+        fill_inputs(&f) < 0)
         goto done;
     program = find_program(&f);
     if (program == NULL)

@@ -113,6 +113,7 @@ struct CxTracer {
     CiContext *sym_ctx; /* of sym and env, which live as long as the tracer */
     CiSym *sym;
     CiShapeEnv *env; /* symbols of the call and what was assumed of them */
+    const CiExpr *zero, *one;
     CiContext *ctx;
     CiGraph *graph;
     unsigned epoch;
@@ -183,9 +184,9 @@ PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
-/* symbolic: per axis, is the size a symbol; NULL: none is. */
+/* sizes and strides (in elements): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
-                                 const bool *symbolic);
+                                 const CiExpr *const *sizes, const CiExpr *const *strides);
 int cx_storage_enter(CxStorage *storage); /* as an input of the pending graph */
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
@@ -279,6 +280,11 @@ int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* 
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);
 
+/* size_source.c: before a flush, finds the inputs that show the graph's symbols, adds those that no
+ * array shows, and tells the tracer's environment what the graph's assumed. */
+int cx_symbols_resolve(CxTracer *tracer);
+int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its value is none */
+
 /* build.c: one call of the graph's builder each; NULL with an exception. */
 typedef struct CxOperand {
     CxTraced *traced; /* borrowed; NULL: a constant */
@@ -309,8 +315,8 @@ int cx_build_view(CxTracer *tracer, CxTraced *traced);
 /* tracer.c, flush.c */
 extern PyType_Spec cx_tracer_spec, cx_break_spec;
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
-/* symbolic: per axis, is its size a symbol. */
-PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const bool *symbolic);
+PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
+                             const CiExpr *const *sizes, const CiExpr *const *strides);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Any value as an operand. constant: an array's contents never change from call to call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);

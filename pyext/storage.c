@@ -67,58 +67,46 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     return s;
 }
 
-/* The strides of a real array some of whose sizes are symbols: what they would be for a dense array
- * whose axes lie in memory as this one's do; the numbers they are when it is not dense. */
-static int
-symbolic_strides(CxStorage *s, const int64_t *strides)
-{
-    CxTracer *t = s->tracer;
-    const CiExpr *consts[CI_MAX_RANK];
-    int64_t dense[CI_MAX_RANK], sizes[CI_MAX_RANK];
-    int8_t order[CI_MAX_RANK];
+typedef struct Layout {
+    CxStorage *storage;
+    PyArrayObject *array;
+    const CiExpr *const *strides;
+} Layout;
 
-    for (int k = 0; k < s->rank; k++) {
-        int at = k;
-        for (; at > 0 && llabs(strides[order[at - 1]]) < llabs(strides[k]); at--)
-            order[at] = order[at - 1];
-        order[at] = (int8_t)k;
-    }
-    Fill fill = {s, NULL, order};
-    if (cx_protect(t->state, t->sym_ctx, body_dense, &fill) < 0 ||
-        cx_size_values(t, s->rank, s->strides, dense) < 0 ||
-        cx_size_values(t, s->rank, s->sizes, sizes) < 0 ||
-        cx_size_consts(t, s->rank, strides, consts) < 0)
-        return -1;
-    for (int k = 0; k < s->rank; k++)
-        if (sizes[k] > 1 && dense[k] != strides[k]) {
-            memcpy(s->strides, consts, sizeof *consts * (size_t)s->rank);
-            break;
-        }
-    return 0;
+static void
+body_layout(CiContext *ctx, void *arg)
+{
+    const Layout *l = arg;
+    (void)ctx;
+    cx_layout_strides(l->storage->tracer->sym, l->array, l->storage->sizes, l->strides,
+                      l->storage->strides);
 }
 
 static int
-set_layout(CxStorage *s, PyArrayObject *a, const bool *symbolic)
+set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *strides)
 {
+    Layout layout = {s, a, strides};
     int64_t values[2 * CI_MAX_RANK];
-    bool is_symbolic = false;
+    bool is_symbolic = strides != NULL;
 
     for (int k = 0; k < s->rank; k++) {
         values[k] = PyArray_DIM(a, k);
         values[s->rank + k] = PyArray_STRIDE(a, k);
-        is_symbolic |= symbolic != NULL && symbolic[k];
     }
     /* Sizes and strides are neighbours. */
     if (cx_size_consts(s->tracer, 2 * s->rank, values, s->sizes) < 0)
         return -1;
-    for (int k = 0; is_symbolic && k < s->rank; k++)
-        if (symbolic[k] && (s->sizes[k] = cx_symbol_new(s, k, values[k])) == NULL)
-            return -1;
-    return is_symbolic ? symbolic_strides(s, values + s->rank) : 0;
+    for (int k = 0; sizes != NULL && k < s->rank; k++)
+        if (sizes[k] != NULL) {
+            s->sizes[k] = sizes[k];
+            is_symbolic |= sizes[k]->kind != CI_EXPR_const;
+        }
+    return is_symbolic ? cx_protect(s->tracer->state, s->tracer->sym_ctx, body_layout, &layout) : 0;
 }
 
 CxStorage *
-cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const bool *symbolic)
+cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExpr *const *sizes,
+                      const CiExpr *const *strides)
 {
     PyArrayObject *a = (PyArrayObject *)array;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(a));
@@ -149,7 +137,7 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const bool 
     s->value = Py_NewRef(array);
     s->source = source;
     s->is_readonly = !PyArray_ISWRITEABLE(a);
-    if (set_layout(s, a, symbolic) < 0) {
+    if (set_layout(s, a, sizes, strides) < 0) {
         cx_storage_release(s);
         return NULL;
     }
@@ -326,7 +314,7 @@ cx_storage_enter(CxStorage *s)
     CiNode *node = cx_build_input(tracer, s);
     if (node == NULL)
         return -1;
-    if (s->source < 0 && !tracer->needs_python && note_unknown(tracer) < 0)
+    if (s->source < 0 && s->expr == NULL && !tracer->needs_python && note_unknown(tracer) < 0)
         return -1;
     s->refs++;
     tracer->inputs[tracer->ninputs++] = s;

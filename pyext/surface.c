@@ -38,30 +38,65 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
     return 0;
 }
 
+/* Per axis None or an expression. NULL in *exprs when there are none. */
+static int
+axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
+           const CiExpr *const **exprs)
+{
+    *exprs = NULL;
+    if (given == Py_None)
+        return 0;
+    PyObject *fast = PySequence_Fast(given, "a sequence with an item per axis is expected");
+    if (fast == NULL)
+        return -1;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    bool fits = PyArray_Check(array) && n == PyArray_NDIM((PyArrayObject *)array);
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "an item per axis is expected");
+    for (Py_ssize_t k = 0; fits && k < n; k++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(fast, k);
+        room[k] = item == Py_None ? NULL : cx_symbol_parse(t, item);
+        fits = item == Py_None || room[k] != NULL;
+    }
+    Py_DECREF(fast);
+    *exprs = room;
+    return fits ? 0 : -1;
+}
+
 static PyObject *
 method_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"value", "source", NULL};
-    PyObject *value = NULL;
+    static char *names[] = {"value", "source", "sizes", "strides", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *lists[2] = {Py_None, Py_None};
+    const CiExpr *room[2][CI_MAX_RANK], *const *exprs[2];
     int source = CX_SOURCE_unknown;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|i:array", names, &value, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|iOO:array", names, &value, &source, &lists[0],
+                                     &lists[1]))
         return NULL;
-    return cx_tracer_array((CxTracer *)self, value, source);
+    for (int k = 0; k < 2; k++)
+        if (axis_exprs(t, lists[k], value, room[k], &exprs[k]) < 0)
+            return NULL;
+    return cx_tracer_array_of(t, value, source, exprs[0], exprs[1]);
 }
 
 static PyObject *
 method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"value", "source", NULL};
-    PyObject *value = NULL;
+    static char *names[] = {"value", "source", "expr", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *text = Py_None;
     int source = CX_SOURCE_unknown;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi:scalar", names, &value, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|O:scalar", names, &value, &source, &text))
         return NULL;
-    return cx_tracer_scalar((CxTracer *)self, value, source);
+    if (text == Py_None)
+        return cx_tracer_scalar(t, value, source);
+    const CiExpr *e = cx_symbol_parse(t, text);
+    return e ? cx_size_object(t, e) : NULL;
 }
 
 static PyObject *

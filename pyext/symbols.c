@@ -16,6 +16,8 @@ body_open(CiContext *ctx, void *arg)
     CxTracer *t = ((Symbols *)arg)->tracer;
     t->sym = ci_sym_new(ctx);
     t->env = ci_shape_env_new(ctx, t->sym);
+    t->zero = ci_expr_const(t->sym, 0);
+    t->one = ci_expr_const(t->sym, 1);
 }
 
 int

@@ -112,11 +112,12 @@ cx_tracer_specialize(CxStorage *s)
 PyObject *
 cx_tracer_array(CxTracer *tracer, PyObject *array, int source)
 {
-    return cx_tracer_array_of(tracer, array, source, NULL);
+    return cx_tracer_array_of(tracer, array, source, NULL, NULL);
 }
 
 PyObject *
-cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const bool *symbolic)
+cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *const *sizes,
+                   const CiExpr *const *strides)
 {
     PyObject *key = NULL, *traced = NULL;
     int failed = 0;
@@ -135,7 +136,8 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const bool *sy
             s->source = source;
         Py_INCREF(traced);
     } else if (!failed) {
-        traced = cx_traced_new(tracer, cx_storage_from_array(tracer, array, source, symbolic), NULL);
+        traced = cx_traced_new(
+            tracer, cx_storage_from_array(tracer, array, source, sizes, strides), NULL);
         if (traced != NULL && PyDict_SetItem(tracer->by_id, key, traced) < 0)
             Py_CLEAR(traced);
     }
@@ -270,8 +272,8 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
         result = embed_elements(tracer, array, dtype);
     } else {
         result = cx_traced_new(
-            tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown, NULL),
-            NULL);
+            tracer,
+            cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown, NULL, NULL), NULL);
     }
     Py_DECREF(array);
     return result;

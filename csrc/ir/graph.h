@@ -225,6 +225,8 @@ int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */
 CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);
 
+/* The symbols that inputs, nodes and guards mention, those of defines among them. */
+struct CiMap *ci_graph_symbols(const CiGraph *g);
 void ci_graph_print(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
 /* Fails with CI_ERR_INTERNAL, naming the node and the rule broken. */

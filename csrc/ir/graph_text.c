@@ -75,8 +75,8 @@ find_defined(CiMap *defined, const CiBlock *block)
     }
 }
 
-static CiMap *
-collect_symbols(const CiGraph *g)
+CiMap *
+ci_graph_symbols(const CiGraph *g)
 {
     CiMap *symbols = ci_map_new(g->ctx);
     for (int k = 0; k < g->ninputs; k++)
@@ -110,7 +110,7 @@ print_source(CiText *out, const CiShapeEnv *env, const CiExpr *symbol)
 static void
 print_symbols(CiText *out, const CiGraph *g)
 {
-    CiMap *symbols = collect_symbols(g), *defined = ci_map_new(g->ctx);
+    CiMap *symbols = ci_graph_symbols(g), *defined = ci_map_new(g->ctx);
     int nprinted = 0;
     find_defined(defined, g->body);
     for (int k = 0; k < ci_map_count(symbols); k++) {

@@ -170,11 +170,16 @@ ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args)
     return folds ? ci_expr_const(sym, e->low) : e;
 }
 
+/* Most expressions are constants, and most of those are asked for again and again. */
 const CiExpr *
 ci_expr_const(CiSym *sym, int64_t value)
 {
+    const CiExpr **recent = &sym->recent[((uint64_t)value * 0x9E3779B97F4A7C15u) >> 58];
+    if (*recent && (*recent)->value == value)
+        return *recent;
     CiExpr shape = {.kind = CI_EXPR_const, .value = value};
-    return ci_expr_intern(sym, &shape);
+    *recent = ci_expr_intern(sym, &shape);
+    return *recent;
 }
 
 const CiExpr *
@@ -323,6 +328,8 @@ ci_expr_add(CiSym *sym, const CiExpr *a, const CiExpr *b)
 {
     int n = ci_expr_nterms(a), m = ci_expr_nterms(b), count = 0;
     int64_t value = ci_checked_add(sym->ctx, ci_expr_value(a), ci_expr_value(b));
+    if (n + m == 0)
+        return ci_expr_const(sym, value);
     Terms terms;
     terms_open(sym, &terms, n + m);
     for (int i = 0, j = 0; i < n || j < m;) {
@@ -345,6 +352,8 @@ ci_expr_scale(CiSym *sym, const CiExpr *e, int64_t by)
 {
     if (by == 1)
         return e;
+    if (e->kind == CI_EXPR_const)
+        return ci_expr_const(sym, ci_checked_mul(sym->ctx, e->value, by));
     int n = by ? ci_expr_nterms(e) : 0;
     Terms terms;
     terms_open(sym, &terms, n);

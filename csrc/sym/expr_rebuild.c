@@ -130,6 +130,8 @@ copied_leaf(Rebuild *rebuild, const CiExpr *e)
 const CiExpr *
 ci_expr_copy(CiSym *into, const CiExpr *e)
 {
+    if (e->kind == CI_EXPR_const)
+        return ci_expr_const(into, e->value);
     Rebuild rebuild = {.into = into, .leaf = copied_leaf};
     const CiExpr *leaf = copied_leaf(&rebuild, e);
     if (leaf)
