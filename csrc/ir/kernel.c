@@ -24,3 +24,36 @@ ci_kernel_buffer_position(const CiKernel *kernel, const CiBuffer *buffer)
             return k;
     return -1;
 }
+
+const CiLoopTree *
+ci_kernel_tree(const CiKernel *kernel)
+{
+    return kernel->nstages == 1 ? kernel->stages[0].tree : NULL;
+}
+
+static void
+visit_tree(const CiLoopTree *tree, void (*visit)(void *arg, const CiNest *nest), void *arg)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->leaf)
+            ci_kernel_visit_nests(node->leaf, visit, arg);
+        if (node->kind == CI_TREE_while)
+            visit_tree(&node->other, visit, arg);
+        visit_tree(&node->body, visit, arg);
+        if (node->kind != CI_TREE_while)
+            visit_tree(&node->other, visit, arg);
+    }
+}
+
+void
+ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
+                      void *arg)
+{
+    for (int s = 0; s < kernel->nstages; s++) {
+        for (int n = 0; n < kernel->stages[s].nnests; n++)
+            visit(arg, kernel->stages[s].nests[n]);
+        if (kernel->stages[s].tree)
+            visit_tree(kernel->stages[s].tree, visit, arg);
+    }
+}

@@ -21,6 +21,23 @@
  * per lane when the lanes are on an outer axis. A value read in the stage that makes it, at the
  * same index, passes in a register whatever its placement.
  *
+ * Trees. A region whose statements are all small is one kernel: its only stage has no nests but a
+ * tree of loops and branches, run in program order by one unit. The leaves are kernels of their own
+ * kind: outer axes that are plain loops, stages, placements; no number, no arguments. One-element
+ * temps that the tree makes are `scalar`s, variables of the kernel's function, read from memory
+ * before the tree and stored behind it only where something outside asks for that.
+ *
+ *     k0: for {
+ *       takes out in0; sizes s0
+ *       scalar buf1 in out
+ *       stage serial {
+ *         for t0<s0 {
+ *           stage {  buf1 scalar = …  }
+ *           for i0<s0 - t0 vector {  stage { in0[…] = … }  }
+ *         }
+ *       }
+ *     }
+ *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
@@ -39,25 +56,50 @@ typedef struct CiKernelAxis {
     int factor; /* vector: lanes in a tile; else 0 */
 } CiKernelAxis;
 
-typedef enum CiPlace { CI_PLACE_memory, CI_PLACE_local, CI_PLACE_row, CI_PLACE_register } CiPlace;
+typedef enum CiPlace {
+    CI_PLACE_memory,
+    CI_PLACE_local,
+    CI_PLACE_row,
+    CI_PLACE_register,
+    CI_PLACE_scalar
+} CiPlace;
+
+typedef struct CiKernel CiKernel;
+
+typedef enum CiTreeKind { CI_TREE_leaf, CI_TREE_for, CI_TREE_while, CI_TREE_if } CiTreeKind;
+
+typedef struct CiTreeNode CiTreeNode;
+typedef struct CiLoopTree {
+    CiTreeNode *nodes;
+    int count, capacity;
+} CiLoopTree;
+
+struct CiTreeNode {
+    CiTreeKind kind;
+    CiKernel *leaf;
+    const CiRegion *region; /* its variable, extent, condition and swaps; not its items */
+    CiLoopTree body, other; /* other: the else branch; of a while, what makes the condition */
+};
 
 typedef struct CiStage {
     CiKernelAxis *axes; /* inner axes; reduce axes of its folds are among them, last */
     int naxes;
     CiNest **nests; /* over kernel symbols; axes of each = outer axes + this stage's axes */
     int nnests, capnests;
+    CiLoopTree *tree; /* instead of axes and nests: a kernel's only stage */
 } CiStage;
 
 /* How a buffer made in the kernel is kept. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
     CiPlace place;          /* register: read only in the stage that makes it */
+    bool is_taken, is_kept; /* scalar: read from memory before the tree, stored behind it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
     const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
 } CiPlacement;
 
-typedef struct CiKernel {
+struct CiKernel {
     int id;
     const char *name;           /* k0 */
     CiExternItem *ext;          /* a library call instead of loops; all below empty */
@@ -90,7 +132,7 @@ typedef struct CiKernel {
         *unit_work; /* elements one unit touches: how many units make a chunk worth a thread */
     CiLoc *locs;
     int nlocs, caplocs;
-} CiKernel;
+};
 
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
@@ -107,6 +149,11 @@ bool ci_kernel_has_loops(const CiKernel *kernel);
 const CiPlacement *ci_kernel_find_placement(const CiKernel *kernel, const CiBuffer *buffer);
 int ci_kernel_buffer_position(const CiKernel *kernel,
                               const CiBuffer *buffer); /* -1 when it takes none */
+/* Nests of all stages, those in trees too, in program order. */
+void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
+                           void *arg);
+/* NULL when the kernel has none. */
+const CiLoopTree *ci_kernel_tree(const CiKernel *kernel);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
 void ci_kernels_verify(const CiKernels *kernels);
 

@@ -32,7 +32,8 @@ print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
     print_indent(out);
     ci_text_add(out, "%s", nest->target->name);
     if (placement) {
-        static const char *const places[] = {"memory", "local", "row", "register"};
+        static const char *const places[] = {"memory", "local", "row", "register",
+                                             "scalar"};
         ci_text_add(out, " %s", places[placement->place]);
     }
     ci_text_add(out, "[");
@@ -80,17 +81,94 @@ print_rows(CiText *out, const CiKernel *kernel)
 }
 
 static void
+print_scalars(CiText *out, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nplacements; k++) {
+        const CiPlacement *placement = &kernel->placements[k];
+        if (placement->place == CI_PLACE_scalar)
+            ci_text_line(out, "scalar %s%s%s", placement->buffer->name,
+                         placement->is_taken ? " in" : "", placement->is_kept ? " out" : "");
+    }
+}
+
+static void print_tree(CiText *out, const CiLoopTree *tree);
+
+static void
 print_stage(CiText *out, const CiKernel *kernel, const CiStage *stage)
 {
     print_indent(out);
-    ci_text_add(out, "stage");
+    ci_text_add(out, stage->tree ? "stage serial" : "stage");
     print_axes(out, stage->axes, stage->naxes);
     ci_text_add(out, " {\n");
     out->indent += 2;
     for (int k = 0; k < stage->nnests; k++)
         print_nest(out, kernel, stage->nests[k]);
+    if (stage->tree)
+        print_tree(out, stage->tree);
     out->indent -= 2;
     ci_text_line(out, "}");
+}
+
+/* A leaf with no axes of its own is its stages. */
+static void
+print_leaf(CiText *out, const CiKernel *leaf)
+{
+    print_rows(out, leaf);
+    if (leaf->nouter) {
+        print_indent(out);
+        ci_text_add(out, "for");
+        print_axes(out, leaf->outer, leaf->nouter);
+        ci_text_add(out, leaf->lanes_on_outer ? " lanes on outer {\n" : " {\n");
+        out->indent += 2;
+    }
+    for (int k = 0; k < leaf->nstages; k++)
+        print_stage(out, leaf, &leaf->stages[k]);
+    if (leaf->nouter) {
+        out->indent -= 2;
+        ci_text_line(out, "}");
+    }
+}
+
+static void
+print_tree_region(CiText *out, const CiTreeNode *node)
+{
+    const CiRegion *region = node->region;
+    print_indent(out);
+    if (node->kind == CI_TREE_for) {
+        ci_text_add(out, "for %s<", region->var->name);
+        ci_expr_print(out, region->extent, CI_STYLE_text);
+        ci_text_add(out, " {\n");
+    } else if (node->kind == CI_TREE_if) {
+        ci_text_add(out, "if %s {\n", region->condition->name);
+    } else {
+        ci_text_add(out, "while {\n");
+        out->indent += 2;
+        print_tree(out, &node->other);
+        out->indent -= 2;
+        ci_text_line(out, "} test %s {", region->condition->name);
+    }
+    out->indent += 2;
+    print_tree(out, &node->body);
+    ci_loop_print_swaps(out, region);
+    out->indent -= 2;
+    if (node->kind == CI_TREE_if && node->other.count) {
+        ci_text_line(out, "} else {");
+        out->indent += 2;
+        print_tree(out, &node->other);
+        out->indent -= 2;
+    }
+    ci_text_line(out, "}");
+}
+
+static void
+print_tree(CiText *out, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        if (tree->nodes[k].leaf)
+            print_leaf(out, tree->nodes[k].leaf);
+        else
+            print_tree_region(out, &tree->nodes[k]);
+    }
 }
 
 static void print_list(CiText *out, const CiKernels *kernels);
@@ -137,6 +215,7 @@ print_loops(CiText *out, const CiKernel *kernel)
     out->indent += 2;
     print_arguments(out, kernel);
     print_rows(out, kernel);
+    print_scalars(out, kernel);
     for (int k = 0; k < kernel->nstages; k++)
         print_stage(out, kernel, &kernel->stages[k]);
     out->indent -= 2;

@@ -359,28 +359,48 @@ is_kernel_axis(const CiKernel *kernel, const CiStage *stage, const CiExpr *var)
 }
 
 static void
-verify_stage(const CiKernels *kernels, const CiKernel *kernel, const CiStage *stage)
+verify_buffer(CiContext *ctx, const CiKernel *kernel, const CiKernel *leaf, const CiBuffer *buffer)
 {
-    CiContext *ctx = kernels->loops->ctx;
+    const CiPlacement *placement = ci_kernel_find_placement(leaf, buffer);
+    bool is_in_memory = !placement || (placement->place == CI_PLACE_scalar &&
+                                       (placement->is_taken || placement->is_kept));
+    if (is_in_memory && ci_kernel_buffer_position(kernel, buffer) < 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, buffer->name);
+}
+
+/* kernel: the whole one, or a leaf of its tree. */
+static void
+verify_stage(CiContext *ctx, const CiKernel *whole, const CiKernel *kernel, const CiStage *stage)
+{
     if (kernel->lanes_on_outer && has_lanes(stage->axes, stage->naxes))
         ci_fail(ctx, CI_ERR_INTERNAL, "%s: lanes on an outer axis and on an inner one",
-                kernel->name);
+                whole->name);
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         for (int k = 0; k < nest->naxes; k++)
             if (!is_kernel_axis(kernel, stage, nest->axes[k].var))
                 ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s of the nest into %s is no axis of its stage",
-                        kernel->name, nest->axes[k].var->name, nest->target->name);
-        if (!ci_kernel_find_placement(kernel, nest->target) &&
-            ci_kernel_buffer_position(kernel, nest->target) < 0)
-            ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, nest->target->name);
+                        whole->name, nest->axes[k].var->name, nest->target->name);
+        verify_buffer(ctx, whole, kernel, nest->target);
         for (int k = 0; k < nest->body.nops; k++) {
             const CiBuffer *buffer = nest->body.ops[k].buffer;
-            bool is_memory = buffer && buffer->kind != CI_BUFFER_scalar;
-            if (is_memory && !ci_kernel_find_placement(kernel, buffer) &&
-                ci_kernel_buffer_position(kernel, buffer) < 0)
-                ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, buffer->name);
+            if (buffer && buffer->kind != CI_BUFFER_scalar)
+                verify_buffer(ctx, whole, kernel, buffer);
         }
+    }
+}
+
+static void
+verify_tree(CiContext *ctx, const CiKernel *whole, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->leaf && (node->leaf->nparallel || node->leaf->split_extent))
+            ci_fail(ctx, CI_ERR_INTERNAL, "%s: a leaf is run by one thread", whole->name);
+        for (int s = 0; node->leaf && s < node->leaf->nstages; s++)
+            verify_stage(ctx, whole, node->leaf, &node->leaf->stages[s]);
+        verify_tree(ctx, whole, &node->body);
+        verify_tree(ctx, whole, &node->other);
     }
 }
 
@@ -398,6 +418,8 @@ ci_kernels_verify(const CiKernels *kernels)
         if (kernel->nparallel > kernel->nouter)
             ci_fail(ctx, CI_ERR_INTERNAL, "%s: more parallel axes than outer ones", kernel->name);
         for (int s = 0; s < kernel->nstages; s++)
-            verify_stage(kernels, kernel, &kernel->stages[s]);
+            verify_stage(ctx, kernel, kernel, &kernel->stages[s]);
+        if (ci_kernel_tree(kernel))
+            verify_tree(ctx, kernel, ci_kernel_tree(kernel));
     }
 }

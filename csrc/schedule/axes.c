@@ -259,6 +259,36 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
     kernel->unit_work = ci_expr_const(s->sym, chunk * tile);
 }
 
+/* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
+static int
+label_lanes(CiKernel *kernel, bool has_inner)
+{
+    CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    last->label = CI_LABEL_vector;
+    last->factor = has_inner ? CI_STAGE_TILE : CI_FLAT_TILE;
+    return last->factor;
+}
+
+static bool
+has_inner_axes(const CiKernel *kernel)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        if (kernel->stages[t].naxes)
+            return true;
+    }
+    return false;
+}
+
+void
+ci_label_leaf(CiScheduler *s, CiKernel *leaf)
+{
+    merge_axes(s, leaf);
+    leaf->lanes_on_outer = ci_wants_outer_lanes(s, leaf);
+    if (leaf->lanes_on_outer)
+        (void)label_lanes(leaf, has_inner_axes(leaf));
+    label_stages(leaf);
+}
+
 void
 ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
@@ -268,23 +298,18 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     int64_t tile = 1;
     const CiExpr *work = ci_expr_const(s->sym, 0),
                  *points = extent_product(s, kernel->outer, kernel->nouter);
-    bool has_inner = false;
-    for (int t = 0; t < kernel->nstages; t++) {
+    for (int t = 0; t < kernel->nstages; t++)
         work = ci_expr_add(s->sym, work,
                            extent_product(s, kernel->stages[t].axes, kernel->stages[t].naxes));
-        has_inner |= kernel->stages[t].naxes > 0;
-    }
     for (int k = 0; k < kernel->nouter; k++)
         kernel->outer[k].label = CI_LABEL_parallel;
     kernel->units = points;
     if (kernel->lanes_on_outer) {
-        CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-        tile = has_inner ? CI_STAGE_TILE : CI_FLAT_TILE;
-        last->label = CI_LABEL_vector;
-        last->factor = (int)tile;
+        const CiExpr *last = kernel->outer[kernel->nouter - 1].extent;
+        tile = label_lanes(kernel, has_inner_axes(kernel));
         kernel->units =
             ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
-                        ci_expr_ceildiv(s->sym, last->extent, ci_expr_const(s->sym, tile)));
+                        ci_expr_ceildiv(s->sym, last, ci_expr_const(s->sym, tile)));
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));

@@ -95,9 +95,24 @@ ci_shares_data(const CiDraft *draft, const CiDraftNest *nest)
     return false;
 }
 
+static bool
+is_tree_axis(const CiLoopTree *tree, const CiExpr *symbol)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if ((node->region && node->region->var == symbol) ||
+            (node->leaf && ci_is_kernel_axis(node->leaf, symbol)) ||
+            is_tree_axis(&node->body, symbol) || is_tree_axis(&node->other, symbol))
+            return true;
+    }
+    return false;
+}
+
 bool
 ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol)
 {
+    if (symbol->symbol_kind != CI_SYMBOL_index)
+        return false;
     for (int k = 0; k < kernel->nouter; k++) {
         if (kernel->outer[k].var == symbol)
             return true;
@@ -107,6 +122,8 @@ ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol)
             if (kernel->stages[t].axes[k].var == symbol)
                 return true;
         }
+        if (kernel->stages[t].tree && is_tree_axis(kernel->stages[t].tree, symbol))
+            return true;
     }
     return false;
 }
@@ -116,7 +133,7 @@ static bool
 is_region_variable(const CiScheduler *s, const CiExpr *symbol)
 {
     for (; s; s = s->outer) {
-        if (s->variable == symbol)
+        if (s->region && s->region->var == symbol)
             return true;
     }
     return false;

@@ -34,22 +34,52 @@ is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffe
 }
 
 static void
+count_uses_of_list(const CiScheduler *s, int *nreaders, int *nwriters)
+{
+    for (int d = 0; d < s->ndrafts; d++)
+        ci_count_uses(&s->drafts[d], nreaders, nwriters);
+}
+
+void
+ci_count_uses(const CiDraft *draft, int *nreaders, int *nwriters)
+{
+    for (int n = 0; n < draft->nnests; n++) {
+        nwriters[draft->nests[n].nest->target->id]++;
+        for (int r = 0; r < draft->nests[n].nreads; r++)
+            nreaders[draft->nests[n].reads[r]->id]++;
+    }
+    for (int k = 0; draft->ext && k < draft->ext->noperands; k++)
+        nreaders[draft->ext->operands[k]->id]++;
+    if (draft->ext)
+        nwriters[draft->ext->result->id]++;
+    if (draft->check)
+        nreaders[draft->check->buffer->id]++;
+    const CiRegion *region = draft->region ? draft->region->region : NULL;
+    if (region && region->condition)
+        nreaders[region->condition->id]++;
+    for (int k = 0; region && k < region->nswaps; k++) {
+        nreaders[region->swaps[k]->id]++;
+        nwriters[region->swaps[k]->id]++;
+    }
+    for (int k = 0; k < 2; k++) {
+        if (draft->inner[k])
+            count_uses_of_list(draft->inner[k], nreaders, nwriters);
+    }
+}
+
+static void
 find_readers_of_draft(CiScheduler *s, CiDraft *draft)
 {
     draft->number = s->totals->ndrafts++;
     for (int n = 0; n < draft->nnests; n++) {
-        s->totals->nwriters[draft->nests[n].nest->target->id]++;
         for (int r = 0; r < draft->nests[n].nreads; r++) {
             const CiBuffer *buffer = draft->nests[n].reads[r];
             bool is_of_trip = !s->is_in_loop || is_made_before(s, draft, n, buffer);
             add_reader(s, buffer, is_of_trip ? draft->number : CI_SEVERAL_READERS);
         }
     }
-    if (draft->ext) {
-        s->totals->nwriters[draft->ext->result->id]++;
-        for (int k = 0; k < draft->ext->noperands; k++)
-            s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
-    }
+    for (int k = 0; draft->ext && k < draft->ext->noperands; k++)
+        s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
     if (draft->check)
         s->totals->readers[draft->check->buffer->id] = CI_SEVERAL_READERS;
     const CiRegion *region = draft->region ? draft->region->region : NULL;
@@ -76,12 +106,16 @@ ci_find_readers(CiScheduler *s)
 {
     CiLoops *loops = s->loops;
     s->totals->readers = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    s->totals->nreaders = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
     s->totals->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)
         s->totals->readers[k] = CI_NO_READER;
     find_readers_of_list(s);
-    for (int k = 0; k < loops->nresults; k++)
+    count_uses_of_list(s, s->totals->nreaders, s->totals->nwriters);
+    for (int k = 0; k < loops->nresults; k++) {
         s->totals->readers[loops->results[k].buffer->id] = CI_SEVERAL_READERS;
+        s->totals->nreaders[loops->results[k].buffer->id]++;
+    }
 }
 
 /* The part of an index that depends on nothing outside, and in *outer the rest. */
@@ -188,12 +222,10 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
     CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
 }
 
-static void
-take_buffer(CiScheduler *s, CiKernel *kernel, CiBuffer *buffer, bool is_stored)
+void
+ci_take_buffer(CiScheduler *s, CiKernel *kernel, CiBuffer *buffer, bool is_stored)
 {
     int stored_count = kernel->nbuffers, stored_capacity = kernel->capbuffers;
-    if (buffer->kind == CI_BUFFER_scalar || ci_kernel_find_placement(kernel, buffer))
-        return;
     int position = ci_kernel_buffer_position(kernel, buffer);
     if (position < 0) {
         position = kernel->nbuffers;
@@ -214,45 +246,71 @@ take_symbol(void *arg, const CiExpr *symbol)
 {
     CiSizeCollector *collector = arg;
     CiKernel *kernel = collector->kernel;
-    if (ci_is_kernel_axis(kernel, symbol) || ci_body_binds(collector->body, symbol))
-        return;
     for (int k = 0; k < kernel->nsize_args; k++) {
         if (kernel->size_args[k] == symbol)
             return;
     }
+    if (ci_is_kernel_axis(kernel, symbol) ||
+        (collector->body && ci_body_binds(collector->body, symbol)))
+        return;
     CI_PUSH(collector->scheduler->ctx, kernel->size_args, kernel->nsize_args, kernel->capsize_args,
             symbol);
 }
 
-static void
-take_operands(CiScheduler *s, CiKernel *kernel, CiNest *nest)
+void
+ci_take_symbols(CiScheduler *s, CiKernel *kernel, const CiBody *body, const CiExpr *e)
 {
-    CiSizeCollector collector = {s, kernel, &nest->body};
+    CiSizeCollector collector = {s, kernel, body};
+    ci_expr_visit_symbols(e, take_symbol, &collector);
+}
+
+static void
+take_element(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, CiBuffer *buffer,
+             bool is_stored)
+{
+    if (buffer->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(leaf, buffer))
+        ci_take_buffer(s, kernel, buffer, is_stored);
+}
+
+void
+ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const CiNest *nest)
+{
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
         if (op->op == CI_OP_load)
-            take_buffer(s, kernel, op->buffer, false);
+            take_element(s, kernel, leaf, op->buffer, false);
         if (op->index)
-            ci_expr_visit_symbols(op->index, take_symbol, &collector);
+            ci_take_symbols(s, kernel, &nest->body, op->index);
     }
-    take_buffer(s, kernel, nest->target, true);
-    ci_expr_visit_symbols(nest->store, take_symbol, &collector);
+    take_element(s, kernel, leaf, nest->target, true);
+    ci_take_symbols(s, kernel, &nest->body, nest->store);
     for (int k = 0; k < nest->naxes; k++)
-        ci_expr_visit_symbols(nest->axes[k].extent, take_symbol, &collector);
+        ci_take_symbols(s, kernel, &nest->body, nest->axes[k].extent);
+}
+
+static void
+place_targets(CiScheduler *s, CiKernel *kernel, int draft)
+{
+    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            place_target(s, kernel, draft, t, kernel->stages[t].nests[n]);
+    }
+}
+
+void
+ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiDraft *draft)
+{
+    place_targets(s, leaf, draft->number);
 }
 
 void
 ci_place_buffers(CiScheduler *s, int draft)
 {
     CiKernel *kernel = s->drafts[draft].kernel;
-    int number = s->drafts[draft].number;
-    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
+    place_targets(s, kernel, s->drafts[draft].number);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
-            place_target(s, kernel, number, t, kernel->stages[t].nests[n]);
-    }
-    for (int t = 0; t < kernel->nstages; t++) {
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            take_operands(s, kernel, kernel->stages[t].nests[n]);
+            ci_take_operands(s, kernel, kernel, kernel->stages[t].nests[n]);
     }
 }

@@ -23,13 +23,15 @@ typedef struct CiDraft {
     CiCheckItem *check;
     CiItem *region;        /* a for, while or if */
     CiScheduler *inner[2]; /* of a region: its blocks as CiKernel.inner */
+    bool is_tree;          /* of a region: it becomes a tree inside one kernel */
     CiKernel *kernel;
 } CiDraft;
 
 /* What all blocks share. */
 typedef struct CiSchedulerTotals {
     int *readers; /* by buffer id: number of the one draft that reads it, or one of the two below */
-    int *nwriters; /* by buffer id: nests and calls that write it */
+    int *nreaders; /* by buffer id: nests, calls, tests and swaps that read it, and the return */
+    int *nwriters; /* by buffer id: nests, calls and swaps that write it */
     int ndrafts, nkernels;
 } CiSchedulerTotals;
 
@@ -45,7 +47,7 @@ struct CiScheduler {
     int ndrafts, capdrafts;
     CiSchedulerTotals *totals;
     const CiScheduler *outer; /* of the list around the region */
-    const CiExpr *variable;   /* block of a for: its variable */
+    const CiRegion *region;   /* the one whose block this is, or NULL */
     bool is_in_loop;
 };
 
@@ -62,7 +64,8 @@ bool ci_shares_data(const CiDraft *draft, const CiDraftNest *nest);
  * can only be the same element in the same outer point, else the reason. */
 const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
                              const CiExpr *b);
-/* A variable of one of the kernel's own loops, and not of a region around it. */
+/* A variable of one of the kernel's own loops, those of its tree included, and not of a region
+ * around it. */
 bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
@@ -74,8 +77,9 @@ CiKernel *ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, co
 /* fuse.c: which nests run together. */
 void ci_fuse(CiScheduler *s);
 
-/* axes.c: merged axes, lanes, splits, units. */
+/* axes.c: merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
+void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_wants_outer_lanes(CiScheduler *s, const CiKernel *kernel);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 
@@ -83,12 +87,29 @@ bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 void ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item);
 CiKernel *ci_finish_region(CiScheduler *s, const CiDraft *draft);
 
+/* tree.c: regions that are small enough to be trees inside one kernel. */
+const char *ci_why_not_tree(CiScheduler *s, const CiDraft *draft); /* its blocks are drafted */
+CiKernel *ci_finish_tree(CiScheduler *s, const CiDraft *draft);
+
+/* tree_scalar.c: one-element temps of a tree become variables. */
+void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
+
 /* schedule.c */
 void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */
 void ci_schedule_finish(CiScheduler *s);                /* their kernels */
+CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
+void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 
 /* memory.c: where each buffer lives, what pointers and sizes a kernel takes. */
 void ci_find_readers(CiScheduler *s);
 void ci_place_buffers(CiScheduler *s, int draft);
+void ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiDraft *draft); /* takes nothing */
+/* How often a draft and all in it read and write each buffer, added to the counts. */
+void ci_count_uses(const CiDraft *draft, int *nreaders, int *nwriters);
+/* Pointers and sizes that the code of a nest of the kernel or of a leaf of its tree mentions. body
+ * (may be NULL) makes symbols of its own. */
+void ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const CiNest *nest);
+void ci_take_buffer(CiScheduler *s, CiKernel *kernel, CiBuffer *buffer, bool is_stored);
+void ci_take_symbols(CiScheduler *s, CiKernel *kernel, const CiBody *body, const CiExpr *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* Regions: each block is scheduled by itself, and nothing is fused across its ends. So whatever a
+/* Regions that are no trees: each block is scheduled by itself, and nothing is fused across its ends. So whatever a
  * block shares with the world around it is read and written by different kernels, and is memory by
  * the ordinary rules. */
 #include "schedule/plan.h"
@@ -13,7 +13,7 @@ schedule_block(CiScheduler *s, CiItems *items, const CiItem *region)
     inner->drafts = NULL;
     inner->ndrafts = inner->capdrafts = 0;
     inner->outer = s;
-    inner->variable = region->region->var;
+    inner->region = region->region;
     inner->is_in_loop = s->is_in_loop || region->kind != CI_ITEM_if;
     ci_schedule_draft(inner, items);
     return inner;
@@ -33,6 +33,15 @@ ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item)
     draft->inner[0] = schedule_block(s, &region->body, item);
     draft->inner[1] = schedule_block(
         s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
+    const char *why = s->target->has_trees ? ci_why_not_tree(s, draft) : NULL;
+    draft->is_tree = s->target->has_trees && !why;
+    if (why)
+        CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
+                ci_format(s->ctx, "%s %s is no single kernel: %s",
+                          region->var                     ? "for"
+                          : region->condition_items.count ? "while"
+                                                          : "if",
+                          region->var ? region->var->name : region->condition->name, why));
 }
 
 CiKernel *

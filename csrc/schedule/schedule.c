@@ -20,8 +20,8 @@ add_items(CiScheduler *s, CiItems *items)
     }
 }
 
-static void
-add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
+void
+ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
 {
     for (int n = 0; n < draft->nnests; n++) {
         const CiNest *nest = draft->nests[n].nest;
@@ -36,13 +36,25 @@ add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
     }
 }
 
+CiKernel *
+ci_plan_draft(CiScheduler *s, CiDraft *draft)
+{
+    const char *why = NULL;
+    if (!draft->kernel)
+        draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
+    if (!draft->kernel)
+        ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
+    return draft->kernel;
+}
+
 static void
 finish_kernel(CiScheduler *s, int number)
 {
     CiDraft *draft = &s->drafts[number];
-    const char *why = NULL;
     int id = s->totals->nkernels++;
-    if (draft->region)
+    if (draft->is_tree)
+        draft->kernel = ci_finish_tree(s, draft);
+    else if (draft->region)
         draft->kernel = ci_finish_region(s, draft);
     else if (draft->check) {
         draft->kernel = CI_NEW(s->ctx, CiKernel);
@@ -52,17 +64,15 @@ finish_kernel(CiScheduler *s, int number)
         draft->kernel->ext = draft->ext;
         CI_PUSH(s->ctx, draft->kernel->locs, draft->kernel->nlocs, draft->kernel->caplocs,
                 draft->ext->loc);
-    } else if (!draft->kernel)
-        draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
-    if (!draft->kernel)
-        ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
+    } else
+        (void)ci_plan_draft(s, draft);
     CiKernel *kernel = draft->kernel;
     kernel->id = id;
     kernel->name = ci_format(s->ctx, "k%d", kernel->id);
     CI_PUSH(s->ctx, s->kernels->kernels, s->kernels->nkernels, s->kernels->capkernels, kernel);
     if (draft->ext || draft->region || draft->check)
         return;
-    add_locs(s, kernel, draft);
+    ci_add_locs(s, kernel, draft);
     ci_label_axes(s, kernel);
     ci_place_buffers(s, number);
 }

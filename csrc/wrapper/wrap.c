@@ -385,17 +385,26 @@ ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
     }
 }
 
+typedef struct Reading {
+    const CiBuffer *buffer;
+    bool is_found;
+} Reading;
+
+static void
+find_reading(void *arg, const CiNest *nest)
+{
+    Reading *reading = arg;
+    for (int k = 0; k < nest->body.nops; k++)
+        reading->is_found |=
+            nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == reading->buffer;
+}
+
 static bool
 is_read_by(const CiKernel *kernel, const CiBuffer *buffer)
 {
-    for (int s = 0; s < kernel->nstages; s++)
-        for (int n = 0; n < kernel->stages[s].nnests; n++) {
-            const CiBody *body = &kernel->stages[s].nests[n]->body;
-            for (int k = 0; k < body->nops; k++)
-                if (body->ops[k].op == CI_OP_load && body->ops[k].buffer == buffer)
-                    return true;
-        }
-    return false;
+    Reading reading = {buffer, false};
+    ci_kernel_visit_nests(kernel, find_reading, &reading);
+    return reading.is_found;
 }
 
 /* Slow on purpose: there are few scalars. */

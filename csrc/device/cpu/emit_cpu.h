@@ -66,6 +66,7 @@ typedef struct CiCpuEmitter {
     int tile;           /* lanes of a tile of the last outer axis; 0 when lanes are inside */
     bool is_merging;    /* printing the merge of a split kernel's chunks */
     bool is_split_part; /* printing the chunk function of a split kernel */
+    bool is_tree;       /* printing leaves: the tree asks whether to go on */
     int nfolds;         /* folds of the kernel so far */
     bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
@@ -112,11 +113,16 @@ void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
 int ci_cpu_first_batched_stage(const CiKernel *kernel);
 void ci_cpu_emit_batches(CiCpuEmitter *c, int first);
 
+/* emit_tree.c: a tree with what is around it; the kernel has one. */
+void ci_cpu_emit_tree(CiCpuEmitter *c);
+
 /* emit_kernel.c */
 const char *ci_cpu_index_text(CiCpuEmitter *c, const CiExpr *e);
 const char *ci_cpu_product_text(CiCpuEmitter *c, const CiKernelAxis *axes, int count);
 /* Stages [from, to), one after another. */
 void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
+/* All points of the outer axes of a leaf, and its stages in them. */
+void ci_cpu_emit_points(CiCpuEmitter *c);
 /* Rows and locals that the text of a unit mentions. */
 void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
 /* The source of the kernels whose is_wanted[id] is set (NULL: all). partial_bytes[id] (may be NULL) is what a

@@ -251,6 +251,8 @@ ci_cpu_declare_placements(CiCpuEmitter *c, const char *body)
         const char *storage = ci_emit_storage(p->buffer->dtype),
                    *type = ci_emit_type(p->buffer->dtype);
         bool is_complex = ci_dtype_class(p->buffer->dtype) == CI_CLASS_complex;
+        if (p->place == CI_PLACE_scalar)
+            continue;
         if (p->place == CI_PLACE_row)
             ci_text_line(c->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", storage, full,
                          storage, ci_cpu_index_text(c, p->scratch_offset));
@@ -291,6 +293,24 @@ declare_outer(CiCpuEmitter *c, const char *point, const char *body)
     }
 }
 
+static bool
+has_registers_only(const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nplacements; k++)
+        if (kernel->placements[k].place != CI_PLACE_register &&
+            kernel->placements[k].place != CI_PLACE_scalar)
+            return false;
+    return true;
+}
+
+/* A leaf with nothing but one loop over lanes: the last outer axis is that loop. */
+static bool
+is_flat_leaf(const CiKernel *kernel)
+{
+    return kernel->lanes_on_outer && kernel->nstages == 1 && kernel->stages[0].naxes == 0 &&
+           has_registers_only(kernel);
+}
+
 /* Outer axes that are not collapsed are loops around the stages. */
 static void
 emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
@@ -308,6 +328,10 @@ emit_serial_outer(CiCpuEmitter *c, int k, FunctionKind kind)
     }
     const char *name = kernel->outer[k].var->name,
                *extent = ci_cpu_index_text(c, kernel->outer[k].extent);
+    if (c->is_tree && k == kernel->nouter - 1 && is_flat_leaf(kernel)) {
+        ci_cpu_emit_lanes(c, ci_cpu_plan_stage(c, &kernel->stages[0], CI_LANES_flat), "0", extent);
+        return;
+    }
     if (c->tile && k == kernel->nouter - 1) {
         ci_text_line(c->out, "for (int64_t lo = 0; lo < %s; lo += %d) {", extent, c->tile);
         ci_text_line(c->out, "    const int64_t m = %s - lo < %d ? %s - lo : %d;", extent, c->tile,
@@ -343,17 +367,19 @@ emit_units(CiCpuEmitter *c, FunctionKind kind)
     ci_text_line(c->out, "}");
 }
 
+void
+ci_cpu_emit_points(CiCpuEmitter *c)
+{
+    emit_serial_outer(c, 0, FUNCTION_whole);
+}
+
 /* Nothing but one loop over lanes: a run of tiles is one loop. */
 static bool
 is_flat(const CiKernel *kernel)
 {
-    if (!kernel->lanes_on_outer || kernel->split_extent || kernel->nstages != 1 ||
-        kernel->stages[0].naxes || kernel->nparallel != kernel->nouter)
-        return false;
-    for (int k = 0; k < kernel->nplacements; k++)
-        if (kernel->placements[k].place != CI_PLACE_register)
-            return false;
-    return true;
+    return kernel->lanes_on_outer && !kernel->split_extent && kernel->nstages == 1 &&
+           kernel->stages[0].naxes == 0 && kernel->nparallel == kernel->nouter &&
+           has_registers_only(kernel);
 }
 
 static void
@@ -393,11 +419,13 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
     static const char *const parameters[] = {"buffers", "sizes", "scalars", "run", "begin", "end"};
     const CiKernel *kernel = c->kernel;
     for (int k = 0; k < kernel->nbuffers; k++) {
-        const char *name = ci_emit_buffer(c->base, kernel->buffers[k]);
+        const CiBuffer *buffer = kernel->buffers[k];
+        const char *name = ci_emit_buffer(c->base, buffer);
+        bool is_moved = buffer->is_swapped && ci_kernel_tree(kernel);
         if (ci_emit_mentions(body, name))
-            ci_text_add(out, "    %s%s *restrict const %s = buffers[%d];\n",
-                        kernel->is_stored[k] ? "" : "const ",
-                        ci_emit_storage(kernel->buffers[k]->dtype), name, k);
+            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n",
+                        kernel->is_stored[k] ? "" : "const ", ci_emit_storage(buffer->dtype),
+                        is_moved ? "" : "restrict const ", name, k);
     }
     CiText late = ci_text_new(c->ctx);
     if (ci_emit_mentions(body, "tiles")) {
@@ -431,7 +459,9 @@ emit_function(CiCpuEmitter *c, CiText *out, FunctionKind kind)
     c->out = &body;
     c->is_split_part = kind == FUNCTION_part;
     c->nfolds = 0;
-    if (is_flat(c->kernel))
+    if (ci_kernel_tree(c->kernel))
+        ci_cpu_emit_tree(c);
+    else if (is_flat(c->kernel))
         emit_flat(c);
     else
         emit_units(c, kind);

@@ -17,6 +17,8 @@ place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
     const char *name = ci_emit_buffer(c->base, buffer);
     if (!placement)
         return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
+    if (placement->place == CI_PLACE_scalar)
+        return ci_format(c->ctx, "scalar_%s", name);
     if (placement->place == CI_PLACE_local)
         return ci_format(c->ctx,
                          c->tile    ? "local_%s[l]"
@@ -36,7 +38,8 @@ static bool
 is_kept_as_value(const CiCpuEmitter *c, const CiBuffer *buffer)
 {
     const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
-    return placement && placement->place == CI_PLACE_local;
+    return placement &&
+           (placement->place == CI_PLACE_local || placement->place == CI_PLACE_scalar);
 }
 
 const char *
@@ -416,7 +419,8 @@ print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
 static void
 print_poll(CiCpuEmitter *c, const CiCpuStage *s)
 {
-    if (s->lanes != CI_LANES_inner || c->is_split_part || s->lane_extent->high <= CI_CPU_POLL_LANES)
+    if (s->lanes != CI_LANES_inner || c->is_split_part || c->is_tree ||
+        s->lane_extent->high <= CI_CPU_POLL_LANES)
         return;
     ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))",
                  CI_CPU_POLL_LANES);

@@ -100,7 +100,7 @@ static bool
 load_is_invariant(const CiCpuEmitter *c, const CiCpuStage *s, const CiScalar *op)
 {
     const CiPlacement *placement = ci_kernel_find_placement(c->kernel, op->buffer);
-    bool is_per_lane = placement && c->tile > 0;
+    bool is_per_lane = placement && placement->place != CI_PLACE_scalar && c->tile > 0;
     return !is_per_lane && !ci_stage_stores(s->stage, op->buffer);
 }
 

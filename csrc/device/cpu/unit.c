@@ -27,22 +27,20 @@ ci_cpu_highest_id(const CiKernels *kernels)
     return highest;
 }
 
-static int
-nest_weight(const CiNest *nest)
+static void
+add_weight(void *arg, const CiNest *nest)
 {
-    int weight = nest->fold != CI_OP_none ? FOLD_WEIGHT : 0;
+    int *weight = arg;
+    *weight += nest->fold != CI_OP_none ? FOLD_WEIGHT : 0;
     for (int k = 0; k < nest->body.nops; k++)
-        weight += ci_op_kind(nest->body.ops[k].op) == CI_OPKIND_math ? MATH_WEIGHT : 1;
-    return weight;
+        *weight += ci_op_kind(nest->body.ops[k].op) == CI_OPKIND_math ? MATH_WEIGHT : 1;
 }
 
 static int
 kernel_weight(const CiKernel *kernel)
 {
     int weight = KERNEL_WEIGHT;
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            weight += nest_weight(kernel->stages[t].nests[n]);
+    ci_kernel_visit_nests(kernel, add_weight, &weight);
     return weight;
 }
 

@@ -15,6 +15,9 @@ typedef struct Compiler {
     const CiNest *nest;
     CiBuffer **temps;
     int ntemps, captemps;
+    const CiExpr **vars; /* of the tree's loops */
+    int nvars, capvars;
+    int widest; /* most axes of a nest */
 } Compiler;
 
 /* ---- formulas ---- */
@@ -25,13 +28,16 @@ find_slot(Compiler *c, const CiExpr *symbol)
     for (int k = 0; k < c->kernel->nsize_args; k++)
         if (c->kernel->size_args[k] == symbol)
             return k;
+    for (int k = 0; k < c->nvars; k++)
+        if (c->vars[k] == symbol)
+            return c->kernel->nsize_args + k;
     for (int k = 0; c->nest && k < c->nest->naxes; k++)
         if (c->nest->axes[k].var == symbol)
-            return c->kernel->nsize_args + k;
+            return c->kernel->nsize_args + c->nvars + k;
     for (int k = 0; c->nest && k < c->nest->body.nops; k++) {
         const CiScalar *op = &c->nest->body.ops[k];
         if ((op->op == CI_OP_bind || op->op == CI_OP_pack) && op->index == symbol)
-            return c->kernel->nsize_args + c->nest->naxes + k;
+            return c->kernel->nsize_args + c->nvars + c->nest->naxes + k;
     }
     return -1;
 }
@@ -211,7 +217,7 @@ make_nest(Compiler *c, CiInterpNest *to, const CiNest *nest)
     const CiBody *body = &nest->body;
     to->naxes = nest->naxes;
     to->npoint = nest->npoint;
-    to->first_slot = c->kernel->nsize_args;
+    to->first_slot = c->kernel->nsize_args + c->nvars;
     to->fold = nest->fold;
     to->order = nest->order;
     to->target_dtype = nest->target->dtype;
@@ -235,6 +241,8 @@ make_nest(Compiler *c, CiInterpNest *to, const CiNest *nest)
     c->nest = NULL;
     if (body->nops > c->out->max_ops)
         c->out->max_ops = body->nops;
+    if (nest->naxes + body->nops > c->widest) /* an operation may make a symbol */
+        c->widest = nest->naxes + body->nops;
 }
 
 static CiFormula
@@ -247,25 +255,99 @@ bytes_of(Compiler *c, const CiBuffer *buffer)
     return make_formula(c, bytes);
 }
 
+/* ---- trees ---- */
+
+static void
+find_vars(Compiler *c, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->kind == CI_TREE_for)
+            CI_PUSH(c->ctx, c->vars, c->nvars, c->capvars, node->region->var);
+        find_vars(c, &node->body);
+        find_vars(c, &node->other);
+    }
+}
+
+static CiInterpNode
+make_leaf(Compiler *c, const CiKernel *kernel)
+{
+    CiInterpNode node = {.kind = CI_TREE_leaf};
+    int count = 0;
+    for (int t = 0; t < kernel->nstages; t++)
+        count += kernel->stages[t].nnests;
+    node.nests = CI_NEW_ARRAY(c->ctx, CiInterpNest, count + 1);
+    for (int t = 0; t < kernel->nstages; t++)
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            make_nest(c, &node.nests[node.nnests++], kernel->stages[t].nests[n]);
+    return node;
+}
+
+static void
+add_swapped(Compiler *c, CiInterpKernel *out, CiBuffer *buffer)
+{
+    int memory = find_memory(c, buffer), count = out->nswapped;
+    for (int k = 0; k < count; k++)
+        if (out->swapped[k] == memory)
+            return;
+    out->swapped[out->nswapped] = memory;
+    out->swapped_bytes[out->nswapped++] = bytes_of(c, buffer);
+}
+
+static CiInterpNodes make_nodes(Compiler *c, const CiLoopTree *tree);
+
+static CiInterpNode
+make_region(Compiler *c, const CiTreeNode *from)
+{
+    const CiRegion *region = from->region;
+    CiInterpNode node = {.kind = from->kind, .nswaps = region->nswaps};
+    if (from->kind == CI_TREE_for) {
+        node.slot = find_slot(c, region->var);
+        node.extent = make_formula(c, region->extent);
+    } else {
+        node.condition = find_memory(c, region->condition);
+    }
+    node.swaps = CI_NEW_ARRAY(c->ctx, int, region->nswaps + 1);
+    for (int k = 0; k < region->nswaps; k++) {
+        node.swaps[k] = find_memory(c, region->swaps[k]);
+        add_swapped(c, c->out, region->swaps[k]);
+    }
+    node.body = make_nodes(c, &from->body);
+    node.other = make_nodes(c, &from->other);
+    return node;
+}
+
+static CiInterpNodes
+make_nodes(Compiler *c, const CiLoopTree *tree)
+{
+    CiInterpNodes list = {0};
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *from = &tree->nodes[k];
+        CiInterpNode node =
+            from->kind == CI_TREE_leaf ? make_leaf(c, from->leaf) : make_region(c, from);
+        CI_PUSH(c->ctx, list.nodes, list.count, list.capacity, node);
+    }
+    return list;
+}
+
 static void
 make_kernel(Compiler *c, CiInterpKernel *out, const CiKernel *kernel)
 {
-    int count = 0, widest = 0;
+    const CiLoopTree *tree = ci_kernel_tree(kernel);
     c->kernel = kernel;
     c->out = out;
-    c->ntemps = 0;
-    for (int t = 0; t < kernel->nstages; t++)
-        count += kernel->stages[t].nnests;
-    out->nests = CI_NEW_ARRAY(c->ctx, CiInterpNest, count + 1);
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiNest *nest = kernel->stages[t].nests[n];
-            int slots = nest->naxes + nest->body.nops; /* an operation may make a symbol */
-            widest = slots > widest ? slots : widest;
-            make_nest(c, &out->nests[out->nnests++], nest);
-        }
+    c->ntemps = c->nvars = c->widest = 0;
+    out->swapped = CI_NEW_ARRAY(c->ctx, int, kernel->nbuffers + 1);
+    out->swapped_bytes = CI_NEW_ARRAY(c->ctx, CiFormula, kernel->nbuffers + 1);
+    if (tree) {
+        find_vars(c, tree);
+        out->nodes = make_nodes(c, tree);
+    } else {
+        CI_PUSH(c->ctx, out->nodes.nodes, out->nodes.count, out->nodes.capacity,
+                make_leaf(c, kernel));
+    }
     out->nsizes = kernel->nsize_args;
-    out->nslots = kernel->nsize_args + widest;
+    out->nslots = kernel->nsize_args + c->nvars + c->widest;
     out->nbuffers = kernel->nbuffers;
     out->ntemps = c->ntemps;
     out->temp_bytes = CI_NEW_ARRAY(c->ctx, CiFormula, c->ntemps + 1);

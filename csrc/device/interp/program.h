@@ -79,13 +79,34 @@ typedef struct CiInterpNest {
     int pack_value, pack_mask;
 } CiInterpNest;
 
-typedef struct CiInterpKernel {
-    CiInterpNest *nests;
+/* A kernel is a list of nodes: nests alone, or those of a tree. */
+typedef struct CiInterpNode CiInterpNode;
+typedef struct CiInterpNodes {
+    CiInterpNode *nodes;
+    int count, capacity;
+} CiInterpNodes;
+
+struct CiInterpNode {
+    CiTreeKind kind;
+    CiInterpNest *nests; /* leaf */
     int nnests;
-    int nsizes, nslots; /* sizes, then index variables */
+    int slot; /* for */
+    CiFormula extent;
+    int condition;             /* while, if: memory */
+    CiInterpNodes body, other; /* as CiTreeNode's */
+    int *swaps;                /* memories, two for each swap */
+    int nswaps;
+};
+
+typedef struct CiInterpKernel {
+    CiInterpNodes nodes;
+    int nsizes, nslots; /* sizes, then variables of the tree, then those of a nest */
     int nbuffers;       /* memories 0.. are the launch's; behind them the temporaries */
     int ntemps;
     CiFormula *temp_bytes;
+    int *swapped; /* memories that exchange theirs, and their sizes */
+    CiFormula *swapped_bytes;
+    int nswapped;
     int max_ops;
 } CiInterpKernel;
 
@@ -99,7 +120,7 @@ typedef struct CiInterpExecutable {
 
 /* compile.c: fails through exe->ctx. */
 void ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels);
-/* run.c */
+/* launch.c */
 int32_t ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/os.h"
 #include "device/interp/support.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define POLL_NS 5000000
@@ -317,8 +316,8 @@ run_scan(CiInterpRun *r, const CiInterpNest *nest)
     return CI_OK;
 }
 
-static int32_t
-run_nest(CiInterpRun *r, const CiInterpNest *nest)
+int32_t
+ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest)
 {
     for (int k = 0; k < nest->naxes; k++)
         r->extents[k] = ci_formula_evaluate(&nest->extents[k], r->env);
@@ -334,60 +333,4 @@ run_nest(CiInterpRun *r, const CiInterpNest *nest)
     default:
         return ci_interp_fold_outer(r, nest);
     }
-}
-
-/* ---- launch ---- */
-
-static int32_t
-take_memory(CiInterpRun *r, const CiInterpKernel *kernel, size_t *sizes)
-{
-    memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
-    for (int k = 0; k < kernel->ntemps; k++) {
-        sizes[k] = (size_t)ci_formula_evaluate(&kernel->temp_bytes[k], r->env);
-        r->memory[kernel->nbuffers + k] = ci_allocator_take(r->runtime->allocator, sizes[k]);
-        if (!r->memory[kernel->nbuffers + k])
-            return CI_ERR_MEMORY;
-    }
-    return CI_OK;
-}
-
-static int32_t
-run_kernel(CiInterpRun *r, const CiInterpKernel *kernel, size_t *sizes)
-{
-    memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
-    int32_t status = take_memory(r, kernel, sizes);
-    for (int k = 0; k < kernel->nnests && !status; k++)
-        status = run_nest(r, &kernel->nests[k]);
-    for (int k = 0; k < kernel->ntemps; k++)
-        if (r->memory[kernel->nbuffers + k])
-            ci_allocator_give(r->runtime->allocator, r->memory[kernel->nbuffers + k], sizes[k]);
-    return status;
-}
-
-/* One zeroed piece of memory holds everything a launch needs. */
-int32_t
-ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
-{
-    const CiInterpKernel *kernel = &((CiInterpExecutable *)executable)->kernels[launch->kernel];
-    size_t blocks = (size_t)(kernel->max_ops + CI_INTERP_EXTRA_BLOCKS) * CI_INTERP_BLOCK_BYTES;
-    size_t memories = sizeof(void *) * (size_t)(kernel->nbuffers + kernel->ntemps + 1);
-    size_t numbers = sizeof(int64_t) * (size_t)(2 * kernel->nslots + 2),
-           sizes = sizeof(size_t) * (size_t)(kernel->ntemps + 1);
-    size_t total = blocks + memories + numbers + sizes;
-    char *space = ci_allocator_take(executable->runtime->allocator, total);
-    if (fault)
-        fault->kind = 0;
-    if (!space)
-        return CI_ERR_MEMORY;
-    memset(space + blocks, 0, total - blocks);
-    CiInterpRun run = {.launch = launch, .runtime = executable->runtime, .blocks = space};
-    run.truth = space + (size_t)kernel->max_ops * CI_INTERP_BLOCK_BYTES;
-    run.stored = run.truth + CI_INTERP_BLOCK_BYTES;
-    run.memory = (void **)(space + blocks);
-    run.env = (int64_t *)(space + blocks + memories);
-    run.extents = run.env + kernel->nslots + 1;
-    run.last_poll = ci_os_time_ns();
-    int32_t status = run_kernel(&run, kernel, (size_t *)(space + blocks + memories + numbers));
-    ci_allocator_give(executable->runtime->allocator, space, total);
-    return status;
 }

@@ -28,6 +28,7 @@ void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *value
 bool ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 bool ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 int32_t ci_interp_poll(CiInterpRun *r);
+int32_t ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest);
 
 /* fold.c */
 int32_t ci_interp_fold_inner(CiInterpRun *r, const CiInterpNest *nest);

@@ -1,0 +1,229 @@
+/* Regions as trees inside one kernel.
+ *
+ * A region becomes a tree when every statement in it is small: it calls no library, and none of its
+ * nests has work that is worth threads of its own. For sizes known now that is a number of
+ * elements. Of sizes not known, a nest over one of them is small when it is a slice of something
+ * larger, that is when its extent changes from trip to trip or an array it touches has another axis
+ * of unknown size; over two of them it is a sweep, and its loop stays around kernels.
+ *
+ * Invariant: blocks are judged from the inside out, and a tree has nothing but trees and leaves
+ * inside. Leaves are planned, fused and placed like kernels; they run in program order. */
+#include "ir/layout.h"
+#include "schedule/plan.h"
+
+/* ---- which regions ---- */
+
+static bool
+is_unknown(const CiExpr *size)
+{
+    return size->high == CI_INFINITY;
+}
+
+static int
+count_unknown(const CiBuffer *buffer)
+{
+    int count = 0;
+    for (int k = 0; k < buffer->rank; k++)
+        count += is_unknown(buffer->sizes[k]);
+    return count;
+}
+
+static bool
+changes_from_trip_to_trip(const CiExpr *extent)
+{
+    for (int k = 0; k < extent->nsymbols; k++) {
+        if (extent->symbols[k]->symbol_kind == CI_SYMBOL_index)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_slice(const CiDraftNest *draft, const CiExpr *extent)
+{
+    if (changes_from_trip_to_trip(extent) || count_unknown(draft->nest->target) > 1)
+        return true;
+    for (int k = 0; k < draft->nreads; k++) {
+        if (count_unknown(draft->reads[k]) > 1)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_worth_threads(CiScheduler *s, const CiDraftNest *draft)
+{
+    const CiNest *nest = draft->nest;
+    const CiExpr *unknown = NULL, *work = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < nest->naxes; k++) {
+        const CiExpr *extent = nest->axes[k].extent;
+        if (!is_unknown(extent))
+            work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, extent->high));
+        else if (unknown)
+            return true;
+        else
+            unknown = extent;
+    }
+    return work->high > s->target->chunk_elements || (unknown && !is_slice(draft, unknown));
+}
+
+/* The largest value over all trips of the loop, when it is known which trip has it. */
+static const CiExpr *
+largest_of_loop(CiSym *sym, const CiExpr *e, const CiRegion *loop)
+{
+    const CiExpr *coef, *rest;
+    if (!loop->var || !ci_expr_depends_on(e, loop->var))
+        return e;
+    if (!ci_expr_split_linear(sym, e, loop->var, &coef, &rest) || (coef->low < 0 && coef->high > 0))
+        return NULL;
+    if (coef->low >= 0) {
+        const CiExpr *last = ci_expr_sub(sym, loop->extent, ci_expr_const(sym, 1));
+        rest = ci_expr_add(sym, rest, ci_expr_mul(sym, coef, last));
+    }
+    return ci_expr_max(sym, rest, ci_expr_const(sym, 0));
+}
+
+/* The same over all loops from the block out to those of `outside`, without them; or NULL. */
+static const CiExpr *
+largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
+{
+    for (; e && block != outside; block = block->outer)
+        e = largest_of_loop(block->sym, e, block->region);
+    return e;
+}
+
+static const char *
+why_not_target(const CiScheduler *block, const CiScheduler *outside, const CiBuffer *buffer)
+{
+    for (int k = 0; k < buffer->rank; k++) {
+        if (!largest(block, outside, buffer->sizes[k]))
+            return ci_format(block->ctx, "no bound of the size of %s is known", buffer->name);
+    }
+    return NULL;
+}
+
+static const char *
+why_not_block(CiScheduler *outside, CiScheduler *block)
+{
+    const char *why = NULL;
+    for (int k = 0; block && k < block->ndrafts && !why; k++) {
+        const CiDraft *draft = &block->drafts[k];
+        if (draft->ext)
+            return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
+        if (draft->region && !draft->is_tree)
+            return "a region inside is none";
+        for (int n = 0; n < draft->nnests && !why; n++) {
+            const CiBuffer *target = draft->nests[n].nest->target;
+            if (is_worth_threads(block, &draft->nests[n]))
+                return ci_format(block->ctx, "the work on %s is worth threads", target->name);
+            why = why_not_target(block, outside, target);
+        }
+        for (int side = 0; side < 2 && draft->region && !why; side++)
+            why = why_not_block(outside, draft->inner[side]);
+    }
+    return why;
+}
+
+const char *
+ci_why_not_tree(CiScheduler *s, const CiDraft *draft)
+{
+    const char *why = why_not_block(s, draft->inner[0]);
+    return why ? why : why_not_block(s, draft->inner[1]);
+}
+
+/* ---- the tree ---- */
+
+/* Memory made inside a loop is taken once, before the tree, as large as it will ever be. */
+static void
+fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiDraft *draft)
+{
+    for (int n = 0; n < draft->nnests; n++) {
+        CiBuffer *target = draft->nests[n].nest->target;
+        if (target->kind != CI_BUFFER_temp)
+            continue;
+        const CiExpr **sizes = CI_NEW_ARRAY(block->ctx, const CiExpr *, target->rank + 1);
+        const int8_t *order = ci_layout_order_of_strides(block->ctx, block->sym, target->rank,
+                                                         target->sizes, target->strides);
+        for (int k = 0; k < target->rank; k++)
+            sizes[k] = largest(block, outside, target->sizes[k]);
+        target->sizes = sizes;
+        target->strides =
+            ci_layout_dense_strides(block->ctx, block->sym, target->rank, sizes, order);
+    }
+}
+
+static CiKernel *
+make_leaf(CiScheduler *block, CiDraft *draft)
+{
+    CiKernel *leaf = ci_plan_draft(block, draft);
+    ci_label_leaf(block, leaf);
+    ci_place_leaf(block, leaf, draft);
+    return leaf;
+}
+
+/* Adds the drafts of a block; root is the kernel all of it becomes, among the drafts of `outside`. */
+static void
+add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoopTree *tree)
+{
+    for (int k = 0; block && k < block->ndrafts; k++) {
+        CiDraft *draft = &block->drafts[k];
+        CiTreeNode node = {.kind = CI_TREE_leaf};
+        ci_add_locs(block, root, draft);
+        if (!draft->region) {
+            node.leaf = make_leaf(block, draft);
+            fix_sizes(block, outside, draft);
+            root->scratch_bytes =
+                ci_expr_max(block->sym, root->scratch_bytes, node.leaf->scratch_bytes);
+        } else {
+            CiItemKind kind = draft->region->kind;
+            node.kind = kind == CI_ITEM_for     ? CI_TREE_for
+                        : kind == CI_ITEM_while ? CI_TREE_while
+                                                : CI_TREE_if;
+            node.region = draft->region->region;
+            add_block(draft->inner[0], outside, root, &node.body);
+            add_block(draft->inner[1], outside, root, &node.other);
+        }
+        CI_PUSH(block->ctx, tree->nodes, tree->count, tree->capacity, node);
+    }
+}
+
+static void
+take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        for (int t = 0; node->leaf && t < node->leaf->nstages; t++) {
+            const CiStage *stage = &node->leaf->stages[t];
+            for (int n = 0; n < stage->nnests; n++)
+                ci_take_operands(s, root, node->leaf, stage->nests[n]);
+        }
+        if (node->region && node->region->extent)
+            ci_take_symbols(s, root, NULL, node->region->extent);
+        if (node->region && node->region->condition &&
+            !ci_kernel_find_placement(root, node->region->condition))
+            ci_take_buffer(s, root, node->region->condition, false);
+        for (int n = 0; node->region && n < node->region->nswaps; n++)
+            ci_take_buffer(s, root, node->region->swaps[n], true);
+        take_tree(s, root, &node->body);
+        take_tree(s, root, &node->other);
+    }
+}
+
+CiKernel *
+ci_finish_tree(CiScheduler *s, const CiDraft *draft)
+{
+    CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
+    CiLoopTree *tree = CI_NEW(s->ctx, CiLoopTree);
+    CiScheduler one = *s; /* the region alone is the tree's only node */
+    one.drafts = CI_NEW(s->ctx, CiDraft);
+    one.drafts[0] = *draft;
+    one.ndrafts = 1;
+    kernel->scratch_bytes = ci_expr_const(s->sym, 0);
+    kernel->units = kernel->unit_work = ci_expr_const(s->sym, 1);
+    add_block(&one, s, kernel, tree);
+    CiStage stage = {.tree = tree};
+    CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
+    ci_place_scalars(s, kernel, draft);
+    take_tree(s, kernel, tree);
+    return kernel;
+}
