@@ -32,8 +32,7 @@ print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
     print_indent(out);
     ci_text_add(out, "%s", nest->target->name);
     if (placement) {
-        static const char *const places[] = {"memory", "local", "row", "register",
-                                             "scalar"};
+        static const char *const places[] = {"memory", "local", "row", "register", "scalar"};
         ci_text_add(out, " %s", places[placement->place]);
     }
     ci_text_add(out, "[");

@@ -307,9 +307,8 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     if (kernel->lanes_on_outer) {
         const CiExpr *last = kernel->outer[kernel->nouter - 1].extent;
         tile = label_lanes(kernel, has_inner_axes(kernel));
-        kernel->units =
-            ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
-                        ci_expr_ceildiv(s->sym, last, ci_expr_const(s->sym, tile)));
+        kernel->units = ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
+                                    ci_expr_ceildiv(s->sym, last, ci_expr_const(s->sym, tile)));
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));

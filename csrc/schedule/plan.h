@@ -95,8 +95,8 @@ CiKernel *ci_finish_tree(CiScheduler *s, const CiDraft *draft);
 void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 
 /* schedule.c */
-void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */
-void ci_schedule_finish(CiScheduler *s);                /* their kernels */
+void ci_schedule_draft(CiScheduler *s, CiItems *items);  /* drafts, fused */
+void ci_schedule_finish(CiScheduler *s);                 /* their kernels */
 CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
 void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 

@@ -1,6 +1,6 @@
-/* Regions that are no trees: each block is scheduled by itself, and nothing is fused across its ends. So whatever a
- * block shares with the world around it is read and written by different kernels, and is memory by
- * the ordinary rules. */
+/* Regions that are no trees: each block is scheduled by itself, and nothing is fused across its
+ * ends. So whatever a block shares with the world around it is read and written by different
+ * kernels, and is memory by the ordinary rules. */
 #include "schedule/plan.h"
 
 static CiScheduler *

@@ -3,8 +3,9 @@
  * A region becomes a tree when every statement in it is small: it calls no library, and none of its
  * nests has work that is worth threads of its own. For sizes known now that is a number of
  * elements. Of sizes not known, a nest over one of them is small when it is a slice of something
- * larger, that is when its extent changes from trip to trip or an array it touches has another axis
- * of unknown size; over two of them it is a sweep, and its loop stays around kernels.
+ * larger, that is when its extent changes from trip to trip, or a nest beside it over the same
+ * extent touches an array with another axis of unknown size; over two of them it is a sweep, and
+ * its loop stays around kernels.
  *
  * Invariant: blocks are judged from the inside out, and a tree has nothing but trees and leaves
  * inside. Leaves are planned, fused and placed like kernels; they run in program order. */
@@ -39,32 +40,47 @@ changes_from_trip_to_trip(const CiExpr *extent)
 }
 
 static bool
-is_slice(const CiDraftNest *draft, const CiExpr *extent)
+touches_larger(const CiDraftNest *draft)
 {
-    if (changes_from_trip_to_trip(extent) || count_unknown(draft->nest->target) > 1)
-        return true;
     for (int k = 0; k < draft->nreads; k++) {
         if (count_unknown(draft->reads[k]) > 1)
             return true;
+    }
+    return count_unknown(draft->nest->target) > 1;
+}
+
+/* A nest of the block over the same extent tells what that is; slow on purpose, few ask. */
+static bool
+is_slice(const CiScheduler *block, const CiExpr *extent)
+{
+    if (changes_from_trip_to_trip(extent))
+        return true;
+    for (int d = 0; d < block->ndrafts; d++) {
+        for (int n = 0; n < block->drafts[d].nnests; n++) {
+            const CiDraftNest *draft = &block->drafts[d].nests[n];
+            for (int k = 0; k < draft->nest->naxes; k++) {
+                if (draft->nest->axes[k].extent == extent && touches_larger(draft))
+                    return true;
+            }
+        }
     }
     return false;
 }
 
 static bool
-is_worth_threads(CiScheduler *s, const CiDraftNest *draft)
+is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
-    const CiNest *nest = draft->nest;
-    const CiExpr *unknown = NULL, *work = ci_expr_const(s->sym, 1);
+    const CiExpr *unknown = NULL, *work = ci_expr_const(block->sym, 1);
     for (int k = 0; k < nest->naxes; k++) {
         const CiExpr *extent = nest->axes[k].extent;
         if (!is_unknown(extent))
-            work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, extent->high));
+            work = ci_expr_mul(block->sym, work, ci_expr_const(block->sym, extent->high));
         else if (unknown)
             return true;
         else
             unknown = extent;
     }
-    return work->high > s->target->chunk_elements || (unknown && !is_slice(draft, unknown));
+    return work->high > block->target->chunk_elements || (unknown && !is_slice(block, unknown));
 }
 
 /* The largest value over all trips of the loop, when it is known which trip has it. */
@@ -114,7 +130,7 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
             return "a region inside is none";
         for (int n = 0; n < draft->nnests && !why; n++) {
             const CiBuffer *target = draft->nests[n].nest->target;
-            if (is_worth_threads(block, &draft->nests[n]))
+            if (is_worth_threads(block, draft->nests[n].nest))
                 return ci_format(block->ctx, "the work on %s is worth threads", target->name);
             why = why_not_target(block, outside, target);
         }
@@ -161,7 +177,8 @@ make_leaf(CiScheduler *block, CiDraft *draft)
     return leaf;
 }
 
-/* Adds the drafts of a block; root is the kernel all of it becomes, among the drafts of `outside`. */
+/* Adds the drafts of a block; root is the kernel all of it becomes, among the drafts of `outside`.
+ */
 static void
 add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoopTree *tree)
 {

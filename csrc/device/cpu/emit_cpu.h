@@ -125,8 +125,8 @@ void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
 void ci_cpu_emit_points(CiCpuEmitter *c);
 /* Rows and locals that the text of a unit mentions. */
 void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
-/* The source of the kernels whose is_wanted[id] is set (NULL: all). partial_bytes[id] (may be NULL) is what a
- * unit of work of each split kernel stores. */
+/* The source of the kernels whose is_wanted[id] is set (NULL: all). partial_bytes[id] (may be NULL)
+ * is what a unit of work of each split kernel stores. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
                         const bool *is_wanted, int64_t *partial_bytes);
 

@@ -38,8 +38,7 @@ static bool
 is_kept_as_value(const CiCpuEmitter *c, const CiBuffer *buffer)
 {
     const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
-    return placement &&
-           (placement->place == CI_PLACE_local || placement->place == CI_PLACE_scalar);
+    return placement && (placement->place == CI_PLACE_local || placement->place == CI_PLACE_scalar);
 }
 
 const char *

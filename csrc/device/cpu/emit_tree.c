@@ -1,9 +1,9 @@
 /* A tree as C: loops and branches around the code of its leaves, scalars in variables.
  *
- * Ctrl-C. Loops count their trips, and what leaves do in them, in `turns`; about every CI_TREE_TURNS
- * turns they ask whether to go on. A loop that holds no other loop never asks from within its body,
- * for a call there would cost what the compiler knows of memory: it runs in pieces of at most
- * CI_TREE_TURNS trips, and asks behind them.
+ * Ctrl-C. Loops count their trips, and what leaves do in them, in `turns`; about every
+ * CI_TREE_TURNS turns they ask whether to go on. A loop that holds no other loop never asks from
+ * within its body, for a call there would cost what the compiler knows of memory: it runs in pieces
+ * of at most CI_TREE_TURNS trips, and asks behind them.
  *
  * Swaps. Buffers that exchange their memory are pointers that do; behind the tree what they hold is
  * moved to where they were, for the world outside has not seen the exchange. */
@@ -310,8 +310,7 @@ print_moves(CiCpuEmitter *c, const Swapped *swapped, int group)
 {
     const CiBuffer *first = swapped->buffers[group];
     const char *type = ci_emit_storage(first->dtype),
-               *n = ci_cpu_index_text(
-                   c, ci_expr_product_of(c->sym, first->sizes, first->rank));
+               *n = ci_cpu_index_text(c, ci_expr_product_of(c->sym, first->sizes, first->rank));
     ci_text_line(c->out, "for (int64_t k = 0; k < %s; k++) {", n);
     for (int store = 0; store < 2; store++)
         for (int k = 0; k < swapped->count; k++) {
