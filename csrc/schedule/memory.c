@@ -45,6 +45,7 @@ ci_count_uses(const CiDraft *draft, int *nreaders, int *nwriters)
 {
     for (int n = 0; n < draft->nnests; n++) {
         nwriters[draft->nests[n].nest->target->id]++;
+        nreaders[draft->nests[n].nest->target->id] += draft->nests[n].nest->is_combined;
         for (int r = 0; r < draft->nests[n].nreads; r++)
             nreaders[draft->nests[n].reads[r]->id]++;
     }

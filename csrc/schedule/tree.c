@@ -126,6 +126,8 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
         const CiDraft *draft = &block->drafts[k];
         if (draft->ext)
             return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
+        if (draft->check)
+            return "the host checks a value in it";
         if (draft->region && !draft->is_tree)
             return "a region inside is none";
         for (int n = 0; n < draft->nnests && !why; n++) {

@@ -22,8 +22,9 @@ search_nest(void *arg, const CiNest *nest)
         if (op->op == CI_OP_load && op->buffer == search->buffer)
             search->first = FIRST_read;
     }
-    if (!search->first && nest->target == search->buffer)
-        search->first = FIRST_store;
+    if (search->first || nest->target != search->buffer)
+        return;
+    search->first = nest->is_combined ? FIRST_read : FIRST_store;
 }
 
 static First first_in_tree(const CiLoopTree *tree, const CiBuffer *buffer);
