@@ -1,4 +1,5 @@
-/* Graph -> loops, define-by-run: each op is an inner function that emits the scalar value at an index. */
+/* Graph -> loops, define-by-run: each op is an inner function that emits the scalar value at an
+ * index. */
 #ifndef CI_LOWER_LOWER_H
 #define CI_LOWER_LOWER_H
 

@@ -85,52 +85,6 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
         nest->locs[k] = rec->locs[k];
 }
 
-static bool
-is_axis_of(const CiNest *nest, const CiExpr *symbol)
-{
-    for (int k = 0; k < nest->naxes; k++) {
-        if (nest->axes[k].var == symbol)
-            return true;
-    }
-    return false;
-}
-
-/* What is the same in both at every point of the nest is taken out of both: sizes, and variables of
- * loops around it. */
-static void
-drop_common(CiLowering *low, const CiNest *nest, const CiBody *body, const CiExpr **a,
-            const CiExpr **b)
-{
-    const CiExpr *whole = *a;
-    for (int k = 0; k < whole->nsymbols; k++) {
-        const CiExpr *coef, *other, *rest, *rest_of_other;
-        if (is_axis_of(nest, whole->symbols[k]) || ci_body_binds(body, whole->symbols[k]) ||
-            !ci_expr_split_linear(low->sym, *a, whole->symbols[k], &coef, &rest) ||
-            !ci_expr_split_linear(low->sym, *b, whole->symbols[k], &other, &rest_of_other) ||
-            coef != other)
-            continue;
-        *a = rest;
-        *b = rest_of_other;
-    }
-}
-
-/* True when a body reads, at another element than the one it stores, memory that its own nest
- * writes. */
-static bool
-has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
-{
-    for (int k = 0; k < body->nops; k++) {
-        const CiScalar *op = &body->ops[k];
-        if (op->op != CI_OP_load || op->buffer != nest->target || op->index == nest->store)
-            continue;
-        const CiExpr *load = op->index, *store = nest->store;
-        drop_common(low, nest, body, &load, &store);
-        if (load->high >= store->low && load->low <= store->high)
-            return true;
-    }
-    return false;
-}
-
 static const CiExpr *const *
 value_index(CiLowering *low, const CiNode *value, int rank, const CiExpr *const *index)
 {
@@ -151,7 +105,7 @@ ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home)
     draft.store = ci_lowering_element(low, home, value->rank, index);
     CiRecorder rec = ci_recorder_new(low);
     (void)ci_recorder_value(&rec, value, index);
-    return !has_hazard(low, &rec.body, &draft);
+    return !ci_lowering_has_hazard(low, &rec.body, &draft);
 }
 
 void
@@ -164,7 +118,7 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
     const CiExpr *const *inner = value_index(low, value, view->rank, index);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
-    if (has_hazard(low, &rec.body, &draft)) {
+    if (ci_lowering_has_hazard(low, &rec.body, &draft)) {
         /* What is read before it is overwritten needs memory of its own. */
         CiHome temporary = ci_lowering_new_home(low, value);
         ci_lowering_store(low, value, value, value, temporary);

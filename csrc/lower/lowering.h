@@ -151,6 +151,10 @@ void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNod
 /* The whole value can be stored there without a temporary. */
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home);
 
+/* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.
+ */
+bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest);
+
 /* lower_reduce.c */
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);

@@ -111,6 +111,12 @@ bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_le(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_lt(CiSym *sym, const CiExpr *a, const CiExpr *b);
+/* As known_le, where each of the facts is known to be at least 0 as well. */
+bool ci_sym_known_le_given(CiSym *sym, const CiExpr *a, const CiExpr *b, int nfacts,
+                           const CiExpr *const *facts);
+/* Never equal. strides: numbers that a and b are sums of multiples of, as element numbers are. */
+bool ci_sym_known_apart(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
+                        const CiExpr *const *strides, int nfacts, const CiExpr *const *facts);
 bool ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b);
 
 /* Printers. Text parses back: `64*i0 + r0`, `(s0 + 3)//4`, `s0 % 8`, `min(s0, 4)`. C uses helper

@@ -77,7 +77,7 @@ nothing_is_changed(Run *run)
     for (int64_t bad = 0; bad < 4; bad++) {
         double x[N] = {1, 2, 3, 4, 5, 6};
         int64_t index[3] = {1, 4, 5};
-        double most = bad == 3 ? 3 : 100;
+        double most = bad == 3 ? -9 : 100;
         if (bad && bad < 3)
             index[bad] = bad == 1 ? -1 : 6;
         call_any(run, (void *[]){x, index, &most}, NULL, NULL);
@@ -101,7 +101,7 @@ TEST(a_failed_check_in_a_loop_changes_no_argument)
                      "    %8: f64[6] = assign(%2, %6, %7)\n"
                      "    next %8\n"
                      "  }\n"
-                     "  %9: scalar f64[] = sum(in0, axes=[0])\n"
+                     "  %9: scalar f64[] = sum(%0, axes=[0])\n"
                      "  %10: scalar bool[] = less(%9, in2)\n"
                      "  check(%10) \"the sum is too large\"\n"
                      "  write in0 = %0\n"
