@@ -208,7 +208,7 @@ push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
         : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id)
                             : "";
     use_helper(c, fold, CI_HELPER_push | (fold->is_ordered ? CI_HELPER_block : CI_HELPER_pairwise));
-    ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, t%d, m);", fold->id, tag_of(c, fold),
+    ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, tile%d, m);", fold->id, tag_of(c, fold),
                  fold->id, more, fold->id, slot);
 }
 
@@ -221,7 +221,7 @@ add_array_loop(CiCpuEmitter *c, const CiCpuFold *fold, int slot, const char *wid
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent + 4;
     c->out = &body;
-    ci_text_line(&body, "const %s x = t%d[k + l];", type_of(fold), slot);
+    ci_text_line(&body, "const %s x = tile%d[k + l];", type_of(fold), slot);
     ci_cpu_emit_fold_step(c, &inner, fold, "x");
     c->out = saved;
     if (is_vector)
@@ -276,7 +276,7 @@ ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent + 4;
     c->out = &body;
-    ci_text_line(&body, "const %s x = t%d[l];", type_of(fold), slot);
+    ci_text_line(&body, "const %s x = tile%d[l];", type_of(fold), slot);
     ci_cpu_emit_fold_step(c, &inner, fold, "x");
     c->out = saved;
     ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");

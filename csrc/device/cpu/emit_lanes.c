@@ -86,7 +86,7 @@ name_of(CiCpuEmitter *c, int value)
 static const char *
 slot_name(CiCpuEmitter *c, const CiCpuStage *s, int value)
 {
-    return ci_format(c->ctx, "t%d", s->slot[value]);
+    return ci_format(c->ctx, "tile%d", s->slot[value]);
 }
 
 /* ops.def encloses each expression in parentheses; at the right of a = they only disturb. */
@@ -167,7 +167,7 @@ print_invariants(CiCpuEmitter *c, CiCpuStage *s, int arrays)
             print_plain_value(c, s, k);
         if (s->slot[k] >= 0) {
             ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", arrays);
-            ci_text_line(c->out, "    t%d[l] = v%d;", s->slot[k], k);
+            ci_text_line(c->out, "    tile%d[l] = v%d;", s->slot[k], k);
         }
     }
 }
@@ -344,8 +344,8 @@ static void
 print_arrays(CiCpuEmitter *c, const CiCpuStage *s, int size)
 {
     for (int k = 0; k < s->nslots; k++)
-        ci_text_line(c->out, "%s t%d[%d] __attribute__((aligned(64)));", ci_emit_type(s->slots[k]),
-                     k, size);
+        ci_text_line(c->out, "%s tile%d[%d] __attribute__((aligned(64)));",
+                     ci_emit_type(s->slots[k]), k, size);
 }
 
 static void
@@ -353,14 +353,14 @@ print_scan_boundary(CiCpuEmitter *c, const CiCpuStage *s, int value, const char 
 {
     const CiValue *scan = &s->code->values[value];
     const CiNest *nest = s->stage->nests[scan->nest];
-    const char *from = ci_format(c->ctx, "t%d[l]", s->slot[scan->op.args[0]]),
+    const char *from = ci_format(c->ctx, "tile%d[l]", s->slot[scan->op.args[0]]),
                *state = ci_format(c->ctx, "scan%d", scan->nest);
     CiText text = ci_text_new(c->ctx);
     ci_emit_combine(c->base, &text, nest->fold, scan->op.dtype, state, "x");
     ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
     ci_text_line(c->out, "    const %s x = %s;", ci_emit_type(scan->op.dtype), from);
     ci_text_line(c->out, "    %s = %s + l > 0 ? %s : x;", state, base, text.data);
-    ci_text_line(c->out, "    t%d[l] = %s;", s->slot[value], state);
+    ci_text_line(c->out, "    tile%d[l] = %s;", s->slot[value], state);
     ci_text_line(c->out, "}");
 }
 

@@ -68,6 +68,8 @@ leaf_work(CiCpuEmitter *c, const CiLoopTree *tree)
             if (node->leaf->nouter + stage->naxes)
                 work = ci_expr_add(c->sym, work, stage_work);
         }
+        if (node->kind != CI_TREE_if) /* a loop inside counts for itself */
+            continue;
         work = ci_expr_add(c->sym, work, leaf_work(c, &node->body));
         work = ci_expr_add(c->sym, work, leaf_work(c, &node->other));
     }
