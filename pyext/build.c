@@ -161,9 +161,14 @@ graph_expr(Build *b, const CiExpr *e)
     CiSym *sym = b->graph->sym;
     if (e->kind == CI_EXPR_const)
         return ci_expr_const(sym, e->value);
-    if (b->tracer->is_static)
-        return ci_expr_const(sym, ci_shape_env_hint(b->graph->ctx, b->tracer->env, e));
-    return ci_expr_copy(sym, e);
+    const CiExpr *copy = ci_expr_copy(sym, e);
+    const CiShapeEnv *env = b->tracer->env;
+    for (int k = 0; b->tracer->is_static && k < env->nsources; k++) {
+        const CiExpr *symbol = ci_expr_copy(sym, env->sources[k].symbol),
+                     *value = ci_expr_const(sym, env->sources[k].hint);
+        copy = ci_expr_substitute(sym, copy, 1, &symbol, &value);
+    }
+    return copy;
 }
 
 static const CiExpr **
@@ -248,6 +253,54 @@ cx_build_const(CxTracer *tracer, CiDtype dtype, CiKind kind, CiConst value)
 {
     Build b = {.dtype = dtype, .kind = kind, .value = &value};
     return run(tracer, body_const, &b);
+}
+
+static void
+body_expr(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    (void)ctx;
+    b->result = ci_graph_expr(b->graph, graph_expr(b, b->sizes[0]), b->loc);
+}
+
+CiNode *
+cx_build_expr(CxTracer *tracer, const CiExpr *e)
+{
+    Build b = {.sizes = &e};
+    return run(tracer, body_expr, &b);
+}
+
+static void
+body_define(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    const CiExpr *symbol = ci_expr_copy(b->graph->sym, b->sizes[0]);
+    CiNode *value = ci_graph_cast(b->graph, cx_node(b->target), CI_DTYPE_i64, b->loc);
+
+    (void)ctx;
+    b->result = ci_graph_define(b->graph, value, symbol, symbol->low, symbol->limit, b->loc);
+}
+
+CiNode *
+cx_build_define(CxTracer *tracer, CxTraced *value, const CiExpr *symbol)
+{
+    Build b = {.target = value, .sizes = &symbol};
+    return cx_traced_prepare(value) < 0 ? NULL : run(tracer, body_define, &b);
+}
+
+static void
+body_check(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    (void)ctx;
+    b->result = ci_graph_check(b->graph, cx_node(b->target), b->text, b->loc);
+}
+
+CiNode *
+cx_build_check(CxTracer *tracer, CxTraced *condition, const char *why)
+{
+    Build b = {.target = condition, .text = why};
+    return cx_traced_prepare(condition) < 0 ? NULL : run(tracer, body_check, &b);
 }
 
 static void

@@ -11,6 +11,7 @@ typedef struct Flush {
     bool has_writes;
     CxRun run;
     void **inputs;
+    const int64_t **sizes;
     PyObject **objects;
     CiSlot *scalars;
 } Flush;
@@ -185,12 +186,13 @@ fill_inputs(Flush *f)
     int nscalars = 0;
 
     f->inputs = PyMem_Calloc(n, sizeof *f->inputs);
+    f->sizes = PyMem_Calloc(n, sizeof *f->sizes);
     f->objects = PyMem_Calloc(n, sizeof *f->objects);
     f->scalars = PyMem_Calloc(n, sizeof *f->scalars);
     PyMem_Free(t->ran);
     t->nran = 0;
     t->ran = PyMem_Calloc(n, sizeof *t->ran);
-    if (!f->inputs || !f->objects || !f->scalars || !t->ran) {
+    if (!f->inputs || !f->sizes || !f->objects || !f->scalars || !t->ran) {
         PyErr_NoMemory();
         return -1;
     }
@@ -212,6 +214,7 @@ fill_inputs(Flush *f)
             cx_check_device_input(t->state, f->objects[k]) < 0)
             return -1;
         f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
+        f->sizes[k] = (const int64_t *)PyArray_DIMS((PyArrayObject *)f->objects[k]);
     }
     return 0;
 }
@@ -226,6 +229,9 @@ in_layout(CxState *state, CxStorage *s, PyObject *array)
 
     if (array == NULL || s->kind != CI_KIND_array || PyArray_SIZE(a) == 0)
         return array;
+    for (int k = 0; k < s->rank; k++)
+        if (!cx_size_is_known(s->tracer, s->strides[k]))
+            return array;
     if (cx_size_values(s->tracer, s->rank, s->strides, strides) < 0) {
         Py_DECREF(array);
         return NULL;
@@ -251,6 +257,7 @@ run_program(Flush *f, CxProgram *program)
 
     f->run = (CxRun){.program = program,
                      .inputs = f->inputs,
+                     .sizes = f->sizes,
                      .input_objects = f->objects,
                      .scalars = f->scalars};
     f->run.buffers = PyMem_Calloc(n, sizeof *f->run.buffers);
@@ -266,7 +273,13 @@ run_program(Flush *f, CxProgram *program)
         CxStorage *s = f->outs[k];
         if (s->value != NULL)
             continue;
-        s->value = in_layout(t->state, s, cx_run_value(&f->run, k, s->kind));
+        s->value = cx_run_value(&f->run, k, s->kind);
+        if (s->value == NULL || cx_symbols_learn(s) < 0)
+            goto done;
+    }
+    for (int k = 0; k < f->nouts; k++) {
+        CxStorage *s = f->outs[k];
+        s->value = in_layout(t->state, s, s->value);
         if (s->value == NULL)
             goto done;
     }
@@ -316,6 +329,7 @@ done:
         Py_XDECREF(f.objects[k]);
     PyMem_Free(f.outs);
     PyMem_Free(f.inputs);
+    PyMem_Free(f.sizes);
     PyMem_Free(f.objects);
     PyMem_Free(f.scalars);
     Py_XDECREF(program);

@@ -187,7 +187,7 @@ CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
 /* sizes and strides (in elements): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
                                  const CiExpr *const *sizes, const CiExpr *const *strides);
-int cx_storage_enter(CxStorage *storage); /* as an input of the pending graph */
+int cx_storage_add_input(CxStorage *storage); /* to the pending graph */
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
 void cx_view_release(CxView *view);
@@ -283,6 +283,8 @@ int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, c
 /* size_source.c: before a flush, finds the inputs that show the graph's symbols, adds those that no
  * array shows, and tells the tracer's environment what the graph's assumed. */
 int cx_symbols_resolve(CxTracer *tracer);
+/* The values of symbols that a storage which became real shows. */
+int cx_symbols_learn(CxStorage *storage);
 int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its value is none */
 
 /* build.c: one call of the graph's builder each; NULL with an exception. */
@@ -309,6 +311,9 @@ CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype 
                         CxTraced *const *args, int rank, const CiExpr *const *sizes);
 /* A new version of target's storage in which the elements it addresses are value's. */
 int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
+CiNode *cx_build_expr(CxTracer *tracer, const CiExpr *e);
+CiNode *cx_build_define(CxTracer *tracer, CxTraced *value, const CiExpr *symbol);
+CiNode *cx_build_check(CxTracer *tracer, CxTraced *condition, const char *why);
 CiNode *cx_build_input(CxTracer *tracer, CxStorage *storage);
 int cx_build_view(CxTracer *tracer, CxTraced *traced);
 

@@ -93,7 +93,7 @@ add_int(CxTracer *t, const char *name)
     while (strcmp(t->env->sources[number].symbol->name, name) != 0)
         number++;
     PyObject *traced = cx_traced_int(t, t->env->sources[number].symbol);
-    int result = traced ? cx_storage_enter(((CxTraced *)traced)->storage) : -1;
+    int result = traced ? cx_storage_add_input(((CxTraced *)traced)->storage) : -1;
     Py_XDECREF(traced);
     return result;
 }
@@ -114,4 +114,41 @@ cx_symbols_resolve(CxTracer *t)
     if (cx_protect(t->state, t->sym_ctx, body_guards, &r) < 0)
         return -1;
     return cx_protect(t->state, t->ctx, body_forget, &r);
+}
+
+typedef struct Learn {
+    CxTracer *tracer;
+    const CiExpr *symbol;
+    int64_t value;
+} Learn;
+
+static void
+body_learn(CiContext *ctx, void *arg)
+{
+    Learn *l = arg;
+    CiShapeEnv *env = l->tracer->env;
+    CiSymbolSource source = {l->symbol, -1, -1, l->value};
+    CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
+}
+
+static int
+learn(CxTracer *t, const CiExpr *e, int64_t value)
+{
+    Learn job = {t, e, value};
+    if (e->kind != CI_EXPR_symbol || cx_size_is_known(t, e))
+        return 0;
+    return cx_protect(t->state, t->sym_ctx, body_learn, &job);
+}
+
+int
+cx_symbols_learn(CxStorage *s)
+{
+    CxTracer *t = s->tracer;
+
+    if (s->expr != NULL && PyLong_CheckExact(s->value))
+        return learn(t, s->expr, PyLong_AsLongLong(s->value));
+    for (int k = 0; s->kind == CI_KIND_array && k < s->rank; k++)
+        if (learn(t, s->sizes[k], PyArray_DIM((PyArrayObject *)s->value, k)) < 0)
+            return -1;
+    return 0;
 }

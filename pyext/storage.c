@@ -285,12 +285,10 @@ note_unknown(CxTracer *tracer)
 }
 
 int
-cx_storage_enter(CxStorage *s)
+cx_storage_add_input(CxStorage *s)
 {
     CxTracer *tracer = s->tracer;
 
-    if (s->source == CX_SOURCE_constant)
-        return add_constant(tracer, s);
     if (s->value == NULL) {
         cx_raise_status(tracer->state, CI_ERR_INTERNAL,
                         "the value was lost when an earlier run failed or ended");
@@ -324,6 +322,24 @@ cx_storage_enter(CxStorage *s)
     return 0;
 }
 
+/* A node of the pending graph for a storage that has none. */
+static int
+enter(CxStorage *s)
+{
+    CxTracer *tracer = s->tracer;
+
+    if (s->source == CX_SOURCE_constant)
+        return add_constant(tracer, s);
+    if (s->expr == NULL)
+        return cx_storage_add_input(s);
+    CiNode *node = cx_build_expr(tracer, s->expr);
+    if (node == NULL)
+        return -1;
+    s->node = node;
+    s->epoch = tracer->epoch;
+    return 0;
+}
+
 int
 cx_traced_prepare(CxTraced *t)
 {
@@ -336,7 +352,7 @@ cx_traced_prepare(CxTraced *t)
                         "a traced value was used while its graph was running");
         return -1;
     }
-    if (t->storage->epoch != tracer->epoch && cx_storage_enter(t->storage) < 0)
+    if (t->storage->epoch != tracer->epoch && enter(t->storage) < 0)
         return -1;
     return t->view != NULL ? cx_build_view(tracer, t) : 0;
 }
