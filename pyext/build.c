@@ -44,22 +44,43 @@ body_symbols(CiContext *ctx, void *arg)
     }
 }
 
-static CiNode *
-run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
+/* Opens what a body builds into. */
+static int
+begin(CxTracer *tracer, CxBuilding *b)
 {
     if (tracer->is_busy) {
         cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
                         "a traced value was used while its graph was running");
-        return NULL;
+        return -1;
     }
     if (tracer->ctx == NULL && cx_graph_open(tracer) < 0)
-        return NULL;
+        return -1;
     if (tracer->graph->env->nsources < tracer->env->nsources && !tracer->is_static &&
         cx_protect(tracer->state, tracer->ctx, body_symbols, tracer) < 0)
-        return NULL;
-    b->tracer = tracer;
+        return -1;
     b->graph = tracer->graph;
     b->loc = cx_location(tracer);
+    return 0;
+}
+
+CiNode *
+cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building)
+{
+    if (begin(tracer, building) < 0)
+        return NULL;
+    return cx_protect(tracer->state, tracer->ctx, body, building) < 0 ? NULL : building->result;
+}
+
+static CiNode *
+run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
+{
+    CxBuilding building;
+
+    if (begin(tracer, &building) < 0)
+        return NULL;
+    b->tracer = tracer;
+    b->graph = building.graph;
+    b->loc = building.loc;
     return cx_protect(tracer->state, tracer->ctx, body, b) < 0 ? NULL : b->result;
 }
 

@@ -292,6 +292,17 @@ done:
     return result;
 }
 
+static bool
+has_checks(const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        CiOp op = block->nodes[k]->op;
+        if (op == CI_OP_check || op == CI_OP_define)
+            return true;
+    }
+    return false;
+}
+
 int
 cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
@@ -307,7 +318,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     t->is_busy = true;
     if (choose(&f, wanted, nwanted, everything) < 0)
         goto done;
-    if (f.nouts == 0 && !f.has_writes) {
+    if (f.nouts == 0 && !f.has_writes && !has_checks(t->graph->body)) {
         forget_graph(t);
         result = 0;
         goto done;

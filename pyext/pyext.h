@@ -74,6 +74,8 @@ struct CxStorage {
     CiDtype dtype;
     int rank;
     const CiExpr *expr;             /* a Python int that is a size: what it is; else NULL */
+    const CiExpr *left, *right;     /* a Python bool that compares sizes: what it says; else NULL */
+    CiRelation relation;
     const CiExpr **sizes, **strides; /* of the tracer's sym; strides in bytes */
     const CiExpr *space[];
 };
@@ -295,6 +297,13 @@ typedef struct CxOperand {
     CiKind kind;      /* of a constant */
 } CxOperand;
 int cx_graph_open(CxTracer *tracer);
+/* A body of the caller's own: builds into graph, leaves a result (or NULL, which is no error). */
+typedef struct CxBuilding {
+    CiGraph *graph;
+    CiLoc loc;
+    CiNode *result;
+} CxBuilding;
+CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
 CiLoc cx_location(CxTracer *tracer);
 CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,
                            CiKind kind);

@@ -5,139 +5,7 @@
  * result's type or an exception depends on the numbers they are specialised. */
 #include "pyext.h"
 
-/* Largest int that a float holds exactly. */
-#define EXACT_INT (1LL << 53)
-
-static bool
-is_python_kind(PyObject *o)
-{
-    return cx_is_traced(o) && ((CxTraced *)o)->view == NULL &&
-           ((CxTraced *)o)->storage->kind == CI_KIND_python;
-}
-
-static bool
-is_python_number(PyObject *o)
-{
-    return is_python_kind(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) ||
-           PyComplex_CheckExact(o) || PyBool_Check(o);
-}
-
-static PyObject *
-python_value(PyObject *o)
-{
-    return cx_is_traced(o) ? ((CxTraced *)o)->storage->value : o;
-}
-
-/* The operand as the graph sees it; false when the graph cannot do what Python does. */
-static bool
-python_operand(CxState *state, PyObject *o, CiDtype want, CxOperand *out)
-{
-    PyObject *value = python_value(o);
-
-    if (PyBool_Check(value) ||
-        !(PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value)))
-        return false;
-    if (PyLong_CheckExact(value)) {
-        int overflow = 0;
-        long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow != 0 || v > EXACT_INT || v < -EXACT_INT || cx_is_traced(o))
-            return false;
-    }
-    out->want = want;
-    out->kind = CI_KIND_python;
-    if (cx_is_traced(o)) {
-        out->traced = (CxTraced *)o;
-        return true;
-    }
-    return cx_const_of(state, value, want, &out->value) == 0;
-}
-
-/* A traced value whose number is already known. */
-static PyObject *
-python_result(CxTracer *tracer, CiNode *node, PyObject *value, PyObject *a, PyObject *b)
-{
-    CxStorage *s = node ? cx_storage_from_node(tracer, node, CI_KIND_python) : NULL;
-    PyObject *both[2] = {a, b};
-
-    if (s == NULL)
-        return NULL;
-    s->value = Py_NewRef(value);
-    for (int k = 0; k < 2; k++)
-        if (both[k] != NULL && cx_is_traced(both[k])) {
-            s->parents[k] = ((CxTraced *)both[k])->storage;
-            s->parents[k]->refs++;
-        }
-    return cx_traced_new(tracer, s, NULL);
-}
-
-static int
-specialize_both(PyObject *a, PyObject *b)
-{
-    if (cx_is_traced(a) && cx_tracer_specialize(((CxTraced *)a)->storage) < 0)
-        return -1;
-    return b != NULL && cx_is_traced(b) ? cx_tracer_specialize(((CxTraced *)b)->storage) : 0;
-}
-
-static bool
-graph_can(int ufunc, PyObject *b)
-{
-    switch (ufunc) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-    case CI_OP_positive:
-    case CI_OP_less:
-    case CI_OP_less_equal:
-    case CI_OP_greater:
-    case CI_OP_greater_equal:
-    case CI_OP_equal:
-    case CI_OP_not_equal:
-        return true;
-    case CI_OP_absolute:
-        return true;
-    case CI_OP_divide: /* by a constant that is not zero no exception can come */
-        return PyFloat_CheckExact(b) ? PyFloat_AS_DOUBLE(b) != 0.0
-                                     : PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
-    default:
-        return false;
-    }
-}
-
-/* value: what Python computed from a and b (NULL when it raised). Steals it. */
-static PyObject *
-python_op(int ufunc, PyObject *a, PyObject *b, PyObject *value)
-{
-    CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
-    CxTracer *tracer = t->tracer;
-    CxOperand operands[2] = {{0}, {0}};
-    CiDtype want = CI_DTYPE_f64;
-    PyObject *result = NULL;
-
-    if (value == NULL) { /* the numbers made it raise */
-        PyObject *exception = cx_take_exception();
-        if (specialize_both(a, b) < 0)
-            PyErr_Clear();
-        cx_restore_exception(exception);
-        return NULL;
-    }
-    if (PyComplex_CheckExact(python_value(a)) ||
-        (b != NULL && PyComplex_CheckExact(python_value(b))))
-        want = CI_DTYPE_c128;
-    bool fits = graph_can(ufunc, b) &&
-                !(want == CI_DTYPE_c128 && (ufunc == CI_OP_absolute || ufunc == CI_OP_divide));
-    fits = fits && python_operand(tracer->state, a, want, &operands[0]) &&
-           (b == NULL || python_operand(tracer->state, b, want, &operands[1]));
-    if (fits) {
-        CiNode *node = cx_build_pointwise(tracer, (CiOp)ufunc, b ? 2 : 1, operands, CI_DTYPE_none,
-                                          CI_KIND_python);
-        result = python_result(tracer, node, value, a, b);
-    } else if (specialize_both(a, b) == 0) {
-        result = Py_NewRef(value);
-    }
-    Py_DECREF(value);
-    return result;
-}
+#include "python_number.h"
 
 /* An operand that NumPy's operators would take; others get their own chance first. */
 static bool
@@ -176,12 +44,33 @@ break_into(PyObject *a, PyObject *b, binaryfunc python)
     return failed < 0 ? NULL : Py_NewRef(a);
 }
 
+static bool
+is_sequence(PyObject *o)
+{
+    return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
+}
+
+/* [0] * n: the number itself is wanted. */
+static PyObject *
+repeat(PyObject *a, PyObject *b, binaryfunc python)
+{
+    bool is_first = cx_is_traced(a);
+    PyObject *number = cx_traced_demand((CxTraced *)(is_first ? a : b), "a sequence"),
+             *result = NULL;
+    if (number != NULL)
+        result = is_first ? python(number, b) : python(a, number);
+    Py_XDECREF(number);
+    return result;
+}
+
 static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
-    if (is_python_number(a) && is_python_number(b) && (is_python_kind(a) || is_python_kind(b)))
-        return python_op(ufunc, a, b, python(python_value(a), python_value(b)));
+    if (cx_is_python_number(a) && cx_is_python_number(b) && (cx_is_python_kind(a) || cx_is_python_kind(b)))
+        return cx_python_binary(ufunc, a, b, python);
+    if ((cx_is_python_kind(a) || cx_is_python_kind(b)) && (is_sequence(a) || is_sequence(b)))
+        return repeat(a, b, python);
     if (!is_operand(a) || !is_operand(b)) {
         PyObject *other = is_operand(a) ? b : a;
         if (PyArray_IsAnyScalar(other) || PyArray_Check(other))
@@ -218,8 +107,8 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     PyObject *cx_##slot(PyObject *a);                                                              \
     PyObject *cx_##slot(PyObject *a)                                                               \
     {                                                                                              \
-        if (is_python_kind(a))                                                                     \
-            return python_op(ufunc, a, NULL, python(python_value(a)));                             \
+        if (cx_is_python_kind(a))                                                                     \
+            return cx_python_unary(ufunc, a, python);                             \
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
     }
 #include "number.def"
@@ -229,8 +118,6 @@ cx_divmod(PyObject *a, PyObject *b)
 {
     PyObject *quotient = NULL, *rest = NULL, *result = NULL;
 
-    if (is_python_number(a) && is_python_number(b))
-        return python_op(CX_UFUNC_divmod, a, b, PyNumber_Divmod(python_value(a), python_value(b)));
     quotient = cx_nb_floor_divide(a, b);
     rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b)
                                                              : Py_XNewRef(quotient);
@@ -274,6 +161,12 @@ fast_power(CxTraced *base, PyObject *exponent)
 }
 
 static PyObject *
+power_of(PyObject *a, PyObject *b)
+{
+    return PyNumber_Power(a, b, Py_None);
+}
+
+static PyObject *
 power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
 {
     PyObject *args[2] = {a, b};
@@ -281,9 +174,8 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     CX_ENTRY();
     if (modulo != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
-    if (is_python_number(a) && is_python_number(b) && (is_python_kind(a) || is_python_kind(b)))
-        return python_op(CI_OP_power, a, b,
-                         PyNumber_Power(python_value(a), python_value(b), Py_None));
+    if (cx_is_python_number(a) && cx_is_python_number(b) && (cx_is_python_kind(a) || cx_is_python_kind(b)))
+        return cx_python_binary(CI_OP_power, a, b, power_of);
     if (!is_operand(a) || !is_operand(b))
         Py_RETURN_NOTIMPLEMENTED;
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
@@ -312,6 +204,18 @@ cx_inplace_power(PyObject *a, PyObject *b, PyObject *modulo)
     return power(a, b, modulo, true);
 }
 
+#define COMPARISON(name, op)                                                                       \
+    static PyObject *compare_##name(PyObject *a, PyObject *b)                                      \
+    {                                                                                              \
+        return PyObject_RichCompare(a, b, op);                                                     \
+    }
+COMPARISON(lt, Py_LT)
+COMPARISON(le, Py_LE)
+COMPARISON(eq, Py_EQ)
+COMPARISON(ne, Py_NE)
+COMPARISON(gt, Py_GT)
+COMPARISON(ge, Py_GE)
+
 PyObject *
 cx_richcompare(PyObject *a, PyObject *b, int op)
 {
@@ -319,12 +223,15 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
         [Py_LT] = CI_OP_less,      [Py_LE] = CI_OP_less_equal, [Py_EQ] = CI_OP_equal,
         [Py_NE] = CI_OP_not_equal, [Py_GT] = CI_OP_greater,    [Py_GE] = CI_OP_greater_equal,
     };
+    static const binaryfunc comparisons[] = {
+        [Py_LT] = compare_lt, [Py_LE] = compare_le, [Py_EQ] = compare_eq,
+        [Py_NE] = compare_ne, [Py_GT] = compare_gt, [Py_GE] = compare_ge,
+    };
     PyObject *args[2] = {a, b};
 
     CX_ENTRY();
-    if (is_python_number(a) && is_python_number(b))
-        return python_op(ufuncs[op], a, b,
-                         PyObject_RichCompare(python_value(a), python_value(b), op));
+    if (cx_is_python_number(a) && cx_is_python_number(b))
+        return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
     if (is_operand(b))
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args);
     PyObject *real =

@@ -1,0 +1,550 @@
+/* Arithmetic of Python's numbers in the graph, with Python's meaning: ints have no bound, division
+ * by zero raises, a power may be complex. Where the graph's arithmetic means something else a check
+ * stands before it: when in doubt it fails, and Python's own number answers.
+ *
+ * Ints that are expressions of sizes and indices stay expressions, and what is asked of them is
+ * decided now where that can be. */
+#include "pyext.h"
+
+#include "python_number.h"
+
+/* Largest int all below which a float holds exactly. */
+#define EXACT_INT (1LL << 53)
+
+bool
+cx_is_python_kind(PyObject *o)
+{
+    return cx_is_traced(o) && cx_kind((CxTraced *)o) == CI_KIND_python;
+}
+
+bool
+cx_is_python_number(PyObject *o)
+{
+    return cx_is_python_kind(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) ||
+           PyComplex_CheckExact(o) || PyBool_Check(o);
+}
+
+PyObject *
+cx_python_value(PyObject *o)
+{
+    return cx_is_traced(o) ? ((CxTraced *)o)->storage->value : o;
+}
+
+/* ---- expressions ---- */
+
+/* 1: an int as an expression; 0: another number, or an int of more than 64 bits. */
+static int
+expr_of(CxTracer *t, PyObject *o, const CiExpr **e)
+{
+    int overflow = 0;
+
+    if (cx_is_traced(o)) {
+        *e = ((CxTraced *)o)->storage->expr;
+        return *e != NULL;
+    }
+    if (!PyLong_CheckExact(o))
+        return 0;
+    long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0)
+        return 0;
+    return (*e = cx_size_const(t, value)) == NULL ? -1 : 1;
+}
+
+static bool
+relation_of(int ufunc, CiRelation *relation, bool *is_swapped)
+{
+    *is_swapped = ufunc == CI_OP_greater || ufunc == CI_OP_greater_equal;
+    switch (ufunc) {
+    case CI_OP_less:
+    case CI_OP_greater:
+        *relation = CI_REL_lt;
+        return true;
+    case CI_OP_less_equal:
+    case CI_OP_greater_equal:
+        *relation = CI_REL_le;
+        return true;
+    case CI_OP_equal:
+        *relation = CI_REL_eq;
+        return true;
+    case CI_OP_not_equal:
+        *relation = CI_REL_ne;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Proved or decided: a bool. Open: a Traced one that remembers what it says. */
+static PyObject *
+compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject *b,
+              const CiExpr *left, const CiExpr *right)
+{
+    int holds = cx_size_decide(t, relation, left, right);
+    if (holds < 0)
+        return NULL;
+    if (holds != CX_OPEN)
+        return PyBool_FromLong(holds);
+    CxTraced *result = (CxTraced *)cx_python_data(t, ufunc, a, b, NULL);
+    if (result != NULL && cx_is_traced((PyObject *)result)) {
+        result->storage->relation = relation;
+        result->storage->left = left;
+        result->storage->right = right;
+    }
+    return (PyObject *)result;
+}
+
+static PyObject *
+divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
+{
+    int is_zero = cx_size_decide(t, CI_REL_eq, b, t->zero);
+    if (is_zero < 0)
+        return NULL;
+    if (is_zero == 1) {
+        PyErr_SetString(PyExc_ZeroDivisionError, "integer division or modulo by zero");
+        return NULL;
+    }
+    if (is_zero == CX_OPEN)
+        Py_RETURN_NOTIMPLEMENTED;
+    CxSizeOp op = ufunc == CI_OP_floor_divide ? CX_SIZE_floordiv : CX_SIZE_mod;
+    return cx_size_object(t, cx_size_make(t, op, a, b));
+}
+
+/* NotImplemented: not of expressions alone. */
+static PyObject *
+expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
+{
+    const CiExpr *x = NULL, *y = NULL;
+    CiRelation relation;
+    bool is_swapped;
+    int fits = expr_of(t, a, &x);
+
+    if (fits > 0 && b != NULL)
+        fits = expr_of(t, b, &y);
+    if (fits < 0)
+        return NULL;
+    if (fits == 0)
+        Py_RETURN_NOTIMPLEMENTED;
+    if (b != NULL && relation_of(ufunc, &relation, &is_swapped))
+        return compare_exprs(t, ufunc, relation, a, b, is_swapped ? y : x, is_swapped ? x : y);
+    switch (ufunc) {
+    case CI_OP_add:
+        return cx_size_object(t, cx_size_make(t, CX_SIZE_add, x, y));
+    case CI_OP_subtract:
+        return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, x, y));
+    case CI_OP_multiply:
+        return cx_size_object(t, cx_size_make(t, CX_SIZE_mul, x, y));
+    case CI_OP_negative:
+        return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, t->zero, x));
+    case CI_OP_positive:
+        return cx_size_object(t, x);
+    case CI_OP_absolute:
+        return cx_size_object(
+            t, cx_size_make(t, CX_SIZE_max, x, cx_size_make(t, CX_SIZE_sub, t->zero, x)));
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        return divide_exprs(t, ufunc, x, y);
+    default:
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+}
+
+/* ---- the graph ---- */
+
+typedef struct Number {
+    CxBuilding building;
+    int ufunc;
+    PyObject *operands[2]; /* borrowed, looked at before the body runs */
+    CxTraced *traced[2];
+    CiConst values[2];
+    CiDtype dtypes[2];
+    int nargs;
+    bool is_refused;
+} Number;
+
+static CiNode *
+constant(Number *n, CiDtype dtype, double value)
+{
+    CiConst c = {(int64_t)value, value, 0.0};
+    return ci_graph_const(n->building.graph, dtype, CI_KIND_python, c, n->building.loc);
+}
+
+static CiNode *
+apply(Number *n, CiOp op, CiNode *a, CiNode *b)
+{
+    CiNode *args[2] = {a, b};
+    CiNode *node =
+        ci_graph_pointwise(n->building.graph, op, b == NULL ? 1 : 2, args, n->building.loc);
+    return ci_node_set_kind(node, CI_KIND_python);
+}
+
+static void
+check(Number *n, CiNode *condition, const char *why)
+{
+    ci_graph_check(n->building.graph, condition, why, n->building.loc);
+}
+
+static CiNode *
+operand(Number *n, int k, CiDtype want)
+{
+    CiGraph *g = n->building.graph;
+    if (n->traced[k] == NULL)
+        return ci_graph_const(g, want, CI_KIND_python,
+                              ci_const_cast(n->values[k], n->dtypes[k], want), n->building.loc);
+    CiNode *node = cx_node(n->traced[k]);
+    if (node->dtype == want)
+        return node;
+    return ci_node_set_kind(ci_graph_cast(g, node, want, n->building.loc), CI_KIND_python);
+}
+
+static void
+check_not_zero(Number *n, CiNode *b)
+{
+    if (n->traced[1] != NULL)
+        check(n, apply(n, CI_OP_not_equal, b, constant(n, b->dtype, 0.0)), "division by zero");
+}
+
+/* As ints: nothing leaves 64 bits. */
+static CiNode *
+int_op(Number *n, CiNode *a, CiNode *b)
+{
+    static const char *const wide = "an int of more than 64 bits";
+    CiNode *zero = constant(n, CI_DTYPE_i64, 0.0), *result = NULL;
+    CiConst least = {INT64_MIN, 0.0, 0.0};
+
+    switch (n->ufunc) {
+    case CI_OP_add: /* the result's sign differs from that of both */
+    case CI_OP_subtract: {
+        result = apply(n, (CiOp)n->ufunc, a, b);
+        CiNode *whole = n->ufunc == CI_OP_add ? result : a,
+               *part = n->ufunc == CI_OP_add ? a : b, *other = n->ufunc == CI_OP_add ? b : result;
+        CiNode *signs = apply(n, CI_OP_bitwise_and, apply(n, CI_OP_bitwise_xor, whole, part),
+                              apply(n, CI_OP_bitwise_xor, whole, other));
+        check(n, apply(n, CI_OP_greater_equal, signs, zero), wide);
+        return result;
+    }
+    case CI_OP_multiply: {
+        CiNode *f = apply(n, CI_OP_multiply, operand(n, 0, CI_DTYPE_f64),
+                          operand(n, 1, CI_DTYPE_f64));
+        check(n, apply(n, CI_OP_less, apply(n, CI_OP_absolute, f, NULL),
+                       constant(n, CI_DTYPE_f64, 4.6e18)),
+              wide);
+        return apply(n, CI_OP_multiply, a, b);
+    }
+    case CI_OP_negative:
+    case CI_OP_absolute:
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        if (b != NULL)
+            check_not_zero(n, b);
+        if (n->ufunc != CI_OP_remainder)
+            check(n, apply(n, CI_OP_not_equal, a,
+                           ci_graph_const(n->building.graph, CI_DTYPE_i64, CI_KIND_python, least,
+                                          n->building.loc)),
+                  wide);
+        return apply(n, (CiOp)n->ufunc, a, b);
+    case CI_OP_positive:
+        return a;
+    case CI_OP_bitwise_and:
+    case CI_OP_bitwise_or:
+    case CI_OP_bitwise_xor:
+    case CI_OP_invert:
+        return apply(n, (CiOp)n->ufunc, a, b);
+    case CI_OP_right_shift:
+        check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
+        return apply(n, CI_OP_right_shift, a,
+                     apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0)));
+    default:
+        return NULL;
+    }
+}
+
+/* a ** b: real and in range, or the check fails. */
+static CiNode *
+float_power(Number *n, CiNode *a, CiNode *b)
+{
+    double exponent = b->op == CI_OP_const ? b->value.re : 0.5;
+    bool is_square = b->op == CI_OP_const && exponent == 2.0;
+    bool is_whole = exponent == (double)(int64_t)exponent && fabs(exponent) < 1024.0;
+    CiNode *zero = constant(n, CI_DTYPE_f64, 0.0);
+
+    if (!is_whole)
+        check(n, apply(n, CI_OP_greater, a, zero), "a power that may be complex");
+    else if (exponent < 0.0)
+        check(n, apply(n, CI_OP_not_equal, a, zero), "zero to a negative power");
+    CiNode *result = is_square ? apply(n, CI_OP_multiply, a, a) : apply(n, CI_OP_power, a, b);
+    check(n, apply(n, CI_OP_isfinite, result, NULL), "a power out of range");
+    return result;
+}
+
+static CiNode *
+float_op(Number *n, CiNode *a, CiNode *b)
+{
+    bool is_complex = a->dtype == CI_DTYPE_c128;
+
+    switch (n->ufunc) {
+    case CI_OP_add:
+    case CI_OP_subtract:
+    case CI_OP_multiply:
+    case CI_OP_negative:
+        return apply(n, (CiOp)n->ufunc, a, b);
+    case CI_OP_positive:
+        return a;
+    case CI_OP_absolute:
+        return is_complex ? NULL : apply(n, CI_OP_absolute, a, NULL);
+    case CI_OP_divide:
+        if (is_complex && n->traced[1] != NULL)
+            return NULL;
+        check_not_zero(n, b);
+        return apply(n, CI_OP_divide, a, b);
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        if (is_complex)
+            return NULL;
+        check_not_zero(n, b);
+        return apply(n, (CiOp)n->ufunc, a, b);
+    case CI_OP_power:
+        return is_complex ? NULL : float_power(n, a, b);
+    default:
+        return NULL;
+    }
+}
+
+/* Ints that become floats must be exact for Python's true division and mixed comparisons. */
+static void
+check_exact(Number *n, int k)
+{
+    if (n->traced[k] == NULL || n->dtypes[k] != CI_DTYPE_i64 || n->traced[k]->storage->expr != NULL)
+        return;
+    CiNode *size = apply(n, CI_OP_absolute, operand(n, k, CI_DTYPE_f64), NULL);
+    check(n, apply(n, CI_OP_less, size, constant(n, CI_DTYPE_f64, (double)EXACT_INT)),
+          "an int that a float does not hold");
+}
+
+static bool
+is_comparison(int ufunc)
+{
+    CiRelation relation;
+    bool is_swapped;
+    return relation_of(ufunc, &relation, &is_swapped);
+}
+
+static void
+body_number(CiContext *ctx, void *arg)
+{
+    Number *n = arg;
+    CiDtype want = CI_DTYPE_i64;
+    bool both_bool = true;
+
+    (void)ctx;
+    for (int k = 0; k < n->nargs; k++) {
+        both_bool = both_bool && n->dtypes[k] == CI_DTYPE_bool;
+        if (n->dtypes[k] == CI_DTYPE_c128 || (n->dtypes[k] == CI_DTYPE_f64 && want == CI_DTYPE_i64))
+            want = n->dtypes[k];
+    }
+    bool is_bitwise = n->ufunc == CI_OP_bitwise_and || n->ufunc == CI_OP_bitwise_or ||
+                      n->ufunc == CI_OP_bitwise_xor;
+    if (both_bool && n->nargs == 2 && is_bitwise) {
+        n->building.result = apply(n, (CiOp)n->ufunc, operand(n, 0, CI_DTYPE_bool),
+                                   operand(n, 1, CI_DTYPE_bool));
+        return;
+    }
+    bool divides_ints = want == CI_DTYPE_i64 && n->ufunc == CI_OP_divide;
+    if (divides_ints)
+        want = CI_DTYPE_f64;
+    for (int k = 0; k < n->nargs; k++)
+        if (want != CI_DTYPE_i64 && (divides_ints || is_comparison(n->ufunc)))
+            check_exact(n, k);
+    CiNode *a = operand(n, 0, want), *b = n->nargs > 1 ? operand(n, 1, want) : NULL;
+    if (is_comparison(n->ufunc))
+        n->building.result = apply(n, (CiOp)n->ufunc, a, b);
+    else if (want == CI_DTYPE_i64)
+        n->building.result = int_op(n, a, b);
+    else
+        n->building.result = float_op(n, a, b);
+    if (n->building.result != NULL && n->building.result->op == CI_OP_const)
+        n->building.result = NULL;
+}
+
+/* What body_number would refuse, known before anything is built. */
+static bool
+is_refused(const Number *n, bool is_complex)
+{
+    switch (n->ufunc) {
+    case CI_OP_left_shift:
+    case CX_UFUNC_divmod:
+    case CI_OP_matmul:
+        return true;
+    case CI_OP_power:
+        return is_complex || (n->dtypes[0] != CI_DTYPE_f64 && n->dtypes[1] != CI_DTYPE_f64);
+    case CI_OP_absolute:
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        return is_complex;
+    case CI_OP_divide:
+        return is_complex && n->traced[1] != NULL;
+    case CI_OP_less:
+    case CI_OP_less_equal:
+    case CI_OP_greater:
+    case CI_OP_greater_equal:
+        return is_complex;
+    case CI_OP_bitwise_and:
+    case CI_OP_bitwise_or:
+    case CI_OP_bitwise_xor:
+    case CI_OP_right_shift:
+    case CI_OP_invert:
+        return n->dtypes[0] == CI_DTYPE_f64 || n->dtypes[1] == CI_DTYPE_f64 || is_complex;
+    default:
+        return false;
+    }
+}
+
+/* An operand of the job; 0: the graph has no such number. */
+static int
+set_operand(CxTracer *t, Number *n, int k, PyObject *o)
+{
+    int overflow = 0;
+
+    n->operands[k] = o;
+    n->nargs = k + 1;
+    if (cx_is_traced(o)) {
+        n->traced[k] = (CxTraced *)o;
+        n->dtypes[k] = cx_dtype((CxTraced *)o);
+        return 1;
+    }
+    n->dtypes[k] = PyBool_Check(o)            ? CI_DTYPE_bool
+                   : PyLong_CheckExact(o)     ? CI_DTYPE_i64
+                   : PyFloat_CheckExact(o)    ? CI_DTYPE_f64
+                   : PyComplex_CheckExact(o) ? CI_DTYPE_c128
+                                              : CI_DTYPE_none;
+    if (n->dtypes[k] == CI_DTYPE_none)
+        return 0;
+    if (n->dtypes[k] == CI_DTYPE_i64) {
+        long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+        if (overflow != 0 || value > EXACT_INT || value < -EXACT_INT)
+            return 0;
+    }
+    return cx_const_of(t->state, o, n->dtypes[k], &n->values[k]) == 0;
+}
+
+/* The op in the graph. NotImplemented: it has none. value: what Python computed, or NULL. */
+PyObject *
+cx_python_data(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
+{
+    Number n = {.ufunc = ufunc, .dtypes = {CI_DTYPE_none, CI_DTYPE_none}};
+    PyObject *both[2] = {a, b};
+
+    for (int k = 0; k < 2 && both[k] != NULL; k++)
+        if (set_operand(t, &n, k, both[k]) == 0)
+            Py_RETURN_NOTIMPLEMENTED;
+    bool is_complex = n.dtypes[0] == CI_DTYPE_c128 || n.dtypes[1] == CI_DTYPE_c128;
+    if (is_refused(&n, is_complex))
+        Py_RETURN_NOTIMPLEMENTED;
+    for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
+        for (int k = 0; k < n.nargs; k++)
+            if (n.traced[k] != NULL && cx_traced_prepare(n.traced[k]) < 0)
+                return NULL;
+    CiNode *node = cx_build_custom(t, body_number, &n.building);
+    if (node == NULL)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
+    CxStorage *s = cx_storage_from_node(t, node, CI_KIND_python);
+    if (s == NULL)
+        return NULL;
+    s->value = Py_XNewRef(value);
+    for (int k = 0; k < n.nargs && value != NULL; k++)
+        if (n.traced[k] != NULL) {
+            s->parents[k] = n.traced[k]->storage;
+            s->parents[k]->refs++;
+        }
+    return cx_traced_new(t, s, NULL);
+}
+
+/* ---- operators ---- */
+
+static int
+specialize_both(PyObject *a, PyObject *b)
+{
+    if (cx_is_traced(a) && cx_tracer_specialize(((CxTraced *)a)->storage) < 0)
+        return -1;
+    return b != NULL && cx_is_traced(b) ? cx_tracer_specialize(((CxTraced *)b)->storage) : 0;
+}
+
+/* An int argument whose value is known and that is no symbol: its value is part of the graph. */
+static bool
+is_fixed_int(PyObject *o)
+{
+    if (o == NULL || !cx_is_traced(o))
+        return false;
+    const CxStorage *s = ((CxTraced *)o)->storage;
+    return s->value != NULL && s->expr == NULL && s->epoch != s->tracer->epoch &&
+           (s->dtype == CI_DTYPE_i64 || s->dtype == CI_DTYPE_bool);
+}
+
+/* value: what Python made of the numbers of this call, or NULL with its exception. Steals it. */
+static PyObject *
+known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
+{
+    PyObject *result = NULL;
+
+    if (value == NULL) { /* the numbers made it raise */
+        PyObject *exception = cx_take_exception();
+        if (specialize_both(a, b) < 0)
+            PyErr_Clear();
+        cx_restore_exception(exception);
+        return NULL;
+    }
+    bool fits = !is_fixed_int(a) && !is_fixed_int(b) && cx_is_python_number(value) &&
+                !(PyComplex_CheckExact(value) && ufunc == CI_OP_power);
+    result = fits ? cx_python_data(t, ufunc, a, b, value) : Py_NewRef(Py_NotImplemented);
+    if (result == Py_NotImplemented)
+        Py_SETREF(result, specialize_both(a, b) == 0 ? Py_NewRef(value) : NULL);
+    Py_DECREF(value);
+    return result;
+}
+
+/* Numbers that only the running program knows, in an op that the graph has not. */
+static PyObject *
+demanded_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
+{
+    PyObject *x = cx_is_traced(a) ? cx_traced_demand((CxTraced *)a, "an operator of Python's")
+                                  : Py_NewRef(a);
+    PyObject *y = x == NULL || b == NULL ? NULL
+                  : cx_is_traced(b)      ? cx_traced_demand((CxTraced *)b, "an operator of Python's")
+                                         : Py_NewRef(b);
+    PyObject *result = NULL;
+    if (x != NULL && (b == NULL || y != NULL))
+        result = b == NULL ? unary(x) : binary(x, y);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return result;
+}
+
+static PyObject *
+python_op(int ufunc, PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
+{
+    CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    PyObject *x = cx_python_value(a), *y = b ? cx_python_value(b) : NULL;
+    PyObject *result = expr_op(t, ufunc, a, b);
+
+    if (result != Py_NotImplemented)
+        return result;
+    Py_DECREF(result);
+    if (x != NULL && (b == NULL || y != NULL))
+        return known_op(t, ufunc, a, b, b == NULL ? unary(x) : binary(x, y));
+    result = cx_python_data(t, ufunc, a, b, NULL);
+    if (result != Py_NotImplemented)
+        return result;
+    Py_DECREF(result);
+    return demanded_op(a, b, unary, binary);
+}
+
+PyObject *
+cx_python_binary(int ufunc, PyObject *a, PyObject *b, binaryfunc python)
+{
+    return python_op(ufunc, a, b, NULL, python);
+}
+
+PyObject *
+cx_python_unary(int ufunc, PyObject *a, unaryfunc python)
+{
+    return python_op(ufunc, a, NULL, python, NULL);
+}
