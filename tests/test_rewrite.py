@@ -14,6 +14,7 @@ import types
 import numpy as np
 import pytest
 from control_generator import Generator
+from rewriting import ForgetfulScope, plain
 
 import cinductor
 from cinductor.capture.plain import PlainScope
@@ -22,19 +23,6 @@ from cinductor.capture.table import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
 GLOBAL = 3
-
-
-def plain(fn):
-    """The rewritten function with the scope that only does the plain thing."""
-    scope = object.__new__(PlainScope)
-    scope.stage = None
-    scope.fn_globals = fn.__globals__
-    builtins = fn.__globals__["__builtins__"]
-    scope.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
-    scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    rewritten = rewrite(fn)
-    scope.sites = rewritten.sites
-    return rewritten.bind(fn, types.CellType(scope))
 
 
 def classes_of(base):
@@ -460,13 +448,14 @@ def behaviour(fn, name, *args):
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_random_control_flow(part):
+@pytest.mark.parametrize("scope", [PlainScope, ForgetfulScope])
+def test_random_control_flow(part, scope):
     for seed in range(part * 30, part * 30 + 30):
         name = f"<random {seed}>"
         source = Generator(seed).source()
         fn = load(source, name)
         try:
-            new = plain(fn)
+            new = plain(fn, scope)
         finally:
             linecache.cache.pop(name)
         for args in ((1, 2), (0, -1), (None, 3)):

@@ -277,7 +277,8 @@ class Lowering:
         around = place[0]
         own = LoopFlags(node, self.loops)
         body, _ = self._block(node.body, (own, True))
-        resets = [self._set(node, name, False) for name in (own.flag, own.skipped) if name]
+        names = dict.fromkeys((own.flag, own.skipped, RETURN if own.returns else None))
+        resets = [self._set(node, name, False) for name in names if name]
         node.body = body
         node.ci_flag, node.ci_resets = own.flag, resets  # type: ignore[union-attr]
         orelse, node.orelse = node.orelse, []

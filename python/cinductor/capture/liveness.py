@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from .jumps import blocks_of
+from .jumps import VALUE, blocks_of
 
 Set = frozenset[str]
 EMPTY: Set = frozenset()
@@ -208,12 +208,14 @@ class Liveness:
 
     def _loop(self, node: Any, after: Set, errors: Set) -> Set:
         is_for = isinstance(node, ast.For)
-        own = frozenset(s.targets[0].id for s in node.ci_resets)
+        resets = frozenset(s.targets[0].id for s in node.ci_resets)
+        own = resets | {VALUE}  # no trip begins behind a return
+        flag = frozenset((node.ci_flag,)) if node.ci_flag else EMPTY
         step = self._effect(id(node), node.target if is_for else node.test)
         known = self.flows.get(id(node))
         head = (known.head if known else EMPTY) | after - own | errors
         while True:
-            before = self._block(node.body, head | after, errors)
+            before = self._block(node.body, head | after | flag, errors)
             if is_for:
                 new = after | self._before(step, before, errors)
             else:
@@ -222,9 +224,10 @@ class Liveness:
             if new == head:
                 break
             head = new
-        binds = self._binds(node.body) | step.binds | own
+        binds = self._binds(node.body) | step.binds | resets
         self.bound[id(node)] = binds
         self.flows[id(node)] = Flow(binds, head, after | errors)
+        head |= resets & after  # what it is where no trip runs
         if not is_for:
             return head
         return self._before(self._effect((id(node), "iter"), node.iter), head, errors)

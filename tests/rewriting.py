@@ -1,0 +1,84 @@
+"""Rewritten functions run without a stage, and a scope that shows what liveness gets wrong."""
+
+import types
+
+from cinductor.capture.plain import PlainScope
+from cinductor.capture.plain_control import UNBOUND
+from cinductor.capture.rewrite import rewrite
+
+
+def plain(fn, cls=PlainScope):
+    """The rewritten function with the scope that only does the plain thing."""
+    scope = object.__new__(cls)
+    scope.stage = None
+    scope.fn_globals = fn.__globals__
+    builtins = fn.__globals__["__builtins__"]
+    scope.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    rewritten = rewrite(fn)
+    scope.sites = rewritten.sites
+    return rewritten.bind(fn, types.CellType(scope))
+
+
+class Forgetful:
+    """A construct that runs plainly but restores names, and only those that its site calls live."""
+
+    restores = True
+
+    def __init__(self, construct, site):
+        self.construct, self.site, self.goes_on = construct, site, True
+
+    def begin(self, names):
+        self.names = {n: names.get(n, UNBOUND) for n in self.site.state}
+        self.forget(self.site.carried)
+
+    def forget(self, live):
+        for name in self.names:
+            if name not in live:
+                self.names[name] = UNBOUND
+
+    def __iter__(self):
+        for step in self.construct:
+            self.item = getattr(self.construct, "item", None)
+            yield step
+            if not self.goes_on:
+                break
+
+    def __enter__(self):
+        self.construct.__enter__()
+
+    def __exit__(self, *error):
+        return self.construct.__exit__(*error)
+
+    def test(self, value):
+        return self.construct.test(value)
+
+    def enter(self):
+        return tuple(self.names.values())
+
+    def leave(self, names):
+        self.names = {n: names.get(n, UNBOUND) for n in self.site.state}
+        if self.site.flag is not None and self.names[self.site.flag] is True:
+            self.goes_on = False
+        elif self.site.kind != "if":
+            self.forget(self.site.carried)
+
+    def exit(self, names):
+        self.names = {n: names.get(n, UNBOUND) for n in self.site.state}
+        self.forget(self.site.live_out)
+        return tuple(self.names.values())
+
+
+class ForgetfulScope(PlainScope):
+    """Its constructs forget what is not live."""
+
+    __slots__ = ()
+
+    def for_(self, value, number):
+        return Forgetful(super().for_(value, number), self.sites[number])
+
+    def while_(self, number):
+        return Forgetful(super().while_(number), self.sites[number])
+
+    def if_(self, value, number):
+        return Forgetful(super().if_(value, number), self.sites[number])
