@@ -80,7 +80,7 @@ static bool
 is_never_run(const CiNest *nest)
 {
     for (int k = 0; k < nest->naxes; k++)
-        if (ci_expr_equals_const(nest->axes[k].extent, 0))
+        if (nest->axes[k].extent->high <= 0)
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
-/* Random loops and branches around slices, writes in place and rotations: what comes out of a
- * program is what a walk over the graph says, which knows values and no memory. */
+/* Random loops and branches around slices, writes in place and rotations, with sizes that move with a
+ * loop or that data decide, and checks that may fail: what comes out of a program is what a walk over
+ * the graph says, which knows values and no memory. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,38 +81,97 @@ make_pointwise(Maker *m)
     ci_text_line(m->out, "%s: %s = %s(%s, %s)", name(m, made), type(kind), op, left, right);
 }
 
-/* A window of a vector, and where it begins: constant, or moving with a loop. */
-static int
-make_window(Maker *m, int vector, int *size)
+/* Makes a scalar a symbol in [0, limit); it is brought in range first, or may fail. */
+static const char *
+make_symbol(Maker *m, int limit)
 {
-    const char *from = name(m, vector);
-    int step = pick(m, 3) ? 1 : -1, start;
-    const char *text;
-    *size = 1 + pick(m, N);
-    if (m->nloops && pick(m, 2)) {
-        int loop = pick(m, m->nloops), last = m->trips[loop] - 1;
-        *size = *size > N - last ? N - last : *size;
-        start = step > 0 ? pick(m, N - last - *size + 1) : *size - 1 + pick(m, N - last - *size + 1);
-        text = ci_format(m->out->ctx, "k%d + %d", loop, start);
-    } else {
-        start = step > 0 ? pick(m, N - *size + 1) : *size - 1 + pick(m, N - *size + 1);
-        text = ci_format(m->out->ctx, "%d", start);
+    const char *value = name(m, choose(m, 0));
+    int id = m->next;
+    m->next += 6;
+    if (pick(m, 30)) {
+        ci_text_line(m->out, "%%%d: f64[] = const 0.0", id);
+        ci_text_line(m->out, "%%%d: f64[] = maximum(%s, %%%d)", id + 1, value, id);
+        ci_text_line(m->out, "%%%d: f64[] = const %d.0", id + 2, limit - 1);
+        ci_text_line(m->out, "%%%d: f64[] = minimum(%%%d, %%%d)", id + 3, id + 1, id + 2);
+        value = ci_format(m->out->ctx, "%%%d", id + 3);
     }
+    ci_text_line(m->out, "%%%d: i64[] = cast(%s)", id + 4, value);
+    ci_text_line(m->out, "%%%d: python i64[] = define(%%%d) u%d in [0, %d)", id + 5, id + 4, id, limit);
+    return ci_format(m->out->ctx, "u%d", id);
+}
+
+/* Where a window begins and how many elements it has, as text. */
+typedef struct Window {
+    const char *start, *size;
+    int step;
+} Window;
+
+static Window
+plain_window(Maker *m)
+{
+    int size = 1 + pick(m, N), step = pick(m, 3) ? 1 : -1;
+    int start = step > 0 ? pick(m, N - size + 1) : size - 1 + pick(m, N - size + 1);
+    return (Window){ci_format(m->out->ctx, "%d", start), ci_format(m->out->ctx, "%d", size), step};
+}
+
+/* Moves with a loop: begins in another place, shrinks or grows. */
+static Window
+moving_window(Maker *m)
+{
+    CiContext *ctx = m->out->ctx;
+    int loop = pick(m, m->nloops), last = m->trips[loop] - 1, kind = pick(m, 3);
+    if (kind == 0) {
+        Window w = plain_window(m);
+        int size = 1 + pick(m, N - last), first = pick(m, N - last - size + 1) + (w.step < 0 ? size - 1 : 0);
+        return (Window){ci_format(ctx, "k%d + %d", loop, first), ci_format(ctx, "%d", size), w.step};
+    }
+    int size = last + pick(m, N - last + 1), start = pick(m, N - size + 1);
+    if (kind == 1)
+        return (Window){ci_format(ctx, pick(m, 2) ? "k%d + %d" : "0*k%d + %d", loop, start),
+                        ci_format(ctx, "%d - k%d", size, loop), 1};
+    return (Window){ci_format(ctx, "%d", start), ci_format(ctx, "k%d + %d", loop, size - last), 1};
+}
+
+static Window
+data_window(Maker *m)
+{
+    CiContext *ctx = m->out->ctx;
+    int size = pick(m, N);
+    if (pick(m, 2))
+        return (Window){make_symbol(m, N - size + 1), ci_format(ctx, "%d", size), 1};
+    const char *symbol = make_symbol(m, N + 1);
+    return (Window){pick(m, 2) ? "0" : ci_format(ctx, "%d - %s", N, symbol), symbol, 1};
+}
+
+/* A window of a vector, of the size wanted or of any. */
+static int
+make_window(Maker *m, int vector, const char **size)
+{
+    CiContext *ctx = m->out->ctx;
+    const char *from = name(m, vector);
+    Window w;
+    if (*size)
+        w = (Window){pick(m, 2) ? "0" : ci_format(ctx, "%d - (%s)", N, *size), *size, 1};
+    else if (m->nloops && pick(m, 2))
+        w = moving_window(m);
+    else
+        w = pick(m, 4) ? plain_window(m) : data_window(m);
     int id = m->next++;
-    ci_text_line(m->out, "%%%d: f64[%d] = slice(%s, starts=[%s], steps=[%d])", id, *size, from, text, step);
+    ci_text_line(m->out, "%%%d: f64[%s] = slice(%s, starts=[%s], steps=[%d])", id, w.size, from, w.start, w.step);
+    *size = w.size;
     return id;
 }
 
 static void
 make_assign(Maker *m)
 {
-    int base = choose(m, 1), size, other_size = 0, id = make_window(m, base, &size), other = -1;
-    for (int attempt = 0; attempt < 4 && other_size != size; attempt++)
-        other = make_window(m, pick(m, 2) ? base : choose(m, 1), &other_size);
-    const char *value = other_size == size ? ci_format(m->out->ctx, "%%%d", other) : name(m, choose(m, 0));
+    const char *size = NULL;
+    int base = choose(m, 1), id = make_window(m, base, &size);
+    const char *value = pick(m, 3) ? ci_format(m->out->ctx, "%%%d", make_window(m, pick(m, 2) ? base : choose(m, 1), &size))
+                                   : name(m, choose(m, 0));
     if (pick(m, 2)) {
         int sum = m->next++;
-        ci_text_line(m->out, "%%%d: f64[%d] = add(%%%d, %s)", sum, size, id, value);
+        ci_text_line(m->out, "%%%d: f64[%s] = add(%%%d, %s)", sum, size, id, value);
         value = ci_format(m->out->ctx, "%%%d", sum);
     }
     const char *before = name(m, base);
@@ -122,7 +182,13 @@ make_assign(Maker *m)
 static void
 make_sum(Maker *m)
 {
-    int size, id = make_window(m, choose(m, 1), &size);
+    const char *size = NULL;
+    int id = make_window(m, choose(m, 1), &size);
+    if (pick(m, 2)) {
+        int next = m->next++;
+        ci_text_line(m->out, "%%%d: f64[%s] = cumsum(%%%d, axis=0)", next, size, id);
+        id = next;
+    }
     int made = add_value(m, 0);
     ci_text_line(m->out, "%s: f64[] = sum(%%%d, axes=[0])", name(m, made), id);
 }
@@ -143,6 +209,15 @@ make_condition(Maker *m)
     int id = m->next++;
     ci_text_line(m->out, "%%%d: bool[] = greater(%s, %s)", id, a, b);
     return id;
+}
+
+static void
+make_check(Maker *m)
+{
+    const char *a = name(m, choose(m, 0)), *b = name(m, choose(m, 0));
+    int id = m->next++;
+    ci_text_line(m->out, "%%%d: bool[] = %s(%s, %s)", id, pick(m, 8) ? "equal" : "less", a, pick(m, 8) ? a : b);
+    ci_text_line(m->out, "check(%%%d) \"%%%d\"", id, id);
 }
 
 static void
@@ -264,7 +339,9 @@ make_statement(Maker *m, int depth)
 {
     int kind = pick(m, depth < MAX_DEPTH && m->statements < 40 ? 12 : 8);
     m->statements++;
-    if (kind < 3)
+    if (pick(m, 40) == 0)
+        make_check(m);
+    else if (kind < 3)
         make_pointwise(m);
     else if (kind < 6)
         make_assign(m);
@@ -317,9 +394,10 @@ make_program(CiContext *ctx, uint64_t seed)
 
 typedef struct Walk {
     CiContext *ctx;
-    const CiExpr *symbols[16];
-    int64_t values[16];
+    const CiExpr *symbols[MAX_VALUES];
+    int64_t values[MAX_VALUES];
     int nsymbols;
+    bool has_failed; /* a check did */
 } Walk;
 
 static int64_t
@@ -347,12 +425,22 @@ elements(Walk *walk, CiNode *node)
 }
 
 static int
-count_of(const CiNode *node)
+count_of(Walk *walk, const CiNode *node)
 {
-    int64_t size = 1;
-    if (node->rank)
-        ci_expr_is_const(node->sizes[0], &size);
-    return (int)size;
+    return node->rank ? (int)evaluate(walk, node->sizes[0]) : 1;
+}
+
+static void
+define(Walk *walk, const CiNode *node, double value)
+{
+    const CiExpr *symbol = node->starts[0];
+    int k = 0;
+    while (k < walk->nsymbols && walk->symbols[k] != symbol)
+        k++;
+    walk->has_failed |= value < (double)symbol->low || value >= (double)evaluate(walk, node->starts[1]);
+    walk->symbols[k] = symbol;
+    walk->values[k] = (int64_t)value;
+    walk->nsymbols += k == walk->nsymbols;
 }
 
 static double
@@ -365,6 +453,7 @@ compute(CiOp op, double a, double b)
     case CI_OP_minimum: return a <= b || a != a ? a : b;
     case CI_OP_greater: return a > b;
     case CI_OP_less: return a < b;
+    case CI_OP_equal: return a == b;
     default: return a;
     }
 }
@@ -389,7 +478,7 @@ walk_loop(Walk *walk, CiNode *node)
     int64_t trips = skip ? evaluate(walk, node->starts[0]) : 1000;
     int symbol = walk->nsymbols;
     copy_values(walk, node->nargs, node->args, head->params + skip);
-    for (int64_t trip = 0; trip < trips; trip++) {
+    for (int64_t trip = 0; trip < trips && !walk->has_failed; trip++) {
         if (skip) {
             walk->symbols[symbol] = node->starts[1];
             walk->values[symbol] = trip;
@@ -397,7 +486,7 @@ walk_loop(Walk *walk, CiNode *node)
             *elements(walk, head->params[0]) = (double)trip;
         } else {
             walk_block(walk, head);
-            if (!*elements(walk, head->results[0]))
+            if (walk->has_failed || !*elements(walk, head->results[0]))
                 break;
         }
         walk_block(walk, body);
@@ -411,7 +500,7 @@ walk_node(Walk *walk, CiNode *node)
 {
     double *out = elements(walk, node);
     double *a = node->nargs ? elements(walk, node->args[0]) : NULL;
-    int count = count_of(node);
+    int count = count_of(walk, node);
     if (node->op == CI_OP_const) {
         *out = node->value.re;
     } else if (node->op == CI_OP_slice) {
@@ -421,12 +510,19 @@ walk_node(Walk *walk, CiNode *node)
         const CiNode *view = node->args[1];
         const double *value = elements(walk, node->args[2]);
         memcpy(out, a, sizeof(double) * N);
-        for (int i = 0; i < count_of(view); i++)
+        for (int i = 0; i < count_of(walk, view); i++)
             out[evaluate(walk, view->starts[0]) + i * evaluate(walk, view->steps[0])] = value[node->args[2]->rank ? i : 0];
     } else if (node->op == CI_OP_sum) {
-        *out = a[0];
-        for (int i = 1; i < count_of(node->args[0]); i++)
+        *out = 0;
+        for (int i = 0; i < count_of(walk, node->args[0]); i++)
             *out += a[i];
+    } else if (node->op == CI_OP_cumsum) {
+        for (int i = 0; i < count; i++)
+            out[i] = i ? out[i - 1] + a[i] : a[i];
+    } else if (node->op == CI_OP_define) {
+        define(walk, node, *a);
+    } else if (node->op == CI_OP_check) {
+        walk->has_failed |= !*a;
     } else if (node->op == CI_OP_for || node->op == CI_OP_while) {
         walk_loop(walk, node);
     } else if (node->op == CI_OP_if) {
@@ -448,7 +544,7 @@ walk_node(Walk *walk, CiNode *node)
 static void
 walk_block(Walk *walk, CiBlock *block)
 {
-    for (int k = 0; k < block->nnodes; k++)
+    for (int k = 0; k < block->nnodes && !walk->has_failed; k++)
         walk_node(walk, block->nodes[k]);
 }
 
@@ -495,9 +591,9 @@ compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
         CHECK(value.input >= 0 || value.result_buffer >= 0);
         const double *data = value.input >= 0 ? run->inputs[value.input] : run->results[value.result_buffer];
         double got[N];
-        for (int i = 0; i < count_of(graph->body->results[k]); i++)
+        for (int i = 0; i < count_of(walk, graph->body->results[k]); i++)
             got[i] = data[value.offset + (value.rank ? i * value.strides[0] : 0)];
-        CHECK(is_same(got, elements(walk, graph->body->results[k]), count_of(graph->body->results[k])));
+        CHECK(is_same(got, elements(walk, graph->body->results[k]), count_of(walk, graph->body->results[k])));
     }
 }
 
@@ -524,8 +620,11 @@ check_program(CiApi *api, const char *text, const char *backend, bool fusion)
         walk_block(&walk, graph->body);
         memcpy(run.inputs, INPUTS, sizeof INPUTS);
         CiCall call = {.inputs = (void *[]){run.inputs[0], run.inputs[1]}, .new_result = new_result, .arg = &run};
-        CHECK_INT(ci_program_run(program, &call), CI_OK);
-        compare(program, graph, &walk, &run);
+        CHECK_INT(ci_program_run(program, &call), walk.has_failed ? CI_ERR_CHECK : CI_OK);
+        if (walk.has_failed)
+            CHECK(memcmp(run.inputs, INPUTS, sizeof INPUTS) == 0);
+        else
+            compare(program, graph, &walk, &run);
         ci_program_release(program);
     }
     if (failures != ci_test_failures)
