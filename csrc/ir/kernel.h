@@ -66,7 +66,13 @@ typedef enum CiPlace {
 
 typedef struct CiKernel CiKernel;
 
-typedef enum CiTreeKind { CI_TREE_leaf, CI_TREE_for, CI_TREE_while, CI_TREE_if } CiTreeKind;
+typedef enum CiTreeKind {
+    CI_TREE_leaf,
+    CI_TREE_check, /* of a symbol's value, or of a condition */
+    CI_TREE_for,
+    CI_TREE_while,
+    CI_TREE_if
+} CiTreeKind;
 
 typedef struct CiTreeNode CiTreeNode;
 typedef struct CiLoopTree {
@@ -77,6 +83,8 @@ typedef struct CiLoopTree {
 struct CiTreeNode {
     CiTreeKind kind;
     CiKernel *leaf;
+    const CiCheckItem *check;
+    int number; /* of the check in the kernel's: what a fault is about */
     const CiRegion *region; /* its variable, extent, condition and swaps; not its items */
     CiLoopTree body, other; /* other: the else branch; of a while, what makes the condition */
 };
@@ -112,6 +120,8 @@ struct CiKernel {
     bool lanes_on_outer;
     CiStage *stages;
     int nstages, capstages;
+    const CiCheckItem **checks; /* of its tree */
+    int nchecks, capchecks;
     CiPlacement *placements;
     int nplacements, capplacements;
     CiBuffer **buffers; /* pointers it takes, in order: memory buffers read or written */

@@ -163,7 +163,10 @@ static void
 print_tree(CiText *out, const CiLoopTree *tree)
 {
     for (int k = 0; k < tree->count; k++) {
-        if (tree->nodes[k].leaf)
+        if (tree->nodes[k].check) {
+            print_indent(out);
+            ci_loop_print_check(out, tree->nodes[k].check);
+        } else if (tree->nodes[k].leaf)
             print_leaf(out, tree->nodes[k].leaf);
         else
             print_tree_region(out, &tree->nodes[k]);

@@ -116,7 +116,11 @@ launch_kernel(Frame *frame, int number)
     launch.buffers = frame->arguments;
     launch.scalars = frame->call->scalars;
     launch.max_threads = frame->call->max_threads;
-    return program->backend->launch(program->executable, &launch, &frame->call->fault);
+    CiFault *fault = &frame->call->fault;
+    int32_t status = program->backend->launch(program->executable, &launch, fault);
+    if (status == CI_ERR_CHECK)
+        frame->call->reason = program->reasons[plan->first_reason + fault->node];
+    return status;
 }
 
 static int32_t

@@ -148,6 +148,23 @@ note_scalar(void *arg, const CiBuffer *buffer, int slot)
 }
 
 /* A kernel may be launched by several lines; its plan is made once. */
+static const char *
+copy_name(CiContext *ctx, const char *text)
+{
+    return ci_copy_text(ctx, text ? text : "", text ? strlen(text) : 0);
+}
+
+/* Of a check that its symbol is in range, or why says what it asks. */
+static int
+add_reason(Flatten *flat, const CiExpr *symbol, const char *why)
+{
+    CiProgram *program = flat->program;
+    const char *reason = symbol ? ci_format(flat->ctx, "%s is out of range", symbol->name)
+                                : copy_name(flat->ctx, why);
+    CI_PUSH(flat->ctx, program->reasons, program->nreasons, program->capreasons, reason);
+    return program->nreasons - 1;
+}
+
 static int
 flatten_launch(Flatten *flat, const CiKernel *kernel)
 {
@@ -170,13 +187,10 @@ flatten_launch(Flatten *flat, const CiKernel *kernel)
     plan->partial_bytes = zero_unless(flat, kernel->partial_bytes);
     plan->unit_work = zero_unless(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
+    plan->first_reason = program->nreasons;
+    for (int k = 0; k < kernel->nchecks; k++)
+        add_reason(flat, kernel->checks[k]->symbol, kernel->checks[k]->why);
     return kernel->id;
-}
-
-static const char *
-copy_name(CiContext *ctx, const char *text)
-{
-    return ci_copy_text(ctx, text ? text : "", text ? strlen(text) : 0);
 }
 
 static void
@@ -266,17 +280,14 @@ flatten_check(Flatten *flat, const CiLine *line)
     CiProgram *program = flat->program;
     CiStep step = {.slot = slot_for(flat, line->buffer, NULL), .number = program->nreasons};
     step.kind = line->symbol ? CI_STEP_define : CI_STEP_check;
-    const char *reason = line->text;
     if (line->symbol) {
         step.value = number_of(flat, line->value);
         step.other = ci_values_constant(&flat->builder, line->symbol->low);
         step.variable = number_of(flat, line->symbol);
         step.target = program->nreasons;
         step.number = step.variable - program->values.nextents + 1;
-        reason = ci_format(flat->ctx, "%s is out of range", line->symbol->name);
     }
-    reason = copy_name(flat->ctx, reason);
-    CI_PUSH(flat->ctx, program->reasons, program->nreasons, program->capreasons, reason);
+    (void)add_reason(flat, line->symbol, line->text);
     *add_step(flat, step.kind) = step;
 }
 

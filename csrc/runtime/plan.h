@@ -49,6 +49,7 @@ typedef struct CiPlanLaunch {
     int sizes, units, finish_units, scratch_bytes, partial_bytes, unit_work;
     int *scalars; /* slots of run-time scalars it reads */
     int nscalars, capscalars;
+    int first_reason; /* of the checks in it: a fault's node counts from there */
 } CiPlanLaunch;
 
 typedef struct CiPlanExtern {

@@ -101,6 +101,7 @@ is_tree_axis(const CiLoopTree *tree, const CiExpr *symbol)
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
         if ((node->region && node->region->var == symbol) ||
+            (node->check && node->check->symbol == symbol) ||
             (node->leaf && ci_is_kernel_axis(node->leaf, symbol)) ||
             is_tree_axis(&node->body, symbol) || is_tree_axis(&node->other, symbol))
             return true;
@@ -111,7 +112,7 @@ is_tree_axis(const CiLoopTree *tree, const CiExpr *symbol)
 bool
 ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol)
 {
-    if (symbol->symbol_kind != CI_SYMBOL_index)
+    if (symbol->symbol_kind != CI_SYMBOL_index && symbol->symbol_kind != CI_SYMBOL_unbacked)
         return false;
     for (int k = 0; k < kernel->nouter; k++) {
         if (kernel->outer[k].var == symbol)

@@ -9,8 +9,12 @@
  *
  * Invariant: blocks are judged from the inside out, and a tree has nothing but trees and leaves
  * inside. Leaves are planned, fused and placed like kernels; they run in program order. */
+#include <string.h>
+
 #include "ir/layout.h"
 #include "schedule/plan.h"
+
+#define LONG_WORK ((int64_t)1 << 40)
 
 /* ---- which regions ---- */
 
@@ -30,10 +34,21 @@ count_unknown(const CiBuffer *buffer)
 }
 
 static bool
-changes_from_trip_to_trip(const CiExpr *extent)
+is_defined_in(const CiScheduler *block, const CiExpr *symbol)
+{
+    for (int k = 0; k < block->ndrafts; k++) {
+        if (block->drafts[k].check && block->drafts[k].check->symbol == symbol)
+            return true;
+    }
+    return false;
+}
+
+static bool
+changes_from_trip_to_trip(const CiScheduler *block, const CiExpr *extent)
 {
     for (int k = 0; k < extent->nsymbols; k++) {
-        if (extent->symbols[k]->symbol_kind == CI_SYMBOL_index)
+        if (extent->symbols[k]->symbol_kind == CI_SYMBOL_index ||
+            is_defined_in(block, extent->symbols[k]))
             return true;
     }
     return false;
@@ -53,7 +68,7 @@ touches_larger(const CiDraftNest *draft)
 static bool
 is_slice(const CiScheduler *block, const CiExpr *extent)
 {
-    if (changes_from_trip_to_trip(extent))
+    if (changes_from_trip_to_trip(block, extent))
         return true;
     for (int d = 0; d < block->ndrafts; d++) {
         for (int n = 0; n < block->drafts[d].nnests; n++) {
@@ -83,28 +98,37 @@ is_worth_threads(const CiScheduler *block, const CiNest *nest)
     return work->high > block->target->chunk_elements || (unknown && !is_slice(block, unknown));
 }
 
-/* The largest value over all trips of the loop, when it is known which trip has it. */
+/* The largest value of a size, or more, for all values of a symbol in [low, limit), when it is
+ * known at which end that is. */
 static const CiExpr *
-largest_of_loop(CiSym *sym, const CiExpr *e, const CiRegion *loop)
+largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, const CiExpr *limit)
 {
-    const CiExpr *coef, *rest;
-    if (!loop->var || !ci_expr_depends_on(e, loop->var))
-        return e;
-    if (!ci_expr_split_linear(sym, e, loop->var, &coef, &rest) || (coef->low < 0 && coef->high > 0))
+    const CiExpr *coef, *rest, *end = ci_expr_const(sym, low);
+    if (!ci_expr_split_linear(sym, e, symbol, &coef, &rest) || (coef->low < 0 && coef->high > 0))
         return NULL;
-    if (coef->low >= 0) {
-        const CiExpr *last = ci_expr_sub(sym, loop->extent, ci_expr_const(sym, 1));
-        rest = ci_expr_add(sym, rest, ci_expr_mul(sym, coef, last));
-    }
-    return ci_expr_max(sym, rest, ci_expr_const(sym, 0));
+    if (coef->low >= 0)
+        end = limit ? ci_expr_sub(sym, limit, ci_expr_const(sym, 1)) : NULL;
+    if (!end || low == CI_MINUS_INFINITY)
+        return NULL;
+    return ci_expr_max(sym, ci_expr_add(sym, rest, ci_expr_mul(sym, coef, end)),
+                       ci_expr_const(sym, 0));
 }
 
-/* The same over all loops from the block out to those of `outside`, without them; or NULL. */
+/* The same for all symbols that come to be in the block or around it, as far out as `outside`,
+ * which is not looked at; NULL when no bound is known. */
 static const CiExpr *
 largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
 {
-    for (; e && block != outside; block = block->outer)
-        e = largest_of_loop(block->sym, e, block->region);
+    for (; e && block != outside; block = block->outer) {
+        const CiExpr *var = block->region->var;
+        for (int k = block->ndrafts - 1; e && k >= 0; k--) {
+            const CiExpr *symbol = block->drafts[k].check ? block->drafts[k].check->symbol : NULL;
+            if (symbol && ci_expr_depends_on(e, symbol))
+                e = largest_over(block->sym, e, symbol, symbol->low, symbol->limit);
+        }
+        if (e && var && ci_expr_depends_on(e, var))
+            e = largest_over(block->sym, e, var, 0, block->region->extent);
+    }
     return e;
 }
 
@@ -126,8 +150,6 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
         const CiDraft *draft = &block->drafts[k];
         if (draft->ext)
             return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
-        if (draft->check)
-            return "the host checks a value in it";
         if (draft->region && !draft->is_tree)
             return "a region inside is none";
         for (int n = 0; n < draft->nnests && !why; n++) {
@@ -142,9 +164,19 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
     return why;
 }
 
+/* Variables are names in the kernel's source. */
+static bool
+is_loop_name(const char *name)
+{
+    return name[0] == 't' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
 const char *
 ci_why_not_tree(CiScheduler *s, const CiDraft *draft)
 {
+    const CiExpr *var = draft->region->region->var;
+    if (var && !is_loop_name(var->name))
+        return "its variable is not called t and a number";
     const char *why = why_not_block(s, draft->inner[0]);
     return why ? why : why_not_block(s, draft->inner[1]);
 }
@@ -188,7 +220,12 @@ add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoop
         CiDraft *draft = &block->drafts[k];
         CiTreeNode node = {.kind = CI_TREE_leaf};
         ci_add_locs(block, root, draft);
-        if (!draft->region) {
+        if (draft->check) {
+            node.kind = CI_TREE_check;
+            node.check = draft->check;
+            node.number = root->nchecks;
+            CI_PUSH(block->ctx, root->checks, root->nchecks, root->capchecks, draft->check);
+        } else if (!draft->region) {
             node.leaf = make_leaf(block, draft);
             fix_sizes(block, outside, draft);
             root->scratch_bytes =
@@ -218,14 +255,54 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
         }
         if (node->region && node->region->extent)
             ci_take_symbols(s, root, NULL, node->region->extent);
-        if (node->region && node->region->condition &&
-            !ci_kernel_find_placement(root, node->region->condition))
-            ci_take_buffer(s, root, node->region->condition, false);
+        CiBuffer *asked = node->check ? node->check->buffer : NULL;
+        asked = node->region ? node->region->condition : asked;
+        if (asked && asked->kind != CI_BUFFER_scalar && !ci_kernel_find_placement(root, asked))
+            ci_take_buffer(s, root, asked, false);
+        if (node->check && node->check->symbol)
+            ci_take_symbols(s, root, NULL, node->check->limit);
         for (int n = 0; node->region && n < node->region->nswaps; n++)
             ci_take_buffer(s, root, node->region->swaps[n], true);
         take_tree(s, root, &node->body);
         take_tree(s, root, &node->other);
     }
+}
+
+static int64_t
+times(int64_t count, const CiExpr *extent)
+{
+    return extent->high > 0 && count > LONG_WORK / extent->high ? LONG_WORK : count * extent->high;
+}
+
+static int64_t
+leaf_work(const CiKernel *leaf)
+{
+    int64_t outer = 1, work = 1;
+    for (int k = 0; k < leaf->nouter; k++)
+        outer = times(outer, leaf->outer[k].extent);
+    for (int t = 0; t < leaf->nstages; t++) {
+        int64_t stage = outer;
+        for (int k = 0; k < leaf->stages[t].naxes; k++)
+            stage = times(stage, leaf->stages[t].axes[k].extent);
+        work += stage;
+    }
+    return work;
+}
+
+/* An estimate for who asks whether the kernel runs long: a `while` does. */
+static int64_t
+tree_work(const CiLoopTree *tree)
+{
+    int64_t work = 0;
+    for (int k = 0; k < tree->count && work < LONG_WORK; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        int64_t own = node->leaf ? leaf_work(node->leaf)
+                                 : 1 + tree_work(&node->body) + tree_work(&node->other);
+        if (node->kind == CI_TREE_for)
+            own = times(own, node->region->extent);
+        work += node->kind == CI_TREE_while ? LONG_WORK : own;
+    }
+    return work < LONG_WORK ? work : LONG_WORK;
 }
 
 CiKernel *
@@ -238,10 +315,11 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
     one.drafts[0] = *draft;
     one.ndrafts = 1;
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
-    kernel->units = kernel->unit_work = ci_expr_const(s->sym, 1);
+    kernel->units = ci_expr_const(s->sym, 1);
     add_block(&one, s, kernel, tree);
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
+    kernel->unit_work = ci_expr_const(s->sym, tree_work(tree));
     ci_place_scalars(s, kernel, draft);
     take_tree(s, kernel, tree);
     return kernel;

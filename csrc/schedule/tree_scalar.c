@@ -37,6 +37,8 @@ first_in_node(const CiTreeNode *node, const CiBuffer *buffer)
         ci_kernel_visit_nests(node->leaf, search_nest, &search);
         return search.first;
     }
+    if (node->check)
+        return node->check->buffer == buffer ? FIRST_read : FIRST_nothing;
     First other = first_in_tree(&node->other, buffer);
     if (node->kind == CI_TREE_while && other != FIRST_nothing)
         return other;

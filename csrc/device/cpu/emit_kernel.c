@@ -507,6 +507,17 @@ emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, const bool 
 }
 
 static void
+print_fault_helper(CiText *out, const char *kernels)
+{
+    if (ci_emit_mentions(kernels, "ci_fault"))
+        ci_text_add(out,
+                    "\n__attribute__((noinline, cold)) static int32_t\nci_fault(CiRun *run, int32_t "
+                    "node)\n{\n    int32_t *const fault = run->fault;\n    if (fault) {\n"
+                    "        fault[0] = %d;\n        fault[1] = node;\n    }\n    return %d;\n}\n",
+                    (int)CI_ERR_CHECK, (int)CI_ERR_CHECK);
+}
+
+static void
 print_index_helpers(CiText *out, const char *kernels)
 {
     static const char *const helpers[][2] = {
@@ -551,6 +562,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
                      "    void *poll_arg;\n} CiRun;\n");
     print_macros(out, helpers.data, functions.data);
     print_index_helpers(out, functions.data);
+    print_fault_helper(out, functions.data);
     ci_emit_support(c->base, out);
     ci_text_add(out, "%s%s", helpers.data, functions.data);
 }

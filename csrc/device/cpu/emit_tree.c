@@ -5,6 +5,9 @@
  * within its body, for a call there would cost what the compiler knows of memory: it runs in pieces
  * of at most CI_TREE_TURNS trips, and asks behind them.
  *
+ * Checks. A check that fails leaves the kernel with its number in the fault: whoever wrote arguments
+ * in place has proved that none can fail.
+ *
  * Swaps. Buffers that exchange their memory are pointers that do; behind the tree what they hold is
  * moved to where they were, for the world outside has not seen the exchange. */
 #include "device/cpu/emit_cpu.h"
@@ -51,27 +54,35 @@ has_loops(const CiLoopTree *tree)
     return false;
 }
 
-/* Elements that the leaves of a tree work on in one trip, those in branches too. */
 static const CiExpr *
-leaf_work(CiCpuEmitter *c, const CiLoopTree *tree)
+stage_work(CiCpuEmitter *c, const CiKernel *leaf, const CiStage *stage, bool is_branch)
+{
+    const CiExpr *work = ci_expr_const(c->sym, leaf->nouter + stage->naxes > 0);
+    for (int k = 0; k < leaf->nouter; k++)
+        work = ci_expr_mul(c->sym, work, leaf->outer[k].extent);
+    for (int k = 0; k < stage->naxes; k++)
+        work = ci_expr_mul(c->sym, work, stage->axes[k].extent);
+    for (int k = 0; k < work->nsymbols; k++)
+        if (is_branch && work->symbols[k]->symbol_kind == CI_SYMBOL_unbacked)
+            return ci_expr_const(c->sym, CI_TREE_SHORT);
+    return work;
+}
+
+/* Elements that leaves work on in one trip: those in branches too, where a size that is known only
+ * there is guessed; those in loops not, for they count their own. */
+static const CiExpr *
+leaf_work(CiCpuEmitter *c, const CiLoopTree *tree, bool is_branch)
 {
     const CiExpr *work = ci_expr_const(c->sym, 0);
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        for (int t = 0; node->leaf && t < node->leaf->nstages; t++) {
-            const CiStage *stage = &node->leaf->stages[t];
-            const CiExpr *stage_work = ci_expr_const(c->sym, 1);
-            for (int a = 0; a < node->leaf->nouter; a++)
-                stage_work = ci_expr_mul(c->sym, stage_work, node->leaf->outer[a].extent);
-            for (int a = 0; a < stage->naxes; a++)
-                stage_work = ci_expr_mul(c->sym, stage_work, stage->axes[a].extent);
-            if (node->leaf->nouter + stage->naxes)
-                work = ci_expr_add(c->sym, work, stage_work);
+        for (int t = 0; node->leaf && t < node->leaf->nstages; t++)
+            work = ci_expr_add(c->sym, work,
+                               stage_work(c, node->leaf, &node->leaf->stages[t], is_branch));
+        if (node->kind == CI_TREE_if) {
+            work = ci_expr_add(c->sym, work, leaf_work(c, &node->body, true));
+            work = ci_expr_add(c->sym, work, leaf_work(c, &node->other, true));
         }
-        if (node->kind != CI_TREE_if) /* a loop inside counts for itself */
-            continue;
-        work = ci_expr_add(c->sym, work, leaf_work(c, &node->body));
-        work = ci_expr_add(c->sym, work, leaf_work(c, &node->other));
     }
     return work;
 }
@@ -81,8 +92,8 @@ static bool
 asks_each_trip(CiCpuEmitter *c, const CiTreeNode *node)
 {
     return has_loops(&node->body) || has_loops(&node->other) ||
-           leaf_work(c, &node->body)->high > CI_TREE_SHORT ||
-           leaf_work(c, &node->other)->high > CI_TREE_SHORT;
+           leaf_work(c, &node->body, false)->high > CI_TREE_SHORT ||
+           leaf_work(c, &node->other, false)->high > CI_TREE_SHORT;
 }
 
 /* ---- regions ---- */
@@ -109,7 +120,7 @@ print_body(CiCpuEmitter *c, const CiTreeNode *node, bool asks)
     print_swaps(c, node->region);
     if (asks) {
         const char *work = ci_cpu_index_text(
-            c, ci_expr_add(c->sym, leaf_work(c, &node->body), ci_expr_const(c->sym, 1)));
+            c, ci_expr_add(c->sym, leaf_work(c, &node->body, false), ci_expr_const(c->sym, 1)));
         ci_text_line(c->out, "turns += %s;", work);
         print_ask(c);
     }
@@ -192,6 +203,32 @@ print_if(CiCpuEmitter *c, const CiTreeNode *node)
     ci_text_line(c->out, "}");
 }
 
+/* A symbol that data defines has its value from here to the end of the block. */
+static void
+print_check(CiCpuEmitter *c, const CiTreeNode *node)
+{
+    const CiCheckItem *check = node->check;
+    const char *value = ci_cpu_load(c, check->buffer, ci_expr_const(c->sym, 0));
+    if (!check->symbol) {
+        ci_text_line(c->out, "if (!%s)", value);
+    } else {
+        const char *name = ci_cpu_index_text(c, check->symbol);
+        bool has_low = check->symbol->low != CI_MINUS_INFINITY,
+             has_limit = check->limit->low != CI_INFINITY;
+        ci_text_line(c->out, "const int64_t %s = %s;", name, value);
+        if (!has_low && !has_limit)
+            return;
+        CiText test = ci_text_new(c->ctx);
+        if (has_low)
+            ci_text_add(&test, "%s < %lld", name, (long long)check->symbol->low);
+        if (has_limit)
+            ci_text_add(&test, "%s%s >= %s", has_low ? " || " : "", name,
+                        ci_cpu_index_text(c, check->limit));
+        ci_text_line(c->out, "if (%s)", test.data);
+    }
+    ci_text_line(c->out, "    return ci_fault(run, %d);", node->number);
+}
+
 /* ---- leaves ---- */
 
 static void
@@ -223,6 +260,9 @@ print_tree(CiCpuEmitter *c, const CiLoopTree *tree)
         switch (node->kind) {
         case CI_TREE_leaf:
             print_leaf(c, node->leaf);
+            break;
+        case CI_TREE_check:
+            print_check(c, node);
             break;
         case CI_TREE_for:
             print_for(c, node);

@@ -264,6 +264,8 @@ find_vars(Compiler *c, const CiLoopTree *tree)
         const CiTreeNode *node = &tree->nodes[k];
         if (node->kind == CI_TREE_for)
             CI_PUSH(c->ctx, c->vars, c->nvars, c->capvars, node->region->var);
+        if (node->check && node->check->symbol)
+            CI_PUSH(c->ctx, c->vars, c->nvars, c->capvars, node->check->symbol);
         find_vars(c, &node->body);
         find_vars(c, &node->other);
     }
@@ -292,6 +294,22 @@ add_swapped(Compiler *c, CiInterpKernel *out, CiBuffer *buffer)
             return;
     out->swapped[out->nswapped] = memory;
     out->swapped_bytes[out->nswapped++] = bytes_of(c, buffer);
+}
+
+static CiInterpNode
+make_check(Compiler *c, const CiTreeNode *from)
+{
+    const CiCheckItem *check = from->check;
+    CiInterpNode node = {.kind = from->kind, .number = from->number};
+    node.condition = find_memory(c, check->buffer);
+    if (check->symbol) {
+        node.is_symbol = true;
+        node.slot = find_slot(c, check->symbol);
+        node.low = check->symbol->low;
+        node.has_limit = check->limit->low != CI_INFINITY;
+        node.extent = make_formula(c, check->limit);
+    }
+    return node;
 }
 
 static CiInterpNodes make_nodes(Compiler *c, const CiLoopTree *tree);
@@ -323,8 +341,9 @@ make_nodes(Compiler *c, const CiLoopTree *tree)
     CiInterpNodes list = {0};
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *from = &tree->nodes[k];
-        CiInterpNode node =
-            from->kind == CI_TREE_leaf ? make_leaf(c, from->leaf) : make_region(c, from);
+        CiInterpNode node = from->kind == CI_TREE_leaf    ? make_leaf(c, from->leaf)
+                            : from->kind == CI_TREE_check ? make_check(c, from)
+                                                          : make_region(c, from);
         CI_PUSH(c->ctx, list.nodes, list.count, list.capacity, node);
     }
     return list;

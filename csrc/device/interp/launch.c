@@ -37,6 +37,23 @@ is_true(const CiInterpRun *r, const CiInterpNode *node)
 }
 
 static int32_t
+run_check(CiInterpRun *r, const CiInterpNode *node)
+{
+    bool holds = node->is_symbol || is_true(r, node);
+    if (node->is_symbol) {
+        int64_t value = *(const int64_t *)r->memory[node->condition];
+        r->env[node->slot] = value;
+        holds = value >= node->low &&
+                (!node->has_limit || value < ci_formula_evaluate(&node->extent, r->env));
+    }
+    if (holds)
+        return CI_OK;
+    if (r->fault)
+        *r->fault = (CiFault){.kind = CI_ERR_CHECK, .node = node->number};
+    return CI_ERR_CHECK;
+}
+
+static int32_t
 run_node(CiInterpRun *r, const CiInterpNode *node)
 {
     int32_t status = CI_OK;
@@ -46,6 +63,8 @@ run_node(CiInterpRun *r, const CiInterpNode *node)
         for (int k = 0; k < node->nnests && !status; k++)
             status = ci_interp_nest(r, &node->nests[k]);
         return status;
+    case CI_TREE_check:
+        return run_check(r, node);
     case CI_TREE_for:
         trips = ci_formula_evaluate(&node->extent, r->env);
         for (int64_t trip = 0; trip < trips && !status; trip++) {
@@ -152,7 +171,7 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     if (!space)
         return CI_ERR_MEMORY;
     memset(space + blocks, 0, total - blocks);
-    CiInterpRun run = {.launch = launch, .runtime = executable->runtime, .blocks = space};
+    CiInterpRun run = {.launch = launch, .runtime = executable->runtime, .fault = fault, .blocks = space};
     run.truth = space + (size_t)kernel->max_ops * CI_INTERP_BLOCK_BYTES;
     run.stored = run.truth + CI_INTERP_BLOCK_BYTES;
     run.memory = (void **)(space + blocks);

@@ -90,9 +90,12 @@ struct CiInterpNode {
     CiTreeKind kind;
     CiInterpNest *nests; /* leaf */
     int nnests;
-    int slot; /* for */
+    int slot; /* for, check of a symbol */
     CiFormula extent;
-    int condition;             /* while, if: memory */
+    int condition;             /* while, if, check: memory */
+    int number;                /* check: of the fault */
+    bool is_symbol, has_limit; /* check: an i64, at least low and below extent, goes to slot */
+    int64_t low;
     CiInterpNodes body, other; /* as CiTreeNode's */
     int *swaps;                /* memories, two for each swap */
     int nswaps;

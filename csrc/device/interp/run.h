@@ -10,6 +10,7 @@
 typedef struct CiInterpRun {
     const CiLaunch *launch;
     CiRuntime *runtime;
+    CiFault *fault; /* may be NULL */
     void **memory;
     int64_t *env;     /* sizes, then the nest's index variables */
     int64_t *extents; /* of the nest that runs */
