@@ -1,4 +1,5 @@
-/* Runs a graph's text on every backend of the processor, fused and not, and keeps the results. */
+/* Runs a graph's text on every backend of the processor, fused and not, and keeps the results; with
+ * CINDUCTOR_TEST_CUDA=1 on a GPU too, from and to memory of the host. */
 #ifndef TEST_GRAPH_RUN_H
 #define TEST_GRAPH_RUN_H
 
@@ -78,7 +79,8 @@ is_usable(const CiBackend *backend)
     CiOptions options;
     char text[512];
     ci_options_default(&options);
-    return !strcmp(backend->device, "cpu") &&
+    const char *wants_cuda = getenv("CINDUCTOR_TEST_CUDA");
+    return (!strcmp(backend->device, "cpu") || (wants_cuda && !strcmp(wants_cuda, "1"))) &&
            !(backend->why_not_available && backend->why_not_available(&options, text, sizeof text));
 }
 
@@ -95,7 +97,10 @@ for_each_backend(const char *text, void (*body)(Run *run))
         if (!is_usable(run.backend))
             continue;
         int failures = ci_test_failures;
-        CiApiTarget target = {.backend = run.backend->name, .options = &options};
+        CiApiTarget target = {.device = run.backend->device,
+                              .backend = run.backend->name,
+                              .options = &options,
+                              .host_arrays = true};
         CHECK_INT(ci_api_open(&run.api, 2, ""), CI_OK);
         if (ci_api_compile_text(run.api, text, &target, &run.program, message))
             CI_TEST_SAY("%s: %s", run.backend->name, message);

@@ -598,7 +598,7 @@ compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
 }
 
 static void
-check_program(CiApi *api, const char *text, const char *backend, bool fusion)
+check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusion)
 {
     char message[CI_API_MESSAGE];
     CiOptions options;
@@ -609,7 +609,8 @@ check_program(CiApi *api, const char *text, const char *backend, bool fusion)
     options.verify = true;
     options.fusion = fusion;
     int failures = ci_test_failures;
-    CiApiTarget target = {.backend = backend, .options = &options};
+    CiApiTarget target = {
+        .device = backend->device, .backend = backend->name, .options = &options, .host_arrays = true};
     if (ci_api_compile_text(api, text, &target, &program, message)) {
         CI_TEST_SAY("%s", message);
     } else {
@@ -628,14 +629,20 @@ check_program(CiApi *api, const char *text, const char *backend, bool fusion)
         ci_program_release(program);
     }
     if (failures != ci_test_failures)
-        printf("backend %s, fusion %d\n%s", backend, fusion, text);
+        printf("backend %s, fusion %d\n%s", backend->name, fusion, text);
     ci_context_close(ctx);
 }
 
 static void
-check_seeds(const char *backend, int first, int count, bool both)
+check_seeds(const char *device, const char *name, int first, int count, bool both)
 {
     CiApi *api;
+    CiOptions options;
+    char reason[512];
+    const CiBackend *backend = ci_backend_find(device, name);
+    ci_options_default(&options);
+    if (backend->why_not_available && backend->why_not_available(&options, reason, sizeof reason))
+        return;
     CHECK_INT(ci_api_open(&api, 1, ""), CI_OK);
     for (int seed = first; seed < first + count && ci_test_failures < 3; seed++) {
         CiContext *ctx = ci_context_open();
@@ -651,15 +658,17 @@ check_seeds(const char *backend, int first, int count, bool both)
 TEST(random_regions)
 {
     const char *more = getenv("CINDUCTOR_FUZZ");
-    check_seeds("interp", 1, 600 + (more ? atoi(more) : 0), true);
+    check_seeds("cpu", "interp", 1, 600 + (more ? atoi(more) : 0), true);
 }
 
 TEST(random_regions_compiled)
 {
-    CiOptions options;
-    char text[512];
-    ci_options_default(&options);
-    const CiBackend *backend = ci_backend_find("cpu", "c");
-    if (!backend->why_not_available(&options, text, sizeof text))
-        check_seeds("c", 1000, 20, false);
+    check_seeds("cpu", "c", 1000, 20, false);
+}
+
+TEST(random_regions_on_a_gpu)
+{
+    const char *wanted = getenv("CINDUCTOR_TEST_CUDA");
+    if (wanted && !strcmp(wanted, "1"))
+        check_seeds("cuda", "cuda", 1000, 100, false);
 }
