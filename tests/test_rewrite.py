@@ -460,3 +460,130 @@ def test_random_control_flow(part, scope):
             linecache.cache.pop(name)
         for args in ((1, 2), (0, -1), (None, 3)):
             assert behaviour(new, name, *args) == behaviour(fn, name, *args), source
+
+
+def test_sites_say_what_is_carried():
+    def f(a, n):
+        total = 0
+        for i in range(n):
+            step = a[i]
+            if step < 0:
+                break
+            total = total + step
+        else:
+            i = -1
+        while total > n:
+            total -= 1
+        return total, i
+
+    loop, branch, orelse, rest = rewrite(f).sites
+    first = f.__code__.co_firstlineno
+    assert (loop.kind, loop.line, loop.flag) == ("for", first + 2, "__ci_break1")
+    assert loop.state == ("__ci_break1", "i", "step", "total")
+    assert loop.carried == ("i", "total")  # i is what it was where no trip runs
+    assert loop.live_out == ("__ci_break1", "i", "total")
+    assert (branch.kind, branch.arms, branch.has_else) == ("if", 1, True)
+    assert branch.state == branch.live_out == ("__ci_break1", "total")
+    assert (orelse.state, orelse.line) == (("i",), first + 8)
+    assert (rest.kind, rest.state, rest.carried, rest.flag) == (
+        *("while", ("total",)),
+        *(("total",), None),
+    )
+
+
+def test_returns_in_loops_are_flags():
+    def f(a):
+        for row in a:
+            for x in row:
+                if x > 3:
+                    return x
+        return None
+
+    outer, inner, _, rest = rewrite(f).sites
+    assert outer.flag == inner.flag == "__ci_return"
+    assert outer.carried == inner.carried == ()
+    assert rest.kind == "if" and "__ci_value" in rest.state
+
+
+def test_what_functions_inside_load_is_live():
+    def f(n):
+        k = 0
+        get = lambda: k  # noqa: E731
+        for i in range(n):
+            k = i
+        return get()
+
+    (loop,) = rewrite(f).sites
+    assert "k" in loop.live_out and "i" not in loop.live_out
+
+
+def test_jumps_out_of_finally_stay():
+    def f(n):
+        for i in range(n):  # noqa: B007
+            try:
+                raise ValueError
+            finally:
+                break  # noqa: B012
+        return i
+
+    assert not rewrite(f).sites and plain(f)(3) == f(3) == 0
+
+
+def test_deep_nesting_stays_pythons():
+    lines = ["def f(x, log):"]
+    for depth in range(1, 20):
+        lines.append("    " * depth + ("if x > 0:" if depth % 2 else f"for i{depth} in (1, 2):"))
+    lines += ["    " * 20 + "if x == 3: return log(x)", "    " * 20 + "x += 1"]
+    fn = load("\n".join(lines) + "\n", "<deep>")
+    new = plain(fn)
+    assert 4 < len(rewrite(fn).sites) < 20
+    for x in (-1, 1, 3):
+        assert behaviour(new, "<deep>", x) == behaviour(fn, "<deep>", x)
+
+
+def test_many_branches():
+    lines = ["def f(x, log):", "    if x == -1: return 0"]
+    lines += [f"    elif x == {k}: y = log({k})" for k in range(120)]
+    lines += [f"    if x == {k}: return {k}\n    log({k})" for k in range(0, 120, 7)]
+    fn = load("\n".join(lines) + "\n", "<many>")
+    new = plain(fn)
+    for x in (-1, 0, 35, 119, 200):
+        assert behaviour(new, "<many>", x) == behaviour(fn, "<many>", x)
+
+
+def test_names_of_unreachable_code_stay_local():
+    def f(a):
+        for _ in range(a):
+            return GLOBAL  # noqa: F823
+            GLOBAL = 5  # noqa: F841
+        return 1
+
+    assert plain(f)(0) == 1
+    with pytest.raises(UnboundLocalError, match="'GLOBAL'"):
+        plain(f)(1)
+
+
+def test_operands_keep_their_own_values():
+    class Sized:
+        def __init__(self, n):
+            self.n = n
+
+        def __len__(self):
+            return self.n
+
+    def f(a, b):
+        return (a or b, a and b, not a, b if a else a, [x or b for x in (a, b)], a or None or b)
+
+    for a, b in ((Sized(0), Sized(2)), (Sized(3), Sized(0)), (0, []), ("x", None)):
+        found = cinductor.compile(f, backend="interp")(a, b)
+        assert repr(found) == repr(f(a, b))
+
+
+def test_no_warnings_of_the_compilers(recwarn):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fn = load("def f(x, log):\n    return x is 5\n", "<literal>")
+    rewrite(fn)
+    assert not recwarn.list

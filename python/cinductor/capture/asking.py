@@ -32,7 +32,7 @@ class Asking(ast.NodeTransformer):
         self.bound: frozenset[str] = frozenset()  # names that surely have a value here
         self.blocks = 0  # of CPython's, around
         self.protected = 0  # try and with around
-        self.without_walrus = 0
+        self.without_walrus = 0 if with_regions else 1
 
     def run(self) -> FunctionNode:
         """The function's node, rewritten; the node given is changed."""

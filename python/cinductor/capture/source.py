@@ -10,6 +10,7 @@ import __future__
 import ast
 import linecache
 import types
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -166,10 +167,11 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
     """The code of the function that the factory makes, under the original's file and future
     flags.
     """
+    flags = like.co_flags & FUTURE_FLAGS
     try:
-        module = compile(
-            tree, like.co_filename, "exec", like.co_flags & FUTURE_FLAGS, dont_inherit=True
-        )
+        with warnings.catch_warnings():  # the compiler has given its own when the file was compiled
+            warnings.simplefilter("ignore", SyntaxWarning)
+            module = compile(tree, like.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return None
     maker = next(c for c in module.co_consts if isinstance(c, types.CodeType))
