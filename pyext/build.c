@@ -176,20 +176,25 @@ cx_location(CxTracer *tracer)
 }
 
 /* A size as the graph has it: its own expression, or the number it is once graphs have run. */
-static const CiExpr *
-graph_expr(Build *b, const CiExpr *e)
+const CiExpr *
+cx_graph_expr(CxTracer *t, const CiExpr *e)
 {
-    CiSym *sym = b->graph->sym;
+    CiSym *sym = t->graph->sym;
     if (e->kind == CI_EXPR_const)
         return ci_expr_const(sym, e->value);
     const CiExpr *copy = ci_expr_copy(sym, e);
-    const CiShapeEnv *env = b->tracer->env;
-    for (int k = 0; b->tracer->is_static && k < env->nsources; k++) {
-        const CiExpr *symbol = ci_expr_copy(sym, env->sources[k].symbol),
-                     *value = ci_expr_const(sym, env->sources[k].hint);
+    for (int k = 0; t->is_static && k < t->env->nsources; k++) {
+        const CiExpr *symbol = ci_expr_copy(sym, t->env->sources[k].symbol),
+                     *value = ci_expr_const(sym, t->env->sources[k].hint);
         copy = ci_expr_substitute(sym, copy, 1, &symbol, &value);
     }
     return copy;
+}
+
+static const CiExpr *
+graph_expr(Build *b, const CiExpr *e)
+{
+    return cx_graph_expr(b->tracer, e);
 }
 
 static const CiExpr **

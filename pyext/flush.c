@@ -315,6 +315,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
                                "a traced value was used while its graph was running");
     if (t->ctx == NULL)
         return 0;
+    if (cx_symbols_resolve(t) < 0)
+        return -1;
     t->is_busy = true;
     if (choose(&f, wanted, nwanted, everything) < 0)
         goto done;
@@ -323,8 +325,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
         result = 0;
         goto done;
     }
-    if (cx_symbols_resolve(t) < 0 || cx_protect(t->state, t->ctx, body_outputs, &f) < 0 ||
-        fill_inputs(&f) < 0)
+    if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
     program = find_program(&f);
     if (program == NULL)

@@ -55,6 +55,8 @@ enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
 
 typedef struct CxTracer CxTracer;
 typedef struct CxInput CxInput;
+typedef struct CxDefined CxDefined;
+typedef struct CxFact CxFact;
 typedef struct CxProgram CxProgram;
 typedef struct CxSpecialization CxSpecialization;
 
@@ -116,6 +118,10 @@ struct CxTracer {
     CiSym *sym;
     CiShapeEnv *env; /* symbols of the call and what was assumed of them */
     const CiExpr *zero, *one;
+    CxDefined *defined; /* values of data that are symbols */
+    CxFact *facts;
+    int ndefined, nfacts, nsymbols;
+    long last_token;
     CiContext *ctx;
     CiGraph *graph;
     unsigned epoch;
@@ -234,10 +240,15 @@ cx_dtype(const CxTraced *t)
     return t->view ? t->view->dtype : t->storage->dtype;
 }
 static inline bool
+cx_storage_is_current(const CxStorage *s)
+{
+    return s->epoch == s->tracer->epoch;
+}
+static inline bool
 cx_is_current(const CxTraced *t)
 {
     const CxStorage *s = t->storage;
-    if (s->epoch != t->tracer->epoch)
+    if (!cx_storage_is_current(s))
         return false;
     return t->view == NULL || (t->view->epoch == s->epoch && t->view->version == s->version);
 }
@@ -278,6 +289,22 @@ PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes)
 int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
 
 int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
+/* size_data.c: the symbol of a value that is used as an index of [0, size), or as a bound of a slice
+ * in [0, size]. */
+const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
+void cx_defined_release(CxTracer *tracer);
+bool cx_is_data_int(PyObject *object);
+int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                  const char *why);
+CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
+/* facts.c; cx_facts_decide: inside cx_protect; 1, 0, -1 open */
+int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+void cx_facts_release(CxTracer *tracer);
+PyObject *cx_tracer_assume(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_forget(PyObject *self, PyObject *token);
+PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);
@@ -303,6 +330,7 @@ typedef struct CxBuilding {
     CiLoc loc;
     CiNode *result;
 } CxBuilding;
+const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e); /* inside a body */
 CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
 CiLoc cx_location(CxTracer *tracer);
 CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,

@@ -262,8 +262,8 @@ int_op(Number *n, CiNode *a, CiNode *b)
 static CiNode *
 float_power(Number *n, CiNode *a, CiNode *b)
 {
-    double exponent = b->op == CI_OP_const ? b->value.re : 0.5;
-    bool is_square = b->op == CI_OP_const && exponent == 2.0;
+    double exponent = b->value.re;
+    bool is_square = exponent == 2.0;
     bool is_whole = exponent == (double)(int64_t)exponent && fabs(exponent) < 1024.0;
     CiNode *zero = constant(n, CI_DTYPE_f64, 0.0);
 
@@ -375,7 +375,8 @@ is_refused(const Number *n, bool is_complex)
     case CI_OP_matmul:
         return true;
     case CI_OP_power:
-        return is_complex || (n->dtypes[0] != CI_DTYPE_f64 && n->dtypes[1] != CI_DTYPE_f64);
+        return is_complex || n->traced[1] != NULL || /* the exponent decides what it means */
+               (n->dtypes[0] != CI_DTYPE_f64 && n->dtypes[1] != CI_DTYPE_f64);
     case CI_OP_absolute:
     case CI_OP_floor_divide:
     case CI_OP_remainder:

@@ -10,6 +10,5 @@ PyObject *cx_python_value(PyObject *o); /* borrowed; NULL: only the program know
 /* Operators of Python numbers of which at least one is Traced. */
 PyObject *cx_python_binary(int ufunc, PyObject *a, PyObject *b, binaryfunc python);
 PyObject *cx_python_unary(int ufunc, PyObject *a, unaryfunc python);
-PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
 
 #endif

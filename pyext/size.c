@@ -217,6 +217,8 @@ body_decide(CiContext *ctx, void *arg)
     CxTracer *t = d->tracer;
 
     d->answer = ci_shape_decide(t->sym, d->relation, d->a, d->b);
+    if (d->answer < 0)
+        d->answer = cx_facts_decide(t, d->relation, d->a, d->b);
     if (d->answer < 0 && d->may_guard)
         d->answer = ci_shape_guard(ctx, t->env, d->relation, d->a, d->b, d->loc);
 }
@@ -257,9 +259,9 @@ int
 cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
     int holds = cx_size_decide(t, relation, a, b);
-    if (holds == CX_OPEN && cx_tracer_break(t, "%s", why) == 0)
-        holds = cx_size_decide(t, relation, a, b);
-    return PyErr_Occurred() ? -1 : holds;
+    if (holds == CX_OPEN)
+        holds = cx_size_check(t, relation, a, b, why) < 0 ? -1 : 1;
+    return holds;
 }
 
 const CiExpr *
@@ -304,6 +306,16 @@ cx_size_from(CxTracer *t, PyObject *object)
         return ((CxTraced *)object)->storage->expr;
     Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
     return value == -1 && PyErr_Occurred() ? NULL : cx_size_const(t, value);
+}
+
+const CiExpr *
+cx_size_settle(CxTracer *t, const CiExpr *e)
+{
+    int64_t value;
+
+    if (e->kind == CI_EXPR_const || !t->is_static || !cx_size_is_known(t, e))
+        return e;
+    return cx_size_values(t, 1, &e, &value) < 0 ? NULL : cx_size_const(t, value);
 }
 
 /* Where Python wants the number: the value of this call, guarded; a break when there is none. */

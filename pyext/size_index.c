@@ -25,16 +25,31 @@ from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
     return is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
 }
 
+/* What can be said of the index before the program runs: its place, or CX_OPEN. */
+static int
+place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
+{
+    int is_negative = cx_size_decide(t, CI_REL_lt, at, t->zero);
+    if (is_negative != 0 && is_negative != 1)
+        return is_negative;
+    *start = is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+    if (*start == NULL)
+        return -1;
+    return is_negative ? cx_size_decide(t, CI_REL_le, t->zero, *start)
+                       : cx_size_decide(t, CI_REL_lt, at, size);
+}
+
 int
 cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
 {
-    *start = from_end(t, at, size);
-    if (*start == NULL)
-        return -1;
-    int fits = cx_size_require(t, CI_REL_le, t->zero, *start, "an index that may be out of bounds");
-    if (fits == 1)
-        fits = cx_size_require(t, CI_REL_lt, *start, size, "an index that may be out of bounds");
-    return fits;
+    int fits = place(t, at, size, start);
+
+    if (fits != CX_OPEN)
+        return fits;
+    CxTraced *value = (CxTraced *)cx_traced_int(t, at);
+    *start = value ? cx_index_define(value, size, false) : NULL;
+    Py_XDECREF(value);
+    return *start == NULL ? -1 : 1;
 }
 
 /* The smaller or larger of two, folded where it is known which. */
@@ -55,6 +70,8 @@ clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const
 {
     if (bound == Py_None)
         return missing;
+    if (cx_is_data_int(bound) && low == t->zero)
+        return cx_index_define((CxTraced *)bound, size, true);
     const CiExpr *at = cx_size_from(t, bound);
     at = at == NULL ? NULL : from_end(t, at, size);
     at = at == NULL ? NULL : extremum(t, CX_SIZE_max, at, low);

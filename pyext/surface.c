@@ -607,6 +607,8 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(scalar, METH_VARARGS | METH_KEYWORDS),
     METHOD(specialized, METH_NOARGS),
     {"symbol", (PyCFunction)(void (*)(void))cx_tracer_symbol, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"assume", (PyCFunction)(void (*)(void))cx_tracer_assume, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"forget", cx_tracer_forget, METH_O, NULL},
     METHOD(lift, METH_VARARGS | METH_KEYWORDS),
     METHOD(note_break, METH_O),
     METHOD(note_effect, METH_O),

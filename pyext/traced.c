@@ -50,6 +50,25 @@ real_view(CxTraced *t, const CxStorage *s)
                          v->is_readonly || s->is_readonly);
 }
 
+/* An expression that got its value when the symbols in it were defined. */
+static PyObject *
+int_value(CxTraced *t)
+{
+    CxTracer *tracer = t->tracer;
+    CxStorage *s = t->storage;
+    int64_t value;
+
+    if (!cx_size_is_known(tracer, s->expr) && cx_tracer_flush(tracer, NULL, 0, true) < 0)
+        return NULL;
+    if (!cx_size_is_known(tracer, s->expr))
+        return PyErr_Format(cx_exception(tracer->state, "Unsupported"),
+                            "the value of a loop variable was needed");
+    if (cx_size_values(tracer, 1, &s->expr, &value) < 0)
+        return NULL;
+    s->value = PyLong_FromLongLong(value);
+    return Py_XNewRef(s->value);
+}
+
 PyObject *
 cx_traced_concrete(CxTraced *t)
 {
@@ -57,6 +76,8 @@ cx_traced_concrete(CxTraced *t)
 
     if (is_known(t))
         return Py_NewRef(s->value);
+    if (cx_is_size(t))
+        return int_value(t);
     /* What is pending may read or write the memory that is handed out. */
     if ((t->tracer->ctx != NULL || s->value == NULL) &&
         cx_tracer_flush(t->tracer, NULL, 0, true) < 0)

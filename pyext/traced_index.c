@@ -18,7 +18,7 @@ static bool
 is_int(PyObject *item)
 {
     if (cx_is_traced(item))
-        return cx_is_size((CxTraced *)item);
+        return cx_is_size((CxTraced *)item) || cx_is_data_int(item);
     if (PyBool_Check(item) || PyArray_IsScalar(item, Bool) || PyArray_Check(item) ||
         PySequence_Check(item))
         return false;
@@ -32,6 +32,10 @@ parse_int(Index *index, int axis, const CiExpr *size, PyObject *item)
     const CiExpr *start = NULL;
 
     index->steps[axis] = index->counts[axis] = t->one;
+    if (cx_is_data_int(item)) {
+        index->starts[axis] = cx_index_define((CxTraced *)item, size, false);
+        return index->starts[axis] == NULL ? INDEX_error : INDEX_basic;
+    }
     if (cx_is_traced(item) || size->kind != CI_EXPR_const) {
         const CiExpr *at = cx_size_from(t, item);
         int status = at == NULL ? -1 : cx_index_wrap(t, at, size, &index->starts[axis]);
@@ -52,7 +56,7 @@ parse_int(Index *index, int axis, const CiExpr *size, PyObject *item)
 static bool
 is_symbolic(PyObject *bound)
 {
-    return cx_is_traced(bound) && cx_is_size((CxTraced *)bound);
+    return cx_is_traced(bound) && (cx_is_size((CxTraced *)bound) || cx_is_data_int(bound));
 }
 
 static int

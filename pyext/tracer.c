@@ -389,6 +389,8 @@ tracer_dealloc(PyObject *self)
     PyMem_Free(t->inputs);
     PyMem_Free(t->ran);
     tracer_clear(self);
+    cx_defined_release(t);
+    cx_facts_release(t);
     Py_XDECREF(t->name);
     Py_XDECREF(t->option_values);
     Py_XDECREF(t->skip);

@@ -232,6 +232,15 @@ cx_args_broadcast(CxTracer *tracer, CxArgs *args)
             !cx_broadcast_into(tracer, &args->rank, args->sizes, arg_rank(&args->args[k]),
                                cx_sizes(args->args[k].traced)))
             return false;
+    for (int k = 0; k < args->nargs; k++) {
+        CxTraced *x = args->args[k].traced;
+        if (x == NULL || arg_rank(&args->args[k]) == 0)
+            continue;
+        CxTraced *fitted = cx_size_fit(x, args->rank, args->sizes);
+        if (fitted == NULL)
+            return false;
+        Py_SETREF(args->args[k].traced, fitted);
+    }
     return true;
 }
 
@@ -241,6 +250,7 @@ PyObject *
 cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
 {
     PyObject *tuple = PyTuple_New(args->nargs), *result = NULL;
+    static const double zeros[2] = {0.0, 0.0};
 
     for (int k = 0; tuple != NULL && k < args->nargs; k++) {
         CxArg *a = &args->args[k];
@@ -248,7 +258,9 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
         if (a->traced == NULL)
             o = Py_NewRef(a->number);
         else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
-            o = Py_NewRef(a->traced->storage->value);
+            o = a->traced->storage->value ? Py_NewRef(a->traced->storage->value)
+                                          : cx_scalar_from(tracer->state, cx_dtype(a->traced),
+                                                           CI_KIND_python, &zeros);
         else
             o = cx_size_dummy(a->traced);
         if (o == NULL)
@@ -327,6 +339,39 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
+/* A Python int that varies goes into a narrower integer dtype only if it fits. */
+static int
+check_in_range(CxTracer *tracer, CxTraced *x, CiDtype want)
+{
+    CiClass kind = ci_dtype_class(want);
+    int bits = 8 * ci_dtype_size(want), result = 0;
+
+    if (cx_dtype(x) != CI_DTYPE_i64 || (kind != CI_CLASS_int && kind != CI_CLASS_uint) ||
+        want == CI_DTYPE_i64)
+        return 0;
+    long long low = kind == CI_CLASS_uint ? 0 : -(1LL << (bits - 1)),
+              high = bits == 64 ? INT64_MAX : (1LL << (kind == CI_CLASS_uint ? bits : bits - 1)) - 1;
+    const CiExpr *e = x->storage->expr;
+    if (e != NULL && e->low >= low && e->high <= high)
+        return 0;
+    const long long limits[2] = {low, high};
+    for (int k = 0; k < 2 && result == 0; k++) {
+        PyObject *limit = PyLong_FromLongLong(limits[k]);
+        PyObject *fits = limit ? cx_python_data(tracer, k ? CI_OP_less_equal : CI_OP_greater_equal,
+                                                (PyObject *)x, limit, NULL)
+                               : NULL;
+        if (fits == NULL || !cx_is_traced(fits)) {
+            result = fits == NULL ? -1 : 0; /* a limit that no int64 passes */
+        } else {
+            (void)cx_build_check(tracer, (CxTraced *)fits, "a Python int out of a dtype's range");
+            result = PyErr_Occurred() ? -1 : 0;
+        }
+        Py_XDECREF(fits);
+        Py_XDECREF(limit);
+    }
+    return result;
+}
+
 static int
 fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *operands)
 {
@@ -340,6 +385,12 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
         if (a->traced != NULL && !is_python)
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
+        if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
+            if (check_in_range(tracer, a->traced, operands[k].want) < 0)
+                return -1;
+            if (number == NULL)
+                continue;
+        }
         int status = cx_const_of(tracer->state, number, operands[k].want, &operands[k].value);
         if (status != 0)
             return status;

@@ -1,0 +1,246 @@
+"""Sizes that are symbols and ints that are data, traced by hand and run: the same as NumPy."""
+
+import operator
+
+import numpy as np
+import pytest
+
+from cinductor import _core
+from cinductor.numpy import surface
+
+surface.load()
+BACKEND = "interp"
+
+
+def symbolic(tracer, arrays):
+    """Each axis of each array a symbol of its extent: equal extents are one symbol."""
+    names, traced = {}, []
+    for k, array in enumerate(arrays):
+        sizes = []
+        for axis, size in enumerate(array.shape):
+            if size not in names:
+                names[size] = f"s{len(names)}"
+                tracer.symbol(names[size], k, axis, size)
+            sizes.append(names[size])
+        traced.append(tracer.array(array, k, sizes=sizes))
+    return traced
+
+
+def real(value):
+    if isinstance(value, (tuple, list)):
+        return type(value)(real(v) for v in value)
+    return value.concrete() if isinstance(value, _core.Traced) or type(value) is _core.Traced else value
+
+
+def same(got, want):
+    if isinstance(want, (tuple, list)):
+        assert len(got) == len(want)
+        for g, w in zip(got, want):
+            same(g, w)
+        return
+    assert type(got) is type(want), (type(got), type(want))
+    if isinstance(want, np.ndarray):
+        assert got.shape == want.shape and got.dtype == want.dtype
+        assert got.strides == want.strides or want.size <= 1
+    assert np.array_equal(got, want, equal_nan=True), (got, want)
+
+
+def text_of(tracer):
+    return tracer.last_program.text("graph")
+
+
+def check(fn, *arrays, breaks=0, backend=BACKEND):
+    """fn on arrays with symbolic axes; the tracer, whose last program shows the symbols."""
+    own = [a.copy(order="K") for a in arrays]
+    want = fn(*[a.copy(order="K") for a in arrays])
+    tracer = _core.Tracer(fn.__name__, options={}, backend=backend)
+    result = fn(*symbolic(tracer, own))
+    assert len(tracer.breaks) == breaks, tracer.breaks
+    tracer.flush()
+    same(real(result), want)
+    return tracer
+
+
+def floats(*shape):
+    return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) / 8
+
+
+A, B, V, W = floats(5, 7), floats(7, 5), floats(7), floats(5)
+T = floats(3, 4, 6)
+
+VIEWS = {
+    "rows": lambda a, b: (a[0], a[-1], a[2, 3], a[-2, -3]),
+    "slices": lambda a, b: (a[1:-1, 1:], a[:-1, ::2], a[::-1], a[:, ::-2], a[3:1], a[-3:]),
+    "clamped": lambda a, b: (a[:100], a[-100:2], a[50:], a[4:-100:-1]),
+    "axes": lambda a, b: (a.T, a[None, :, None], a[..., 0], a.swapaxes(0, 1)),
+    "reshape": lambda a, b: (a.reshape(-1), a.ravel(), a.reshape(a.shape[1], -1), a.T.reshape(-1)),
+    "reshape_of_view": lambda a, b: (a[1:].reshape(-1), a[:, 1:].reshape(-1), a.reshape(1, *a.shape)),
+    "own_sizes": lambda a, b: (a[a.shape[0] // 2], a[: a.shape[0] - 1], a[len(a.T.shape) :]),
+    "last": lambda a, b: (a[a.shape[0] - 1, a.shape[1] - 1], a[: a.shape[1] // 2 - 1]),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name):
+    tracer = check(VIEWS[name], A, B)
+    assert tracer.last_program is None or "s0" in text_of(tracer) or "f64[" in text_of(tracer)
+
+
+OPS = {
+    "pointwise": lambda a, b: (a + b.T, a * 2, -a, np.sqrt(a), np.maximum(a, b.T)),
+    "broadcast": lambda a, b: (a + a[0], a - a[:, :1], a[:, None] * b.T[None, :, :]),
+    "stencil": lambda a, b: a[1:-1, 1:-1] + a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:],
+    "reductions": lambda a, b: (a.sum(), a.sum(axis=0), a.max(axis=1, keepdims=True)),
+    "scans": lambda a, b: (np.add.accumulate(a), np.multiply.accumulate(a, axis=1)),
+    "matmul": lambda a, b: (a @ b, b @ a, a @ b[:, 0], a[0] @ b),
+    "outer": lambda a, b: np.multiply.outer(a[0], a[:, 0]),
+    "of_sizes": lambda a, b: (a * a.shape[0], a / a.shape[1], a + a.size, a.sum() / a.shape[0]),
+    "copies": lambda a, b: (a.T + 0.0, a[::-1] * 1.0),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_operations(name):
+    check(OPS[name], A, B)
+
+
+def test_writes():
+    def fn(a, b):
+        a[1:-1] = a[:-2] + a[2:]
+        a[0] = b[:, 0]
+        a[:, -1] += 1.0
+        a[a.shape[0] - 1, 2] = 9.0
+        return a + 0.0
+
+    check(fn, A, B)
+
+
+def test_the_program_has_symbols():
+    tracer = check(lambda a, b: a[1:] + a[:-1], A, B)
+    assert "f64[s0 - 1,s1] = add" in text_of(tracer)
+
+
+def test_shapes_are_ints_of_their_own():
+    def fn(a, b):
+        n, m = a.shape
+        assert isinstance(n, int) and n.__class__ is int
+        assert n == b.shape[1] and (n + 1) > n and not n - n
+        assert a.size == n * m
+        return n + 1, n * m, n // 2, n % 3, -n, n / 2, m - n
+
+    check(fn, A, B)
+
+
+def test_symbols_without_an_array_are_inputs():
+    def fn(a, b):
+        return np.add(W[:3], a.shape[0])
+
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    a, _ = symbolic(tracer, [A, B])
+    result = np.add(tracer.array(W[:3].copy(), 2), a.shape[0])
+    tracer.flush()
+    same(real(result), W[:3] + 5)
+    assert "python i64[]" in text_of(tracer)
+
+
+@pytest.mark.parametrize("index", range(-5, 5))
+def test_data_index(index):
+    def fn(a, i):
+        a[i[0], 1] = 3.0
+        return a[i[0]], a[i[0], 2], a[i[0] : , 0].sum(), a[: i[0]] * 2
+
+    a, i = A, np.array([index])
+    own = [A.copy(), i.copy()]
+    want = fn(A.copy(), i)
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    result = fn(*symbolic(tracer, own))
+    assert not tracer.breaks
+    tracer.flush()
+    same(real(result), want)
+    assert "define" in text_of(tracer)
+
+
+def test_data_index_out_of_bounds():
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    a = tracer.array(A.copy(), 0)
+    i = tracer.array(np.array([5]), 1)
+    _ = a[i[0]]
+    with pytest.raises(BaseException) as caught:
+        tracer.flush()
+    assert type(caught.value).__name__ == "CheckFailed"
+
+
+def test_equal_slices_by_data_have_equal_extents():
+    def fn(a, i):
+        k = i[0]
+        return a[k:] + a[k:], a[:k] * a[:k]
+
+    own = [V.copy(), np.array([3])]
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    result = fn(*symbolic(tracer, own))
+    tracer.flush()
+    same(real(result), fn(*own))
+    assert text_of(tracer).count("define(") == 1
+
+
+def test_unequal_slices_by_data_are_checked():
+    def fn(a, i):
+        return a[i[0] :] + a[: i[1]]
+
+    for j, fits in ((4, True), (3, False)):
+        own = [V.copy(), np.array([3, j])]
+        tracer = _core.Tracer("f", options={}, backend=BACKEND)
+        result = fn(*symbolic(tracer, own))
+        assert not tracer.breaks
+        if fits:
+            tracer.flush()
+            same(real(result), fn(*own))
+        else:
+            with pytest.raises(_core.CheckFailed):
+                tracer.flush()
+
+
+SCALARS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv,
+           operator.mod, operator.lt, operator.le, operator.eq, operator.ne, operator.gt,
+           operator.ge, operator.pow]
+
+
+@pytest.mark.parametrize("op", SCALARS)
+@pytest.mark.parametrize("pair", [(7.5, 2.0), (7.5, -2.25), (-7.5, 2.0), (0.0, 3.0), (1e300, 2.0)])
+def test_python_floats(op, pair):
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    a, b = tracer.scalar(pair[0], 0), tracer.scalar(pair[1], 1)
+    try:
+        want = op(*pair)
+    except ArithmeticError as error:
+        with pytest.raises(type(error)):
+            op(a, b)
+        return
+    got = op(a, b)
+    if type(got) is not _core.Traced:
+        same(got, want)
+        return
+    doubled = np.multiply(tracer.lift(np.float64(1.0)), got)
+    tracer.flush()
+    assert float(doubled.concrete()) == pytest.approx(float(want), rel=1e-15, abs=0.0)
+
+
+def test_facts():
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    a = tracer.array(V.copy(), 0)
+    i = tracer.array(np.array([3, 4]), 1)
+    k = a[: i[0]].shape[0]
+    m = a[: i[1]].shape[0]
+    less = k < m
+    assert type(less) is _core.Traced and less.__class__ is bool
+    token = tracer.assume(less)
+    assert (k < m) is True and (k != m) is True and (m <= k) is False and (k + 1 <= m) is True
+    tracer.forget(token)
+    assert type(k < m) is _core.Traced
+    token = tracer.assume(less, holds=False)
+    assert (m <= k) is True
+    tracer.forget(token)
+    one, two = tracer.assume((k, ">=", 2)), tracer.assume((m, "<=", 2))
+    assert (m <= k) is True
+    tracer.forget(one)
+    tracer.forget(two)
