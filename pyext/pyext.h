@@ -294,6 +294,9 @@ const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number whe
  * in [0, size]. */
 const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
 void cx_defined_release(CxTracer *tracer);
+const CiExpr *cx_defined_symbol(const CxTracer *tracer, int number);
+bool cx_view_depends_on(const CxView *view, const CiExpr *symbol);
+CxStorage *cx_defined_storage(const CxTracer *tracer, int number);
 bool cx_is_data_int(PyObject *object);
 int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                   const char *why);

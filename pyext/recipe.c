@@ -103,9 +103,15 @@ constant(Making *m, PyObject *object)
 }
 
 static int
-set_view(Piece *p, const CxTraced *t)
+set_view(Making *m, Piece *p, const CxTraced *t)
 {
     const CxView *v = t->view;
+
+    for (int k = 0; k < t->tracer->ndefined; k++)
+        if (cx_view_depends_on(v, cx_defined_symbol(t->tracer, k))) {
+            m->why = "a view whose place data decide";
+            return -1;
+        }
     p->sizes = PyMem_Malloc(sizeof(int64_t) * (2 * (size_t)v->rank + 1));
     if (p->sizes == NULL) {
         PyErr_NoMemory();
@@ -144,7 +150,7 @@ traced_piece(Making *m, const CxTraced *t)
         m->why = "a result that Python made";
         return NULL;
     }
-    if (p == NULL || (is_view && set_view(p, t) < 0))
+    if (p == NULL || (is_view && set_view(m, p, t) < 0))
         return NULL;
     p->value_kind = s->kind;
     return p;

@@ -109,30 +109,49 @@ typedef struct Collect {
 } Collect;
 
 static int
+collect_storage(Collect *c, CxStorage *s)
+{
+    for (int k = 0; k < c->count && c->count <= CX_MAX_LEAVES; k++)
+        if (c->wanted[k] == s)
+            return 0;
+    if (c->count == c->capacity) {
+        int capacity = c->capacity ? 2 * c->capacity : 8;
+        CxStorage **grown = PyMem_Realloc(c->wanted, sizeof *grown * (size_t)capacity);
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        c->wanted = grown;
+        c->capacity = capacity;
+    }
+    c->wanted[c->count++] = s;
+    return 0;
+}
+
+/* An int that is an expression needs a node, and a view the values that say where it is. */
+static int
+collect_traced(Collect *c, CxTraced *t)
+{
+    CxTracer *tracer = t->tracer;
+
+    if (cx_is_size(t) && !tracer->is_static && cx_traced_prepare(t) < 0)
+        return -1;
+    for (int k = 0; t->view != NULL && k < tracer->ndefined; k++)
+        if (cx_view_depends_on(t->view, cx_defined_symbol(tracer, k)) &&
+            collect_storage(c, cx_defined_storage(tracer, k)) < 0)
+            return -1;
+    return collect_storage(c, t->storage);
+}
+
+static int
 collect(Collect *c, PyObject *o, int depth)
 {
     PyObject *names = NULL, *parts = NULL;
     CxPieceKind kind;
     int result = 0;
 
-    if (cx_is_traced(o)) {
-        CxStorage *s = ((CxTraced *)o)->storage;
-        for (int k = 0; k < c->count && c->count <= CX_MAX_LEAVES; k++)
-            if (c->wanted[k] == s)
-                return 0;
-        if (c->count == c->capacity) {
-            int capacity = c->capacity ? 2 * c->capacity : 8;
-            CxStorage **grown = PyMem_Realloc(c->wanted, sizeof *grown * (size_t)capacity);
-            if (grown == NULL) {
-                PyErr_NoMemory();
-                return -1;
-            }
-            c->wanted = grown;
-            c->capacity = capacity;
-        }
-        c->wanted[c->count++] = s;
-        return 0;
-    }
+    if (cx_is_traced(o))
+        return collect_traced(c, (CxTraced *)o);
     if (depth > 64)
         return 0;
     parts = cx_container_parts(o, &kind, &names);

@@ -102,6 +102,28 @@ cx_defined_release(CxTracer *t)
 }
 
 const CiExpr *
+cx_defined_symbol(const CxTracer *t, int number)
+{
+    return t->defined[number].symbol->expr;
+}
+
+CxStorage *
+cx_defined_storage(const CxTracer *t, int number)
+{
+    return t->defined[number].symbol;
+}
+
+bool
+cx_view_depends_on(const CxView *v, const CiExpr *symbol)
+{
+    bool depends = ci_expr_depends_on(v->offset, symbol);
+    for (int k = 0; k < v->rank; k++)
+        depends |=
+            ci_expr_depends_on(v->sizes[k], symbol) || ci_expr_depends_on(v->strides[k], symbol);
+    return depends;
+}
+
+const CiExpr *
 cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
 {
     CxTracer *t = value->tracer;
