@@ -303,6 +303,12 @@ has_checks(const CiBlock *block)
     return false;
 }
 
+bool
+cx_has_checks(const CxTracer *t)
+{
+    return t->graph != NULL && has_checks(t->graph->body);
+}
+
 int
 cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
@@ -320,7 +326,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     t->is_busy = true;
     if (choose(&f, wanted, nwanted, everything) < 0)
         goto done;
-    if (f.nouts == 0 && !f.has_writes && !has_checks(t->graph->body)) {
+    if (f.nouts == 0 && !f.has_writes && !cx_has_checks(t)) {
         forget_graph(t);
         result = 0;
         goto done;

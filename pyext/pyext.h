@@ -298,6 +298,14 @@ const CiExpr *cx_defined_symbol(const CxTracer *tracer, int number);
 bool cx_view_depends_on(const CxView *view, const CiExpr *symbol);
 CxStorage *cx_defined_storage(const CxTracer *tracer, int number);
 bool cx_is_data_int(PyObject *object);
+/* A check that fails has the whole call answered by the function itself: nothing may have happened
+ * yet that it would do again. */
+static inline bool
+cx_may_check(const CxTracer *tracer)
+{
+    return !tracer->needs_python && !tracer->is_static;
+}
+bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
 int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                   const char *why);
 CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);

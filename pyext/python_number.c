@@ -158,7 +158,7 @@ typedef struct Number {
     CiConst values[2];
     CiDtype dtypes[2];
     int nargs;
-    bool is_refused;
+    bool may_check, is_refused;
 } Number;
 
 static CiNode *
@@ -180,7 +180,10 @@ apply(Number *n, CiOp op, CiNode *a, CiNode *b)
 static void
 check(Number *n, CiNode *condition, const char *why)
 {
-    ci_graph_check(n->building.graph, condition, why, n->building.loc);
+    if (!n->may_check)
+        n->is_refused = true;
+    else
+        (void)ci_graph_check(n->building.graph, condition, why, n->building.loc);
 }
 
 static CiNode *
@@ -361,7 +364,7 @@ body_number(CiContext *ctx, void *arg)
         n->building.result = int_op(n, a, b);
     else
         n->building.result = float_op(n, a, b);
-    if (n->building.result != NULL && n->building.result->op == CI_OP_const)
+    if (n->is_refused)
         n->building.result = NULL;
 }
 
@@ -431,7 +434,7 @@ set_operand(CxTracer *t, Number *n, int k, PyObject *o)
 PyObject *
 cx_python_data(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 {
-    Number n = {.ufunc = ufunc, .dtypes = {CI_DTYPE_none, CI_DTYPE_none}};
+    Number n = {.ufunc = ufunc, .may_check = cx_may_check(t), .dtypes = {CI_DTYPE_none, CI_DTYPE_none}};
     PyObject *both[2] = {a, b};
 
     for (int k = 0; k < 2 && both[k] != NULL; k++)

@@ -259,7 +259,9 @@ int
 cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
     int holds = cx_size_decide(t, relation, a, b);
-    if (holds == CX_OPEN)
+    if (holds == CX_OPEN && !cx_may_check(t))
+        holds = cx_tracer_break(t, "%s", why) < 0 ? -1 : cx_size_decide(t, relation, a, b);
+    else if (holds == CX_OPEN)
         holds = cx_size_check(t, relation, a, b, why) < 0 ? -1 : 1;
     return holds;
 }

@@ -149,7 +149,7 @@ cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
 bool
 cx_is_data_int(PyObject *o)
 {
-    if (!cx_is_traced(o))
+    if (!cx_is_traced(o) || !cx_may_check(((CxTraced *)o)->tracer))
         return false;
     const CxTraced *x = (CxTraced *)o;
     const CxStorage *s = x->storage;

@@ -44,6 +44,10 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
 {
     int fits = place(t, at, size, start);
 
+    if (fits == CX_OPEN && !cx_may_check(t))
+        fits = cx_tracer_break(t, "an index whose place is not known") < 0
+                   ? -1
+                   : place(t, at, size, start);
     if (fits != CX_OPEN)
         return fits;
     CxTraced *value = (CxTraced *)cx_traced_int(t, at);

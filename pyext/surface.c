@@ -128,8 +128,13 @@ method_note_break(PyObject *self, PyObject *reason)
 static PyObject *
 method_note_effect(PyObject *self, PyObject *reason)
 {
+    CxTracer *t = (CxTracer *)self;
+
     CX_ENTRY();
-    if (cx_tracer_note((CxTracer *)self, reason) < 0)
+    /* What may still have to be done again by the function itself comes first. */
+    if (cx_has_checks(t) && cx_tracer_flush(t, NULL, 0, true) < 0)
+        return NULL;
+    if (cx_tracer_note(t, reason) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -141,6 +141,10 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         made, specialization = finish(job, stage, result)
     except (Abandon, Retry):
         raise
+    except _core.CheckFailed:
+        # Checks are made only while nothing has happened that the function would do again.
+        job.last = Outcome(tracer)
+        return job.fn(*args, **kwargs)
     except _core.CinductorError as error:
         if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
             raise
