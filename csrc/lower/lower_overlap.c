@@ -74,6 +74,8 @@ bool
 ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
 {
     Overlap o = {.low = low, .nest = nest};
+    if (!nest->naxes) /* one point reads all it needs before it stores */
+        return false;
     for (int k = 0; k < body->nops; k++) {
         const CiScalar *op = &body->ops[k];
         if (op->op != CI_OP_load || op->buffer != nest->target || op->index == nest->store)
