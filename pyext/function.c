@@ -7,6 +7,7 @@ typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
+    const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where; /* "model.py:12", for texts; or NULL */
     uint8_t *kind;   /* inspect's, per parameter */
     int nparameters;
@@ -78,6 +79,43 @@ bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *nam
     return 1;
 }
 
+/* ---- the table ---- */
+
+/* The table without a specialization, or with it at the front; NULL with an exception. */
+static PyObject *
+table_with(PyObject *table, PyObject *spec, bool at_front)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(table), at = 0;
+    bool is_there = false;
+
+    for (Py_ssize_t k = 0; k < n; k++)
+        is_there |= PyTuple_GET_ITEM(table, k) == spec;
+    PyObject *made = PyTuple_New(n - is_there + at_front);
+    if (made != NULL && at_front)
+        PyTuple_SET_ITEM(made, at++, Py_NewRef(spec));
+    for (Py_ssize_t k = 0; made != NULL && k < n; k++)
+        if (PyTuple_GET_ITEM(table, k) != spec)
+            PyTuple_SET_ITEM(made, at++, Py_NewRef(PyTuple_GET_ITEM(table, k)));
+    return made;
+}
+
+/* One that answers twice in a row moves to the front: recent use orders the table, and calls that
+ * alternate leave it alone. */
+static void
+note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
+{
+    PyObject *spec = PyTuple_GET_ITEM(table, number);
+
+    if (number != 0 && f->latest == spec && f->table == table) {
+        PyObject *moved = table_with(table, spec, true);
+        if (moved != NULL)
+            Py_SETREF(f->table, moved);
+        else
+            PyErr_Clear();
+    }
+    f->latest = spec;
+}
+
 /* ---- calls ---- */
 
 /* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
@@ -143,6 +181,8 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && !matched; k++) {
         result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound,
                                         f->nparameters, &matched, &suspects);
+        if (matched)
+            note_use(f, table, k);
         if (result == NULL && PyErr_Occurred())
             goto done;
     }
@@ -353,13 +393,21 @@ function_add(PyObject *self, PyObject *spec)
     if (!PyObject_TypeCheck(spec, (PyTypeObject *)f->state->specialization_type))
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->parameters, f->where);
-    Py_ssize_t n = PyTuple_GET_SIZE(f->table);
-    PyObject *table = PyTuple_New(n + 1);
+    PyObject *table = table_with(f->table, spec, true);
     if (table == NULL)
         return NULL;
-    PyTuple_SET_ITEM(table, 0, Py_NewRef(spec)); /* the most recent first */
-    for (Py_ssize_t k = 0; k < n; k++)
-        PyTuple_SET_ITEM(table, k + 1, Py_NewRef(PyTuple_GET_ITEM(f->table, k)));
+    Py_SETREF(f->table, table);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+function_drop(PyObject *self, PyObject *spec)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *table = table_with(f->table, spec, false);
+
+    if (table == NULL)
+        return NULL;
     Py_SETREF(f->table, table);
     Py_RETURN_NONE;
 }
@@ -378,6 +426,7 @@ function_drop_all(PyObject *self, PyObject *unused)
 
 static PyMethodDef function_methods[] = {
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
+    {"drop", function_drop, METH_O, "drop(specialization): forgets it; a call that runs it goes on."},
     {"clear", function_drop_all, METH_NOARGS, "Forgets all specializations."},
     {NULL, NULL, 0, NULL},
 };

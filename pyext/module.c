@@ -139,6 +139,16 @@ module_cache_info(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_cache_directory(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    CX_ENTRY();
+    return PyUnicode_DecodeFSDefault(
+        state->runtime.cache ? ci_cache_directory(state->runtime.cache) : "");
+}
+
+static PyObject *
 module_cache_clear(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
@@ -197,6 +207,7 @@ static PyMethodDef module_methods[] = {
     {"backends", module_backends, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
+    {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
     {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},

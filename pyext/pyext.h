@@ -188,6 +188,8 @@ int cx_symbols_open(CxTracer *tracer);
  */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
 PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_layout(PyObject *self, PyObject *traced);
+PyObject *cx_tracer_shape_guards(PyObject *self, PyObject *unused);
 
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
@@ -568,7 +570,7 @@ struct CxInput {
     int source;
     CiKind kind;
     CiDtype dtype;
-    int symbol; /* number in the environment, or -1 */
+    int symbol; /* number in the environment, in a specialization in its table; or -1 */
 };
 PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
                                 CxResult *result, int ninputs, CxInput *inputs);

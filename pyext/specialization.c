@@ -82,10 +82,15 @@ fill_inputs(CxSpecialization *s, Room *r)
     bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
     for (int k = 0; k < s->ninputs; k++) {
         const CxInput *input = &s->inputs[k];
-        PyObject *value = r->values[input->source];
-        r->objects[k] = value;
         r->inputs[k] = NULL;
         r->sizes[k] = NULL;
+        if (input->symbol >= 0) {
+            r->objects[k] = NULL;
+            r->scalars[nscalars++].i = r->table[input->symbol];
+            continue;
+        }
+        PyObject *value = r->values[input->source];
+        r->objects[k] = value;
         if (is_on_device && input->kind != CI_KIND_python &&
             cx_check_device_input(s->state, value) < 0)
             return -1;
@@ -110,9 +115,10 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
     PyObject *result = NULL;
 
     for (int k = 0; k < s->ninputs; k++) {
-        r->objects[k] = s->inputs[k].kind == CI_KIND_scalar
-                            ? PyArray_FromScalar(r->objects[k], NULL)
-                            : Py_NewRef(r->objects[k]);
+        const CxInput *input = &s->inputs[k];
+        r->objects[k] = input->symbol >= 0 ? PyLong_FromLongLong(r->table[input->symbol])
+                        : input->kind == CI_KIND_scalar ? PyArray_FromScalar(r->objects[k], NULL)
+                                                        : Py_NewRef(r->objects[k]);
         if (r->objects[k] == NULL) {
             while (k-- > 0)
                 Py_DECREF(r->objects[k]);
@@ -194,6 +200,22 @@ cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *wher
 
 /* ---- the end of a trace ---- */
 
+/* A symbol is known by its number in the table from here on. */
+static int
+take_input(const CxTracer *t, CxGuards *guards, int number, CxInput *input)
+{
+    *input = t->ran[number];
+    if (input->symbol >= 0) {
+        input->symbol = cx_guards_number(guards, t->env->sources[input->symbol].symbol);
+        return input->symbol < 0 ? -1 : 0;
+    }
+    if (input->source >= 0 && input->source < cx_guards_count(guards))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", number,
+                 input->source, cx_guards_count(guards));
+    return -1;
+}
+
 static PyObject *
 make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
                     PyObject *result, PyObject *reached)
@@ -217,17 +239,13 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
         PyMem_Free(inputs);
         return NULL;
     }
-    for (int k = 0; k < ninputs; k++) {
-        inputs[k] = t->ran[k];
-        if (inputs[k].source < 0 || inputs[k].source >= cx_guards_count(guards)) {
+    for (int k = 0; k < ninputs; k++)
+        if (take_input(t, guards, k, &inputs[k]) < 0) {
             cx_result_free(recipe);
             cx_guards_free(guards);
             PyMem_Free(inputs);
-            return PyErr_Format(PyExc_ValueError,
-                                "input %d has source %d, and %d sources were given", k,
-                                t->ran[k].source, (int)PyList_GET_SIZE(sources));
+            return NULL;
         }
-    }
     PyObject *spec = cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
     if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
         ((CxSpecialization *)spec)->diagnosed = t->float_flags;

@@ -614,6 +614,8 @@ PyMethodDef cx_tracer_methods[] = {
     {"symbol", (PyCFunction)(void (*)(void))cx_tracer_symbol, METH_VARARGS | METH_KEYWORDS, NULL},
     {"assume", (PyCFunction)(void (*)(void))cx_tracer_assume, METH_VARARGS | METH_KEYWORDS, NULL},
     {"forget", cx_tracer_forget, METH_O, NULL},
+    {"layout", cx_tracer_layout, METH_O, NULL},
+    {"shape_guards", cx_tracer_shape_guards, METH_NOARGS, NULL},
     METHOD(lift, METH_VARARGS | METH_KEYWORDS),
     METHOD(note_break, METH_O),
     METHOD(note_effect, METH_O),

@@ -87,3 +87,89 @@ cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     Py_RETURN_NONE;
 }
+
+/* ---- what guards are told ---- */
+
+typedef struct Printing {
+    CxTracer *tracer;
+    int count;
+    const CiExpr *const *exprs;
+    CiText *texts;
+} Printing;
+
+static void
+body_print(CiContext *ctx, void *arg)
+{
+    Printing *p = arg;
+    for (int k = 0; k < p->count; k++) {
+        p->texts[k] = ci_text_new(ctx);
+        ci_expr_print(&p->texts[k], p->exprs[k], CI_STYLE_text);
+    }
+}
+
+/* Ints, and texts for what is not constant. */
+static PyObject *
+exprs_tuple(CxTracer *t, int count, const CiExpr *const *exprs)
+{
+    CiText texts[CI_MAX_RANK];
+    Printing p = {t, count, exprs, texts};
+    PyObject *tuple = PyTuple_New(count);
+
+    if (tuple == NULL || cx_protect(t->state, t->sym_ctx, body_print, &p) < 0) {
+        Py_XDECREF(tuple);
+        return NULL;
+    }
+    for (int k = 0; k < count; k++) {
+        PyObject *item = exprs[k]->kind == CI_EXPR_const ? PyLong_FromLongLong(exprs[k]->value)
+                                                         : PyUnicode_FromString(texts[k].data);
+        if (item == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, k, item);
+    }
+    return tuple;
+}
+
+PyObject *
+cx_tracer_layout(PyObject *self, PyObject *traced)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!cx_is_traced(traced) || ((CxTraced *)traced)->view != NULL)
+        return PyErr_Format(PyExc_TypeError, "a traced array that is no view is expected");
+    const CxStorage *s = ((CxTraced *)traced)->storage;
+    PyObject *sizes = exprs_tuple(t, s->rank, s->sizes);
+    PyObject *strides = sizes ? exprs_tuple(t, s->rank, s->strides) : NULL;
+    PyObject *pair = strides ? PyTuple_Pack(2, sizes, strides) : NULL;
+    Py_XDECREF(sizes);
+    Py_XDECREF(strides);
+    return pair;
+}
+
+PyObject *
+cx_tracer_shape_guards(PyObject *self, PyObject *unused)
+{
+    static const char *const SIGNS[] = {
+        [CI_REL_eq] = "==", [CI_REL_ne] = "!=", [CI_REL_le] = "<=", [CI_REL_lt] = "<"};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *list = PyList_New(0);
+
+    (void)unused;
+    CX_ENTRY();
+    for (int k = 0; list != NULL && k < t->env->nguards; k++) {
+        const CiShapeGuard *guard = &t->env->guards[k];
+        CiText texts[2];
+        const CiExpr *sides[2] = {guard->left, guard->right};
+        Printing p = {t, 2, sides, texts};
+        PyObject *row = NULL;
+        if (cx_protect(t->state, t->sym_ctx, body_print, &p) == 0)
+            row = Py_BuildValue("(ssssi)", texts[0].data, SIGNS[guard->relation], texts[1].data,
+                                guard->loc.file ? guard->loc.file : "", guard->loc.line);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}

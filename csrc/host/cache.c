@@ -353,6 +353,12 @@ count_entry(void *arg, const char *path, const char *name)
     info->bytes += file.size;
 }
 
+const char *
+ci_cache_directory(const CiCache *cache)
+{
+    return cache->directory;
+}
+
 void
 ci_cache_info(CiCache *cache, CiCacheInfo *info)
 {

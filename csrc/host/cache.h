@@ -34,6 +34,8 @@ bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, 
 /* A fresh private directory for a build; removed by ci_cache_scratch_close. */
 int ci_cache_scratch_open(CiCache *cache, char *out, size_t capacity);
 void ci_cache_scratch_close(const char *directory);
+/* Lives as long as the cache; "" when no directory could be used. */
+const char *ci_cache_directory(const CiCache *cache);
 void ci_cache_info(CiCache *cache, CiCacheInfo *info);
 int64_t ci_cache_clear(CiCache *cache); /* entries removed */
 

@@ -22,8 +22,9 @@ from ._core import (
     LoweringError,
     Unsupported,
 )
-from .compile import compile, disable, is_compiling, reset, set_stance
+from .compile import compile, disable, is_compiling, reset, set_stance, stats
 from .config import config, list_backends, list_mode_options, list_options
+from .dynamic import mark_dynamic, mark_static, mark_unbacked
 
 if TYPE_CHECKING:
     from .device import DeviceArray, synchronize, to_device
@@ -49,9 +50,13 @@ __all__ = [
     "list_backends",
     "list_mode_options",
     "list_options",
+    "mark_dynamic",
+    "mark_static",
+    "mark_unbacked",
     "print_rewritten",
     "reset",
     "set_stance",
+    "stats",
     "synchronize",
     "to_device",
 ]

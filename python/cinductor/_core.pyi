@@ -90,8 +90,12 @@ class Tracer:
         high: int | None = None,
     ) -> None:
         """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
-        extent of that axis of a source's array, as the value of its int (axis -1), or as the stride
-        in elements of axis -2 - k. hint: its value in this call."""
+        extent of that axis of a source's array, or as the value of its int (axis -1). hint: its
+        value in this call."""
+    def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
+        """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
+    def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
+        """What was decided of sizes so far: left, "==" "!=" "<=" or "<", right, file, line."""
     def array(self, value: np.ndarray, source: int = -1) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
@@ -193,11 +197,14 @@ class Specialization:
     A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
       ("arg", i)  ("global", dict, name)  ("cell", cell)  ("attr", source, name)  ("item",
       source, key)  ("const", object)
-    Checks are tuples (source, kind, …), evaluated in the order given:
+    Checks are tuples (source, kind, …), evaluated cheapest first, what holds a thing before the
+    thing; then what the tracer's shape guards say:
       (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN
       equal to itself, 0.0 and -0.0 differ
       (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of
-      size <= 1 and of empty arrays not looked at
+      size <= 1 and of empty arrays not looked at; sizes and strides that vary are texts ("s0",
+      "8*s0") of symbols that the tracer was told of
+      (s, "size", text)  exactly an int with that value
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
       dict type and keys in order
@@ -235,6 +242,7 @@ class CompiledFunction:
     stance: int
     calls: int
     def add(self, specialization: Specialization) -> None: ...
+    def drop(self, specialization: Specialization) -> None: ...
     def clear(self) -> None: ...
 
 MISSING: Any
@@ -252,6 +260,7 @@ def ops() -> list[tuple[str, str, int, dict[str, bool]]]: ...
 def backends() -> list[tuple[str, str, str, str | None]]: ...
 def cache_info() -> dict[str, Any]: ...
 def cache_clear() -> int: ...
+def cache_directory() -> str: ...  # "" without a cache
 def set_cache_directory(path: str | None) -> None: ...
 def compile_text(
     text: str,

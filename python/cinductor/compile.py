@@ -22,6 +22,7 @@ import numpy as np
 
 from . import _core
 from .config import config, nearest, resolve
+from .dynamic import Profile, profile_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
@@ -56,8 +57,9 @@ def compile(
 
     fullgraph: raise Unsupported, with line and reason, where Python would have to run
     between kernels.
-    dynamic: whether sizes may vary without a new compile; None: decide from the calls. Accepted; sizes are
-      specialised by value whatever it says, until symbolic sizes are captured.
+    dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
+    and a size or int that another call shows to differ becomes a symbol; True: symbols from the
+    first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
@@ -160,20 +162,33 @@ class Job:
         self.fn = fn
         self.settings = settings
         self.names, self.kinds, _ = signature_of(fn)
+        self.profile = Profile()
+        self.captures = self.misses = self.eager = 0
+        self.is_at_limit = False  # compiled once more for any sizes
+        self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
         self.warned: set[str] = set()
         self.nodes = 0  # of the largest segment compiled
         self.last: Any = None  # the Outcome of the latest capture
+
+    def forget(self) -> None:
+        """As it was before the first call."""
+        self.__init__(self.fn, self.settings)  # type: ignore[misc]
 
     @property
     def name(self) -> str:
         """The function's name, for messages."""
         return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
 
+    def option(self, name: str) -> Any:
+        """One option in force."""
+        return self.settings["options"].get(name, getattr(config, name))
+
     @property
-    def limit(self) -> int:
-        """How many specialisations the function may have."""
-        return self.settings["options"].get("recompile_limit", config.recompile_limit)
+    def dynamic(self) -> bool | None:
+        """Whether sizes are symbols: True, False or None, as calls have shown."""
+        asked = self.settings["dynamic"]
+        return True if asked is None and self.is_at_limit else asked
 
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
@@ -192,23 +207,17 @@ class Job:
         device = sys.modules.get("cinductor.device")
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
+        self.misses += 1
         key = key_of(bound) if self.plain else None
         if key is not None and key in self.plain and not self.settings["fullgraph"]:
-            return self.fn(*args, **(kwargs or {}))
-        why = self.why_plain()
-        if why is None and len(compiled.specializations) >= self.limit:
-            failed = compiled.specializations[0].why_not(bound) or "a guard"
-            self.warn_once(
-                "limit",
-                f"{self.name} has {len(compiled.specializations)} specialisations, the limit; "
-                f"calls that fit none now run in NumPy. The latest did not fit: {failed}",
-            )
-            why = "the limit of recompiles is reached"
+            return self.run_eager(args, kwargs)
+        why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:
-            return self.fn(*args, **(kwargs or {}))
+            return self.run_eager(args, kwargs)
         from .capture.session import run
 
         _state.captures = getattr(_state, "captures", 0) + 1
+        self.captures += 1
         try:
             return run(self, compiled, bound, args, kwargs or {})
         except BaseException as error:
@@ -216,6 +225,67 @@ class Job:
             raise
         finally:
             _state.captures -= 1
+            self.keep_profile()
+
+    def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        """The function itself."""
+        self.eager += 1
+        return self.fn(*args, **(kwargs or {}))
+
+    def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
+        """Why a call that fits no specialisation is not compiled, or None. Notes which guard the
+        latest specialisation failed by.
+        """
+        if not self.profile.is_loaded:
+            self.profile.load(self.profile_path())
+        count = len(compiled.specializations)
+        if count == 0:
+            return None
+        self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
+        limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
+        if count < limit and self.captures < most:
+            if self.option("log_recompiles"):
+                print(f"cinductor: {self.name} recompiles: {self.reasons[-1]}", file=sys.stderr)
+            return None
+        return self.at_limit(count, self.captures >= most)
+
+    def at_limit(self, count: int, is_accumulated: bool) -> str | None:
+        """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
+        on_limit = self.option("on_limit")
+        if on_limit not in ("dynamic", "eager", "error"):
+            raise ValueError(f"on_limit is 'dynamic', 'eager' or 'error', not {on_limit!r}")
+        many = (
+            f"{self.captures} compiles, accumulated_recompile_limit"
+            if is_accumulated
+            else f"{count} specialisations, recompile_limit"
+        )
+        last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
+        text = f"{self.name} has {many}. The latest calls did not fit, for {last}"
+        if on_limit == "error":
+            raise RuntimeError(text)
+        again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
+        if again and not self.is_at_limit:
+            self.is_at_limit = True
+            self.warn_once("limit", f"{text}. It is compiled once more, for any sizes")
+            return None
+        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now")
+        return "the limit of recompiles is reached"
+
+    def trim(self, compiled: Any) -> None:
+        """Drops the specialisations used longest ago that are over the limit."""
+        for specialization in compiled.specializations[max(self.option("recompile_limit"), 1) :]:
+            compiled.drop(specialization)
+
+    def profile_path(self) -> str | None:
+        """Where what is known of sizes is kept between processes."""
+        if not self.option("cache"):
+            return None
+        return profile_path(self.fn, _core.cache_directory())
+
+    def keep_profile(self) -> None:
+        """Writes down what has been learnt of sizes."""
+        if self.profile.is_changed:
+            self.profile.save(self.profile_path())
 
     def why_plain(self) -> str | None:
         """Why nothing is captured just now, or None."""
@@ -294,8 +364,34 @@ def reset() -> None:
     """Forgets every specialisation of every compiled function; the disk cache stays."""
     for compiled in list(_functions):
         compiled.clear()
-        compiled._cinductor_job.plain.clear()
-        compiled._cinductor_job.warned.clear()
+        compiled._cinductor_job.forget()
+
+
+def stats() -> dict[str, Any]:
+    """Counters of all compiled functions that are alive.
+
+    calls; captures: calls that were traced; recompiles: captures after a function's first;
+    specializations: those kept; eager: calls that ran in NumPy because nothing fitted or could be
+    compiled. functions: the same by name, with `reasons`, why the latest captures were needed.
+    """
+    total = dict.fromkeys(("calls", "captures", "recompiles", "specializations", "eager"), 0)
+    functions: dict[str, dict[str, Any]] = {}
+    for compiled in list(_functions):
+        job = compiled._cinductor_job
+        row = {
+            "calls": compiled.calls,
+            "captures": job.captures,
+            "recompiles": max(job.captures - 1, 0),
+            "specializations": len(compiled.specializations),
+            "eager": job.eager,
+        }
+        for name, count in row.items():
+            total[name] += count
+        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": []})
+        for name, count in row.items():
+            known[name] += count
+        known["reasons"] += job.reasons
+    return {**total, "functions": functions}
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
+from ..dynamic import Symbols
 from ..numpy import surface
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
@@ -132,7 +133,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         fullgraph=job.settings["fullgraph"],
     )
     tracer.user_frames_skip = PACKAGE
-    stage = Stage(tracer)
+    symbols = Symbols(tracer, job.profile, job.dynamic)
+    stage = Stage(tracer, symbols, job.names)
     surface.stages[id(tracer)] = stage
     began = time.perf_counter()
     try:
@@ -163,6 +165,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     outcome.specialization = specialization
     if specialization is not None:
         compiled.add(specialization)
+        job.trim(compiled)
         if tracer.float_flags & SUSPICIOUS and not stage.written:
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     elif worth(job, stage) < LITTLE_WORK:
@@ -238,6 +241,9 @@ def enter_arguments(
     """The arguments as the function's frame gets them."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
+    for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
+        if type(value) is np.ndarray:
+            stage.enter(value, stage.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
         source = stage.source("arg", i)
         if kind == VAR_POSITIONAL:
@@ -290,6 +296,8 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.check_disjoint()
     for source, value in stage.tracer.specialized():
         stage.check(source, "equals", value)
+    if stage.symbols is not None:
+        stage.symbols.finish()
     return stage.tracer.finish(stage.sources, stage.checks, result, reached)
 
 

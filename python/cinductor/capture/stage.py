@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..dynamic import Symbols, place_of
 from ..numpy import surface
 from .objects import (
     CONTAINER_TYPES,
@@ -41,8 +42,15 @@ class Abandon(BaseException):
 class Stage:
     """State of one captured call."""
 
-    def __init__(self, tracer: _core.Tracer) -> None:
+    def __init__(
+        self,
+        tracer: _core.Tracer,
+        symbols: Symbols | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
         self.tracer = tracer
+        self.symbols = symbols
+        self.names = names  # of the parameters
         self.sources: list[tuple[Any, ...]] = []
         self.checks: list[tuple[Any, ...]] = []
         self.source_ids: dict[Any, int] = {}
@@ -91,6 +99,10 @@ class Stage:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
 
+    def place(self, source: int) -> str:
+        """A source in the user's words."""
+        return place_of(self.sources, source, self.names)
+
     def source_of(self, value: Any) -> int | None:
         """The source that reaches an object, OPAQUE, or None for one made in this call."""
         found = self.known.get(id(value))
@@ -116,6 +128,11 @@ class Stage:
         if cls in NUMBER_TYPES:
             self.check(source, cls.__name__)
             return self.tracer.scalar(value, source)
+        if cls is int and self.symbols is not None:
+            text = self.symbols.of_int(value, source, self.place(source))
+            if text is not None:
+                self.check(source, "size", text)
+                return self.tracer.scalar(value, source, text)
         if cls in VALUE_TYPES or cls in DTYPE_TYPES:
             self.check(source, "equals", value)
             return value
@@ -166,11 +183,14 @@ class Stage:
             self.known[id(value)] = (value, source)
             self.effect(f"an array of dtype {value.dtype} is read")
             return value
+        sizes = None
+        if source >= 0 and self.symbols is not None:
+            sizes = self.symbols.of_array(value, source, self.place(source))
+        traced = self.tracer.array(value, source, sizes)
         if source >= 0:
+            layout = self.tracer.layout(traced) if sizes else (value.shape, value.strides)
             flags = value.flags
-            layout = (value.dtype, value.shape, value.strides, flags.writeable, flags.aligned)
-            self.check(source, "array", *layout)
-        traced = self.tracer.array(value, source)
+            self.check(source, "array", value.dtype, *layout, flags.writeable, flags.aligned)
         self.array_ids[id(value)] = (value, source, traced)
         if self.bounds is not None:
             self._add_bounds(value)

@@ -1,0 +1,292 @@
+"""Which sizes are symbols: what is declared of them, what calls have shown, and the names they get.
+
+A size is a number of the program until it is declared dynamic (`mark_dynamic`, `dynamic=True`) or
+two captures of one function have met different ones in the same place. A place is how the user
+would say it: "x", "x[0]", "self.weights". What a function has learnt is its `Profile`; it is kept
+in the disk cache, so that a later process starts with it.
+
+Sizes that were equal in every capture are one symbol, which the guards check; so are an int
+argument and the extent it was equal to, or one less than. Size 1 stays a number: what it broadcasts
+against decides what the program is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import weakref
+from typing import Any
+
+import numpy as np
+
+from . import _core
+
+# Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n.
+Place = tuple[str, int | None]
+LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
+KEPT_CAPTURES = 8
+VERSION = 1
+SUFFIX = ".shapes"
+
+
+class Mark:
+    """What was declared of one axis: kind is "dynamic", "static" or "unbacked"."""
+
+    __slots__ = ("kind", "low", "high")
+
+    def __init__(self, kind: str, low: int = 0, high: int | None = None) -> None:
+        self.kind, self.low, self.high = kind, low, high
+
+
+# Arrays take no attributes: id -> the array, weakly, and its marks by axis.
+_marks: dict[int, tuple[weakref.ref[np.ndarray], dict[int, Mark]]] = {}
+
+
+def mark(x: Any, dim: Any, made: Mark) -> None:
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"an array is marked, not {type(x).__name__}")
+    axes = range(x.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
+    found = _marks.get(id(x))
+    if found is None or found[0]() is not x:
+        key = id(x)
+        found = _marks[key] = weakref.ref(x, lambda _: _marks.pop(key, None)), {}
+    for axis in axes:
+        if not -x.ndim <= axis < x.ndim:
+            raise IndexError(f"axis {axis} of an array with {x.ndim}")
+        axis %= x.ndim
+        if not made.low <= x.shape[axis] or (made.high is not None and x.shape[axis] > made.high):
+            raise ValueError(f"axis {axis} has size {x.shape[axis]}, outside of {range_text(made)}")
+        found[1][axis] = made
+
+
+def marks_of(x: np.ndarray) -> dict[int, Mark]:
+    """The marks of an array by axis."""
+    found = _marks.get(id(x))
+    return found[1] if found is not None and found[0]() is x else {}
+
+
+def mark_dynamic(
+    x: np.ndarray, dim: int | tuple[int, ...], *, min: int | None = None, max: int | None = None
+) -> None:
+    """Declares that a size differs from call to call: the first compile is already for any.
+
+    x: an array that a compiled function will be called with; dim: its axis or axes; min, max: the
+    sizes to expect, which let the compiler leave cases out. The mark goes with this array object,
+    and with the argument it is passed for: other arrays there are held to it too. A call whose size
+    is outside raises ValueError, and so does a function that works for one size only: it names the
+    line that says so. Raises TypeError, IndexError and ValueError for what cannot be marked.
+    """
+    mark(x, dim, Mark("dynamic", 0 if min is None else min, max))
+
+
+def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
+    """As `mark_dynamic`, and nothing may be decided by the size of this call: a function that
+    compares it, or broadcasts by it, raises ValueError naming the line.
+    """
+    mark(x, dim, Mark("unbacked"))
+
+
+def mark_static(x: np.ndarray, dim: int | tuple[int, ...] | None = None) -> None:
+    """Declares that a size is a number of the program whatever calls show; dim None: every axis."""
+    mark(x, dim, Mark("static"))
+
+
+def range_text(m: Mark) -> str:
+    """The range of a mark, for messages."""
+    return f"the marked range [{m.low}, {'inf' if m.high is None else m.high}]"
+
+
+class Profile:
+    """What the captures of one function have shown of its sizes and ints.
+
+    dynamic: places whose size or value differed; fixed: ints that the function works for one by
+    one; marks: what was declared of places; history: per capture the sizes met.
+    """
+
+    def __init__(self) -> None:
+        self.dynamic: set[Place] = set()
+        self.fixed: set[Place] = set()
+        self.marks: dict[Place, Mark] = {}
+        self.history: list[dict[Place, int]] = []
+        self.is_loaded = False
+        self.is_changed = False
+
+    def begin(self) -> dict[Place, int]:
+        """The record of a new capture."""
+        record: dict[Place, int] = {}
+        self.history = [*self.history[1 - KEPT_CAPTURES :], record]
+        return record
+
+    def meet(self, record: dict[Place, int], place: Place, size: int) -> None:
+        """A size was met in the capture of that record."""
+        record[place] = size
+        if place in self.dynamic:
+            return
+        if any(before.get(place, size) != size for before in self.history if before is not record):
+            self.dynamic.add(place)
+            self.is_changed = True
+
+    def were_equal(
+        self, a: Place, b: Place, difference: int = 0
+    ) -> bool:
+        """Whether a was b + difference in every capture that met both."""
+        return all(h[a] == h[b] + difference for h in self.history if a in h and b in h)
+
+    # --- the disk ---
+
+    def load(self, path: str | None) -> None:
+        """What an earlier process has learnt. Anything unreadable is as if it were not there."""
+        self.is_loaded = True
+        if path is None:
+            return
+        try:
+            with open(path, encoding="utf-8") as file:
+                data = json.load(file)
+            if data["version"] == VERSION:
+                self.dynamic |= {(str(p), a if a is None else int(a)) for p, a in data["dynamic"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+
+    def save(self, path: str | None) -> None:
+        """Keeps what is dynamic, by a file of its own and a rename."""
+        self.is_changed = False
+        if path is None:
+            return
+        places = sorted(self.dynamic, key=lambda p: (p[0], -1 if p[1] is None else p[1]))
+        new = f"{path.removesuffix(SUFFIX)}.tmp-{os.urandom(3).hex()}"
+        try:
+            with open(new, "x", encoding="utf-8") as file:
+                json.dump({"version": VERSION, "dynamic": places}, file)
+            os.replace(new, path)
+        except OSError:
+            return
+
+
+def profile_path(fn: Any, directory: str) -> str | None:
+    """Where the profile of a function is kept: by what the function is, not where it is."""
+    code = getattr(fn, "__code__", None)
+    if code is None or not directory:
+        return None
+    digest = hashlib.sha256()
+    digest.update(f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode())
+    add_code(digest, code)
+    return os.path.join(directory, digest.hexdigest() + SUFFIX)
+
+
+def add_code(digest: Any, code: Any) -> None:
+    """Code and constants, of functions inside too."""
+    digest.update(code.co_code)
+    for constant in code.co_consts:
+        if hasattr(constant, "co_code"):
+            add_code(digest, constant)
+        elif not isinstance(constant, frozenset):  # their order differs from process to process
+            digest.update(repr(constant).encode())
+
+
+class Symbols:
+    """The symbols of one capture."""
+
+    def __init__(self, tracer: _core.Tracer, profile: Profile, dynamic: bool | None) -> None:
+        self.tracer, self.profile, self.dynamic = tracer, profile, dynamic
+        self.made: list[tuple[str, int, Place]] = []  # name, value, place
+        self.marked: dict[str, tuple[str, Mark]] = {}  # name -> its place in words, mark
+        self.record = profile.begin()
+
+    def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[str | None, ...] | None:
+        """The sizes of an array that a source reaches: a text where one is a symbol."""
+        marks = marks_of(value)
+        sizes = tuple(
+            self.of_axis((f"{words}:{value.ndim}", axis), source, size, marks.get(axis), words)
+            for axis, size in enumerate(value.shape)
+        )
+        return sizes if any(sizes) else None
+
+    def of_axis(
+        self, place: Place, source: int, size: int, mark: Mark | None, words: str
+    ) -> str | None:
+        """The symbol of one axis, or None for a number."""
+        profile = self.profile
+        profile.meet(self.record, place, size)
+        if mark is not None:
+            profile.marks[place] = mark
+        mark = profile.marks.get(place)
+        if mark is not None and mark.kind != "static":
+            words = f"{words}.shape[{place[1]}]"
+            if size < mark.low or (mark.high is not None and size > mark.high):
+                raise ValueError(f"{words} is {size}, outside of {range_text(mark)}")
+            return self.declare(place, source, size, mark, words)
+        if mark is not None or self.dynamic is False:
+            return None
+        if place in profile.dynamic or (self.dynamic is True and size != 1):
+            return self.shared(place, size) or self.declare(place, source, size)
+        return None
+
+    def of_int(self, value: int, source: int, words: str) -> str | None:
+        """The size that an int argument is, or None for one that is just a number."""
+        place = (words, None)
+        self.profile.meet(self.record, place, value)
+        if self.dynamic is False or abs(value) > LARGEST_INT or place in self.profile.fixed:
+            return None
+        if place in self.profile.dynamic or (self.dynamic is True and value > 1):
+            return self.shared(place, value, less=1) or self.declare(place, source, value)
+        return None
+
+    def shared(self, place: Place, size: int, less: int = 0) -> str | None:
+        """A symbol that has always been equal, or up to `less` more."""
+        for difference in range(less + 1):
+            for name, value, other in self.made:
+                if value != size + difference or name in self.marked:
+                    continue
+                if self.profile.were_equal(other, place, difference):
+                    return f"{name} - {difference}" if difference else name
+        return None
+
+    def declare(
+        self, place: Place, source: int, size: int, mark: Mark | None = None, words: str = ""
+    ) -> str:
+        """A new symbol."""
+        name = f"s{len(self.made)}"
+        low, high = 0, None
+        if place[1] is None:
+            low, high = (0, LARGEST_INT) if size >= 0 else (-LARGEST_INT, -1)
+        if mark is not None:
+            low, high = mark.low, mark.high
+            self.marked[name] = words, mark
+        axis = -1 if place[1] is None else place[1]
+        self.tracer.symbol(name, source, axis, size, low, high)
+        self.made.append((name, size, place))
+        return name
+
+    def finish(self) -> None:
+        """Learns from what was decided by sizes. Raises ValueError where the function works only
+        for what a marked one was.
+        """
+        guards = self.tracer.shape_guards() if self.made else []
+        for left, relation, right, file, line in guards:
+            for name, (words, mark) in self.marked.items():
+                is_one = relation == "==" and (left.isdigit() or right.isdigit())
+                if (is_one or mark.kind == "unbacked") and re.search(rf"\b{name}\b", left + " " + right):
+                    where = f"{os.path.basename(file)}:{line}" if file else "the function"
+                    told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
+                    raise ValueError(
+                        f"{words} was marked {mark.kind}, but {where} is right only where {told}"
+                    )
+            for name, _, place in self.made:
+                if place[1] is None and relation == "==" and name == left and right.isdigit():
+                    self.profile.fixed.add(place)
+
+
+def place_of(sources: list[tuple[Any, ...]], number: int, names: tuple[str, ...]) -> str:
+    """A source in the user's words, the same in every process."""
+    kind, *parts = sources[number]
+    if kind == "arg":
+        return names[parts[0]] if parts[0] < len(names) else f"argument {parts[0]}"
+    if kind == "global":
+        return f"global {parts[1]}"
+    if kind == "attr":
+        return f"{place_of(sources, parts[0], names)}.{parts[1]}"
+    if kind == "item":
+        return f"{place_of(sources, parts[0], names)}[{parts[1]!r}]"
+    return f"{kind} {number}"
