@@ -14,7 +14,7 @@ typedef struct CxFunction {
     int npositional;            /* parameters that positional arguments can fill */
     int var_args, var_keywords; /* parameter number, or -1 */
     int stance;
-    Py_ssize_t calls;
+    Py_ssize_t calls, failed_checks;
 } CxFunction;
 
 enum { POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD };
@@ -175,18 +175,21 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
            PyObject *names, int stance)
 {
     PyObject *table = Py_NewRef(f->table), *result = NULL;
-    bool matched = false;
+    CxAnswer answer = CX_NO_MATCH;
     unsigned suspects = 0;
 
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && !matched; k++) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer == CX_NO_MATCH; k++) {
         result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound,
-                                        f->nparameters, &matched, &suspects);
-        if (matched)
+                                        f->nparameters, &answer, &suspects);
+        if (answer != CX_NO_MATCH)
             note_use(f, table, k);
         if (result == NULL && PyErr_Occurred())
             goto done;
     }
-    if (matched)
+    f->failed_checks += answer == CX_CHECK_FAILED;
+    if (answer == CX_CHECK_FAILED)
+        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+    else if (answer == CX_MATCH)
         result =
             suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
     else if (stance == 2)
@@ -440,6 +443,8 @@ static PyMemberDef function_members[] = {
     {"specializations", T_OBJECT, offsetof(CxFunction, table), READONLY, NULL},
     {"stance", T_INT, offsetof(CxFunction, stance), 0, NULL},
     {"calls", T_PYSSIZET, offsetof(CxFunction, calls), READONLY, NULL},
+    {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), READONLY,
+     "Calls whose program met what it could not do; the function itself answered."},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -574,9 +574,11 @@ struct CxInput {
 };
 PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
                                 CxResult *result, int ninputs, CxInput *inputs);
-/* Runs it on bound arguments: NULL with *matched false and no exception when a guard fails. */
+/* Runs it on bound arguments. NULL without an exception when a guard fails, and when a check of the
+ * program does: then no argument has been changed, and the function itself answers. */
+typedef enum CxAnswer { CX_NO_MATCH, CX_MATCH, CX_CHECK_FAILED } CxAnswer;
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
-                                 bool *matched, unsigned *suspects);
+                                 CxAnswer *answer, unsigned *suspects);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 PyObject *cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs);

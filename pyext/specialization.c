@@ -133,18 +133,18 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
 }
 
 PyObject *
-cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, bool *matched,
-                       unsigned *suspects)
+cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
+                       CxAnswer *answer, unsigned *suspects)
 {
     Room room;
     PyObject *result = NULL;
 
-    *matched = false;
+    *answer = CX_NO_MATCH;
     if (room_open(&room, s) < 0)
         return NULL;
     if (cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL) <= 0)
         goto done;
-    *matched = true;
+    *answer = CX_MATCH;
     s->hits++;
     cx_guards_finish(s->guards, room.table);
     if (s->program == NULL) {
@@ -172,6 +172,10 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         s->diagnosed |= run.float_flags;
     }
     cx_run_close(&run);
+    if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
+        PyErr_Clear();
+        *answer = CX_CHECK_FAILED;
+    }
 done:
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);

@@ -27,6 +27,7 @@ from .dynamic import Profile, profile_path
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
+COUNTERS = ("calls", "captures", "recompiles", "specializations", "eager")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 _state = threading.local()
 
@@ -371,10 +372,10 @@ def stats() -> dict[str, Any]:
     """Counters of all compiled functions that are alive.
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
-    specializations: those kept; eager: calls that ran in NumPy because nothing fitted or could be
-    compiled. functions: the same by name, with `reasons`, why the latest captures were needed.
+    specializations: those kept; eager: calls that ran in NumPy because nothing fitted, nothing could
+    be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed.
     """
-    total = dict.fromkeys(("calls", "captures", "recompiles", "specializations", "eager"), 0)
+    total = dict.fromkeys(COUNTERS, 0)
     functions: dict[str, dict[str, Any]] = {}
     for compiled in list(_functions):
         job = compiled._cinductor_job
@@ -383,7 +384,7 @@ def stats() -> dict[str, Any]:
             "captures": job.captures,
             "recompiles": max(job.captures - 1, 0),
             "specializations": len(compiled.specializations),
-            "eager": job.eager,
+            "eager": job.eager + compiled.failed_checks,
         }
         for name, count in row.items():
             total[name] += count
