@@ -187,7 +187,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     CxRun *run = arg;
     CxProgram *p = run->program;
     const CxShape *shape = run->shapes && run->shapes[number].is_set ? &run->shapes[number] : NULL;
-    int64_t strides[CI_MAX_RANK];
+    int64_t strides[CI_MAX_RANK], room[2 * CI_MAX_RANK];
 
     if (p->is_scalar[number])
         return &run->slots[number];
@@ -196,8 +196,10 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
     int rank = shape ? shape->rank : buffer->rank;
-    const int64_t *sizes = shape ? shape->sizes : buffer->sizes;
-    const int64_t *steps = shape ? shape->strides : strides;
+    const int64_t *sizes = shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table,
+                                                room)
+                                 : buffer->sizes;
+    const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)
             ? cx_device_array_new(p->state, p->backend, buffer->dtype, rank, sizes, steps)
@@ -358,9 +360,13 @@ cx_run_value(CxRun *run, int position, CiKind kind)
                                 : Py_NewRef(array);
         const CxShape *shape =
             run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
-        if (array != NULL && shape != NULL && shape->is_set && !back->is_shared)
-            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, shape->sizes,
-                                           shape->strides, 0, false));
+        if (array != NULL && shape != NULL && shape->is_set && !back->is_shared) {
+            int64_t room[2 * CI_MAX_RANK];
+            const int64_t *layout =
+                cx_layout_of(2 * shape->rank, shape->layout, shape->numbers, run->table, room);
+            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, layout,
+                                           layout + shape->rank, 0, false));
+        }
         return as_kind(p->state, array, r->dtype, kind);
     }
     if (r->result_buffer < 0)

@@ -494,7 +494,8 @@ struct CxProgram {
 typedef struct CxShape {
     bool is_set;
     int rank;
-    const int64_t *sizes, *strides; /* bytes */
+    const int64_t *layout; /* sizes, then strides in bytes */
+    const int *numbers;    /* the same in the table of the call, or NULL */
 } CxShape;
 enum { CX_FEW_SYMBOLS = 12 };
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
@@ -505,6 +506,7 @@ typedef struct CxRun {
     PyObject *const *input_objects;
     const CiSlot *scalars;
     const CxShape *shapes;
+    const int64_t *table; /* of the guards */
     PyObject **buffers;
     CiSlot *slots;
     PyObject *values; /* of the Python wrapper: its tuple */
@@ -554,11 +556,14 @@ typedef struct CxResult CxResult;
 /* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be
  * made again. */
 CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached,
-                        const CxProgram *program, const char **why);
+                        const CxProgram *program, CxGuards *guards, const char **why);
 void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
 const CxShape *cx_result_shapes(const CxResult *result);
-PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values);
+PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table);
+/* Sizes, strides, …: constants, or in room what the table says. */
+const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
+                            const int64_t *table, int64_t *room);
 /* The storages behind the Traced values in a result, each once. The caller frees *wanted. */
 int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
 PyObject *cx_result_concrete(PyObject *result);

@@ -13,8 +13,9 @@ typedef struct Piece {
     struct Piece **kids;
     CiDtype dtype; /* views */
     int rank;
-    int64_t *sizes, *strides, offset;
-    bool is_readonly;
+    int64_t *layout; /* sizes, strides, offset; sizes: an int that is a size */
+    int *numbers;    /* the same as numbers of the guards' table; -1: it is what layout says */
+    bool is_readonly, is_whole, varies;
 } Piece;
 
 struct CxResult {
@@ -35,7 +36,8 @@ cx_result_free(CxResult *r)
         Py_XDECREF(p->object);
         Py_XDECREF(p->names);
         PyMem_Free(p->kids);
-        PyMem_Free(p->sizes);
+        PyMem_Free(p->layout);
+        PyMem_Free(p->numbers);
         PyMem_Free(p);
     }
     PyMem_Free(r->pieces);
@@ -63,6 +65,7 @@ typedef struct Making {
     PyObject *reached; /* id -> source, or NULL */
     PyObject *known;   /* id -> piece as a number */
     const CxProgram *program;
+    CxGuards *guards;
     const char *why;
 } Making;
 
@@ -102,30 +105,113 @@ constant(Making *m, PyObject *object)
     return p;
 }
 
+/* Expressions as constants and numbers of the table. 1: one of them data decide. */
+static int
+set_layout(Making *m, Piece *p, int count, const CiExpr *const *exprs)
+{
+    p->layout = PyMem_Calloc((size_t)count + 1, sizeof *p->layout);
+    p->numbers = PyMem_Malloc(sizeof *p->numbers * ((size_t)count + 1));
+    if (p->layout == NULL || p->numbers == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int k = 0; k < count; k++) {
+        p->numbers[k] = -1;
+        if (ci_expr_is_const(exprs[k], &p->layout[k]))
+            continue;
+        if (!cx_size_is_known(m->tracer, exprs[k])) {
+            m->why = "a view whose size data decide";
+            return 1;
+        }
+        p->varies = true;
+        p->numbers[k] = cx_guards_number(m->guards, exprs[k]);
+        if (p->numbers[k] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+typedef struct Whole {
+    const CxTraced *traced;
+    const int *axes; /* from the innermost out */
+    bool answer;
+} Whole;
+
+/* Does the view have all elements of its storage, in one dense piece? */
+static void
+body_whole(CiContext *ctx, void *arg)
+{
+    Whole *w = arg;
+    const CxView *v = w->traced->view;
+    const CxStorage *s = w->traced->storage;
+    CiSym *sym = s->tracer->sym;
+    const CiExpr *step = ci_expr_const(sym, ci_dtype_size(s->dtype)), *count = step;
+
+    (void)ctx;
+    for (int k = 0; k < s->rank; k++)
+        count = ci_expr_mul(sym, count, s->sizes[k]);
+    w->answer = !ci_expr_equals_const(count, 0);
+    for (int k = 0; k < v->rank; k++) {
+        int axis = w->axes[k];
+        /* A new axis of an index shows in its stride. */
+        if (ci_expr_equals_const(v->strides[axis], 0) ||
+            (!ci_expr_equals_const(v->sizes[axis], 1) && v->strides[axis] != step))
+            w->answer = false;
+        step = ci_expr_mul(sym, step, v->sizes[axis]);
+    }
+    w->answer &= step == count;
+}
+
+/* 1, 0 or -1. */
+static int
+covers(const CxTraced *t)
+{
+    const CxView *v = t->view;
+    int64_t strides[CI_MAX_RANK];
+    int axes[CI_MAX_RANK];
+    Whole w = {t, axes, false};
+
+    if (!ci_expr_equals_const(v->offset, 0) || v->is_readonly || v->dtype != t->storage->dtype)
+        return 0;
+    if (cx_size_values(t->tracer, v->rank, v->strides, strides) < 0)
+        return -1;
+    for (int k = 0; k < v->rank; k++) { /* smallest stride first; slow on purpose: n is small */
+        int at = k, axis = v->rank - 1 - k;
+        for (; at > 0 && strides[axes[at - 1]] > strides[axis]; at--)
+            axes[at] = axes[at - 1];
+        axes[at] = axis;
+    }
+    if (cx_protect(t->tracer->state, t->tracer->sym_ctx, body_whole, &w) < 0)
+        return -1;
+    return w.answer;
+}
+
 static int
 set_view(Making *m, Piece *p, const CxTraced *t)
 {
     const CxView *v = t->view;
+    const CiExpr *exprs[2 * CI_MAX_RANK + 1];
 
-    for (int k = 0; k < t->tracer->ndefined; k++)
-        if (cx_view_depends_on(v, cx_defined_symbol(t->tracer, k))) {
-            m->why = "a view whose place data decide";
-            return -1;
-        }
-    p->sizes = PyMem_Malloc(sizeof(int64_t) * (2 * (size_t)v->rank + 1));
-    if (p->sizes == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    p->strides = p->sizes + v->rank;
-    if (cx_size_values(t->tracer, v->rank, v->sizes, p->sizes) < 0 ||
-        cx_size_values(t->tracer, v->rank, v->strides, p->strides) < 0 ||
-        cx_size_values(t->tracer, 1, &v->offset, &p->offset) < 0)
-        return -1;
+    memcpy(exprs, v->sizes, sizeof *exprs * (size_t)v->rank);
+    memcpy(exprs + v->rank, v->strides, sizeof *exprs * (size_t)v->rank);
+    exprs[2 * v->rank] = v->offset;
     p->rank = v->rank;
     p->dtype = v->dtype;
     p->is_readonly = v->is_readonly;
-    return 0;
+    int status = set_layout(m, p, 2 * v->rank + 1, exprs);
+    if (status != 0)
+        return -1;
+    int whole = covers(t);
+    p->is_whole = whole == 1;
+    return whole < 0 ? -1 : 0;
+}
+
+/* An int that is a size. */
+static Piece *
+size_piece(Making *m, const CiExpr *e)
+{
+    Piece *p = new_piece(m, PIECE_size);
+    return p != NULL && set_layout(m, p, 1, &e) == 0 ? p : NULL;
 }
 
 static Piece *
@@ -135,6 +221,8 @@ traced_piece(Making *m, const CxTraced *t)
     bool is_view = t->view != NULL;
     Piece *p = NULL;
 
+    if (!is_view && s->expr != NULL && cx_size_is_known(m->tracer, s->expr))
+        return size_piece(m, s->expr);
     if (s->position >= 0) {
         p = new_piece(m, is_view ? PIECE_view_return : PIECE_return);
         if (p != NULL)
@@ -230,36 +318,6 @@ done:
     return p;
 }
 
-/* Does the view have all elements of its storage, in one dense piece? Then the memory can be made
- * in its shape. */
-static bool
-covers(const Piece *p, const CiReturn *r)
-{
-    int64_t extent = ci_dtype_size(r->dtype), count = cx_count(p->rank, p->sizes);
-    bool done[CI_MAX_RANK] = {false};
-
-    if (p->offset != 0 || p->is_readonly || p->dtype != r->dtype || count == 0 ||
-        count != cx_count(r->rank, r->sizes))
-        return false;
-    for (int k = 0; k < p->rank; k++) /* a new axis of an index shows in the strides */
-        if (p->strides[k] == 0)
-            return false;
-    for (int round = 0; round < p->rank;
-         round++) { /* smallest stride first; slow on purpose: n is small */
-        int least = -1;
-        for (int k = 0; k < p->rank; k++)
-            if (!done[k] && p->sizes[k] > 1 && (least < 0 || p->strides[k] < p->strides[least]))
-                least = k;
-        if (least < 0)
-            break;
-        if (p->strides[least] != extent)
-            return false;
-        extent *= p->sizes[least];
-        done[least] = true;
-    }
-    return true;
-}
-
 /* A buffer that one view alone shows is made in the view's shape: a fold with its axes kept is no
  * view of another array. */
 static int
@@ -289,9 +347,9 @@ reshape_buffers(CxResult *r, const CxProgram *program)
         for (int j = 0; j < program->nreturns; j++)
             is_shared |=
                 j != p->number && program->returns[j].layout.result_buffer == back->result_buffer;
-        if (is_shared || program->is_scalar[back->result_buffer] || !covers(p, back))
+        if (is_shared || program->is_scalar[back->result_buffer] || !p->is_whole)
             continue;
-        r->shapes[back->result_buffer] = (CxShape){true, p->rank, p->sizes, p->strides};
+        r->shapes[back->result_buffer] = (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
         p->kind = PIECE_return;
         p->value_kind = CI_KIND_array;
     }
@@ -301,9 +359,9 @@ reshape_buffers(CxResult *r, const CxProgram *program)
 
 CxResult *
 cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached, const CxProgram *program,
-              const char **why)
+              CxGuards *guards, const char **why)
 {
-    Making m = {.tracer = tracer, .reached = reached, .program = program};
+    Making m = {.tracer = tracer, .reached = reached, .program = program, .guards = guards};
 
     m.result = PyMem_Calloc(1, sizeof *m.result);
     m.known = PyDict_New();
@@ -332,6 +390,7 @@ typedef struct Replay {
     CxState *state;
     CxRun *run;
     PyObject **values, **bases, **memos;
+    const int64_t *table;
 } Replay;
 
 static PyObject *
@@ -340,6 +399,42 @@ base_of(Replay *r, int position, CiKind kind)
     if (r->bases[position] == NULL)
         r->bases[position] = cx_run_value(r->run, position, kind);
     return r->bases[position];
+}
+
+const int64_t *
+cx_layout_of(int count, const int64_t *layout, const int *numbers, const int64_t *table,
+             int64_t *room)
+{
+    if (numbers == NULL)
+        return layout;
+    for (int k = 0; k < count; k++)
+        room[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
+    return room;
+}
+
+/* NumPy's new arrays without elements have strides of 0, and views of them too. */
+static bool
+is_new_and_empty(PyArrayObject *base)
+{
+    for (int k = 0; k < PyArray_NDIM(base); k++)
+        if (PyArray_STRIDE(base, k) != 0)
+            return false;
+    return PyArray_SIZE(base) == 0;
+}
+
+static PyObject *
+make_view(Replay *r, const Piece *p, PyObject *base)
+{
+    int64_t room[2 * CI_MAX_RANK + 1];
+
+    if (!p->varies)
+        return cx_array_view(r->state, base, p->dtype, p->rank, p->layout, p->layout + p->rank,
+                             p->layout[2 * p->rank], p->is_readonly);
+    cx_layout_of(2 * p->rank + 1, p->layout, p->numbers, r->table, room);
+    if (is_new_and_empty((PyArrayObject *)base))
+        memset(room + p->rank, 0, sizeof *room * ((size_t)p->rank + 1));
+    return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank,
+                         room[2 * p->rank], p->is_readonly);
 }
 
 static PyObject *make(Replay *r, const Piece *p);
@@ -360,9 +455,9 @@ make_new(Replay *r, const Piece *p)
     case PIECE_view_source:
         base = p->kind == PIECE_view_source ? r->values[p->number]
                                             : base_of(r, p->number, CI_KIND_array);
-        return base ? cx_array_view(r->state, base, p->dtype, p->rank, p->sizes, p->strides,
-                                    p->offset, p->is_readonly)
-                    : NULL;
+        return base ? make_view(r, p, base) : NULL;
+    case PIECE_size:
+        return PyLong_FromLongLong(p->varies ? r->table[p->numbers[0]] : p->layout[0]);
     default:
         break;
     }
@@ -393,7 +488,7 @@ make(Replay *r, const Piece *p)
 }
 
 PyObject *
-cx_result_make(CxResult *result, CxRun *run, PyObject **values)
+cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table)
 {
     PyObject *small[16] = {NULL}, **kept = small, *made = NULL;
     int n = result->nreturns + result->nmemos;
@@ -402,7 +497,7 @@ cx_result_make(CxResult *result, CxRun *run, PyObject **values)
         return cx_run_value(run, result->root->number, result->root->value_kind);
     if (n > 16 && (kept = PyMem_Calloc((size_t)n, sizeof *kept)) == NULL)
         return PyErr_NoMemory();
-    Replay replay = {result->state, run, values, kept, kept + result->nreturns};
+    Replay replay = {result->state, run, values, kept, kept + result->nreturns, table};
     made = make(&replay, result->root);
     for (int k = 0; k < n; k++)
         Py_XDECREF(kept[k]);

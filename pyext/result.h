@@ -12,6 +12,7 @@ typedef enum CxPieceKind {
     PIECE_return,
     PIECE_view_return,
     PIECE_view_source,
+    PIECE_size,
     PIECE_tuple,
     PIECE_list,
     PIECE_dict,

@@ -126,7 +126,7 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
         }
     }
     if (cx_program_run(run) == 0)
-        result = cx_result_make(s->result, run, r->values);
+        result = cx_result_make(s->result, run, r->values, r->table);
     for (int k = 0; k < s->ninputs; k++)
         Py_DECREF(r->objects[k]);
     return result;
@@ -148,7 +148,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     s->hits++;
     cx_guards_finish(s->guards, room.table);
     if (s->program == NULL) {
-        result = cx_result_make(s->result, NULL, room.values);
+        result = cx_result_make(s->result, NULL, room.values, room.table);
         goto done;
     }
     if (fill_inputs(s, &room) < 0)
@@ -156,6 +156,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     CxRun run = {.program = s->program,
                  .inputs = room.inputs,
                  .sizes = room.sizes,
+                 .table = room.table,
                  .input_objects = room.objects,
                  .scalars = room.scalars,
                  .shapes = cx_result_shapes(s->result),
@@ -164,7 +165,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     if (s->program->wrapper != NULL)
         result = run_wrapped(s, &room, &run);
     else if (cx_program_run(&run) == 0)
-        result = cx_result_make(s->result, &run, room.values);
+        result = cx_result_make(s->result, &run, room.values, room.table);
     if (run.float_flags != 0 && !s->program->writes && result != NULL) {
         *suspects = cx_errstate_is_strict(s->state)
                         ? run.float_flags
@@ -230,26 +231,26 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
     const char *why = NULL;
     int ninputs = has_program ? t->nran : 0;
 
-    CxResult *recipe = cx_result_new(t, result, reached, program, &why);
-    if (recipe == NULL)
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    CxResult *recipe = NULL;
     guards = cx_guards_new(t, sources, checks);
+    if (guards == NULL)
+        return NULL;
+    recipe = cx_result_new(t, result, reached, program, guards, &why);
+    if (recipe == NULL) {
+        cx_guards_free(guards);
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    }
     inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
-    if (guards == NULL || inputs == NULL) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
+    if (inputs == NULL)
+        PyErr_NoMemory();
+    for (int k = 0; k < ninputs && !PyErr_Occurred(); k++)
+        (void)take_input(t, guards, k, &inputs[k]);
+    if (PyErr_Occurred()) {
         cx_result_free(recipe);
         cx_guards_free(guards);
         PyMem_Free(inputs);
         return NULL;
     }
-    for (int k = 0; k < ninputs; k++)
-        if (take_input(t, guards, k, &inputs[k]) < 0) {
-            cx_result_free(recipe);
-            cx_guards_free(guards);
-            PyMem_Free(inputs);
-            return NULL;
-        }
     PyObject *spec = cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
     if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
         ((CxSpecialization *)spec)->diagnosed = t->float_flags;
