@@ -371,7 +371,8 @@ cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
     PyObject *items = NULL;
     int count = -1;
 
-    if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
+    if (PyLong_Check(object) || (cx_is_traced(object) && cx_rank((CxTraced *)object) == 0) ||
+        (!PySequence_Check(object) && PyIndex_Check(object))) {
         sizes[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
         return sizes[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }

@@ -496,7 +496,7 @@ def test_layouts():
 
 
 def test_recompile_limit():
-    g = compile(lambda x, n: x + n, options={"recompile_limit": 3})
+    g = compile(lambda x, n: x + n, dynamic=False, options={"recompile_limit": 3})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for n in range(8):
