@@ -8,8 +8,8 @@ typedef struct CxFunction {
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
     const PyObject *latest; /* the specialization that answered last: only compared */
-    PyObject *where; /* "model.py:12", for texts; or NULL */
-    uint8_t *kind;   /* inspect's, per parameter */
+    PyObject *where;        /* "model.py:12", for texts; or NULL */
+    uint8_t *kind;          /* inspect's, per parameter */
     int nparameters;
     int npositional;            /* parameters that positional arguments can fill */
     int var_args, var_keywords; /* parameter number, or -1 */
@@ -429,7 +429,8 @@ function_drop_all(PyObject *self, PyObject *unused)
 
 static PyMethodDef function_methods[] = {
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
-    {"drop", function_drop, METH_O, "drop(specialization): forgets it; a call that runs it goes on."},
+    {"drop", function_drop, METH_O,
+     "drop(specialization): forgets it; a call that runs it goes on."},
     {"clear", function_drop_all, METH_NOARGS, "Forgets all specializations."},
     {NULL, NULL, 0, NULL},
 };

@@ -240,6 +240,72 @@ number_solved(CxGuards *g)
     }
 }
 
+/* A guard that says how large or small one symbol may be, as that: bound <= symbol or symbol <=
+ * bound. */
+static bool
+as_bound(CxGuards *g, CiShapeGuard *guard)
+{
+    if (guard->relation != CI_REL_le && guard->relation != CI_REL_lt)
+        return false;
+    const CiExpr *room = ci_expr_sub(g->sym, guard->right, guard->left);
+    int64_t spare = guard->relation == CI_REL_lt; /* room >= spare */
+    bool is_symbol = room->kind == CI_EXPR_symbol,
+         is_one = room->kind == CI_EXPR_linear && room->nargs == 1;
+    const CiExpr *symbol = is_symbol ? room : is_one ? room->args[0] : NULL;
+    int64_t coef = is_symbol ? 1 : is_one ? room->coefs[0] : 0, value = is_symbol ? 0 : room->value;
+    if ((coef != 1 && coef != -1) || symbol->kind != CI_EXPR_symbol)
+        return false;
+    guard->relation = CI_REL_le;
+    guard->left = coef == 1 ? ci_expr_const(g->sym, spare - value) : symbol;
+    guard->right = coef == 1 ? symbol : ci_expr_const(g->sym, value - spare);
+    return true;
+}
+
+/* Does one of the guards before say as much? One that says less makes place. */
+static bool
+is_implied(CiShapeGuard *guards, int count, const CiShapeGuard *guard, bool is_bound)
+{
+    for (int k = 0; k < count; k++) {
+        CiShapeGuard *old = &guards[k];
+        bool is_same = old->left == guard->left && old->right == guard->right;
+        bool is_mirror = old->left == guard->right && old->right == guard->left &&
+                         (guard->relation == CI_REL_eq || guard->relation == CI_REL_ne);
+        if (old->relation == guard->relation && (is_same || is_mirror))
+            return true;
+        if (!is_bound || old->relation != CI_REL_le)
+            continue;
+        int64_t before = 0, now = 0;
+        bool is_low = old->right == guard->right && ci_expr_is_const(old->left, &before) &&
+                      ci_expr_is_const(guard->left, &now);
+        bool is_high = old->left == guard->left && ci_expr_is_const(old->right, &before) &&
+                       ci_expr_is_const(guard->right, &now);
+        if (!is_low && !is_high)
+            continue;
+        if (is_low ? now > before : now < before)
+            *old = *guard;
+        return true;
+    }
+    return false;
+}
+
+static void
+number_guards(CiContext *ctx, CxGuards *g, const CiShapeEnv *env)
+{
+    CiShapeGuard *kept = CI_NEW_ARRAY(ctx, CiShapeGuard, env->nguards + 1);
+    int nkept = 0;
+
+    for (int k = 0; k < env->nguards; k++) {
+        CiShapeGuard guard = env->guards[k];
+        guard.left = ci_expr_copy(g->sym, guard.left);
+        guard.right = ci_expr_copy(g->sym, guard.right);
+        bool is_bound = as_bound(g, &guard);
+        if (!is_implied(kept, nkept, &guard, is_bound))
+            kept[nkept++] = guard;
+    }
+    for (int k = 0; k < nkept; k++)
+        add_relation(g, kept[k]);
+}
+
 static void
 body_number(CiContext *ctx, void *arg)
 {
@@ -261,12 +327,7 @@ body_number(CiContext *ctx, void *arg)
     }
     number_ranges(g);
     number_solved(g);
-    for (int k = 0; k < env->nguards; k++) {
-        CiShapeGuard guard = env->guards[k];
-        guard.left = ci_expr_copy(g->sym, guard.left);
-        guard.right = ci_expr_copy(g->sym, guard.right);
-        add_relation(g, guard);
-    }
+    number_guards(ctx, g, env);
     g->ncode = g->values.segments[0].ncode;
 }
 

@@ -9,8 +9,8 @@ sort_axes(int rank, const npy_intp *strides, int *axes)
 {
     for (int k = 0; k < rank; k++) {
         int at = k;
-        npy_intp stride = strides[rank - 1 - k];
-        for (; at > 0 && strides[axes[at - 1]] > stride; at--)
+        npy_intp stride = Py_ABS(strides[rank - 1 - k]);
+        for (; at > 0 && Py_ABS(strides[axes[at - 1]]) > stride; at--)
             axes[at] = axes[at - 1];
         axes[at] = rank - 1 - k;
     }
@@ -33,12 +33,15 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
             strides[axis] = ci_expr_mul(sym, given[axis], ci_expr_const(sym, itemsize));
         } else if (stride == dense || is_empty) {
             strides[axis] = step;
+        } else if (stride == -dense) { /* dense, and read from its end */
+            strides[axis] = ci_expr_neg(sym, step);
         } else {
             strides[axis] = ci_expr_const(sym, stride);
-            if (stride <= 0 || size == 1)
+            if (stride == 0 || size == 1)
                 continue;
+            step = ci_expr_const(sym, Py_ABS(stride));
         }
-        step = ci_expr_mul(sym, strides[axis], sizes[axis]);
-        dense = stride * size;
+        step = ci_expr_mul(sym, step, sizes[axis]);
+        dense = Py_ABS(stride) * size;
     }
 }

@@ -144,8 +144,8 @@ module_cache_directory(PyObject *module, PyObject *unused)
     CxState *state = PyModule_GetState(module);
     (void)unused;
     CX_ENTRY();
-    return PyUnicode_DecodeFSDefault(
-        state->runtime.cache ? ci_cache_directory(state->runtime.cache) : "");
+    return PyUnicode_DecodeFSDefault(state->runtime.cache ? ci_cache_directory(state->runtime.cache)
+                                                          : "");
 }
 
 static PyObject *

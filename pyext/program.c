@@ -196,9 +196,9 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
     int rank = shape ? shape->rank : buffer->rank;
-    const int64_t *sizes = shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table,
-                                                room)
-                                 : buffer->sizes;
+    const int64_t *sizes =
+        shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
+              : buffer->sizes;
     const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)

@@ -75,8 +75,8 @@ struct CxStorage {
     CiKind kind;
     CiDtype dtype;
     int rank;
-    const CiExpr *expr;             /* a Python int that is a size: what it is; else NULL */
-    const CiExpr *left, *right;     /* a Python bool that compares sizes: what it says; else NULL */
+    const CiExpr *expr;         /* a Python int that is a size: what it is; else NULL */
+    const CiExpr *left, *right; /* a Python bool that compares sizes: what it says; else NULL */
     CiRelation relation;
     const CiExpr **sizes, **strides; /* of the tracer's sym; strides in bytes */
     const CiExpr *space[];
@@ -318,6 +318,8 @@ void cx_facts_release(CxTracer *tracer);
 PyObject *cx_tracer_assume(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_forget(PyObject *self, PyObject *token);
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
+/* size_bound.c: 1 where e fits 64 bits, which may be guarded; 0; -1. */
+int cx_size_fits(CxTracer *tracer, const CiExpr *e);
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);

@@ -109,6 +109,20 @@ divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
     return cx_size_object(t, cx_size_make(t, op, a, b));
 }
 
+/* NotImplemented: more than 64 bits, which Python's own ints have. */
+static PyObject *
+made_expr(CxTracer *t, const CiExpr *e)
+{
+    int fits = e == NULL ? -1 : cx_size_fits(t, e);
+    if (e == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        fits = 0;
+    }
+    if (fits == 0)
+        Py_RETURN_NOTIMPLEMENTED;
+    return fits < 0 ? NULL : cx_size_object(t, e);
+}
+
 /* NotImplemented: not of expressions alone. */
 static PyObject *
 expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
@@ -128,11 +142,11 @@ expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
         return compare_exprs(t, ufunc, relation, a, b, is_swapped ? y : x, is_swapped ? x : y);
     switch (ufunc) {
     case CI_OP_add:
-        return cx_size_object(t, cx_size_make(t, CX_SIZE_add, x, y));
+        return made_expr(t, cx_size_make(t, CX_SIZE_add, x, y));
     case CI_OP_subtract:
-        return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, x, y));
+        return made_expr(t, cx_size_make(t, CX_SIZE_sub, x, y));
     case CI_OP_multiply:
-        return cx_size_object(t, cx_size_make(t, CX_SIZE_mul, x, y));
+        return made_expr(t, cx_size_make(t, CX_SIZE_mul, x, y));
     case CI_OP_negative:
         return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, t->zero, x));
     case CI_OP_positive:

@@ -349,7 +349,8 @@ reshape_buffers(CxResult *r, const CxProgram *program)
                 j != p->number && program->returns[j].layout.result_buffer == back->result_buffer;
         if (is_shared || program->is_scalar[back->result_buffer] || !p->is_whole)
             continue;
-        r->shapes[back->result_buffer] = (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
+        r->shapes[back->result_buffer] =
+            (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
         p->kind = PIECE_return;
         p->value_kind = CI_KIND_array;
     }
@@ -433,8 +434,8 @@ make_view(Replay *r, const Piece *p, PyObject *base)
     cx_layout_of(2 * p->rank + 1, p->layout, p->numbers, r->table, room);
     if (is_new_and_empty((PyArrayObject *)base))
         memset(room + p->rank, 0, sizeof *room * ((size_t)p->rank + 1));
-    return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank,
-                         room[2 * p->rank], p->is_readonly);
+    return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank, room[2 * p->rank],
+                         p->is_readonly);
 }
 
 static PyObject *make(Replay *r, const Piece *p);

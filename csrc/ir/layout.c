@@ -6,7 +6,6 @@
  * has no vote on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
 
-
 typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
 
 /* Compares an axis with one further in; swap: the first one belongs inside of the second. */
@@ -88,16 +87,40 @@ magnitude(CiSym *sym, const CiExpr *e)
     return e->high <= 0 ? negated : ci_expr_max(sym, e, negated);
 }
 
-static int64_t
-sample_of(void *arg, const CiExpr *symbol)
+/* An expression where every symbol is large, as a double, which has room for any product. */
+static double
+value_at_large(const CiExpr *e)
 {
-    (void)arg;
-    (void)symbol;
-    return 5;
+    const double large = 65521.0;
+    double value = e->kind == CI_EXPR_product ? 1.0 : (double)e->value;
+    if (e->kind == CI_EXPR_symbol)
+        return large;
+    for (int k = 0; k < e->nargs; k++) {
+        double arg = value_at_large(e->args[k]);
+        bool is_first = k == 0;
+        switch (e->kind) {
+        case CI_EXPR_linear:
+            value += (double)e->coefs[k] * arg;
+            break;
+        case CI_EXPR_product:
+            value *= arg;
+            break;
+        case CI_EXPR_min:
+            value = is_first || arg < value ? arg : value;
+            break;
+        case CI_EXPR_max:
+            value = is_first || arg > value ? arg : value;
+            break;
+        default: /* of a division the number, roughly; of a remainder the most it can be */
+            value = is_first ? arg : e->kind == CI_EXPR_mod || arg == 0 ? arg : value / arg;
+        }
+    }
+    return value;
 }
 
-/* Where nothing is proved, sizes are taken to be 5: strides of one array are products of its sizes,
- * and an axis of size 0 or 1 has no order to get wrong. */
+/* Where nothing is proved, sizes are taken to be large: strides of one array are products of its
+ * sizes, which may be a little less than those of another, and an axis of size 0 or 1 has no order
+ * to get wrong. */
 static bool
 is_larger(const StrideArg *s, const CiExpr *a, const CiExpr *b)
 {
@@ -105,8 +128,7 @@ is_larger(const StrideArg *s, const CiExpr *a, const CiExpr *b)
         return false;
     if (ci_sym_known_lt(s->sym, b, a))
         return true;
-    return ci_expr_evaluate(s->ctx, a, sample_of, NULL) >
-           ci_expr_evaluate(s->ctx, b, sample_of, NULL);
+    return value_at_large(a) > value_at_large(b);
 }
 
 static bool
@@ -364,9 +386,9 @@ is_dense(CiSym *sym, int rank, const CiExpr *const *sizes, const CiExpr *const *
 }
 
 bool
-ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
-                  const CiExpr *const *strides, int new_rank, const CiExpr *const *new_sizes,
-                  const CiExpr *unit, const CiExpr **new_strides)
+ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes, const CiExpr *const *strides,
+                  int new_rank, const CiExpr *const *new_sizes, const CiExpr *unit,
+                  const CiExpr **new_strides)
 {
     Reshape r = {.sym = sym,
                  .unit = unit,
@@ -385,10 +407,11 @@ ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
     }
     if (reshape_strides(&r))
         return true;
-    /* Whose axes meet whose is open for symbols, but one piece of memory can be any shape. */
-    if (!is_dense(sym, rank, sizes, strides, unit))
+    /* Whose axes meet whose is open for symbols, but elements at one distance can be any shape. */
+    const CiExpr *step = r.nold ? r.old_strides[r.nold - 1] : unit;
+    if (!is_dense(sym, r.nold, r.old_sizes, r.old_strides, step))
         return false;
-    fill_dense(sym, new_rank, new_sizes, unit, new_strides);
+    fill_dense(sym, new_rank, new_sizes, step, new_strides);
     return true;
 }
 
@@ -396,8 +419,8 @@ static bool
 view_reshape(CiGraph *g, const CiNode *view, const CiExpr *const *from, const CiExpr **to)
 {
     const CiNode *source = view->args[0];
-    return ci_layout_reshape(g->sym, source->rank, source->sizes, from, view->rank,
-                             view->sizes, ci_expr_const(g->sym, 1), to);
+    return ci_layout_reshape(g->sym, source->rank, source->sizes, from, view->rank, view->sizes,
+                             ci_expr_const(g->sym, 1), to);
 }
 
 static void

@@ -226,8 +226,8 @@ def eye(
     """np.eye"""
     made = wanted_dtype(dtype)
     refuse(plain(like, device, order) != "C", f"order={order!r}")
-    rows = operator.index(N)
-    columns = rows if M is None else operator.index(M)
+    rows = extent(N)
+    columns = rows if M is None else extent(M)
     shape = checked((rows, columns))
     where = np.equal(t.iota(shape, 0) + operator.index(k), t.iota(shape, 1))
     return t.cast(where, made)
@@ -249,7 +249,7 @@ def arange(
     if len(args) > 3:
         dtype, args = args[3], args[:3]
     if any(type(a) is Traced for a in args):
-        raise NotCaptured("its length depends on a run-time value")
+        return arange_of_sizes(t, *((0, *args) if len(args) == 1 else args), dtype=dtype)
     with np.errstate(all="ignore"):
         few = np.arange(*args, dtype=dtype)
     made = wanted_dtype(few.dtype)
@@ -265,6 +265,34 @@ def arange(
     wide = np.dtype("f4") if made == np.float16 else made
     values = t.cast(index, wide) * wide.type(delta) + wide.type(start)
     return t.cast(values, made)
+
+
+def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
+    """np.arange of ints some of which are traced: the length is an expression of them."""
+    ints = all(type(a) is int or (type(a) is Traced and is_int(a)) for a in (start, stop, step))
+    made = wanted_dtype(np.dtype(int) if dtype is None else dtype)
+    step = operator.index(step) if ints else 0
+    if step == 0 or made.kind not in "iuf" or (made.kind == "f" and type(start) is Traced):
+        raise NotCaptured("its length depends on a run-time value")
+    length = -((start - stop) // step)
+    index = t.iota((length if length >= 0 else 0,), 0)
+    wide = np.dtype("f4") if made == np.float16 else made
+    values = t.cast(index, wide)
+    if step != 1:
+        values = values * wide.type(step)
+    if type(start) is Traced or start != 0:
+        values = values + (start if type(start) is Traced else wide.type(start))
+    return t.cast(values, made)
+
+
+def extent(value: Any) -> Any:
+    """A size: an int, or a traced one."""
+    return value if type(value) is Traced and is_int(value) else operator.index(value)
+
+
+def is_int(value: Traced) -> bool:
+    """Whether a traced value is a Python int."""
+    return value.kind == "python" and value.dtype.kind == "i"
 
 
 def constant(t: Any, value: np.ndarray) -> Any:

@@ -1,0 +1,62 @@
+/* Ints of Python's have no bound, sizes have 64 bits: what arithmetic makes of sizes stays an
+ * expression while it is known to fit, where need be by guards on how large the sizes are. */
+#include "pyext.h"
+
+/* No array has more elements. */
+#define MOST_ELEMENTS 0x1p47
+#define FITS 0x1p62
+
+/* The largest magnitude that e can have when no symbol is larger than most. */
+static double
+largest(const CiExpr *e, double most)
+{
+    double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value);
+
+    if (e->kind == CI_EXPR_symbol) {
+        double high = e->limit != NULL         ? largest(e->limit, most)
+                      : e->high == CI_INFINITY ? most
+                                               : fabs((double)e->high);
+        double low = e->low == CI_MINUS_INFINITY ? most : fabs((double)e->low);
+        return fmin(fmax(low, high), most);
+    }
+    for (int k = 0; k < e->nargs; k++) {
+        double arg = largest(e->args[k], most);
+        switch (e->kind) {
+        case CI_EXPR_linear:
+            value += fabs((double)e->coefs[k]) * arg;
+            break;
+        case CI_EXPR_product:
+            value *= arg;
+            break;
+        case CI_EXPR_floordiv:
+            value = k == 0 ? arg : value;
+            break;
+        case CI_EXPR_mod:
+            value = arg;
+            break;
+        default:
+            value = fmax(value, arg);
+        }
+    }
+    return value;
+}
+
+int
+cx_size_fits(CxTracer *t, const CiExpr *e)
+{
+    double most = MOST_ELEMENTS;
+
+    while (largest(e, most) >= FITS && most > 64.0)
+        most /= 2.0;
+    if (most == MOST_ELEMENTS)
+        return 1;
+    if (largest(e, most) >= FITS)
+        return 0;
+    const CiExpr *limit = cx_size_const(t, (int64_t)most);
+    for (int k = 0; limit != NULL && k < e->nsymbols; k++) {
+        int fits = cx_size_decide(t, CI_REL_le, e->symbols[k], limit);
+        if (fits <= 0)
+            return fits;
+    }
+    return limit == NULL ? -1 : 1;
+}
