@@ -6,8 +6,9 @@ would say it: "x", "x[0]", "self.weights". What a function has learnt is its `Pr
 in the disk cache, so that a later process starts with it.
 
 Sizes that were equal in every capture are one symbol, which the guards check; so are an int
-argument and the extent it was equal to, or one less than. Size 1 stays a number: what it broadcasts
-against decides what the program is.
+argument and the extent it was equal to, or one less than. A size that is 1 while a call is captured
+is a number: what it broadcasts against decides what the program is. A program captured at another
+size serves 1 too, unless a guard says otherwise.
 """
 
 from __future__ import annotations
@@ -217,9 +218,9 @@ class Symbols:
             if size < mark.low or (mark.high is not None and size > mark.high):
                 raise ValueError(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
-        if mark is not None or self.dynamic is False:
+        if mark is not None or self.dynamic is False or size == 1:
             return None
-        if place in profile.dynamic or (self.dynamic is True and size != 1):
+        if place in profile.dynamic or self.dynamic is True:
             return self.shared(place, size) or self.declare(place, source, size)
         return None
 
