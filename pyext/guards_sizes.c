@@ -23,12 +23,13 @@ body_open(CiContext *ctx, void *arg)
 
     g->sym = ci_sym_new(ctx);
     g->known = CI_NEW_ARRAY(ctx, CxKnown, env->nsources + 1);
-    for (; g->nknown < env->nsources; g->nknown++) {
-        const CiSymbolSource *source = &env->sources[g->nknown];
-        g->known[g->nknown] = (CxKnown){.symbol = ci_expr_copy(g->sym, source->symbol),
-                                        .source = source->input,
-                                        .axis = source->axis,
-                                        .hint = source->hint};
+    for (int k = 0; k < env->nsources; k++) {
+        const CiSymbolSource *source = &env->sources[k];
+        if (source->symbol->symbol_kind != CI_SYMBOL_unbacked) /* known in this call alone */
+            g->known[g->nknown++] = (CxKnown){.symbol = ci_expr_copy(g->sym, source->symbol),
+                                              .source = source->input,
+                                              .axis = source->axis,
+                                              .hint = source->hint};
     }
 }
 

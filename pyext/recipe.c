@@ -105,6 +105,15 @@ constant(Making *m, PyObject *object)
     return p;
 }
 
+static bool
+is_of_data(const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked)
+            return true;
+    return false;
+}
+
 /* Expressions as constants and numbers of the table. 1: one of them data decide. */
 static int
 set_layout(Making *m, Piece *p, int count, const CiExpr *const *exprs)
@@ -119,7 +128,7 @@ set_layout(Making *m, Piece *p, int count, const CiExpr *const *exprs)
         p->numbers[k] = -1;
         if (ci_expr_is_const(exprs[k], &p->layout[k]))
             continue;
-        if (!cx_size_is_known(m->tracer, exprs[k])) {
+        if (is_of_data(exprs[k])) {
             m->why = "a view whose size data decide";
             return 1;
         }
@@ -221,7 +230,7 @@ traced_piece(Making *m, const CxTraced *t)
     bool is_view = t->view != NULL;
     Piece *p = NULL;
 
-    if (!is_view && s->expr != NULL && cx_size_is_known(m->tracer, s->expr))
+    if (!is_view && s->expr != NULL && !is_of_data(s->expr))
         return size_piece(m, s->expr);
     if (s->position >= 0) {
         p = new_piece(m, is_view ? PIECE_view_return : PIECE_return);

@@ -128,13 +128,14 @@ collect_storage(Collect *c, CxStorage *s)
     return 0;
 }
 
-/* An int that is an expression needs a node, and a view the values that say where it is. */
+/* An int that data decide needs a node, and a view the values that say where it is. */
 static int
 collect_traced(Collect *c, CxTraced *t)
 {
     CxTracer *tracer = t->tracer;
 
-    if (cx_is_size(t) && !tracer->is_static && cx_traced_prepare(t) < 0)
+    if (cx_is_size(t) && !tracer->is_static && !cx_size_is_known(tracer, t->storage->expr) &&
+        cx_traced_prepare(t) < 0)
         return -1;
     for (int k = 0; t->view != NULL && k < tracer->ndefined; k++)
         if (cx_view_depends_on(t->view, cx_defined_symbol(tracer, k)) &&
