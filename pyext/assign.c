@@ -4,8 +4,8 @@
 #include "ufunc.h"
 
 /* The very elements it would write: `A[i] += v` stores its own view back. */
-static bool
-is_same_view(const CxTraced *a, const CxTraced *b)
+bool
+cx_is_same_view(const CxTraced *a, const CxTraced *b)
 {
     int rank = cx_rank(a);
 
@@ -107,7 +107,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
     CxTracer *tracer = target->tracer;
     bool is_strong;
 
-    if (cx_is_traced(value) && is_same_view(target, (CxTraced *)value))
+    if (cx_is_traced(value) && cx_is_same_view(target, (CxTraced *)value))
         return 0;
     int status = cx_write_prepare(target, readonly_message);
     if (status != 0)

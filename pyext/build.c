@@ -549,7 +549,8 @@ make_view(Build *b, CxView *v)
     CxStorage *s = b->storage;
     CiNode *from = s->node;
 
-    if (v->epoch == s->epoch && v->version == s->version)
+    if (v->epoch == s->epoch && v->version == s->version &&
+        cx_stretch_is_open(b->tracer, v->stretch))
         return;
     if (v->parent != NULL) {
         make_view(b, v->parent);
@@ -558,6 +559,7 @@ make_view(Build *b, CxView *v)
     v->node = view_node(b, v, from);
     v->epoch = s->epoch;
     v->version = s->version;
+    v->stretch = cx_stretch_now(b->tracer);
 }
 
 static void

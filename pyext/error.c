@@ -35,6 +35,12 @@ cx_errors_init(CxState *state, PyObject *module)
     if (state->exceptions == NULL || state->base_error == NULL ||
         PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
         return -1;
+    /* No Exception: the user's own handlers do not see it. */
+    state->region_break =
+        PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
+    if (state->region_break == NULL ||
+        PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0)
+        return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
         if (name[0] == '\0' || PyDict_GetItemString(state->exceptions, name) != NULL)

@@ -19,7 +19,7 @@ typedef struct Flush {
 static bool
 is_pending(const CxTracer *t, const CxStorage *s)
 {
-    return s->value == NULL && s->epoch == t->epoch;
+    return s->value == NULL && s->epoch == t->epoch && cx_storage_is_current(s);
 }
 
 /* Computed by the graph though the value is known: the result of a later call will be another. */
@@ -27,7 +27,7 @@ static bool
 is_derived(const CxTracer *t, const CxStorage *s)
 {
     return s->kind == CI_KIND_python && s->source == CX_SOURCE_unknown && !s->is_specialized &&
-           s->epoch == t->epoch && s->input == NULL;
+           s->epoch == t->epoch && s->input == NULL && cx_storage_is_current(s);
 }
 
 static int
@@ -105,6 +105,7 @@ forget_graph(CxTracer *t)
         ci_context_close(t->ctx);
     t->ctx = NULL;
     t->graph = NULL;
+    t->nopen = 0;
 }
 
 /* A function whose segments keep differing (a number that Python computes anew in each call has
@@ -321,6 +322,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
                                "a traced value was used while its graph was running");
     if (t->ctx == NULL)
         return 0;
+    if (t->nblocks != 0)
+        return cx_region_break(t, "a concrete value is needed");
     if (cx_symbols_resolve(t) < 0)
         return -1;
     t->is_busy = true;

@@ -270,6 +270,8 @@ module_exec(PyObject *module)
     if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 ||
         add_type(module, &cx_tracer_spec, &state->tracer_type) < 0 ||
         add_type(module, &cx_break_spec, &state->break_type) < 0 ||
+        add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
+        add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||

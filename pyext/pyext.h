@@ -70,8 +70,9 @@ struct CxStorage {
     CiNode *node;           /* the current version, when epoch is the tracer's */
     CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
+    unsigned stretch;     /* of building in which node was made (mark.c) */
     int source, position; /* position: among the returns of the run that made it real */
-    bool is_written, is_readonly, is_specialized;
+    bool is_written, is_readonly, is_specialized, is_saved;
     CiKind kind;
     CiDtype dtype;
     int rank;
@@ -95,7 +96,7 @@ struct CxView {
     const CiExpr **starts, **steps; /* slice: per axis of the parent */
     int *axes; /* permute: per axis; diagonal: two axes, and the offset in starts */
     CiNode *node;
-    unsigned epoch, version;
+    unsigned epoch, version, stretch;
     const CiExpr *space[];
 };
 
@@ -124,7 +125,9 @@ struct CxTracer {
     long last_token;
     CiContext *ctx;
     CiGraph *graph;
-    unsigned epoch;
+    unsigned epoch, last_version, last_stretch;
+    unsigned *open; /* stretches of building in force (mark.c) */
+    int nopen, capopen, nblocks;
     CxStorage *storages;
     CxStorage **inputs; /* by number of graph input; each holds a reference */
     int ninputs, capinputs;
@@ -191,6 +194,45 @@ PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_layout(PyObject *self, PyObject *traced);
 PyObject *cx_tracer_shape_guards(PyObject *self, PyObject *unused);
 
+/* mark.c */
+extern PyType_Spec cx_mark_spec;
+int cx_stretch_begin(CxTracer *tracer);
+bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
+static inline unsigned
+cx_stretch_now(const CxTracer *tracer)
+{
+    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
+}
+/* Raises RegionBreak; -1. */
+int cx_region_break(CxTracer *tracer, const char *format, ...);
+PyObject *cx_tracer_mark(PyObject *self, PyObject *unused);
+PyObject *cx_tracer_restore(PyObject *self, PyObject *mark);
+PyObject *cx_tracer_written(PyObject *self, PyObject *mark);
+PyObject *cx_tracer_check(PyObject *self, PyObject *args);
+PyObject *cx_tracer_is_before(PyObject *self, PyObject *args);
+PyObject *cx_tracer_work_since(PyObject *self, PyObject *mark);
+
+/* block.c, region.c */
+extern PyType_Spec cx_block_spec;
+PyObject *cx_tracer_block(PyObject *self, PyObject *unused);
+PyObject *cx_tracer_region(PyObject *self, PyObject *args);
+PyObject *cx_tracer_set_version(PyObject *self, PyObject *args);
+PyObject *cx_tracer_select(PyObject *self, PyObject *args);
+PyObject *cx_tracer_same_type(PyObject *self, PyObject *args);
+bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
+bool cx_node_works(const CiNode *node);
+bool cx_block_has_effects(const CiBlock *block);
+
+/* region_value.c */
+PyObject *cx_tracer_prepare(PyObject *self, PyObject *value);
+PyObject *cx_tracer_settled(PyObject *self, PyObject *value);
+PyObject *cx_tracer_as_python(PyObject *self, PyObject *value);
+PyObject *cx_tracer_is_fixed(PyObject *self, PyObject *value);
+PyObject *cx_tracer_at_least(PyObject *self, PyObject *args);
+PyObject *cx_tracer_is_positive(PyObject *self, PyObject *value);
+PyObject *cx_tracer_define(PyObject *self, PyObject *args);
+PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);
+
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
@@ -244,15 +286,18 @@ cx_dtype(const CxTraced *t)
 static inline bool
 cx_storage_is_current(const CxStorage *s)
 {
-    return s->epoch == s->tracer->epoch;
+    return s->epoch == s->tracer->epoch &&
+           (s->stretch == 0 || cx_stretch_is_open(s->tracer, s->stretch));
 }
 static inline bool
 cx_is_current(const CxTraced *t)
 {
     const CxStorage *s = t->storage;
+    const CxView *v = t->view;
     if (!cx_storage_is_current(s))
         return false;
-    return t->view == NULL || (t->view->epoch == s->epoch && t->view->version == s->version);
+    return v == NULL || (v->epoch == s->epoch && v->version == s->version &&
+                         (v->stretch == s->stretch || cx_stretch_is_open(t->tracer, v->stretch)));
 }
 
 /* size.c: sizes of the tracer's sym. Functions give NULL or -1 with an exception. */
@@ -461,6 +506,7 @@ PyObject *cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObj
 PyObject *cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
 PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
                             PyObject *kwargs, const char *reason);
+bool cx_is_same_view(const CxTraced *a, const CxTraced *b);
 int cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message);
 PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
 int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */

@@ -64,6 +64,7 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     }
     s->node = node;
     s->epoch = tracer->epoch;
+    s->stretch = cx_stretch_now(tracer);
     return s;
 }
 
@@ -271,6 +272,7 @@ add_constant(CxTracer *tracer, CxStorage *s)
         return -1;
     s->node = node;
     s->epoch = tracer->epoch;
+    s->stretch = cx_stretch_now(tracer);
     return 0;
 }
 
@@ -318,6 +320,7 @@ cx_storage_add_input(CxStorage *s)
     tracer->inputs[tracer->ninputs++] = s;
     s->node = s->input = node;
     s->epoch = tracer->epoch;
+    s->stretch = 0;
     s->is_written = false;
     return 0;
 }
@@ -330,6 +333,8 @@ enter(CxStorage *s)
 
     if (s->source == CX_SOURCE_constant)
         return add_constant(tracer, s);
+    if (s->expr == NULL && s->epoch == tracer->epoch)
+        return cx_region_break(tracer, "a value made in a branch or loop body is used outside");
     if (s->expr == NULL)
         return cx_storage_add_input(s);
     CiNode *node = cx_build_expr(tracer, s->expr);
@@ -337,6 +342,7 @@ enter(CxStorage *s)
         return -1;
     s->node = node;
     s->epoch = tracer->epoch;
+    s->stretch = cx_stretch_now(tracer);
     return 0;
 }
 
@@ -352,7 +358,7 @@ cx_traced_prepare(CxTraced *t)
                         "a traced value was used while its graph was running");
         return -1;
     }
-    if (t->storage->epoch != tracer->epoch && enter(t->storage) < 0)
+    if (!cx_storage_is_current(t->storage) && enter(t->storage) < 0)
         return -1;
     return t->view != NULL ? cx_build_view(tracer, t) : 0;
 }
@@ -361,7 +367,8 @@ void
 cx_storage_set_version(CxStorage *s, CiNode *node)
 {
     s->node = node;
-    s->version++;
+    s->stretch = cx_stretch_now(s->tracer);
+    s->version = ++s->tracer->last_version; /* never one that was gone back from */
     if (s->value != NULL)
         s->is_written = true;
 }

@@ -24,8 +24,7 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
         for (int k = 1; k < rank; k++)
             for (int j = k; j > 0; j--) {
                 int a = order[j - 1], b = order[j];
-                if (sizes[a] == 1 || sizes[b] == 1 ||
-                    llabs(strides[a]) >= llabs(strides[b]))
+                if (sizes[a] == 1 || sizes[b] == 1 || llabs(strides[a]) >= llabs(strides[b]))
                     break;
                 order[j - 1] = (int8_t)b;
                 order[j] = (int8_t)a;
@@ -639,6 +638,25 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(iota, METH_VARARGS),
     METHOD(extern, METH_VARARGS),
     METHOD(as_scalar, METH_O),
+    {"mark", cx_tracer_mark, METH_NOARGS, NULL},
+    {"restore", cx_tracer_restore, METH_O, NULL},
+    {"written", cx_tracer_written, METH_O, NULL},
+    {"block", cx_tracer_block, METH_NOARGS, NULL},
+    {"region", cx_tracer_region, METH_VARARGS, NULL},
+    {"set_version", cx_tracer_set_version, METH_VARARGS, NULL},
+    {"select", cx_tracer_select, METH_VARARGS, NULL},
+    {"check", cx_tracer_check, METH_VARARGS, NULL},
+    {"is_before", cx_tracer_is_before, METH_VARARGS, NULL},
+    {"work_since", cx_tracer_work_since, METH_O, NULL},
+    {"prepare", cx_tracer_prepare, METH_O, NULL},
+    {"settled", cx_tracer_settled, METH_O, NULL},
+    {"as_python", cx_tracer_as_python, METH_O, NULL},
+    {"is_fixed", cx_tracer_is_fixed, METH_O, NULL},
+    {"at_least", cx_tracer_at_least, METH_VARARGS, NULL},
+    {"is_positive", cx_tracer_is_positive, METH_O, NULL},
+    {"define", cx_tracer_define, METH_VARARGS, NULL},
+    {"last_value", cx_tracer_last_value, METH_VARARGS, NULL},
+    {"same_type", cx_tracer_same_type, METH_VARARGS, NULL},
     {"finish", (PyCFunction)(void (*)(void))cx_tracer_finish, METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

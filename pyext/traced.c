@@ -150,7 +150,7 @@ PyTypeObject *
 cx_python_class(const CxStorage *s)
 {
     return s->value != NULL            ? Py_TYPE(s->value)
-           : s->dtype == CI_DTYPE_f64    ? &PyFloat_Type
+           : s->dtype == CI_DTYPE_f64  ? &PyFloat_Type
            : s->dtype == CI_DTYPE_c128 ? &PyComplex_Type
            : s->dtype == CI_DTYPE_bool ? &PyBool_Type
                                        : &PyLong_Type;
@@ -219,9 +219,8 @@ GETTER(nbytes)
     SELF(t);
     CxTracer *tracer = t->tracer;
     const CiExpr *count = cx_size_count(tracer, cx_rank(t), cx_sizes(t));
-    return cx_size_object(
-        tracer, cx_size_make(tracer, CX_SIZE_mul, count,
-                             cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
+    return cx_size_object(tracer, cx_size_make(tracer, CX_SIZE_mul, count,
+                                               cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
 }
 
 GETTER(kind)
@@ -229,6 +228,43 @@ GETTER(kind)
     static const char *const names[] = {"array", "scalar", "python"};
     SELF(t);
     return PyUnicode_FromString(names[cx_kind(t)]);
+}
+
+/* What tells one piece of memory from another, while something holds it. */
+GETTER(storage)
+{
+    SELF(t);
+    return PyLong_FromVoidPtr(t->storage);
+}
+GETTER(whole)
+{
+    SELF(t);
+    if (t->view == NULL)
+        return Py_NewRef(self);
+    t->storage->refs++;
+    return cx_traced_new(t->tracer, t->storage, NULL);
+}
+/* Made in this call and not seen by any later one. */
+GETTER(is_fresh)
+{
+    SELF(t);
+    return PyBool_FromLong(t->storage->value == NULL && t->view == NULL);
+}
+/* Whether it is an int that is an expression of sizes and loop variables. */
+GETTER(is_expression)
+{
+    SELF(t);
+    return PyBool_FromLong(cx_is_size(t));
+}
+GETTER(version)
+{
+    SELF(t);
+    return PyLong_FromUnsignedLong(t->storage->version);
+}
+GETTER(is_whole)
+{
+    SELF(t);
+    return PyBool_FromLong(t->view == NULL);
 }
 
 GETTER(transposed)
@@ -278,9 +314,9 @@ layout_of(CxTraced *t, bool is_readonly)
     if (owns_few)
         return cx_array_new(state, cx_dtype(t), rank, sizes, strides);
     PyObject *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
-    PyObject *shape = dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0,
-                                            is_readonly)
-                            : NULL;
+    PyObject *shape =
+        dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0, is_readonly)
+              : NULL;
     Py_XDECREF(dummy);
     return shape;
 }
@@ -329,14 +365,28 @@ set_shape(PyObject *self, PyObject *value, void *closure)
 }
 
 static PyGetSetDef traced_getset[] = {
-    {"__class__", get_class, NULL, NULL, NULL},   {"kind", get_kind, NULL, NULL, NULL},
-    {"tracer", get_tracer, NULL, NULL, NULL},     {"shape", get_shape, set_shape, NULL, NULL},
-    {"strides", get_strides, NULL, NULL, NULL},   {"dtype", get_dtype, NULL, NULL, NULL},
-    {"ndim", get_ndim, NULL, NULL, NULL},         {"size", get_size, NULL, NULL, NULL},
-    {"itemsize", get_itemsize, NULL, NULL, NULL}, {"nbytes", get_nbytes, NULL, NULL, NULL},
-    {"T", get_transposed, NULL, NULL, NULL},      {"mT", get_transposed, NULL, NULL, (void *)1},
-    {"real", get_part, NULL, NULL, NULL},         {"imag", get_part, NULL, NULL, (void *)1},
-    {"flags", get_flags, NULL, NULL, NULL},       {NULL, NULL, NULL, NULL, NULL},
+    {"__class__", get_class, NULL, NULL, NULL},
+    {"kind", get_kind, NULL, NULL, NULL},
+    {"tracer", get_tracer, NULL, NULL, NULL},
+    {"shape", get_shape, set_shape, NULL, NULL},
+    {"strides", get_strides, NULL, NULL, NULL},
+    {"dtype", get_dtype, NULL, NULL, NULL},
+    {"ndim", get_ndim, NULL, NULL, NULL},
+    {"size", get_size, NULL, NULL, NULL},
+    {"itemsize", get_itemsize, NULL, NULL, NULL},
+    {"nbytes", get_nbytes, NULL, NULL, NULL},
+    {"T", get_transposed, NULL, NULL, NULL},
+    {"mT", get_transposed, NULL, NULL, (void *)1},
+    {"real", get_part, NULL, NULL, NULL},
+    {"imag", get_part, NULL, NULL, (void *)1},
+    {"flags", get_flags, NULL, NULL, NULL},
+    {"storage", get_storage, NULL, NULL, NULL},
+    {"is_whole", get_is_whole, NULL, NULL, NULL},
+    {"version", get_version, NULL, NULL, NULL},
+    {"is_expression", get_is_expression, NULL, NULL, NULL},
+    {"whole", get_whole, NULL, NULL, NULL},
+    {"is_fresh", get_is_fresh, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyObject *
@@ -415,6 +465,18 @@ traced_shares_storage(PyObject *self, PyObject *other)
 {
     return PyBool_FromLong(cx_is_traced(other) &&
                            ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
+}
+
+/* Whether two values are one: the same memory seen in the same way, or the same expression. */
+static PyObject *
+traced_is_same(PyObject *self, PyObject *other)
+{
+    const CxTraced *a = (CxTraced *)self, *b = (CxTraced *)other;
+    if (!cx_is_traced(other))
+        Py_RETURN_FALSE;
+    if (cx_is_size(a) && cx_is_size(b))
+        return PyBool_FromLong(a->storage->expr == b->storage->expr);
+    return PyBool_FromLong(cx_is_same_view(a, b));
 }
 
 static PyObject *
@@ -541,6 +603,7 @@ static PyMethodDef traced_methods[] = {
     {"is_concrete", traced_is_concrete, METH_NOARGS, NULL},
     {"concrete", traced_concrete, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
+    {"is_same", traced_is_same, METH_O, NULL},
     {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc,
      METH_VARARGS | METH_KEYWORDS, NULL},

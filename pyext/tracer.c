@@ -57,6 +57,8 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     CxBreak *b = NULL;
     int result = -1;
 
+    if (tracer->nblocks != 0)
+        return cx_region_break(tracer, "%U", reason);
     if (tracer->fullgraph) {
         PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
                      loc.file, loc.line, reason);
@@ -138,8 +140,8 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *
             s->source = source;
         Py_INCREF(traced);
     } else if (!failed) {
-        traced = cx_traced_new(
-            tracer, cx_storage_from_array(tracer, array, source, sizes, strides), NULL);
+        traced = cx_traced_new(tracer, cx_storage_from_array(tracer, array, source, sizes, strides),
+                               NULL);
         if (traced != NULL && PyDict_SetItem(tracer->by_id, key, traced) < 0)
             Py_CLEAR(traced);
     }
@@ -274,8 +276,8 @@ lift_array(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
         result = embed_elements(tracer, array, dtype);
     } else {
         result = cx_traced_new(
-            tracer,
-            cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown, NULL, NULL), NULL);
+            tracer, cx_storage_from_array(tracer, (PyObject *)array, CX_SOURCE_unknown, NULL, NULL),
+            NULL);
     }
     Py_DECREF(array);
     return result;
@@ -388,6 +390,7 @@ tracer_dealloc(PyObject *self)
         cx_storage_release(t->inputs[k]);
     PyMem_Free(t->inputs);
     PyMem_Free(t->ran);
+    PyMem_Free(t->open);
     tracer_clear(self);
     cx_defined_release(t);
     cx_facts_release(t);
@@ -458,6 +461,21 @@ get_flushes(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_in_region(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((CxTracer *)self)->nblocks != 0);
+}
+
+static PyObject *
+get_has_checks(PyObject *self, void *closure)
+{
+    const CxTracer *t = (const CxTracer *)self;
+    (void)closure;
+    return PyBool_FromLong(t->graph != NULL && cx_block_has_effects(t->graph->body));
+}
+
+static PyObject *
 get_skip(PyObject *self, void *closure)
 {
     (void)closure;
@@ -516,6 +534,8 @@ set_backend(PyObject *self, PyObject *value, void *closure)
 static PyGetSetDef tracer_getset[] = {
     {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
+    {"has_checks", get_has_checks, NULL, "Whether what is pending may fail.", NULL},
+    {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directory whose frames are not the user's.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -61,6 +61,38 @@ class Break:
     file: str
     line: int
 
+class RegionBreak(BaseException):
+    """A loop or branch cannot be captured as it is: (reason, file, line)."""
+
+class Mark:
+    is_valid: bool  # one can go back: nothing has been run since, and the block is open
+
+class Block:
+    nodes: int
+    work: int  # nodes that compute arrays or NumPy's numbers
+    trace: list[int]  # what it computes, for comparison
+    is_harmless: bool  # it may be computed without need
+    has_effects: bool  # it checks something
+    def index(self, extent: int | Traced) -> Traced:
+        """The loop variable of a `for` over [0, extent): the first parameter."""
+    def param(self, like: Any, kind: str = ...) -> Traced:
+        """A parameter of the type of a Traced value, or of a dtype and kind."""
+    def bind(self, array: Traced) -> None:
+        """A parameter that is a new version of the whole array's memory."""
+    def result(self, value: Any, like: Any = None) -> None:
+        """Adds a result: a Traced value or (block, number); with like's order of axes in memory."""
+    def hold(self, value: Traced) -> int:
+        """A number for the value as it is now, good when the block is closed."""
+    def value(self, number: int) -> Traced:
+        """A held value, in the block around into which its block was spliced."""
+    def blank(self, number: int) -> Traced | None:
+        """Anything of a held value's type; None when its sizes are known only inside."""
+    def close(self, keeps: bool = False) -> None:
+        """keeps: its values can be used in the block opened next."""
+    def reopen(self) -> None: ...
+    def splice(self) -> None:
+        """Its nodes become the outer block's."""
+
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
     fullgraph: a break raises Unsupported naming line and reason instead of flushing."""
@@ -104,6 +136,54 @@ class Tracer:
         """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
         scalar when the value is a NumPy scalar.
         """
+    # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
+    # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.
+    in_region: bool
+    has_checks: bool  # what is pending may fail when it runs
+    def mark(self) -> Mark:
+        """A place in the open block that one can go back to."""
+    def restore(self, mark: Mark) -> None:
+        """Goes back: nodes and versions of memory are as they were."""
+    def written(self, mark: Mark) -> list[Traced]:
+        """The memory of before the mark that has been written to since, as whole arrays."""
+    def is_before(self, value: Traced, mark: Mark) -> bool:
+        """Whether the value's memory was there at the mark."""
+    def work_since(self, mark: Mark) -> int:
+        """Nodes of the open block since then that compute arrays or NumPy's numbers."""
+    def block(self) -> Block:
+        """Opens a block in the open one."""
+    def region(
+        self,
+        op: str,
+        blocks: tuple[Block, ...],
+        entries: tuple[Traced, ...],
+        kinds: tuple[str, ...],
+    ) -> list[Traced]:
+        """A `for`, `while` or `if` of closed blocks; its results, of these kinds."""
+    def set_version(self, array: Traced, value: Traced) -> None:
+        """From here on the whole array's memory holds the value."""
+    def select(self, condition: Traced, a: Traced, b: Traced) -> Traced:
+        """One of two numbers of one type."""
+    def check(self, condition: Traced, why: str) -> None:
+        """Where the bool is false when the program runs, CheckFailed is raised."""
+    def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:
+        """An int that data decide as an expression; checked to be in [low, limit)."""
+    def same_type(self, a: Any, b: Any) -> int:
+        """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
+    def prepare(self, value: Traced) -> None:
+        """Gives the value a node of the open block."""
+    def settled(self, value: Traced) -> Traced:
+        """An int that only the running program knows, as what the program computes."""
+    def as_python(self, value: Traced) -> Traced:
+        """A bool as Python's own."""
+    def is_fixed(self, value: Any) -> bool:
+        """Whether it is an int expression of the arguments' sizes and ints alone."""
+    def at_least(self, value: int | Traced, low: int) -> int | Traced:
+        """The larger of the two."""
+    def is_positive(self, value: int | Traced) -> bool:
+        """Whether that is known; guarded where it depends on the arguments."""
+    def last_value(self, value: Traced, index: Traced, extent: int | Traced) -> int | Traced | None:
+        """What an int expression of a loop's index is in the last trip."""
     def specialized(self) -> list[tuple[int, Any]]:
         """(source, value) of Python scalars whose value was demanded."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:

@@ -1,0 +1,342 @@
+/* Marks: places in the pending graph that can be gone back to.
+ *
+ * A cached node is usable where it was made and in blocks inside. Each stretch of building has a
+ * number; `open` has those that are still in force, outermost first and so in ascending order. A
+ * mark begins a stretch, going back to it ends that stretch and all behind it, and closing a block
+ * ends the block's. A node whose number is not open is no node: whatever cached it makes another.
+ *
+ * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
+ * the outermost block goes back and does without a region. */
+#include "pyext.h"
+
+#include "base/map.h"
+
+/* ---- stretches ---- */
+
+int
+cx_stretch_begin(CxTracer *t)
+{
+    if (t->nopen == t->capopen) {
+        int capacity = t->capopen ? 2 * t->capopen : 16;
+        unsigned *grown = PyMem_Realloc(t->open, sizeof *grown * (size_t)capacity);
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        t->open = grown;
+        t->capopen = capacity;
+    }
+    t->open[t->nopen++] = ++t->last_stretch;
+    return 0;
+}
+
+bool
+cx_stretch_is_open(const CxTracer *t, unsigned stretch)
+{
+    int low = 0, high = t->nopen;
+
+    if (stretch == 0) /* the graph itself */
+        return true;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (t->open[middle] == stretch)
+            return true;
+        if (t->open[middle] < stretch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+int
+cx_region_break(CxTracer *t, const char *format, ...)
+{
+    CiLoc loc = cx_location(t);
+    va_list list;
+
+    va_start(list, format);
+    PyObject *reason = PyUnicode_FromFormatV(format, list);
+    va_end(list);
+    PyObject *args = reason ? Py_BuildValue("(Osi)", reason, loc.file, loc.line) : NULL;
+    if (args != NULL)
+        PyErr_SetObject(t->state->region_break, args);
+    Py_XDECREF(reason);
+    Py_XDECREF(args);
+    return -1;
+}
+
+/* ---- marks ---- */
+
+typedef struct CxSaved {
+    CxStorage *storage;
+    CiNode *node;
+    unsigned epoch, version, stretch;
+    bool is_written;
+} CxSaved;
+
+typedef struct CxMark {
+    PyObject_HEAD CxTracer *tracer;
+    CiBlock *at;
+    unsigned epoch;
+    int nnodes, nopen, nsaved;
+    CxSaved *saved;
+} CxMark;
+
+static void
+mark_dealloc(PyObject *self)
+{
+    CxMark *m = (CxMark *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    for (int k = 0; k < m->nsaved; k++)
+        cx_storage_release(m->saved[k].storage);
+    PyMem_Free(m->saved);
+    Py_XDECREF(m->tracer);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static bool
+mark_is_valid(const CxMark *m)
+{
+    CxTracer *t = m->tracer;
+    return m->epoch == t->epoch && t->graph != NULL && t->graph->at == m->at &&
+           m->nopen <= t->nopen;
+}
+
+static PyObject *
+get_is_valid(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(mark_is_valid((CxMark *)self));
+}
+
+static PyGetSetDef mark_getset[] = {
+    {"is_valid", get_is_valid, NULL, "Whether one can go back: nothing has been run since.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot mark_slots[] = {
+    CX_SLOT(Py_tp_dealloc, mark_dealloc),
+    CX_SLOT(Py_tp_getset, mark_getset),
+    {Py_tp_doc, "A place in the pending graph that can be gone back to."},
+    {0, NULL},
+};
+
+PyType_Spec cx_mark_spec = {
+    "cinductor._core.Mark",
+    sizeof(CxMark),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    mark_slots,
+};
+
+PyObject *
+cx_tracer_mark(PyObject *self, PyObject *unused)
+{
+    CxTracer *t = (CxTracer *)self;
+    int count = 0;
+    (void)unused;
+
+    CX_ENTRY();
+    if (t->ctx == NULL && cx_graph_open(t) < 0)
+        return NULL;
+    CxMark *m = PyObject_New(CxMark, (PyTypeObject *)t->state->mark_type);
+    if (m == NULL)
+        return NULL;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        count++;
+    m->tracer = (CxTracer *)Py_NewRef(t);
+    m->at = t->graph->at;
+    m->epoch = t->epoch;
+    m->nnodes = t->graph->at->nnodes;
+    m->nopen = t->nopen;
+    m->nsaved = 0;
+    m->saved = PyMem_Malloc(sizeof *m->saved * ((size_t)count + 1));
+    if (m->saved == NULL || cx_stretch_begin(t) < 0) {
+        Py_DECREF(m);
+        return PyErr_NoMemory();
+    }
+    for (CxStorage *s = t->storages; s != NULL; s = s->next) {
+        m->saved[m->nsaved++] =
+            (CxSaved){s, s->node, s->epoch, s->version, s->stretch, s->is_written};
+        s->refs++;
+    }
+    return (PyObject *)m;
+}
+
+/* As it entered the graph: what was read first behind a mark was there before. */
+static void
+reset_input(CxTracer *t, CxStorage *s)
+{
+    if (s->epoch != t->epoch || s->input == NULL || s->node == s->input)
+        return;
+    s->node = s->input;
+    s->stretch = 0;
+    s->version = ++t->last_version;
+    s->is_written = false;
+}
+
+PyObject *
+cx_tracer_restore(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return PyErr_Format(PyExc_TypeError, "restore() takes a Mark");
+    CxMark *m = (CxMark *)mark;
+    if (m->tracer != t || !mark_is_valid(m)) {
+        PyErr_SetString(PyExc_ValueError, "the graph has been run since, or is in another block");
+        return NULL;
+    }
+    t->graph->at->nnodes = m->nnodes;
+    t->nopen = m->nopen;
+    if (cx_stretch_begin(t) < 0)
+        return NULL;
+    for (int k = 0; k < m->nsaved; k++)
+        m->saved[k].storage->is_saved = true;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        if (!s->is_saved)
+            reset_input(t, s);
+    for (int k = 0; k < m->nsaved; k++) {
+        const CxSaved *was = &m->saved[k];
+        CxStorage *s = was->storage;
+        s->is_saved = false;
+        if (was->epoch != t->epoch) {
+            reset_input(t, s);
+            continue;
+        }
+        s->node = was->node;
+        s->epoch = was->epoch;
+        s->version = was->version;
+        s->stretch = was->stretch;
+        s->is_written = was->is_written;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+whole(CxTracer *t, CxStorage *s)
+{
+    s->refs++;
+    return cx_traced_new(t, s, NULL);
+}
+
+static int
+append_written(CxTracer *t, PyObject *list, CxStorage *s)
+{
+    PyObject *traced = whole(t, s);
+    int result = traced != NULL ? PyList_Append(list, traced) : -1;
+    Py_XDECREF(traced);
+    return result;
+}
+
+/* written(mark): the storages of before the mark that have another version by now, as whole arrays.
+ */
+PyObject *
+cx_tracer_written(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *list = PyList_New(0);
+
+    CX_ENTRY();
+    if (list == NULL || !Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return list;
+    CxMark *m = (CxMark *)mark;
+    for (int k = 0; k < m->nsaved; k++)
+        m->saved[k].storage->is_saved = true;
+    int failed = 0;
+    for (CxStorage *s = t->storages; s != NULL && !failed; s = s->next)
+        if (!s->is_saved && s->epoch == t->epoch && s->input != NULL && s->node != s->input)
+            failed = append_written(t, list, s) < 0;
+    for (int k = m->nsaved - 1; k >= 0; k--) { /* oldest first */
+        const CxSaved *was = &m->saved[k];
+        CxStorage *s = was->storage;
+        s->is_saved = false;
+        if (failed || s->epoch != t->epoch)
+            continue;
+        bool is_other = was->epoch == t->epoch ? s->version != was->version
+                                               : s->input != NULL && s->node != s->input;
+        if (is_other)
+            failed = append_written(t, list, s) < 0;
+    }
+    if (failed)
+        Py_CLEAR(list);
+    return list;
+}
+
+/* is_before(array, mark): whether the memory was there at the mark. */
+PyObject *
+cx_tracer_is_before(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *mark = NULL;
+
+    if (!PyArg_ParseTuple(args, "OO!:is_before", &value, t->state->mark_type, &mark) ||
+        !cx_is_traced(value)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "is_before() takes a Traced value");
+        return NULL;
+    }
+    const CxStorage *s = ((CxTraced *)value)->storage;
+    const CxMark *m = (const CxMark *)mark;
+    bool found = s->epoch == t->epoch && s->input != NULL;
+    for (int k = 0; !found && k < m->nsaved; k++)
+        found = m->saved[k].storage == s;
+    return PyBool_FromLong(found);
+}
+
+/* work_since(mark): nodes of the open block that compute arrays or NumPy's numbers. */
+PyObject *
+cx_tracer_work_since(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+    int count = 0;
+
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return PyErr_Format(PyExc_TypeError, "work_since() takes a Mark");
+    const CxMark *m = (const CxMark *)mark;
+    for (int k = m->nnodes; mark_is_valid(m) && k < t->graph->at->nnodes; k++)
+        count += cx_node_works(t->graph->at->nodes[k]);
+    return PyLong_FromLong(count);
+}
+
+/* ---- checks ---- */
+
+typedef struct Check {
+    CxTracer *tracer;
+    CiNode *condition;
+    const char *why;
+    CiLoc loc;
+} Check;
+
+static void
+body_check(CiContext *ctx, void *arg)
+{
+    const Check *c = arg;
+    (void)ci_graph_check(c->tracer->graph, c->condition, ci_intern(ctx, c->why), c->loc);
+}
+
+/* check(condition, why): where the bool is false when the program runs, the call is Python's. */
+PyObject *
+cx_tracer_check(PyObject *self, PyObject *args)
+{
+    Check check = {.tracer = (CxTracer *)self};
+    PyObject *condition = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Os:check", &condition, &check.why))
+        return NULL;
+    if (!cx_is_traced(condition) || cx_dtype((CxTraced *)condition) != CI_DTYPE_bool ||
+        cx_rank((CxTraced *)condition) != 0)
+        return PyErr_Format(PyExc_TypeError, "check() takes a Traced bool");
+    if (cx_traced_prepare((CxTraced *)condition) < 0)
+        return NULL;
+    check.condition = cx_node((CxTraced *)condition);
+    check.loc = cx_location(check.tracer);
+    if (cx_protect(check.tracer->state, check.tracer->ctx, body_check, &check) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}

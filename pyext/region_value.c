@@ -1,0 +1,178 @@
+/* What captured loops and branches ask of values, and make of them. */
+#include "pyext.h"
+
+PyObject *
+cx_tracer_prepare(PyObject *self, PyObject *value)
+{
+    (void)self;
+    CX_ENTRY();
+    if (!cx_is_traced(value))
+        return PyErr_Format(PyExc_TypeError, "prepare() takes a Traced value");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* settled(value): an int that is known only when the program runs as what the program computes. */
+PyObject *
+cx_tracer_settled(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!cx_is_traced(value) || !cx_is_size((CxTraced *)value) ||
+        cx_size_is_known(t, ((CxTraced *)value)->storage->expr))
+        return Py_NewRef(value);
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    return cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_python);
+}
+
+/* as_python(bool): the same truth as Python's own bool. */
+PyObject *
+cx_tracer_as_python(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_bool ||
+        cx_rank((CxTraced *)value) != 0)
+        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced bool");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);
+}
+
+/* ---- ints that are expressions ---- */
+
+static const CiExpr *
+expr_of(PyObject *value)
+{
+    return cx_is_traced(value) && cx_is_size((CxTraced *)value) ? ((CxTraced *)value)->storage->expr
+                                                                : NULL;
+}
+
+/* is_fixed(int): the same all through the call. */
+PyObject *
+cx_tracer_is_fixed(PyObject *self, PyObject *value)
+{
+    const CiExpr *e = expr_of(value);
+    bool result = e != NULL;
+    (void)self;
+
+    for (int k = 0; result && k < e->nsymbols; k++)
+        result = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
+                 e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
+    return PyBool_FromLong(result);
+}
+
+/* at_least(int, low): the larger of the two, as an int. */
+PyObject *
+cx_tracer_at_least(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *low = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:at_least", &value, &low))
+        return NULL;
+    const CiExpr *e = cx_size_from(t, value), *bound = e ? cx_size_from(t, low) : NULL;
+    if (bound == NULL)
+        return NULL;
+    int is_less = cx_size_decide(t, CI_REL_le, e, bound);
+    if (is_less < 0)
+        return NULL;
+    return cx_size_object(t, is_less == CX_OPEN ? cx_size_make(t, CX_SIZE_max, e, bound)
+                             : is_less == 1     ? bound
+                                                : e);
+}
+
+/* is_positive(int): True where that is known; it is guarded where it depends on the arguments. */
+PyObject *
+cx_tracer_is_positive(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    const CiExpr *e = cx_size_from(t, value);
+    int answer = e ? cx_size_decide(t, CI_REL_lt, t->zero, e) : -1;
+    return answer < 0 ? NULL : PyBool_FromLong(answer == 1);
+}
+
+typedef struct Substitute {
+    CxTracer *tracer;
+    const CiExpr *e, *symbol, *value, *result;
+} Substitute;
+
+static void
+body_last(CiContext *ctx, void *arg)
+{
+    Substitute *s = arg;
+    CiSym *sym = s->tracer->sym;
+    const CiExpr *last = ci_expr_sub(sym, s->value, s->tracer->one);
+
+    (void)ctx;
+    s->result = ci_expr_substitute(sym, s->e, 1, &s->symbol, &last);
+}
+
+/* last_value(int, index, extent): what the int is in the last trip; None when it is no expression
+ * of the index and of what is fixed. */
+PyObject *
+cx_tracer_last_value(PyObject *self, PyObject *args)
+{
+    PyObject *value = NULL, *index = NULL, *extent = NULL;
+    Substitute s = {.tracer = (CxTracer *)self};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOO:last_value", &value, &index, &extent))
+        return NULL;
+    s.e = expr_of(value);
+    s.symbol = expr_of(index);
+    s.value = cx_size_from(s.tracer, extent);
+    if (s.value == NULL)
+        return NULL;
+    if (s.e == NULL || s.symbol == NULL)
+        Py_RETURN_NONE;
+    for (int k = 0; k < s.e->nsymbols; k++)
+        if (s.e->symbols[k] != s.symbol && s.e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked)
+            Py_RETURN_NONE;
+    if (cx_protect(s.tracer->state, s.tracer->sym_ctx, body_last, &s) < 0)
+        return NULL;
+    return cx_size_object(s.tracer, s.result);
+}
+
+typedef struct Define {
+    CxTracer *tracer;
+    CxTraced *value;
+    int64_t low;
+    const CiExpr *limit, *symbol;
+} Define;
+
+static void
+body_symbol(CiContext *ctx, void *arg)
+{
+    Define *d = arg;
+    const char *name = ci_format(ctx, "w%u", d->tracer->ndefined++);
+    d->symbol = ci_expr_unbacked(d->tracer->sym, name, d->low, d->limit);
+}
+
+/* define(int, low, limit): the int that data decide, as an expression; None: no bound. */
+PyObject *
+cx_tracer_define(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *low = NULL, *limit = NULL;
+    Define d = {.tracer = t, .low = CI_MINUS_INFINITY};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOO:define", &value, &low, &limit))
+        return NULL;
+    if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_i64)
+        return PyErr_Format(PyExc_TypeError, "define() takes a Traced int");
+    if (low != Py_None && (d.low = PyLong_AsLongLong(low)) == -1 && PyErr_Occurred())
+        return NULL;
+    if (limit != Py_None && (d.limit = cx_size_from(t, limit)) == NULL)
+        return NULL;
+    if (cx_protect(t->state, t->sym_ctx, body_symbol, &d) < 0)
+        return NULL;
+    CiNode *node = cx_build_define(t, (CxTraced *)value, d.symbol);
+    return node ? cx_traced_int(t, d.symbol) : NULL;
+}
