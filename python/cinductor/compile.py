@@ -169,6 +169,7 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
         self.warned: set[str] = set()
+        self.failed_checks = 0
         self.nodes = 0  # of the largest segment compiled
         self.last: Any = None  # the Outcome of the latest capture
 

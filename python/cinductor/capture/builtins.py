@@ -30,7 +30,10 @@ from .calls import (
     dispatch,
     is_traced_inside,
 )
+from .condition import is_condition, select
+from .items import Range, backwards, enumerated, items_of, zipped
 from .objects import FREE_TYPES, PURE_TYPES, Traced, find_in_class
+from .state import is_int
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -79,6 +82,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         value = args[0]
         stage = scope.stage
+        if type(value) is Range:
+            return value.length
         if isinstance(value, list | tuple | dict | set):
             source = stage.source_of(value)
             if source is not None and source >= 0:
@@ -112,7 +117,34 @@ def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*args, **kwargs)
 
 
-@understands(list, tuple, set, frozenset, enumerate, reversed, iter)
+@understands(range)
+def _range(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if any(type(a) is Traced for a in args) and not kwargs and len(args) in (1, 2, 3):
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        if type(step) is int and step and scope.stage.captures and all(map(is_int, (start, stop))):
+            tracer = scope.stage.tracer
+            return Range(tracer, bound_of(scope.stage, start), bound_of(scope.stage, stop), step)
+    return call_pure(scope, f, args, kwargs)
+
+
+def bound_of(stage: Any, value: Any) -> Any:
+    """An int as an expression: one that data decide gets a symbol."""
+    if type(value) is Traced and not value.is_expression:
+        return stage.tracer.define(value, None, None)
+    return value
+
+
+@understands(enumerate, reversed)
+def _numbered(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    items = items_of(scope.stage.wrap(args[0])) if args and scope.stage.captures else None
+    if items is None or kwargs.keys() - {"start"}:
+        return _sequence(scope, f, args, kwargs)
+    if f is reversed:
+        return backwards(items)
+    return enumerated(items, args[1] if len(args) > 1 else kwargs.get("start", 0))
+
+
+@understands(list, tuple, set, frozenset, iter)
 def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or (f is iter and len(args) > 1):
         return f(*args, **kwargs) if not args else call_unknown(scope, f, args, kwargs)
@@ -140,6 +172,11 @@ def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(zip)
 def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    parts = [items_of(scope.stage.wrap(a)) for a in args]
+    if parts and all(parts) and not kwargs and scope.stage.captures:
+        items = zipped([part for part in parts if part is not None])
+        if items is not None:
+            return items
     return zip(*(scope.iter(a) for a in args), **kwargs)  # noqa: B905
 
 
@@ -174,9 +211,24 @@ def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = list(scope.iter(args[0])) if len(args) == 1 else [scope.use(a) for a in args]
     if kwargs.get("key") is not None:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+    elif items and any(type(v) is Traced for v in items) and "default" not in kwargs:
+        return chosen(scope, f, items)
     if len(args) == 1:
         return f(items, **kwargs)
     return f(*items, **kwargs)
+
+
+def chosen(scope: Scope, f: Any, items: list[Any]) -> Any:
+    """The first of the largest or smallest, as Python compares them."""
+    best = items[0]
+    for item in items[1:]:
+        is_better = item > best if f is max else item < best
+        if not is_condition(is_better):
+            best = item if is_better else best
+            continue
+        new = select(scope.stage, is_better, item, best) if scope.stage.captures else None
+        best = new if new is not None else item if is_better else best
+    return best
 
 
 @understands(any, all)

@@ -397,6 +397,8 @@ def call_container(
                 args = (list(scope.iter(first)), *args[1:])
         elif name == "sort" and kwargs.get("key") is not None:
             kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+        if name not in READERS[kind] and not isinstance(owner, tuple):
+            stage.regions.touch(owner)
         return stage.wrap(f(*args, **kwargs))
     if name in READERS[kind]:
         if kind is set:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .constructs import TracedControl
+from .items import Items, Range
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -25,7 +27,6 @@ from .objects import (
     is_numpys,
     reads_plainly,
 )
-from .plain_control import PlainControl
 from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Stage
@@ -34,14 +35,24 @@ PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools",
 UNROLL_LIMIT = 65536
 
 
-class Scope(PlainControl):
+class Scope(TracedControl):
     """One function's view of the stage."""
 
-    __slots__ = ("stage", "fn_globals", "builtins", "cells", "cache", "sites", "__weakref__")
+    __slots__ = (
+        "stage",
+        "fn_globals",
+        "builtins",
+        "cells",
+        "cache",
+        "sites",
+        "file",
+        "__weakref__",
+    )
 
     def __init__(self, stage: Stage, fn: types.FunctionType, sites: tuple[Site, ...] = ()) -> None:
         self.stage = stage
         self.sites = sites
+        self.file = fn.__code__.co_filename
         self.fn_globals = fn.__globals__
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
@@ -269,11 +280,21 @@ class Scope(PlainControl):
                 self.call(found.fset, value, item)
                 return None
             if cls.__setattr__ is object.__setattr__:
+                self._touch_attributes(value)
                 return setattr(value, name, item)
         stage.effect(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
         return setattr(value, name, stage.concrete(item))
+
+    def _touch_attributes(self, value: Any) -> None:
+        """Called before an attribute of an object made in the call is set or deleted."""
+        regions = self.stage.regions
+        if regions.touched:
+            own = getattr(value, "__dict__", None)
+            if type(own) is not dict:
+                self.stage.stop(f"sets an attribute of a {type(value).__name__}")
+            regions.touch(own)
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
@@ -290,6 +311,8 @@ class Scope(PlainControl):
     def _del_attr(self, name: str, value: Any) -> None:
         if self.stage.source_of(value) is not None or type(value) is Traced:
             self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
+        else:
+            self._touch_attributes(value)
         delattr(value, name)
 
     # --- items ---
@@ -368,6 +391,7 @@ class Scope(PlainControl):
         source = stage.source_of(value)
         method = find_in_class(cls, "__setitem__")
         if source is None and cls in (list, dict):
+            stage.regions.touch(value)
             value[key] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
@@ -390,6 +414,8 @@ class Scope(PlainControl):
             return
         if stage.source_of(value) is not None or cls not in (list, dict):
             stage.effect(f"deletes an item of a {cls.__name__}")
+        else:
+            stage.regions.touch(value)
         del value[stage.concrete(key)]
 
     # --- operands, tests, iteration ---
@@ -458,6 +484,8 @@ class Scope(PlainControl):
         if stage.source_of(value) is not None and hasattr(cls, f"__{name}__"):
             stage.effect(f"changes a {cls.__name__} in place")
             return op(value, stage.concrete(other))
+        if cls in (list, dict, set):
+            stage.regions.touch(value)
         return op(value if cls is list else self.use(value), other)
 
     def mapping(self, value: Any) -> Any:
@@ -475,6 +503,8 @@ class Scope(PlainControl):
             return self._iter_array(value)
         if cls is np.broadcast:
             return iter(stage.filled(value))
+        if cls is Items or cls is Range:
+            return iter(value)
         source = stage.source_of(value)
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
             if source is None:

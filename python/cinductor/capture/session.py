@@ -27,6 +27,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
 LITTLE_WORK = 400_000
+MAX_FAILED_CHECKS = 3
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 # NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
 SUSPICIOUS = 0b1011
@@ -56,6 +57,8 @@ def run(
         return attempt(job, compiled, bound, args, kwargs, choose_backend(job))
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
+    except _core.CheckFailed as reason:
+        return answer(job, bound, args, kwargs, str(reason))
     except Retry as failure:
         error = failure.error
     job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
@@ -67,6 +70,16 @@ def run(
         job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(failure.error)}")
         job.remember(bound, describe(failure.error))
         return job.fn(*args, **kwargs)
+
+
+def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """A check failed and nothing has happened: the function itself does what Python does. Calls
+    like one whose checks keep failing run in NumPy from then on.
+    """
+    job.failed_checks += 1
+    if job.failed_checks >= MAX_FAILED_CHECKS:
+        job.remember(bound, f"a check failed: {why}")
+    return job.fn(*args, **kwargs)
 
 
 class Retry(BaseException):
@@ -124,7 +137,19 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """One capture by one backend."""
+    """One capture by one backend; once more with loops and branches run by Python when capturing
+    them came to nothing.
+    """
+    try:
+        return capture(job, compiled, bound, args, kwargs, backend, True)
+    except _core.RegionBreak:
+        return capture(job, compiled, bound, args, kwargs, backend, False)
+
+
+def capture(
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, regions: bool
+) -> Any:
+    """One capture."""
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
@@ -135,6 +160,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     tracer.user_frames_skip = PACKAGE
     symbols = Symbols(tracer, job.profile, job.dynamic)
     stage = Stage(tracer, symbols, job.names)
+    stage.captures = regions
     surface.stages[id(tracer)] = stage
     began = time.perf_counter()
     try:
@@ -144,9 +170,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except (Abandon, Retry):
         raise
     except _core.CheckFailed:
-        # Checks are made only while nothing has happened that the function would do again.
         job.last = Outcome(tracer)
-        return job.fn(*args, **kwargs)
+        if stage.effects == 0 and tracer.flushes <= 1:
+            raise
+        raise RuntimeError("a check failed after effects that cannot be undone") from None
+    except _core.RegionBreak as error:
+        if regions and stage.effects == 0 and tracer.flushes == 0:
+            raise
+        raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
     except _core.CinductorError as error:
         if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
             raise
@@ -154,6 +185,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             raise Retry(error) from None
         raise
     except BaseException as error:
+        if tracer.in_region and regions:
+            raise _core.RegionBreak("an exception leaves an expression") from None
         leave(job, stage, bound, error)
         raise
     finally:
@@ -305,7 +338,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]
     """The result with what replay cannot make turned into real objects (then Python must run)."""
     cls = type(value)
     if cls is Traced:
-        return value
+        return stage.tracer.settled(value)
     if cls is np.ndarray:
         return stage.wrap(value)
     if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:

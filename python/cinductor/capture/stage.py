@@ -30,6 +30,7 @@ from .objects import (
     has_operators,
     is_array_ours,
 )
+from .region import Regions
 
 OPAQUE = -1
 byte_bounds = np.lib.array_utils.byte_bounds
@@ -68,6 +69,8 @@ class Stage:
         self.overlap = False
         self.effects = 0
         self.depth = 0
+        self.captures = True  # loops and branches
+        self.regions = Regions(self)
 
     # --- sources and guards ---
 
@@ -241,18 +244,26 @@ class Stage:
 
     # --- effects ---
 
+    def may_check(self) -> bool:
+        """Whether the function itself can still answer the call when a check fails."""
+        return self.effects == 0 and self.tracer.flushes == 0
+
     def effect(self, reason: str) -> None:
         """Python must run on every call: noted before it happens."""
-        self.effects += 1
+        if self.tracer.has_checks:
+            self.tracer.flush()  # what fails, fails before
         self.tracer.note_effect(reason)
+        self.effects += 1
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
-        self.effects += 1
         self.tracer.note_break(reason)
+        self.effects += 1
 
     def abandon(self, reason: str) -> None:
         """Gives the call up while nothing has happened; otherwise breaks."""
+        if self.tracer.in_region:
+            self.tracer.note_break(reason)
         if self.effects == 0 and self.tracer.flushes == 0 and not self.written:
             raise Abandon(reason)
         self.stop(reason)

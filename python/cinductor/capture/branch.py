@@ -1,0 +1,459 @@
+"""Branches being captured: every arm runs on the state before the branch, and what they end with is
+merged.
+
+An `if` with elif is a branch whose else-arm is the rest. What each arm wrote and what names it
+bound becomes a result of an `if` region; where both arms only compute numbers they are computed
+both, and one is selected. An arm that raises is a check that it is not taken; the other arm then
+runs in the open. A name that one arm does not bind is checked, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .objects import Traced
+from .region import Attempt, Region, RegionBreak, truth
+from .state import (
+    UNBOUND,
+    have_same_structure,
+    is_number,
+    is_same,
+    kind_of,
+    leaves,
+    lifted,
+    rebuilt,
+)
+
+OURS = "__ci_"
+
+
+class Held:
+    """A traced value that an arm ends with, kept by its block."""
+
+    __slots__ = ("block", "number", "kind", "dtype", "value")
+
+    def __init__(self, block: Any, value: Any) -> None:
+        self.block, self.number = block, block.hold(value)
+        self.kind, self.dtype, self.value = value.kind, value.dtype, value
+
+    @property
+    def node(self) -> tuple[Any, int]:
+        return self.block, self.number
+
+
+class End:
+    """What an arm ends with: values of names, and memory written to."""
+
+    def __init__(self, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+        self.names = {name: held_leaves(block, value) for name, value in names.items()}
+        self.written = [(handle, Held(block, handle)) for handle in written]
+
+
+def held_leaves(block: Any, value: Any) -> Any:
+    """The value with its traced leaves held."""
+    if value is UNBOUND:
+        return value
+    parts = leaves(value)
+    if not any(type(part) is Traced for part in parts):
+        return value
+    return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
+
+
+def unheld(value: Any) -> Any:
+    return value.value if type(value) is Held else value
+
+
+class Level:
+    """One test: the arm it guards, and the rest."""
+
+    def __init__(self, region: Region, condition: Any, arm: int, head: dict[str, Any]) -> None:
+        self.region, self.condition = region, condition
+        self.arm, self.head = arm, head
+        self.attempt = Attempt(region)
+        self.then_block: Any = None
+        self.else_block: Any = None
+        self.then_end: End | None = None
+
+    def open_arm(self, is_then: bool) -> None:
+        """Opens an arm's block, in which the condition is known."""
+        block = self.region.regions.open()
+        self.region.regions.assume(self.condition, is_then)
+        if is_then:
+            self.then_block = block
+        else:
+            self.else_block = block
+
+    def close_arm(self, block: Any, names: dict[str, Any]) -> End:
+        """What the arm ended with; everything is as before it again."""
+        region = self.region
+        if region.changed_containers(self.attempt):
+            region.fail("a branch changes a list, a dict or an object")
+        end = End(block, names, region.tracer.written(self.attempt.mark))
+        self.attempt.undo()
+        return end
+
+
+class Merge:
+    """Makes one value of each pair that two arms end with."""
+
+    def __init__(self, region: Region, level: Level, first: End, second: End) -> None:
+        self.region, self.level = region, level
+        self.tracer = region.tracer
+        self.ends = (first, second)
+        self.blocks = (level.then_block, level.else_block)
+        self.pairs: list[tuple[Any, Any]] = []  # results wanted, per arm
+        self.checks: list[tuple[bool, str]] = []
+
+    def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
+        """The values of names behind the branch, and the memory's versions."""
+        plan = {name: self.plan(name) for name in wanted}
+        handles: dict[int, Any] = {}
+        for end in self.ends:
+            handles.update({handle.storage: handle for handle, _ in end.written})
+        made = self.make(list(handles.values()))
+        names: dict[str, Any] = {}
+        for name, value in plan.items():
+            if value is UNBOUND:
+                names[name] = value
+                continue
+            parts = [made[p.number] if type(p) is Result else p for p in leaves(value)]
+            names[name] = rebuilt(value, iter(parts))
+        level = self.level
+        for is_then, name in self.checks:
+            bound = (
+                level.condition if is_then else self.tracer.apply("logical_not", level.condition)
+            )
+            self.region.check(bound, f"{name} is bound")
+        return names
+
+    def plan(self, name: str) -> Any:
+        """The merged value, with a Result where the graph decides."""
+        a, b = (end.names.get(name, UNBOUND) for end in self.ends)
+        if a is UNBOUND and b is UNBOUND:
+            return UNBOUND
+        if a is UNBOUND or b is UNBOUND:
+            return self.plan_unbound(name, a, b)
+        if name.startswith(OURS) and name != OURS + "value":
+            return self.plan_flag(a, b)
+        if not have_same_structure(a, b):
+            self.region.fail(f"{name} is of another type in each branch")
+        parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
+        return rebuilt(a, iter(parts))
+
+    def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
+        bound = b if a is UNBOUND else a
+        if not name.startswith(OURS):
+            self.checks.append((b is UNBOUND, name))
+        parts = []
+        for part in leaves(bound):
+            if type(part) is not Held:
+                parts.append(part)
+                continue
+            blank = Blank(part)
+            parts.append(self.want(*((blank, part) if a is UNBOUND else (part, blank))))
+        return rebuilt(bound, iter(parts))
+
+    def plan_flag(self, a: Any, b: Any) -> Any:
+        if a is b and type(a) is bool:
+            return a
+        return self.want(*(Bool(v) for v in (a, b)))
+
+    def join(self, name: str, a: Any, b: Any) -> Any:
+        """One leaf of both arms."""
+        if is_same(unheld(a), unheld(b)):
+            return self.keep(a)
+        kinds = kind_of(unheld(a)), kind_of(unheld(b))
+        if kinds[0] is None or kinds[0] != kinds[1]:
+            self.region.fail(f"{name} is of another type in each branch")
+        if kinds[0][0] == "array":  # type: ignore[index]
+            if self.tracer.same_type(a.node, b.node) != 1:
+                self.region.fail(f"{name} is of another shape in each branch")
+        elif not all(type(v) is Held or is_number(v) for v in (a, b)):
+            self.region.fail(f"{name} is no 64-bit number")
+        return self.want(a, b)
+
+    def keep(self, value: Any) -> Any:
+        """A value that is the same in both arms was there before them."""
+        return unheld(value)
+
+    def want(self, a: Any, b: Any) -> Any:
+        for number, pair in enumerate(self.pairs):
+            if pair[0] is a and pair[1] is b:
+                return Result(number)
+        self.pairs.append((a, b))
+        return Result(len(self.pairs) - 1)
+
+    # --- the graph ---
+
+    def make(self, handles: list[Any]) -> list[Any]:
+        """The merged values; the handles get their new versions."""
+        if not self.pairs and not handles and not any(block.has_effects for block in self.blocks):
+            return []
+        harmless = all(block.is_harmless for block in self.blocks)
+        is_small = all(
+            type(v) is not Held or v.kind != "array" for pair in self.pairs for v in pair
+        )
+        if harmless and is_small and not handles:
+            return self.select()
+        return self.make_region(handles)
+
+    def select(self) -> list[Any]:
+        for block in self.blocks:
+            block.splice()
+        made = []
+        for pair in self.pairs:
+            parts = [self.here(v, pair) for v in pair]
+            made.append(self.tracer.select(self.level.condition, *parts))
+        return made
+
+    def here(self, value: Any, pair: tuple[Any, Any]) -> Any:
+        """A value of a pair in the block around."""
+        if type(value) is Held:
+            return value.block.value(value.number)
+        if type(value) is Blank:
+            return value.like.block.blank(value.like.number)
+        return self.constant(value, pair)
+
+    def constant(self, value: Any, pair: tuple[Any, Any]) -> Any:
+        if type(value) is Bool:
+            inner = value.value
+            if type(inner) is Held:
+                inner = inner.block.value(inner.number)
+                return self.tracer.as_python(truth(self.region.stage, inner))
+            return self.tracer.lift(bool(inner))
+        kind, dtype = kind_of(value)  # type: ignore[misc]
+        return lifted(self.tracer, value, kind, dtype)
+
+    def make_region(self, handles: list[Any]) -> list[Any]:
+        regions, tracer = self.region.regions, self.tracer
+        for which, block in enumerate(self.blocks):
+            written = {handle.storage: held for handle, held in self.ends[which].written}
+            block.reopen()
+            regions.blocks.append(block)
+            for pair in self.pairs:
+                like = pair[0].node if which and type(pair[0]) is Held else None
+                self.add_result(block, pair[which], pair, like)
+            for handle in handles:
+                held = written.get(handle.storage)
+                block.result(handle if held is None else held.node, handle)
+            regions.close(block)
+        kinds = [self.kind(pair) for pair in self.pairs] + ["array"] * len(handles)
+        made = list(tracer.region("if", self.blocks, (self.level.condition,), tuple(kinds)))
+        for handle, value in zip(handles, made[len(self.pairs) :], strict=True):
+            tracer.set_version(handle, value)
+        results = made[: len(self.pairs)]
+        for value, pair in zip(results, self.pairs, strict=True):
+            self.note_sources(value, pair)
+        return results
+
+    def kind(self, pair: tuple[Any, Any]) -> str:
+        """The kind of a pair's result."""
+        for value in pair:
+            if type(value) is Bool:
+                return "python"
+            if type(value) is Held:
+                return value.kind
+        return kind_of(pair[0])[0]  # type: ignore[index]
+
+    def add_result(self, block: Any, value: Any, pair: Any, like: Any) -> None:
+        if type(value) is Held:
+            block.result(value.node, like)
+        elif type(value) is Blank:
+            blank = value.like.block.blank(value.like.number)
+            if blank is None:
+                self.region.fail("a size is known only in one branch")
+            block.result(blank)
+        elif type(value) is Bool and type(value.value) is Held:
+            block.result(value.value.node)
+        else:
+            block.result(self.constant(value, pair))
+
+    def note_sources(self, value: Any, pair: tuple[Any, Any]) -> None:
+        """A merged array may be memory of before: then it can be read, not written."""
+        mark = self.level.attempt.mark
+        sources = [
+            part.value.whole
+            for part in pair
+            if type(part) is Held
+            and part.kind == "array"
+            and self.tracer.is_before(part.value.whole, mark)
+        ]
+        if sources:
+            self.region.regions.merged.append((value, sources))
+
+
+class Result:
+    """A leaf that the graph decides, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Blank:
+    """Stands for a value that nobody looks at."""
+
+    __slots__ = ("like",)
+
+    def __init__(self, like: Held) -> None:
+        self.like = like
+
+
+class Bool:
+    """A flag."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Branch(Region):
+    """An if on a traced condition."""
+
+    def __init__(self, scope: Any, site: Any, condition: Any) -> None:
+        super().__init__(scope, site)
+        self.condition = condition
+        self.last = 2 * site.arms - 1
+        ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
+        self.wanted = (*site.live_out, *ours)  # a loop looks at its flag
+        self.step = -1
+        self.levels: list[Level] = []  # tests whose rest is being run
+        self.is_plain = self.is_over = False
+        self.heads: dict[str, Any] | None = None
+
+    def begin(self, names: dict[str, Any]) -> None:
+        """The names of the frame before the branch."""
+        self.start(names)
+        self.now = self.entry
+        self.base = Attempt(self)
+        self.regions.active.append(self)
+        self.pending: Any = truth(self.stage, self.condition)
+        self.next_step = 0
+
+    # --- the protocol of rewritten code ---
+
+    def __iter__(self) -> Branch:
+        return self
+
+    def __next__(self) -> int:
+        if self.is_over:
+            raise StopIteration
+        if self.is_plain:
+            return self.plain_step()
+        self.step = self.next_step
+        return self.step
+
+    def enter(self) -> tuple[Any, ...]:
+        """The values of names at the head of this step."""
+        if self.is_plain:
+            self.restores = False
+        elif self.step % 2:
+            if self.levels and self.levels[-1].else_block is None:
+                self.levels[-1].open_arm(False)
+        elif type(self.pending) is Traced:
+            self.levels.append(Level(self, self.pending, self.step, self.now))
+            self.levels[-1].open_arm(True)
+        return self.values(self.now)
+
+    def test(self, value: Any) -> None:
+        """The test of the next arm."""
+        value = self.scope.test(value)
+        if self.is_plain or type(value) is not Traced:
+            self.pending = bool(value)
+        else:
+            self.pending = truth(self.stage, value)
+
+    def leave(self, names: dict[str, Any]) -> None:
+        """The names of the frame at the end of this step."""
+        self.check_others(names)
+        if self.step == self.last or (self.step % 2 == 0 and self.pending is True):
+            self.finish(names)
+        elif self.step % 2 == 0:
+            level = self.levels[-1]
+            level.then_end = level.close_arm(level.then_block, self.live(names))
+            self.next_step = self.step + 1
+        else:
+            self.now = {name: names.get(name, UNBOUND) for name in self.site.state}
+            self.next_step = self.step + (1 if self.pending is not False else 2)
+
+    def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of names behind the branch."""
+        return self.values(names if self.heads is None else self.heads)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        if kind is None or self.is_plain or self.is_over:
+            return False
+        try:
+            if issubclass(kind, RegionBreak):
+                return self.fall_back(error.args[0])
+            if issubclass(kind, Exception) and not isinstance(error, _core.CinductorError):
+                return self.give_way(kind)
+        except RegionBreak as other:
+            return self.fall_back(other.args[0])
+        return False
+
+    # --- ends ---
+
+    def live(self, names: dict[str, Any]) -> dict[str, Any]:
+        """Values of the names that are live behind the branch."""
+        return {name: names.get(name, UNBOUND) for name in self.wanted}
+
+    def finish(self, names: dict[str, Any]) -> None:
+        """The rest of all tests is run: merges, from the innermost out."""
+        names = self.live(names)
+        while self.levels:
+            level = self.levels.pop()
+            end = level.close_arm(level.else_block, names)
+            assert level.then_end is not None
+            names = Merge(self, level, level.then_end, end).names(self.wanted)
+            level.attempt.end()
+        self.heads = names
+        self.base.end()
+        self.is_over = True
+        self.regions.report(self.scope, self.site, "captured")
+
+    def give_way(self, kind: type) -> bool:
+        """The step raises: it is checked that it is not reached, and the others are run."""
+        if not self.levels:
+            self.is_over = True
+            self.base.end()
+            return False
+        level = self.levels.pop()
+        level.attempt.undo()
+        level.attempt.end()
+        condition = level.condition
+        if level.arm == self.step:
+            condition = self.tracer.apply("logical_not", condition)
+            self.next_step = self.step + 1
+        else:
+            self.pending = True
+            self.next_step = level.arm
+        self.now = level.head
+        self.check(condition, f"no {kind.__name__} is raised")
+        return True
+
+    def fall_back(self, reason: str) -> bool:
+        """Python decides."""
+        self.base.undo()
+        self.base.end()
+        self.levels.clear()
+        self.is_plain = True
+        self.step = -1
+        self.now = self.entry
+        self.restores = True
+        self.regions.report(self.scope, self.site, f"decided by Python: {reason}")
+        return True
+
+    def plain_step(self) -> int:
+        """The steps of Python's own if."""
+        if self.step < 0:
+            self.pending = bool(self.condition)
+            self.step = 0 if self.pending else 1
+        elif self.step % 2 == 0 or self.step == self.last:
+            raise StopIteration
+        else:
+            self.step += 1 if self.pending else 2
+        return self.step

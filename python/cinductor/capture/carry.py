@@ -1,0 +1,560 @@
+"""What a loop's trips hand to each other, as far as it is known, and the region made of it.
+
+`open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
+are unchanged, or `steps` (ints that grow by a constant), or carried by value with the types in
+`types` (one for each leaf of nested tuples, None for leaves that do not change). Memory written to is
+carried as versions of the same array. A value carried is by value: where memory that two names share
+would be written through one of them the loop is not captured; arrays that change places are, by
+running the body once for each arrangement in one trip of the region.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .objects import Traced
+from .region import truth
+from .state import (
+    ATOMS,
+    UNBOUND,
+    have_same_structure,
+    is_int,
+    is_number,
+    is_same,
+    kind_of,
+    leaves,
+    lifted,
+    rebuilt,
+)
+
+if TYPE_CHECKING:
+    from .loop import Loop, Memory
+
+MAX_PERIOD = 6
+OURS = "__ci_"
+
+
+class Peel(Exception):
+    """The trip at the loop's entry is not like those behind it."""
+
+
+class Type:
+    """The type of a leaf carried by value; like: a Traced array that has it."""
+
+    __slots__ = ("kind", "dtype", "like")
+
+    def __init__(self, kind: str, dtype: Any, like: Any = None) -> None:
+        self.kind, self.dtype, self.like = kind, dtype, like
+
+
+class Carried:
+    """The state of one loop being captured."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.regions, self.tracer = loop.regions, loop.tracer
+        self.entry = dict(loop.entry)
+        self.types: dict[str, list[Type | None]] = {}
+        self.steps: dict[str, Any] = {}
+        self.written: list[Any] = []
+        self.joined: set[str] = set()
+        self.no_steps: set[str] = set()
+        self.first_trace: list[int] | None = None
+        self.period, self.turn = 1, 0
+        self.is_while = loop.items is None
+        self.flag = False  # whether the loop's flag ends it
+        self.recall(loop.memory)
+
+    # --- what was learnt at this place before ---
+
+    def recall(self, memory: Memory) -> None:
+        """Begins with what another capture of the same loop ended with."""
+        for name in memory.names:
+            value = self.entry.get(name, UNBOUND)
+            if value is not UNBOUND and is_int(value):
+                continue
+            parts = leaves(value)
+            if all(kind_of(v) is not None and type(v) is Traced for v in parts):
+                self.types[name] = [self.type_of(v) for v in parts]
+        for name in memory.written:
+            value = self.entry.get(name, self.loop.others.get(name))
+            if type(value) is Traced and value.kind == "array":
+                self.add_written(value.whole)
+
+    def remember(self, memory: Memory) -> None:
+        """For the next capture of the same loop, in another run of a loop around."""
+        memory.names = set(self.types)
+        everything = {**self.loop.others, **self.entry}
+        held = {handle.storage for handle in self.written}
+        memory.written = {
+            name
+            for name, value in everything.items()
+            if type(value) is Traced and value.storage in held
+        }
+
+    @staticmethod
+    def type_of(value: Any) -> Type:
+        kind, dtype = kind_of(value)  # type: ignore[misc]
+        return Type(kind, dtype, value if kind == "array" else None)
+
+    def add_written(self, handle: Any) -> bool:
+        if any(handle.storage == h.storage for h in self.written):
+            return False
+        self.written.append(handle)
+        return True
+
+    # --- the head of a trip ---
+
+    @property
+    def index(self) -> Any:
+        """The number of the run of the body."""
+        return self.trip if self.period == 1 else self.trip * self.period + self.turn
+
+    @property
+    def extent(self) -> Any:
+        """Trips of the region."""
+        extent = self.loop.extent
+        return extent if self.period == 1 else extent // self.period
+
+    def open(self) -> dict[str, Any]:
+        """Opens the blocks of a run; the values of names at its head."""
+        for handle in self.written:  # inputs enter the graph outside
+            self.tracer.prepare(handle)
+        site = self.loop.site
+        is_counted = bool(self.steps or self.joined or set(site.live_out) - set(site.carried))
+        self.cond = self.body = self.counter = self.flag_param = None
+        self.turn = 0
+        block = self.regions.open()
+        if self.is_while:
+            self.cond = block
+            if is_counted or self.loop.items is not None:
+                self.counter = block.param("i8", "scalar")
+            if self.flag:
+                self.flag_param = block.param("?", "python")
+        else:
+            self.body = block
+            self.trip = block.index(self.extent)
+        head = self.make_head(block)
+        if self.is_while and self.loop.items is not None:
+            self.open_body(None)
+        elif self.is_while and self.counter is not None:
+            self.trip = self.tracer.define(self.counter, 0, None)
+        for name, step in self.steps.items():
+            head[name] = self.entry[name] + self.trip * step
+        self.head = head
+        return head
+
+    def make_head(self, block: Any) -> dict[str, Any]:
+        carried = frozenset(self.loop.site.carried)
+        head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
+        self.params: list[tuple[Any, Any]] = []  # parameter, entry
+        self.versions: list[int] = []
+        for name, types in self.types.items():
+            items = []
+            for leaf, kind in zip(leaves(self.entry[name]), types, strict=True):
+                if kind is None:
+                    items.append(leaf)
+                    continue
+                like = kind.like
+                param = block.param(kind.dtype, kind.kind) if like is None else block.param(like)
+                self.params.append((param, leaf))
+                self.versions.append(param.version)
+                items.append(param)
+            head[name] = rebuilt(self.entry[name], iter(items))
+        for handle in self.written:
+            block.bind(handle)
+        return head
+
+    def open_body(self, test: Any) -> bool:
+        """Closes the block of a while's condition and opens that of its body."""
+        condition = None
+        if type(test) is Traced:
+            condition = truth(self.loop.stage, test)
+        elif test is not None and not test:
+            self.loop.fail("the loop makes no trip")
+        if self.loop.items is not None:
+            condition = self.tracer.apply("less", self.counter, self.extent)
+        if self.flag_param is not None:
+            goes_on = self.tracer.apply("logical_not", self.flag_param)
+            both = self.tracer.apply
+            condition = goes_on if condition is None else both("logical_and", condition, goes_on)
+        if condition is None:
+            condition = self.tracer.lift(True)
+        if any(self.is_new(h) for h in self.tracer.written(self.loop.attempt.mark)):
+            self.loop.fail("the condition writes to an array")
+        self.cond.result(condition)
+        self.regions.close(self.cond, True)
+        self.body = self.regions.open()
+        if type(test) is Traced:
+            self.regions.assume(test)
+        if self.loop.items is not None:
+            self.trip = self.tracer.define(self.counter, 0, self.extent)
+        return True
+
+    def is_new(self, handle: Any) -> bool:
+        return all(handle.storage != h.storage for h in self.written)
+
+    def close(self) -> None:
+        """The run is over; its blocks are dropped."""
+        self.regions.unwind(self.loop.attempt.nblocks)
+
+    def next_turn(self) -> bool:
+        """Whether the body is to run again in this trip."""
+        self.turn += 1
+        if self.turn < self.period:
+            return True
+        self.turn = 0
+        return False
+
+    # --- the end of a trip ---
+
+    def learn(self, names: dict[str, Any]) -> bool:
+        """Compares the state at the end of a trip with that at its head; False: run it again."""
+        loop, site = self.loop, self.loop.site
+        loop.check_others(names)
+        if loop.changed_containers(loop.attempt):
+            loop.fail("the body changes a list, a dict or an object")
+        if self.body is None:
+            loop.fail("the loop makes no trip")
+        if self.learn_flag(names):
+            return False
+        changed = {
+            name: names.get(name, UNBOUND)
+            for name in site.carried
+            if name not in self.types
+            and name not in self.steps
+            and not is_same(names.get(name, UNBOUND), self.head[name])
+        }
+        written = self.tracer.written(loop.attempt.mark)
+        news = [handle for handle in written if self.is_new(handle)]
+        if changed and self.rotates(changed, written):
+            return False
+        again = False
+        for handle in news:
+            again |= self.add_written(handle)
+        for name, value in changed.items():
+            self.carry(name, value)
+            again = True
+        for name, step in list(self.steps.items()):
+            if not is_same(names.get(name, UNBOUND), self.head[name] + step):
+                del self.steps[name]
+                self.no_steps.add(name)
+                self.carry(name, names.get(name, UNBOUND))
+                again = True
+        for name in list(self.types):
+            if name not in changed and self.widen(name, names.get(name, UNBOUND)):
+                again = True
+        if self.first_trace is None:
+            self.first_trace = self.body.trace
+        if again:
+            return False
+        if self.joined and self.body.trace != self.first_trace:
+            raise Peel("values are of another type at the loop's entry")
+        return self.look_at_last(names)
+
+    def learn_flag(self, names: dict[str, Any]) -> bool:
+        """Whether the loop was found to end by its flag."""
+        flag = self.loop.site.flag
+        value = names.get(flag, False) if flag else False
+        if value is True:
+            self.loop.fail("the loop ends in its first trip")
+        if type(value) is not Traced or self.flag:
+            return False
+        if self.period > 1:
+            self.loop.fail("arrays change places in a loop that may end early")
+        self.flag = self.is_while = True
+        return True
+
+    def rotates(self, changed: dict[str, Any], written: list[Any]) -> bool:
+        """Whether arrays that are written to changed places."""
+        held = {handle.storage for handle in written}
+        sources: dict[str, str] = {}
+        for name, value in changed.items():
+            if type(value) is not Traced or value.kind != "array":
+                continue
+            for other in changed:
+                if is_same(value, self.head[other]):
+                    sources[name] = other
+        if not any(self.head[name].storage in held for name in sources.values()):
+            return False
+        if sorted(sources) != sorted(sources.values()):
+            self.loop.fail("names share memory that is written to")
+        period, now = 1, dict(sources)
+        while any(a != b for a, b in now.items()):
+            now = {name: sources[other] for name, other in now.items()}
+            period += 1
+            if period > MAX_PERIOD:
+                self.loop.fail("arrays change places")
+        if self.period > 1 or self.flag or self.loop.items is None:
+            self.loop.fail("arrays change places")
+        self.period = period
+        rest = self.loop.extent % period
+        self.loop.tail += int(rest)
+        return True
+
+    def carry(self, name: str, value: Any) -> None:
+        """A name that a trip changed."""
+        head = self.head[name]
+        if head is UNBOUND and name.startswith(OURS) and self.blank(name, value):
+            return
+        if head is UNBOUND or value is UNBOUND:
+            raise Peel(f"{name} is bound in one trip and not in another")
+        if is_int(head) and is_int(value) and name not in self.no_steps:
+            step = value - head
+            if type(step) is int or (type(step) is Traced and self.tracer.is_fixed(step)):
+                self.steps[name] = step
+                return
+        if not have_same_structure(head, value):
+            raise Peel(f"{name} changes its type")
+        types: list[Type | None] = []
+        for before, after in zip(leaves(head), leaves(value), strict=True):
+            types.append(None if is_same(before, after) else self.join(name, before, after))
+        self.types[name] = types
+
+    def blank(self, name: str, value: Any) -> bool:
+        """A name of ours that nobody reads before it is set begins with anything."""
+        kinds = [kind_of(leaf) for leaf in leaves(value)]
+        if any(kind is None or kind[0] == "array" for kind in kinds):
+            return False
+        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]  # type: ignore[misc]
+        items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
+        self.entry[name] = rebuilt(value, iter(items))
+        self.types[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
+        return True
+
+    def join(self, name: str, before: Any, after: Any) -> Type:
+        """The type of a leaf that was one thing at the entry and is another behind a trip."""
+        old, new = kind_of(before), kind_of(after)
+        if new is None or old is None:
+            raise Peel(f"{name} changes its type")
+        if old == new:
+            if old[0] == "array" and self.tracer.same_type(before, after) != 1:
+                raise Peel(f"the array {name} changes its shape")
+            if old[0] != "array" and not (type(before) is Traced or is_number(before)):
+                self.loop.fail(f"{name} is no 64-bit number")
+            return Type(*new, before if new[0] == "array" else None)
+        if old[0] == "python" and new[0] == "scalar" and type(before) is not Traced:
+            if lifted(self.tracer, before, *new) is not None:
+                self.joined.add(name)
+                return Type(*new)
+        raise Peel(f"{name} changes its type")
+
+    def widen(self, name: str, value: Any) -> bool:
+        """Whether leaves that did not change so far, do."""
+        types, head = self.types[name], self.head[name]
+        if value is UNBOUND or not have_same_structure(head, value):
+            raise Peel(f"{name} changes its type")
+        again = False
+        for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
+            kind = types[k]
+            if kind is None:
+                if not is_same(before, after):
+                    types[k] = self.join(name, before, after)
+                    again = True
+            elif kind.kind == "array":
+                if type(after) is not Traced or self.tracer.same_type(before, after) != 1:
+                    raise Peel(f"the array {name} changes its shape or type")
+            elif type(after) is Traced or not is_number(after):
+                if kind_of(after) != (kind.kind, kind.dtype):
+                    raise Peel(f"{name} changes its type")
+            elif lifted(self.tracer, after, kind.kind, kind.dtype) is None or (
+                kind_of(after) != (kind.kind, kind.dtype)
+            ):
+                raise Peel(f"{name} changes its type")
+        return again
+
+    # --- names that only trips make ---
+
+    def look_at_last(self, names: dict[str, Any]) -> bool:
+        """What live names behind the loop are that are dead at its head; False: the last trip has
+        to run behind the region.
+        """
+        site = self.loop.site
+        self.closed: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}
+        for name in site.live_out:
+            if name in site.carried or name == site.flag:
+                continue
+            value = names.get(name, UNBOUND)
+            if value is UNBOUND or type(value) in ATOMS or is_number(value):
+                self.closed[name] = value
+            elif type(value) is not Traced:
+                if isinstance(value, tuple | list | dict | set) or hasattr(value, "__dict__"):
+                    return self.leave_last_trip(name)
+                self.closed[name] = value
+            elif self.is_outer(value):
+                self.closed[name] = value
+            elif self.is_expression(value):
+                self.closed[name] = value
+            elif value.kind != "array" or self.is_made_inside(value):
+                self.last[name] = value
+            else:
+                return self.leave_last_trip(name)
+        return True
+
+    def is_expression(self, value: Any) -> bool:
+        return (
+            not self.is_while
+            and self.period == 1
+            and self.tracer.last_value(value, self.body) is not None
+        )
+
+    def is_outer(self, value: Any) -> bool:
+        """Memory of before the loop, seen whole."""
+        return (
+            value.kind == "array"
+            and value.is_whole
+            and self.tracer.is_before(value, self.loop.attempt.mark)
+        )
+
+    def is_made_inside(self, value: Any) -> bool:
+        """Memory that a trip made."""
+        held = {param.storage for param, _ in self.params}
+        return value.storage not in held and not self.tracer.is_before(
+            value.whole, self.loop.attempt.mark
+        )
+
+    def leave_last_trip(self, name: str) -> bool:
+        loop = self.loop
+        if self.is_while or loop.tail >= self.period or self.runs_once() is not True:
+            loop.fail(f"{name} is used behind the loop as its last trip left it")
+        loop.tail += self.period
+        return False
+
+    # --- memory ---
+
+    def check_memory(self, names: dict[str, Any]) -> None:
+        """Values are carried by value: nobody may see a write through another name."""
+        ends: list[Any] = []
+        for name, types in self.types.items():
+            for leaf, kind in zip(leaves(names[name]), types, strict=True):
+                if kind is not None and kind.kind == "array":
+                    ends.append((name, leaf))
+        arrays = [
+            (param, entry, version)
+            for (param, entry), version in zip(self.params, self.versions, strict=True)
+            if param.kind == "array"
+        ]
+        written = {h.storage for h in self.written}
+        changed = [(p, e) for p, e, version in arrays if p.version != version]
+        params = {p.storage for p, _ in changed}
+        for name, leaf in ends:
+            if leaf.storage in written:
+                raise Peel(f"{name} shares memory that is written to")
+            if leaf.storage in params and not any(is_same(leaf, p) for p, _ in changed):
+                self.loop.fail(f"{name} shares memory that is written to")
+        if changed:
+            self.check_written_values(changed, ends)
+
+    def check_written_values(self, changed: list[Any], ends: list[Any]) -> None:
+        storages = [leaf.storage for _, leaf in ends]
+        for name, leaf in ends:
+            if storages.count(leaf.storage) > 1 or self.tracer.is_before(
+                leaf.whole, self.loop.attempt.mark
+            ):
+                self.loop.fail(f"{name} shares memory that is written to")
+        for _, entry in changed:
+            if not entry.is_fresh:
+                raise Peel("an array that is carried by value is written to")
+            values = [*self.entry.values(), *self.loop.others.values()]
+            sharing = [v for v in values if type(v) is Traced and v.storage == entry.storage]
+            if len(sharing) > 1:
+                self.loop.fail("names share memory that is written to")
+
+    # --- the region ---
+
+    def finish(self, names: dict[str, Any]) -> dict[str, Any]:
+        """Makes the region; the values of names behind the loop."""
+        loop, body, tracer = self.loop, self.body, self.tracer
+        self.check_memory(names)
+        if body.work == 0 and not self.written and not self.is_while:
+            if type(self.extent) is int:
+                loop.fail("it does no array work")
+        first = self.cond if self.is_while else body
+        results = self.results(names)
+        likes = [param for param, _ in self.params]
+        if self.counter is not None:
+            body.result(tracer.apply("add", self.counter, 1))
+        if self.flag_param is not None:
+            value = names[loop.site.flag]
+            body.result(truth(loop.stage, value) if type(value) is Traced else tracer.lift(value))
+        for value, like in zip(results, likes, strict=True):
+            body.result(value, like)
+        for handle in self.written:
+            body.result(handle)
+        held: dict[str, int] = {}
+        for name, value in self.last.items():
+            held[name] = body.hold(value)
+            body.result(value, first.param(value))
+        for name, value in self.closed.items():
+            if type(value) is Traced and not self.is_outer(value):
+                self.closed[name] = tracer.last_value(value, body)
+        self.close()
+        tracer.restore(loop.attempt.mark)
+        return self.make_region(held)
+
+    def results(self, names: dict[str, Any]) -> list[Any]:
+        results = []
+        for name, types in self.types.items():
+            for leaf, kind in zip(leaves(names[name]), types, strict=True):
+                if kind is not None and kind.kind == "array":
+                    results.append(leaf)
+                elif kind is not None:
+                    results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
+        return results
+
+    def make_region(self, held: dict[str, int]) -> dict[str, Any]:
+        loop, tracer, site = self.loop, self.tracer, self.loop.site
+        runs = False if self.is_while else self.runs_once()
+        needs_trip = any(value is not UNBOUND for value in self.closed.values())
+        entries: list[Any] = []
+        if self.counter is not None:
+            entries.append(tracer.lift(0, "i8"))
+        if self.flag_param is not None:
+            entries.append(tracer.lift(False))
+        kinds = [k for types in self.types.values() for k in types if k is not None]
+        for (_, leaf), kind in zip(self.params, kinds, strict=True):
+            is_array = kind.kind == "array"
+            entries.append(leaf if is_array else lifted(tracer, leaf, kind.kind, kind.dtype))
+        entries += self.written
+        for name, number in held.items():
+            before = loop.entry[name]
+            if type(before) is Traced and tracer.same_type(before, (self.body, number)) == 1:
+                entries.append(before)
+                continue
+            needs_trip = True
+            entries.append(self.body.blank(number))
+            if entries[-1] is None:
+                loop.fail(f"the size of {name} is known only in the loop")
+        blocks = (self.cond, self.body) if self.is_while else (self.body,)
+        op = "while" if self.is_while else "for"
+        made = iter(tracer.region(op, blocks, tuple(entries), tuple(e.kind for e in entries)))
+        exits = {n: self.entry[n] if n in site.carried else UNBOUND for n in site.state}
+        trips = self.extent if not self.is_while else None
+        if self.counter is not None:
+            counter = next(made)
+            runs = tracer.apply("greater", counter, 0)
+            if any(name in site.live_out for name in self.steps):
+                trips = tracer.define(counter, 0, None)
+        if site.flag:
+            exits[site.flag] = next(made) if self.flag_param is not None else False
+        for name, types in self.types.items():
+            parts = zip(leaves(self.entry[name]), types, strict=True)
+            items = [leaf if kind is None else next(made) for leaf, kind in parts]
+            exits[name] = rebuilt(self.entry[name], iter(items))
+        for handle in self.written:
+            tracer.set_version(handle, next(made))
+        exits.update(self.closed)
+        exits.update({name: next(made) for name in held})
+        for name, step in self.steps.items():
+            exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
+        if runs is not True and (needs_trip or any(n in site.live_out for n in self.joined)):
+            loop.check(runs, "the loop makes a trip")
+        return exits
+
+    def runs_once(self) -> Any:
+        """True where the region makes a trip for sure, else the condition."""
+        extent = self.extent
+        return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)

@@ -1,0 +1,115 @@
+"""Lazy operands on traced conditions: `and`, `or`, conditional expressions, min and max of numbers.
+
+An operand that Python evaluates only sometimes is run in a block of its own. When it only computes
+numbers it is computed always, and the value is selected; otherwise it becomes an arm of an `if`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .branch import End, Level, Merge
+from .objects import Traced
+from .region import Region, truth
+from .sites import Site
+from .state import kind_of
+
+VALUE, FLAG = "operand", "__ci_operand"
+
+
+class Condition(Region):
+    """A place in an expression where a traced condition chooses."""
+
+    def __init__(self, scope: Any, line: int, value: Any) -> None:
+        super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
+        self.entry, self.others, self.frame = {}, {}, None
+        self.condition = truth(self.stage, value)
+        self.level = Level(self, self.condition, 0, {})
+        self.name = VALUE
+
+    def end_arm(self, block: Any, value: Any) -> End:
+        """The operand's value, and everything as before it."""
+        if self.tracer.written(self.level.attempt.mark):
+            self.fail("an operand of a condition writes to an array")
+        return self.level.close_arm(block, {self.name: value})
+
+    def merge(self, first: End, second: End) -> Any:
+        """The value of the expression."""
+        value = Merge(self, self.level, first, second).names((self.name,))[self.name]
+        self.level.attempt.end()
+        return value
+
+
+class Operand(Condition):
+    """`a and b`, `a or b` between the evaluation of a and that of b."""
+
+    def __init__(self, scope: Any, line: int, value: Any, is_and: bool) -> None:
+        super().__init__(scope, line, value)
+        self.value, self.is_and = value, is_and
+        self.level.open_arm(is_and)
+
+    def __bool__(self) -> bool:
+        return self.is_and
+
+    def join(self, other: Any) -> Any:
+        """The value, given b's."""
+        level = self.level
+        mine = self.value
+        kinds = kind_of(mine), kind_of(other)
+        if kinds[0] != kinds[1] and all(k is not None and k[1].kind == "b" for k in kinds):
+            self.name = FLAG  # truths of two types: Python's
+        evaluated = level.then_block if self.is_and else level.else_block
+        ends = [self.end_arm(evaluated, other)]
+        level.open_arm(not self.is_and)
+        ends.append(self.end_arm(level.else_block if self.is_and else level.then_block, mine))
+        if not self.is_and:
+            ends.reverse()
+        return self.merge(*ends)
+
+
+class Choice(Condition):
+    """`a if c else b`: asked which operand is next, it opens the operand's block."""
+
+    @property
+    def first(self) -> bool:
+        """a is evaluated next."""
+        self.level.open_arm(True)
+        return True
+
+    @property
+    def second(self) -> bool:
+        """b is evaluated next."""
+        level = self.level
+        if self.tracer.written(level.attempt.mark):
+            self.fail("an operand of a condition writes to an array")
+        self.regions.close(level.then_block, True)
+        level.open_arm(False)
+        return True
+
+    def join(self, a: Any, b: Any) -> Any:
+        """The value, given both."""
+        level = self.level
+        second = End(level.else_block, {VALUE: b}, self.tracer.written(level.attempt.mark))
+        if second.written or self.changed_containers(level.attempt):
+            self.fail("an operand of a condition changes something")
+        self.regions.close(level.else_block, True)
+        self.regions.reopen(level.then_block)
+        first = End(level.then_block, {VALUE: a}, [])
+        self.regions.close(level.then_block)
+        level.attempt.undo()
+        return self.merge(first, second)
+
+
+def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
+    """a where the traced condition holds, else b; None where they are not of one type."""
+    tracer = stage.tracer
+    kinds = kind_of(a), kind_of(b)
+    if kinds[0] is None or kinds[0] != kinds[1] or kinds[0][0] == "array":
+        return None
+    parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]
+    return tracer.select(truth(stage, condition), *parts)
+
+
+def is_condition(value: Any) -> bool:
+    """A traced value that has one truth."""
+    return type(value) is Traced and (value.ndim == 0 or value.size == 1)

@@ -1,0 +1,94 @@
+"""The control flow of captured functions: plain where Python can decide, else captured."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .branch import Branch
+from .condition import Choice, Operand, is_condition
+from .items import items_of
+from .loop import REGION, UNROLL, WATCH, Loop
+from .objects import Traced
+from .plain_control import For, PlainControl
+from .region import truth
+
+
+class TracedControl(PlainControl):
+    """The methods of `__ci__` for control flow in a captured call."""
+
+    __slots__ = ()
+
+    def for_(self, value: Any, number: int) -> Any:
+        site = self.sites[number]
+        items = items_of(self.stage.wrap(value)) if self.stage.captures else None
+        if items is None:
+            return super().for_(value, number)
+        is_known = type(items.length) is int
+        if is_known and items.length <= UNROLL:
+            if site.flag is None or items.length == 0:
+                shape = site.target
+                each = iter(items)
+                return For(each if shape is None else (self.unpack(v, shape) for v in each))
+            return Loop(self, site, items, WATCH)
+        return Loop(self, site, items, REGION)
+
+    def while_(self, number: int) -> Any:
+        if not self.stage.captures:
+            return super().while_(number)
+        return Loop(self, self.sites[number], None, WATCH)
+
+    def if_(self, value: Any, number: int) -> Any:
+        if is_condition(value) and self.stage.captures:
+            return Branch(self, self.sites[number], value)
+        return super().if_(value, number)
+
+    def is_undoable(self) -> bool:
+        """Whether an expression that cannot be captured can be left for another way: by a construct
+        around it, or by capturing the call anew.
+        """
+        stage = self.stage
+        return stage.captures and (stage.may_check() or stage.tracer.in_region)
+
+    def bool_begin(self, value: Any, is_and: bool) -> Any:
+        conditions = self.stage.regions.conditions
+        if is_condition(value) and self.is_undoable():
+            value = Operand(self, sys._getframe(1).f_lineno, value, is_and)
+            conditions.append((self, value))
+            return value
+        conditions.append((self, None))
+        return super().bool_begin(value, is_and)
+
+    def bool_end(self, value: Any) -> Any:
+        conditions = self.stage.regions.conditions
+        scope, operand = conditions.pop()
+        while scope is not self:
+            scope, operand = conditions.pop()
+        return super().bool_end(value) if operand is None else operand.join(value)
+
+    def not_(self, value: Any) -> Any:
+        if is_condition(value) and self.stage.captures:
+            value = truth(self.stage, value)
+            return self.stage.tracer.as_python(self.stage.tracer.apply("logical_not", value))
+        return super().not_(value)
+
+    def then(self, value: Any) -> Any:
+        if is_condition(value) and self.is_undoable():
+            return Choice(self, sys._getframe(1).f_lineno, value)
+        return super().then(value)
+
+    def choose(self, choice: Any, first: Any, second: Any) -> Any:
+        return (
+            choice.join(first, second)
+            if type(choice) is Choice
+            else super().choose(choice, first, second)
+        )
+
+    def holds(self, value: Any) -> Any:
+        if is_condition(value) and self.stage.captures and self.stage.may_check():
+            self.stage.tracer.check(truth(self.stage, value), "an assertion")
+            return True
+        return super().holds(value)
+
+
+__all__ = ["TracedControl", "Traced"]

@@ -1,0 +1,99 @@
+"""What a loop runs over by number: ranges, rows of arrays, and what enumerate, zip and reversed make
+of them. Each is what Python would iterate, too: then its length has to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .objects import Traced
+
+
+class Items:
+    """A number of items, each found by its index."""
+
+    __slots__ = ("length", "get", "position")
+
+    def __init__(self, length: Any, get: Callable[[Any], Any]) -> None:
+        self.length, self.get = length, get
+        self.position = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self.position >= int(self.length):
+            raise StopIteration
+        self.position += 1
+        return self.get(self.position - 1)
+
+
+class Range:
+    """range(start, stop, step) of which something is known only when the program runs."""
+
+    __slots__ = ("start", "stop", "step", "length")
+
+    def __init__(self, tracer: Any, start: Any, stop: Any, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        distance = stop - start if step > 0 else start - stop
+        if abs(step) != 1:
+            distance = (distance + (abs(step) - 1)) // abs(step)
+        self.length = tracer.at_least(distance, 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.get, range(int(self.length)))
+
+    def __len__(self) -> Any:
+        return int(self.length)
+
+    def __getitem__(self, index: Any) -> Any:
+        if type(index) is slice:
+            return range(int(self.start), int(self.stop), self.step)[index]
+        return range(int(self.start), int(self.stop), self.step)[int(index)]
+
+    def get(self, index: Any) -> Any:
+        """The item of that index, which is in range."""
+        return self.start + index * self.step
+
+
+def items_of(value: Any) -> Items | None:
+    """A loop's iterable by number; None where Python has to iterate it."""
+    cls = type(value)
+    if cls is Items:
+        return value if value.position == 0 else None
+    if cls is range:
+        start, step = value.start, value.step
+        return Items(len(value), lambda i: start + i * step)
+    if cls is Range:
+        return Items(value.length, value.get)
+    if cls is Traced and value.ndim > 0:
+        return Items(value.shape[0], value.__getitem__)
+    return None
+
+
+def enumerated(items: Items, start: Any) -> Items:
+    """enumerate(items, start)"""
+    return Items(items.length, lambda i: (i + start, items.get(i)))
+
+
+def backwards(items: Items) -> Items:
+    """reversed(items)"""
+    return Items(items.length, lambda i: items.get(items.length - 1 - i))
+
+
+def zipped(parts: list[Items]) -> Items | None:
+    """zip(*parts) of parts that are equally long."""
+    lengths = {part.length for part in parts if type(part.length) is int}
+    if len(lengths) != 1 or any(type(part.length) is not int for part in parts):
+        first = parts[0].length
+        if any(part.length is not first and not _are_equal(part.length, first) for part in parts):
+            return None
+        length = first
+    else:
+        length = min(lengths)
+    return Items(length, lambda i: tuple(part.get(i) for part in parts))
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    return type(a) is Traced and type(b) is Traced and a.is_same(b)

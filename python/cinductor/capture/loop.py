@@ -1,0 +1,270 @@
+"""Loops being captured: one body of the graph for all trips.
+
+The first run of the body is optimistic: names and memory are what they are at the loop's entry. What
+a run changed is carried by the next: an int as entry + step * trip, anything else as a value that
+each trip hands to the next (`carry`). Runs end when nothing new is learnt; then the region is made.
+A trip whose types differ from those of later trips is peeled off before the region, and the last
+one behind it when a name is to be what only that trip makes it.
+
+A while whose tests are known is run by Python until it has recorded work in a few trips; then it is
+undone and captured. What cannot be captured is undone too, and Python runs it, trip by trip; the
+reason is reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .carry import Carried, Peel
+from .items import Items
+from .objects import Traced
+from .region import Attempt, Region, RegionBreak, truth
+from .state import UNBOUND
+
+UNROLL = 8  # known trips that are simply run
+PATIENCE = 3  # trips of a while with known tests that may record work
+MAX_WATCHED = 4096
+MAX_RUNS = 24
+MAX_PEELED = 2
+
+PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
+
+
+class Restart(BaseException):
+    """A loop that was being watched is captured, from its beginning."""
+
+
+class Memory:
+    """What was learnt of a loop at one place of one call path."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()  # carried from trip to trip
+        self.written: set[str] = set()  # names of arrays written to
+        self.offset = 0  # trips peeled off
+        self.plain: str | None = None  # why it is not captured
+
+
+class Loop(Region):
+    """A for over numbered items, or (items None) a while."""
+
+    def __init__(self, scope: Any, site: Any, items: Items | None, phase: str) -> None:
+        super().__init__(scope, site)
+        self.items = items
+        self.memory = self.regions.memory.setdefault(self.key, Memory())
+        self.offset = self.memory.offset
+        self.phase = PLAIN if self.memory.plain else phase
+        if self.phase == REGION and self.offset:
+            self.phase = PEEL
+        self.position = self.runs = self.trips = self.worked = 0
+        self.goes_on = True
+        self.tail = 0
+        self.base: Attempt | None = None
+        self.attempt: Attempt | None = None
+        self.carried: Carried | None = None
+        self.heads: dict[str, Any] | None = None  # what the next plain run begins with
+        self.now: dict[str, Any] = {}
+        self.restores = self.phase != PLAIN
+
+    # --- the protocol of rewritten code ---
+
+    def begin(self, names: dict[str, Any]) -> None:
+        """The names of the frame before the loop."""
+        self.start(names)
+        self.first = self.now = self.entry
+        self.base = Attempt(self)
+
+    def __iter__(self) -> Loop:
+        return self
+
+    def __next__(self) -> None:
+        if self.phase == PEEL and (self.position == self.offset or not self.goes_on):
+            self.phase = REGION if self.goes_on else DONE
+        if self.phase == REGION:
+            self.restores = True
+            return
+        ends = self.phase == DONE or not self.goes_on
+        if not ends and self.items is not None and self.phase != TAIL:
+            ends = self.position >= int(self.items.length)
+        if ends:
+            self.conclude()
+            raise StopIteration
+
+    def enter(self) -> tuple[Any, ...]:
+        """The values of names at the head of this run."""
+        if self.phase == REGION:
+            return self.values(self.open_run())
+        heads, self.heads = self.heads, None
+        if self.phase == PLAIN:
+            self.restores = False
+        return self.values(self.now if heads is None else heads)
+
+    @property
+    def item(self) -> Any:
+        """What the target of a for gets."""
+        index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
+        self.position += self.phase != REGION
+        if self.phase == TAIL:
+            index = self.items.length - self.tail  # type: ignore[union-attr]
+        elif self.phase == REGION and self.offset:
+            index = index + self.offset
+        value = self.items.get(index)  # type: ignore[union-attr]
+        shape = self.site.target
+        return value if shape is None else self.scope.unpack(value, shape)
+
+    def test(self, value: Any) -> bool:
+        """The test of a while."""
+        value = self.scope.test(value)
+        if self.phase == REGION:
+            return self.carried.open_body(value)  # type: ignore[union-attr]
+        if type(value) is Traced and self.phase == WATCH:
+            raise Restart(self)
+        self.goes_on = bool(value)
+        return self.goes_on
+
+    def leave(self, names: dict[str, Any]) -> None:
+        """The names of the frame at the end of this run."""
+        self.now = names
+        if self.phase == REGION:
+            self.close_run(names)
+            return
+        flag = names.get(self.site.flag, False)
+        if type(flag) is Traced and self.phase == WATCH:
+            raise Restart(self)
+        if flag is not False and bool(flag):
+            self.goes_on = False
+        if self.phase == WATCH and self.items is None and self.goes_on:
+            self.watch()
+        if self.phase == TAIL:
+            self.phase = DONE
+
+    def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of names behind the loop."""
+        heads, self.heads = self.heads, None
+        return self.values(names if heads is None else heads)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        if kind is None:
+            return False
+        if kind is Restart and error.args[0] is self:
+            return self.again(REGION)
+        if self.phase != REGION:
+            return False
+        if kind is Peel:
+            return self.peel_one(error) or self.fall_back(str(error), error)
+        if issubclass(kind, RegionBreak):
+            return self.fall_back(error.args[0], error)
+        if issubclass(kind, Exception) and not isinstance(error, _core.CinductorError):
+            return self.fall_back(f"the body raises {kind.__name__}", error)
+        return False
+
+    def conclude(self) -> None:
+        """No more trips."""
+        if self.base is not None:
+            self.base.end()
+            self.base = None
+
+    # --- other ways to run it ---
+
+    def again(self, phase: str) -> bool:
+        """Back to where the loop began; False when that cannot be."""
+        if self.base is None or not self.base.can_undo:
+            return False
+        self.base.undo()
+        self.attempt = None
+        self.phase = phase
+        self.position = self.runs = self.tail = 0
+        self.goes_on = True
+        self.entry = self.now = self.first
+        self.heads = self.first
+        self.restores = True
+        return True
+
+    def watch(self) -> None:
+        """Counts the trips that recorded work: enough of them are captured instead."""
+        self.trips += 1
+        if self.base is None or not self.base.can_undo or self.trips > MAX_WATCHED:
+            self.conclude()
+            self.phase = PLAIN
+            self.restores = False
+            return
+        work = self.tracer.work_since(self.base.mark)
+        self.worked_trips = getattr(self, "worked_trips", 0) + (work > self.worked)
+        self.worked = work
+        if self.worked_trips >= PATIENCE:
+            raise Restart(self)
+
+    def peel_one(self, why: Peel) -> bool:
+        """Runs one more trip before the region."""
+        if self.offset >= MAX_PEELED:
+            return False
+        if self.items is not None:
+            length = self.items.length
+            if (length > self.offset) is not True:
+                return False
+        if not self.again(PEEL):
+            return False
+        self.offset += 1
+        self.memory.offset = self.offset
+        self.memory.names.clear()
+        return True
+
+    def fall_back(self, reason: str, error: BaseException) -> bool:
+        """Python runs the loop where it can; else an outer construct does without a region."""
+        self.attempt.undo()  # type: ignore[union-attr]
+        self.attempt.end()  # type: ignore[union-attr]
+        self.attempt = None
+        is_open = self.items is None or type(self.items.length) is Traced
+        if self.tracer.in_region and is_open:
+            if isinstance(error, RegionBreak):
+                return False
+            raise RegionBreak(reason, self.scope.file, self.site.line) from None
+        self.memory.plain = reason
+        self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
+        self.phase = PLAIN
+        self.position, self.tail = self.offset, 0
+        self.heads = self.entry
+        self.restores = True
+        return True
+
+    # --- runs of the body ---
+
+    @property
+    def extent(self) -> Any:
+        """Trips of the region."""
+        return self.items.length - self.offset - self.tail  # type: ignore[union-attr]
+
+    def open_run(self) -> dict[str, Any]:
+        """The state at the head of a trip of the region."""
+        self.runs += 1
+        if self.attempt is None:
+            self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
+            self.attempt = Attempt(self)
+            self.carried = Carried(self)
+        elif self.carried.turn:  # type: ignore[union-attr]
+            return self.now
+        if self.runs > MAX_RUNS:
+            self.fail("what is carried from trip to trip keeps changing")
+        self.regions.active.append(self)
+        return self.carried.open()  # type: ignore[union-attr]
+
+    def close_run(self, names: dict[str, Any]) -> None:
+        """Learns from a run; makes the region when there was nothing to learn."""
+        carried = self.carried
+        assert carried is not None and self.attempt is not None
+        if carried.next_turn():
+            return
+        if not carried.learn(names):
+            carried.close()
+            self.attempt.undo()
+            return
+        self.now = carried.finish(names)
+        self.attempt.end()
+        self.attempt = None
+        carried.remember(self.memory)
+        self.heads = self.now
+        self.regions.report(self.scope, self.site, "captured")
+        self.phase = TAIL if self.tail else DONE
+
+
+__all__ = ["UNROLL", "Loop", "truth"]

@@ -1,0 +1,204 @@
+"""What captured loops and branches share.
+
+A construct runs its bodies on traced state, maybe several times, and makes one node of the graph of
+them; the user's frame gets its names back as they would be. What it opens it closes; a run that
+cannot be captured raises RegionBreak, and then the innermost construct that can do without a region
+goes back to its mark: nodes, memory, names and containers are as they were, and Python runs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from .objects import Traced
+from .state import UNBOUND, Touched, fill, is_same, walk
+
+if TYPE_CHECKING:
+    from .scope import Scope
+    from .sites import Site
+
+RegionBreak = _core.RegionBreak
+SESSION = "cinductor.capture.session"  # calls the outermost of the user's frames
+
+
+class Regions:
+    """The constructs at work in one captured call, and what was learnt of them."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage = stage
+        self.active: list[Region] = []
+        self.blocks: list[Any] = []
+        self.touched: list[Touched] = []
+        self.memory: dict[Any, Any] = {}
+        self.reports: dict[tuple[str, int, str], str] = {}
+        self.merged: list[tuple[Any, list[Any]]] = []  # values that may be one of several arrays
+        self.facts: list[Any] = []
+        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+
+    def open(self) -> Any:
+        """A new block; closed by `close` or `unwind`."""
+        block = self.stage.tracer.block()
+        self.blocks.append(block)
+        return block
+
+    def reopen(self, block: Any) -> None:
+        """Opens a block once more."""
+        block.reopen()
+        self.blocks.append(block)
+
+    def close(self, block: Any, keeps: bool = False) -> None:
+        """Closes the innermost block."""
+        if self.blocks.pop() is not block:
+            raise AssertionError("blocks are closed in order")
+        block.close(keeps)
+
+    def unwind(self, count: int) -> None:
+        """Closes all blocks but the first ones."""
+        while len(self.blocks) > count:
+            self.blocks.pop().close()
+
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """A condition is known from here to the end of the attempt."""
+        if hasattr(self.stage.tracer, "assume"):
+            self.facts.append(self.stage.tracer.assume(condition, holds))
+
+    def forget(self, count: int) -> None:
+        """Forgets all facts but the first ones."""
+        while len(self.facts) > count:
+            self.stage.tracer.forget(self.facts.pop())
+
+    def touch(self, container: Any) -> None:
+        """Called before a list, dict or set made in the call changes."""
+        for touched in self.touched:
+            touched.note(container)
+
+    def report(self, scope: Scope, site: Site, how: str) -> None:
+        """What became of a construct, for explain."""
+        self.reports[(scope.file, site.line, site.kind)] = how
+
+
+class Attempt:
+    """What can be undone: everything since it was made."""
+
+    def __init__(self, region: Region) -> None:
+        self.regions, self.stage = region.regions, region.stage
+        self.mark = self.stage.tracer.mark()
+        self.nblocks = len(self.regions.blocks)
+        self.ntouched = len(self.regions.touched)
+        self.nactive = len(self.regions.active)
+        self.nmerged = len(self.regions.merged)
+        self.nfacts = len(self.regions.facts)
+        self.nconditions = len(self.regions.conditions)
+        self.effects = self.stage.effects
+        self.touched = Touched()
+        self.regions.touched.append(self.touched)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether nothing has happened since that stays."""
+        return self.mark.is_valid and self.stage.effects == self.effects
+
+    def undo(self) -> None:
+        """Back to where it was made; it may be undone again."""
+        regions = self.regions
+        regions.unwind(self.nblocks)
+        self.touched.swap()
+        self.touched.before.clear()
+        del regions.touched[self.ntouched + 1 :]
+        del regions.active[self.nactive :]
+        del regions.merged[self.nmerged :]
+        del regions.conditions[self.nconditions :]
+        regions.forget(self.nfacts)
+        self.stage.effects = self.effects
+        self.stage.tracer.restore(self.mark)
+
+    def end(self) -> None:
+        """It is over; what was done stays, and is the outer attempts' to undo."""
+        del self.regions.touched[self.ntouched :]
+        del self.regions.active[self.nactive :]
+        self.regions.forget(self.nfacts)
+
+
+class Region:
+    """One construct being captured."""
+
+    restores = True
+
+    def __init__(self, scope: Scope, site: Site) -> None:
+        self.scope, self.site = scope, site
+        self.stage = scope.stage
+        self.regions: Regions = self.stage.regions
+        self.tracer = self.stage.tracer
+        outer = self.regions.active[-1].key if self.regions.active else None
+        self.key = (outer, id(scope), site.number)
+
+    def fail(self, reason: str) -> Any:
+        """Gives this attempt up."""
+        raise RegionBreak(reason, self.scope.file, self.site.line)
+
+    def start(self, names: dict[str, Any]) -> None:
+        """The state that every run begins with."""
+        self.frame: Any = sys._getframe(2)
+        state = frozenset(self.site.state)
+        self.entry = {name: names.get(name, UNBOUND) for name in self.site.state}
+        self.others = {
+            name: value
+            for name, value in names.items()
+            if name not in state and not name.startswith("__ci_")
+        }
+
+    def enter(self) -> tuple[Any, ...]:
+        """The values of names at the head of a run."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        if not self.site.state and self.restores:  # rewritten code has no names to set
+            self.enter()
+
+    def changed_containers(self, attempt: Attempt) -> list[Any]:
+        """The containers of before the attempt that it changed."""
+        if not attempt.touched.before:
+            return []
+        now = attempt.touched.swap()
+        roots = [*self.entry.values(), *self.others.values()]
+        frame = self.frame and self.frame.f_back
+        while frame is not None and frame.f_globals.get("__name__") != SESSION:
+            roots.extend(frame.f_locals.values())
+            frame = frame.f_back
+        seen = walk(roots)
+        for container, items in now:
+            fill(container, items)
+        return [container for container, _ in now if seen is None or id(container) in seen]
+
+    def check_others(self, names: dict[str, Any]) -> None:
+        """Names that the construct does not assign are as they were."""
+        for name, value in self.others.items():
+            now = names.get(name, UNBOUND)
+            if now is not value and not is_same(now, value):
+                self.fail(f"{name} is changed by a function inside")
+
+    def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
+        """The tuple that rewritten code assigns to the state's names."""
+        return tuple(names.get(name, UNBOUND) for name in self.site.state)
+
+    def check(self, condition: Any, why: str) -> None:
+        """A check node: where it fails the original function answers."""
+        if condition is True:
+            return
+        if type(condition) is not Traced or not self.stage.may_check():
+            self.fail(f"{why} is known only when the program runs")
+        self.tracer.check(truth(self.stage, condition), why)
+
+
+def truth(stage: Any, value: Any) -> Any:
+    """A traced condition as a bool of rank 0."""
+    tracer = stage.tracer
+    if value.kind == "array":
+        if value.ndim:
+            value = tracer.reshape(value, ())
+        value = tracer.as_scalar(value)
+    if value.dtype != bool:
+        value = value != 0
+    return value

@@ -1,0 +1,180 @@
+"""What one run of a branch or loop body starts from and ends with: values of names, versions of
+memory, contents of containers.
+
+Values of the user's frame are compared, described and joined here. A value is a Traced one, a
+number, a tuple of values, or any other object, which is itself alone.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .objects import Traced
+from .plain_control import UNBOUND
+
+RegionBreak = _core.RegionBreak
+NUMBERS = frozenset({bool, int, float, complex})
+ATOMS = frozenset({*NUMBERS, str, bytes, type(None), type(Ellipsis), range, slice})
+PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
+INT64 = 1 << 63
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two values are one: the same object, memory, int or number."""
+    if a is b:
+        return True
+    cls = type(a)
+    if cls is not type(b):
+        return False
+    if cls is Traced:
+        return a.is_same(b)
+    if cls is float or cls is complex:
+        return repr(a) == repr(b)  # the sign of a zero counts, a NaN is itself
+    if cls in ATOMS:
+        return bool(a == b)
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    return False
+
+
+def is_int(value: Any) -> bool:
+    """A Python int, traced or not."""
+    if type(value) is Traced:
+        return value.kind == "python" and value.dtype == np.int64
+    return type(value) is int
+
+
+def is_number(value: Any) -> bool:
+    """A constant that the graph can have."""
+    if type(value) in NUMBERS:
+        return type(value) is not int or -INT64 <= value < INT64
+    return isinstance(value, np.generic) and value.dtype.kind in "biufc"
+
+
+def kind_of(value: Any) -> tuple[str, np.dtype] | None:
+    """Kind and dtype of a number or Traced value."""
+    if type(value) is Traced:
+        return value.kind, value.dtype
+    if type(value) in NUMBERS:
+        return "python", np.dtype(PYTHON_DTYPES[type(value)])
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return "scalar", value.dtype
+    return None
+
+
+def leaves(value: Any) -> list[Any]:
+    """The values in nested tuples, in order."""
+    if isinstance(value, tuple):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def rebuilt(like: Any, items: Iterator[Any]) -> Any:
+    """A value of like's structure with other leaves."""
+    if isinstance(like, tuple):
+        parts = [rebuilt(part, items) for part in like]
+        return type(like)._make(parts) if hasattr(like, "_make") else type(like)(parts)
+    return next(items)
+
+
+def have_same_structure(a: Any, b: Any) -> bool:
+    """Tuples of one class and length, all the way down."""
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        same = type(a) is type(b) and len(a) == len(b)
+        return same and all(map(have_same_structure, a, b))
+    return True
+
+
+def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
+    """A number as a Traced value of that kind and dtype, None where it is not exactly that."""
+    if type(value) is Traced:
+        return value if (value.kind, value.dtype) == (kind, dtype) else None
+    if not is_number(value):
+        return None
+    new = dtype.type(value)
+    if not isinstance(value, np.generic) and isinstance(value, complex) and dtype.kind != "c":
+        return None
+    if not (new == value or (value != value and new != new)):
+        return None
+    if kind == "python":
+        return tracer.lift(new.item())
+    if kind == "scalar":
+        return tracer.lift(new)
+    return None
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+class Touched:
+    """The containers changed since a place, with what they held there."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, tuple[Any, Any]] = {}
+
+    def note(self, container: Any) -> None:
+        """Called before a list, dict, set or an instance's attributes change."""
+        if id(container) not in self.before:
+            copied = container.cell_contents if type(container) is types.CellType else None
+            self.before[id(container)] = (container, copied or container.copy())
+
+    def swap(self) -> list[tuple[Any, Any]]:
+        """Puts back what the containers held; returns what they hold now."""
+        now = []
+        for container, before in self.before.values():
+            now.append((container, container.copy()))
+            fill(container, before)
+        return now
+
+
+def fill(container: Any, items: Any) -> None:
+    """Makes a container hold other items."""
+    if isinstance(container, list):
+        list.__setitem__(container, slice(None), items)
+        return
+    container.clear()
+    container.update(items)
+
+
+def walk(roots: list[Any], limit: int = 10_000) -> set[int] | None:
+    """Ids of the containers that can be reached from values; None: too many."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        if len(seen) > limit:
+            return None
+        value = stack.pop()
+        cls = type(value)
+        if cls is Traced or cls in ATOMS or id(value) in seen:
+            continue
+        if isinstance(value, dict):
+            seen.add(id(value))
+            stack.extend(value.values())
+        elif isinstance(value, list | tuple | set | frozenset):
+            seen.add(id(value))
+            stack.extend(value)
+        elif cls is types.FunctionType:
+            seen.add(id(value))
+            for cell in value.__closure__ or ():
+                try:
+                    stack.append(cell.cell_contents)
+                except ValueError:
+                    continue
+        elif cls is types.MethodType:
+            stack.append(value.__self__)
+        else:
+            own = getattr(value, "__dict__", None)
+            if type(own) is dict and not isinstance(value, type | types.ModuleType):
+                seen.add(id(value))
+                stack.append(own)
+    return seen
+
+
+__all__ = ["UNBOUND"]

@@ -1,0 +1,281 @@
+"""Loops and branches become regions of the graph: right, whole, and as large for many trips as for few."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core
+
+
+def check(fn, *args, backend="interp", calls=2):
+    """Compiled whole, called as often as asked with the arguments anew, it does what NumPy does; the compiled function."""
+    compiled = cinductor.compile(fn, fullgraph=True, backend=backend)
+    for _ in range(calls):
+        ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        same(outcome(compiled, ours), outcome(fn, theirs))
+        same(ours, theirs)
+    return compiled
+
+
+def outcome(fn, args):
+    try:
+        return fn(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def same(got, want):
+    assert type(got) is type(want)
+    if isinstance(want, tuple | list):
+        assert len(got) == len(want)
+        for a, b in zip(got, want):
+            same(a, b)
+    elif isinstance(want, np.ndarray):
+        assert (got.dtype, got.shape, got.strides) == (want.dtype, want.shape, want.strides)
+        np.testing.assert_array_equal(got, want)
+    else:
+        assert got == want or got != got
+
+
+def nodes(fn, *args):
+    compiled = cinductor.compile(fn, fullgraph=True, backend="interp", dynamic=False)
+    compiled(*copy.deepcopy(args))
+    return compiled._cinductor_job.last.info["nodes"]
+
+
+# --- programs -----------------------------------------------------------------------------------------------
+
+CASES = []
+
+
+def case(*args):
+    def enter(fn):
+        CASES.append((fn, args))
+        return fn
+
+    return enter
+
+
+X = np.arange(20.0) - 4
+
+
+@case(X)
+def sum_of_elements(x):
+    s = 0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+@case(X, np.zeros(20))
+def writes_elements(x, y):
+    for i in range(20):
+        y[i] = x[i] * 2
+    return y
+
+
+@case(X)
+def largest(x):
+    m = x[0]
+    for v in x:
+        if v > m:
+            m = v
+    return m
+
+
+@case(np.float64(100.0))
+def halves(x):
+    n = 0
+    while x > 1e-3:
+        x = x / 2
+        n += 1
+    return x, n
+
+
+@case(np.arange(10.0), np.zeros(10), 21)
+def two_buffers(a, b, steps):
+    for _ in range(steps):
+        b[1:-1] = (a[:-2] + a[2:]) * 0.5
+        a, b = b, a
+    return a, b
+
+
+@case(np.ones(3), np.arange(3.0))
+@case(-np.ones(3), np.arange(3.0) + 9)
+@case(-np.ones(3), np.arange(3.0) - 9)
+def three_arms(x, y):
+    if x.sum() > 0:
+        z = y * 2
+        y[0] = 5
+        k = 1
+    elif y[1] > 3:
+        z = y + 1
+        k = 2
+    else:
+        z = y.copy()
+        k = 3
+    return z, k
+
+
+@case(X)
+@case(X - 100)
+def early_return(x):
+    for i in range(len(x)):
+        if x[i] > 10:
+            return i
+    return -1
+
+
+@case(np.eye(12) * 2 + np.tri(12), np.arange(12.0))
+def triangle(a, b):
+    n = len(b)
+    x = np.zeros(n)
+    for i in range(n):
+        s = b[i]
+        for j in range(i):
+            s -= a[i, j] * x[j]
+        x[i] = s / a[i, i]
+    return x
+
+
+@case(np.arange(5.0), np.ones(2), np.zeros(2))
+@case(np.arange(5.0), np.zeros(2), np.ones(2))
+@case(np.arange(5.0) + 9, np.ones(2), np.ones(2))
+def lazy_operands(x, a, b):
+    y = x[0] if a[0] > b[0] else x[1]
+    if a[0] > 0 and b[0] > 0 or x[0] > 4:
+        y = y + 1
+    return max(y, x[2])
+
+
+@case(np.arange(5.0))
+def until_small(x):
+    n = 0
+    while True:
+        x = x * 0.5
+        n += 1
+        if x.max() < 0.1:
+            break
+    return x, n
+
+
+@case(np.arange(3.0))
+@case(np.arange(3.0) - 1)
+def raises(x):
+    if x[0] < 0:
+        raise ValueError("negative")
+    return np.sqrt(x)
+
+
+@case(np.arange(4.0))
+@case(np.arange(4.0) - 9)
+def bound_on_one_path(x):
+    if x.sum() > 0:
+        y = x + 1
+    return y
+
+
+@case(X)
+def last_of_everything(x):
+    for i, v in enumerate(x):
+        row = x[i:]
+        double = v * 2
+    return i, v, double, row.sum()
+
+
+@case(X)
+def skips_and_stops(x):
+    total, seen = x[0], 0
+    for v in x:
+        if v < 0:
+            continue
+        if v > 12:
+            break
+        total += v
+        seen += 1
+    else:
+        seen = -1
+    return total, seen
+
+
+@case(np.arange(12.0), 3)
+def python_numbers(x, k):
+    a, b, t = 1, 0.5, 0.0
+    for i in range(12):
+        a += k
+        t += b * i
+        x[i] += a
+    return x, a, t
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
+def test_programs(fn, args, backend):
+    check(fn, *args, backend=backend)
+
+
+# --- size -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fn", [sum_of_elements, largest, early_return, skips_and_stops, last_of_everything])
+def test_size_does_not_depend_on_trips(fn):
+    assert nodes(fn, np.arange(9.0)) == nodes(fn, np.arange(1000.0))
+
+
+def test_nests_cost_a_sum():
+    """Each loop around runs its body a few times; what was learnt inside is remembered."""
+    def quiet(x):
+        for a in range(9):
+            for b in range(9):
+                for c in range(9):
+                    for d in range(9):
+                        for e in range(9):
+                            x[a] += x[b] * x[c] - x[d] / x[e]
+        return x
+
+    assert nodes(quiet, np.ones(9)) < 100
+
+
+# --- what is under it -----------------------------------------------------------------------------------------
+
+
+def test_going_back_leaves_no_trace():
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    real = np.arange(4.0)
+    x = tracer.array(real, 0)
+    kept = x + 1
+    mark = tracer.mark()
+    x[1:] = kept[1:] * 2
+    assert [t.storage for t in tracer.written(mark)] == [x.storage]
+    dead = x * 3
+    tracer.restore(mark)
+    assert tracer.written(mark) == []
+    with pytest.raises(_core.RegionBreak):
+        dead + 1
+    tracer.flush()
+    np.testing.assert_array_equal(real, np.arange(4.0))
+    np.testing.assert_array_equal(kept.concrete(), np.arange(4.0) + 1)
+    assert not mark.is_valid
+
+
+def test_a_block_is_built_apart():
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    real = np.arange(4.0)
+    x = tracer.array(real, 0)
+    mark = tracer.mark()
+    block = tracer.block()
+    index = block.index(4)
+    block.bind(x)
+    x[index] += 1
+    with pytest.raises(_core.RegionBreak):
+        float(x[0])
+    assert block.work and tracer.in_region
+    block.result(x)
+    block.close()
+    tracer.restore(mark)
+    (after,) = tracer.region("for", (block,), (x,), ("array",))
+    tracer.set_version(x, after)
+    tracer.flush()
+    np.testing.assert_array_equal(real, np.arange(4.0) + 1)
