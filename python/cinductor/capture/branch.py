@@ -280,7 +280,7 @@ class Merge:
             and self.tracer.is_before(part.value.whole, mark)
         ]
         if sources:
-            self.region.regions.merged.append((value, sources))
+            self.region.regions.merge(value, sources)
 
 
 class Result:

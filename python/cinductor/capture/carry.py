@@ -124,6 +124,8 @@ class Carried:
             self.tracer.prepare(handle)
         site = self.loop.site
         is_counted = bool(self.steps or self.joined or set(site.live_out) - set(site.carried))
+        for name, types in self.types.items():
+            is_counted |= name in site.live_out and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
         self.turn = 0
         block = self.regions.open()
@@ -496,7 +498,19 @@ class Carried:
         return self.make_region(held)
 
     def results(self, names: dict[str, Any]) -> list[Any]:
+        """What a trip hands on; `ends` has the memory of before the loop among it."""
         results = []
+        mark = self.loop.attempt.mark
+        self.ends: dict[str, list[Any]] = {}
+        for name in self.types:
+            self.ends[name] = [
+                leaf.whole
+                if type(leaf) is Traced
+                and leaf.kind == "array"
+                and self.tracer.is_before(leaf.whole, mark)
+                else None
+                for leaf in leaves(names[name])
+            ]
         for name, types in self.types.items():
             for leaf, kind in zip(leaves(names[name]), types, strict=True):
                 if kind is not None and kind.kind == "array":
@@ -548,11 +562,27 @@ class Carried:
             tracer.set_version(handle, next(made))
         exits.update(self.closed)
         exits.update({name: next(made) for name in held})
+        for name, types in self.types.items():
+            if name in site.live_out and self.note_sources(name, exits[name], types, runs):
+                needs_trip = True
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         if runs is not True and (needs_trip or any(n in site.live_out for n in self.joined)):
             loop.check(runs, "the loop makes a trip")
         return exits
+
+    def note_sources(self, name: str, value: Any, types: list[Type | None], runs: Any) -> bool:
+        """Arrays that may be memory of before the loop; whether a trip at all rules that out."""
+        needs_trip = False
+        parts = zip(leaves(value), leaves(self.entry[name]), self.ends[name], types, strict=True)
+        for made, entry, end, kind in parts:
+            if kind is None or kind.kind != "array":
+                continue
+            if end is not None:
+                self.regions.merge(made, [end, entry.whole])
+            elif runs is not True and not entry.is_fresh:
+                needs_trip = True
+        return needs_trip
 
     def runs_once(self) -> Any:
         """True where the region makes a trip for sure, else the condition."""

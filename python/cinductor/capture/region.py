@@ -74,6 +74,24 @@ class Regions:
         for touched in self.touched:
             touched.note(container)
 
+    def merge(self, value: Any, sources: list[Any]) -> None:
+        """The array may be one of several of before, by value: fine as long as nobody can tell."""
+        if not (self.stage.may_check() or self.stage.tracer.in_region):
+            raise RegionBreak("an array that may be one of several", "", 0)
+        self.merged.append((value, sources))
+
+    def before_write(self, target: Any) -> None:
+        """A write to an array of which a value was made by merging, or to such a value."""
+        for value, sources in self.merged:
+            if any(target.storage == array.storage for array in (value, *sources)):
+                raise RegionBreak("a write to an array that may be one of several", "", 0)
+
+    def before_return(self, result: Any) -> None:
+        """The very array would have to be returned."""
+        for value, _ in self.merged:
+            if result.storage == value.storage:
+                raise RegionBreak("an array that may be one of several is returned", "", 0)
+
     def report(self, scope: Scope, site: Site, how: str) -> None:
         """What became of a construct, for explain."""
         self.reports[(scope.file, site.line, site.kind)] = how

@@ -338,6 +338,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]
     """The result with what replay cannot make turned into real objects (then Python must run)."""
     cls = type(value)
     if cls is Traced:
+        stage.regions.before_return(value)
         return stage.tracer.settled(value)
     if cls is np.ndarray:
         return stage.wrap(value)
