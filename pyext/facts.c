@@ -11,7 +11,7 @@ struct CxFact {
     const CiExpr *a, *b;
     const CiExpr *least; /* not negative; NULL for != */
     long token;          /* 0: of a check */
-    unsigned epoch;
+    unsigned epoch, stretch;
 };
 
 static int
@@ -31,7 +31,7 @@ push(CxTracer *t, CxFact fact)
 static int
 add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, long token)
 {
-    CxFact fact = {relation, a, b, NULL, token, t->epoch};
+    CxFact fact = {relation, a, b, NULL, token, t->epoch, cx_stretch_now(t)};
     const CiExpr *d = cx_size_make(t, CX_SIZE_sub, b, a);
 
     if (d == NULL)
@@ -64,7 +64,7 @@ cx_facts_release(CxTracer *t)
 static bool
 holds_now(const CxTracer *t, const CxFact *fact)
 {
-    return fact->token != 0 || fact->epoch == t->epoch;
+    return fact->token != 0 || (fact->epoch == t->epoch && cx_stretch_is_open(t, fact->stretch));
 }
 
 static bool

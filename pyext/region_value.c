@@ -150,7 +150,7 @@ static void
 body_symbol(CiContext *ctx, void *arg)
 {
     Define *d = arg;
-    const char *name = ci_format(ctx, "w%u", d->tracer->ndefined++);
+    const char *name = ci_format(ctx, "u%d", d->tracer->nsymbols++);
     d->symbol = ci_expr_unbacked(d->tracer->sym, name, d->low, d->limit);
 }
 

@@ -468,14 +468,6 @@ get_in_region(PyObject *self, void *closure)
 }
 
 static PyObject *
-get_has_checks(PyObject *self, void *closure)
-{
-    const CxTracer *t = (const CxTracer *)self;
-    (void)closure;
-    return PyBool_FromLong(t->graph != NULL && cx_block_has_effects(t->graph->body));
-}
-
-static PyObject *
 get_skip(PyObject *self, void *closure)
 {
     (void)closure;
@@ -534,7 +526,6 @@ set_backend(PyObject *self, PyObject *value, void *closure)
 static PyGetSetDef tracer_getset[] = {
     {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
-    {"has_checks", get_has_checks, NULL, "Whether what is pending may fail.", NULL},
     {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directory whose frames are not the user's.", NULL},

@@ -61,8 +61,7 @@ class Regions:
 
     def assume(self, condition: Any, holds: bool = True) -> None:
         """A condition is known from here to the end of the attempt."""
-        if hasattr(self.stage.tracer, "assume"):
-            self.facts.append(self.stage.tracer.assume(condition, holds))
+        self.facts.append(self.stage.tracer.assume(condition, holds))
 
     def forget(self, count: int) -> None:
         """Forgets all facts but the first ones."""

@@ -250,8 +250,6 @@ class Stage:
 
     def effect(self, reason: str) -> None:
         """Python must run on every call: noted before it happens."""
-        if self.tracer.has_checks:
-            self.tracer.flush()  # what fails, fails before
         self.tracer.note_effect(reason)
         self.effects += 1
 
