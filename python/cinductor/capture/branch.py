@@ -389,7 +389,9 @@ class Branch(Region):
         try:
             if issubclass(kind, RegionBreak):
                 return self.fall_back(error.args[0])
-            if issubclass(kind, Exception) and not isinstance(error, _core.CinductorError):
+            if issubclass(kind, _core.CinductorError):
+                return self.fall_back(str(error))
+            if issubclass(kind, Exception):
                 return self.give_way(kind)
         except RegionBreak as other:
             return self.fall_back(other.args[0])

@@ -227,6 +227,7 @@ class Carried:
             for name in site.carried
             if name not in self.types
             and name not in self.steps
+            and (self.head[name] is not UNBOUND or name.startswith(OURS))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
         written = self.tracer.written(loop.attempt.mark)
@@ -337,8 +338,8 @@ class Carried:
             if old[0] != "array" and not (type(before) is Traced or is_number(before)):
                 self.loop.fail(f"{name} is no 64-bit number")
             return Type(*new, before if new[0] == "array" else None)
-        if old[0] == "python" and new[0] == "scalar" and type(before) is not Traced:
-            if lifted(self.tracer, before, *new) is not None:
+        if old[0] == "python" and new[0] == "scalar":
+            if old[1] == new[1] or lifted(self.tracer, before, *new) is not None:
                 self.joined.add(name)
                 return Type(*new)
         raise Peel(f"{name} changes its type")
@@ -377,7 +378,8 @@ class Carried:
         self.closed: dict[str, Any] = {}
         self.last: dict[str, Any] = {}
         for name in site.live_out:
-            if name in site.carried or name == site.flag:
+            is_carried = name in site.carried and self.entry[name] is not UNBOUND
+            if is_carried or name == site.flag:
                 continue
             value = names.get(name, UNBOUND)
             if value is UNBOUND or type(value) in ATOMS or is_number(value):

@@ -118,7 +118,7 @@ class Loop(Region):
         if self.phase == REGION:
             return self.carried.open_body(value)  # type: ignore[union-attr]
         if type(value) is Traced and self.phase == WATCH:
-            raise Restart(self)
+            self.restart()
         self.goes_on = bool(value)
         return self.goes_on
 
@@ -130,7 +130,7 @@ class Loop(Region):
             return
         flag = names.get(self.site.flag, False)
         if type(flag) is Traced and self.phase == WATCH:
-            raise Restart(self)
+            self.restart()
         if flag is not False and bool(flag):
             self.goes_on = False
         if self.phase == WATCH and self.items is None and self.goes_on:
@@ -154,7 +154,9 @@ class Loop(Region):
             return self.peel_one(error) or self.fall_back(str(error), error)
         if issubclass(kind, RegionBreak):
             return self.fall_back(error.args[0], error)
-        if issubclass(kind, Exception) and not isinstance(error, _core.CinductorError):
+        if issubclass(kind, _core.CinductorError):
+            return self.fall_back(str(error), error)
+        if issubclass(kind, Exception):
             return self.fall_back(f"the body raises {kind.__name__}", error)
         return False
 
@@ -179,6 +181,13 @@ class Loop(Region):
         self.heads = self.first
         self.restores = True
         return True
+
+    def restart(self) -> None:
+        """Captures the loop instead, from its beginning, where nothing has happened since."""
+        if self.base is not None and self.base.can_undo:
+            raise Restart(self)
+        self.conclude()
+        self.phase = PLAIN
 
     def watch(self) -> None:
         """Counts the trips that recorded work: enough of them are captured instead."""

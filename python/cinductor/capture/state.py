@@ -95,6 +95,8 @@ def have_same_structure(a: Any, b: Any) -> bool:
 def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     """A number as a Traced value of that kind and dtype, None where it is not exactly that."""
     if type(value) is Traced:
+        if value.kind == "python" and kind == "scalar" and value.dtype == dtype:
+            return tracer.as_scalar(value)
         return value if (value.kind, value.dtype) == (kind, dtype) else None
     if not is_number(value):
         return None
