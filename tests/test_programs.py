@@ -31,9 +31,9 @@ hashing.adler32_by_sums hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes 
 hashing.gray_code hashing.linear_congruence hashing.mix32 hashing.open_addressing hashing.population_count
 hashing.sha_rounds hashing.xorshift
 linear_algebra.back_substitution linear_algebra.cholesky linear_algebra.cholesky_by_columns
-linear_algebra.covariance linear_algebra.forward_substitution linear_algebra.gauss_jordan
-linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.lu linear_algebra.matrix_power
-linear_algebra.thomas
+linear_algebra.conjugate_gradient linear_algebra.covariance linear_algebra.forward_substitution
+linear_algebra.gauss_jordan linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.lu
+linear_algebra.matrix_power linear_algebra.thomas
 nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.little_lenet nets.logistic_regression
 nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons nets.self_organising_map
 particles.flock particles.leapfrog particles.n_body particles.n_body_by_pairs particles.verlet_chain
@@ -41,12 +41,12 @@ roots.adaptive_step roots.arithmetic_geometric roots.bisection roots.bisection_o
 roots.collatz_on_arrays roots.horner roots.legendre roots.lorenz roots.newton roots.newton_on_arrays
 roots.newton_system roots.pascal roots.romberg roots.runge_kutta roots.simpson
 signals.biquad signals.convolve_shifts signals.convolve_windows signals.deriche signals.dithering signals.goertzel
-signals.iir_channels signals.one_pole signals.sobel
+signals.haar signals.iir_channels signals.one_pole signals.sobel
 sorting.binary_search sorting.bubble_sort sorting.counting_sort sorting.insertion_sort sorting.merge
 sorting.odd_even_network
 stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
 stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black
-stencils.seidel_2d stencils.upwind stencils.vertical_sweep
+stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_sweep
 """.split())
 
 
