@@ -22,7 +22,8 @@
  * same index, passes in a register whatever its placement.
  *
  * Trees. A region whose statements are all small is one kernel: its only stage has no nests but a
- * tree of loops and branches, run in program order by one unit. The leaves are kernels of their own
+ * tree of loops and branches, run in program order by one unit; where it is a loop whose trips are
+ * proved independent, that is the outer axis, and a trip is a unit. The leaves are kernels of their own
  * kind: outer axes that are plain loops, stages, placements; no number, no arguments. One-element
  * temps that the tree makes are `scalar`s, variables of the kernel's function, read from memory
  * before the tree and stored behind it only where something outside asks for that.

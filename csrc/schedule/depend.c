@@ -168,12 +168,23 @@ index_span(CiScheduler *s, const CiExpr *index)
         const CiExpr *symbol = whole->symbols[k];
         if (symbol->symbol_kind != CI_SYMBOL_index)
             continue;
-        if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || !symbol->limit ||
-            coef->low < 0)
+        bool has_last = symbol->high != CI_INFINITY;
+        if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || coef->low < 0 ||
+            !(has_last || symbol->limit))
             return NULL;
-        span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, ci_expr_sub(sym, symbol->limit, one)));
+        const CiExpr *last = has_last ? ci_expr_const(sym, symbol->high)
+                                      : ci_expr_sub(sym, symbol->limit, one);
+        span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, last));
     }
     return ci_expr_is_const(index, NULL) ? span : NULL;
+}
+
+/* The same from a lower element on. */
+static const CiExpr *
+span_from(CiScheduler *s, const CiExpr *index, const CiExpr *span, int64_t low)
+{
+    bool is_known = span && low != CI_MINUS_INFINITY;
+    return is_known ? ci_expr_add(s->sym, span, ci_expr_const(s->sym, index->low - low)) : NULL;
 }
 
 /* The distance between neighbours along each outer axis must be at least what lies inside it: then
@@ -219,10 +230,9 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
     /* Both inner parts must lie within the span that starts at the lower of them. */
     const CiExpr *span_a = index_span(s, a), *span_b = index_span(s, b);
     if (a->low != b->low) {
-        int64_t low = a->low < b->low ? a->low : b->low,
-                high = a->high > b->high ? a->high : b->high;
-        bool is_bounded = low != CI_MINUS_INFINITY && high != CI_INFINITY;
-        span_a = span_b = is_bounded ? ci_expr_const(s->sym, high - low + 1) : NULL;
+        int64_t low = a->low < b->low ? a->low : b->low;
+        span_a = span_from(s, a, span_a, low);
+        span_b = span_from(s, b, span_b, low);
     }
     if (!is_injective(s, kernel, coefs, span_a) ||
         (span_b != span_a && !is_injective(s, kernel, coefs, span_b)))

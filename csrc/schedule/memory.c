@@ -34,41 +34,6 @@ is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffe
 }
 
 static void
-count_uses_of_list(const CiScheduler *s, int *nreaders, int *nwriters)
-{
-    for (int d = 0; d < s->ndrafts; d++)
-        ci_count_uses(&s->drafts[d], nreaders, nwriters);
-}
-
-void
-ci_count_uses(const CiDraft *draft, int *nreaders, int *nwriters)
-{
-    for (int n = 0; n < draft->nnests; n++) {
-        nwriters[draft->nests[n].nest->target->id]++;
-        nreaders[draft->nests[n].nest->target->id] += draft->nests[n].nest->is_combined;
-        for (int r = 0; r < draft->nests[n].nreads; r++)
-            nreaders[draft->nests[n].reads[r]->id]++;
-    }
-    for (int k = 0; draft->ext && k < draft->ext->noperands; k++)
-        nreaders[draft->ext->operands[k]->id]++;
-    if (draft->ext)
-        nwriters[draft->ext->result->id]++;
-    if (draft->check)
-        nreaders[draft->check->buffer->id]++;
-    const CiRegion *region = draft->region ? draft->region->region : NULL;
-    if (region && region->condition)
-        nreaders[region->condition->id]++;
-    for (int k = 0; region && k < region->nswaps; k++) {
-        nreaders[region->swaps[k]->id]++;
-        nwriters[region->swaps[k]->id]++;
-    }
-    for (int k = 0; k < 2; k++) {
-        if (draft->inner[k])
-            count_uses_of_list(draft->inner[k], nreaders, nwriters);
-    }
-}
-
-static void
 find_readers_of_draft(CiScheduler *s, CiDraft *draft)
 {
     draft->number = s->totals->ndrafts++;
@@ -107,16 +72,11 @@ ci_find_readers(CiScheduler *s)
 {
     CiLoops *loops = s->loops;
     s->totals->readers = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
-    s->totals->nreaders = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
-    s->totals->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)
         s->totals->readers[k] = CI_NO_READER;
     find_readers_of_list(s);
-    count_uses_of_list(s, s->totals->nreaders, s->totals->nwriters);
-    for (int k = 0; k < loops->nresults; k++) {
+    for (int k = 0; k < loops->nresults; k++)
         s->totals->readers[loops->results[k].buffer->id] = CI_SEVERAL_READERS;
-        s->totals->nreaders[loops->results[k].buffer->id]++;
-    }
 }
 
 /* The part of an index that depends on nothing outside, and in *outer the rest. */

@@ -68,6 +68,13 @@ const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExp
  * around it. */
 bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 
+/* uses.c: how often items and what is in them read and write each buffer, added to the counts; and
+ * what happens to one first, for certain: nothing also when a store may or may not happen. */
+typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst;
+void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
+CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
+bool ci_is_one_element(CiScheduler *s, const CiBuffer *buffer);
+
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 
@@ -93,6 +100,16 @@ CiKernel *ci_finish_tree(CiScheduler *s, const CiDraft *draft);
 
 /* tree_scalar.c: one-element temps of a tree become variables. */
 void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
+bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
+
+/* parallel.c: NULL when the trips of a `for` may run at the same time, else the reason. tree: what
+ * has become of it, or NULL when it is not made yet. */
+const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
+/* And are they worth it? */
+bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
+
+/* interchange.c: a loop around rows that lie across memory becomes one around blocks of rows. */
+void ci_interchange(CiScheduler *s, CiItem *loop);
 
 /* schedule.c */
 void ci_schedule_draft(CiScheduler *s, CiItems *items);  /* drafts, fused */
@@ -104,8 +121,6 @@ void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 void ci_find_readers(CiScheduler *s);
 void ci_place_buffers(CiScheduler *s, int draft);
 void ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiDraft *draft); /* takes nothing */
-/* How often a draft and all in it read and write each buffer, added to the counts. */
-void ci_count_uses(const CiDraft *draft, int *nreaders, int *nwriters);
 /* Pointers and sizes that the code of a nest of the kernel or of a leaf of its tree mentions. body
  * (may be NULL) makes symbols of its own. */
 void ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const CiNest *nest);

@@ -14,8 +14,11 @@ add_items(CiScheduler *s, CiItems *items)
             ci_order_axes(s, items->items[k].nest);
             CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests,
                     ci_draft_nest(s, items->items[k].nest));
-        } else
+        } else {
+            if (s->target->has_trees)
+                ci_interchange(s, &items->items[k]);
             ci_add_region(s, &draft, &items->items[k]);
+        }
         CI_PUSH(s->ctx, s->drafts, s->ndrafts, s->capdrafts, draft);
     }
 }
@@ -105,6 +108,11 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
                      .target = target,
                      .options = options,
                      .totals = &totals};
+    totals.nreaders = CI_NEW_ARRAY(s.ctx, int, loops->nbuffers + 1);
+    totals.nwriters = CI_NEW_ARRAY(s.ctx, int, loops->nbuffers + 1);
+    ci_count_uses(&loops->items, totals.nreaders, totals.nwriters);
+    for (int k = 0; k < loops->nresults; k++)
+        totals.nreaders[loops->results[k].buffer->id]++;
     ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);

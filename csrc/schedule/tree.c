@@ -152,6 +152,11 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
             return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
         if (draft->region && !draft->is_tree)
             return "a region inside is none";
+        if (draft->region && draft->region->kind == CI_ITEM_for &&
+            ci_is_worth_threads(block, draft->region) &&
+            !ci_why_not_parallel(block, draft->region, NULL))
+            return ci_format(block->ctx, "the trips of %s are worth threads",
+                             draft->region->region->var->name);
         for (int n = 0; n < draft->nnests && !why; n++) {
             const CiBuffer *target = draft->nests[n].nest->target;
             if (is_worth_threads(block, draft->nests[n].nest))
@@ -268,6 +273,28 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
     }
 }
 
+/* What is known of an extent, when that is enough for an estimate. */
+static const CiExpr *
+at_most(CiScheduler *s, const CiExpr *extent)
+{
+    return is_unknown(extent) ? extent : ci_expr_const(s->sym, extent->high);
+}
+
+static const CiExpr *
+extent_work(CiScheduler *s, const CiKernel *leaf)
+{
+    const CiExpr *work = ci_expr_const(s->sym, 0);
+    for (int t = 0; t < leaf->nstages; t++) {
+        const CiExpr *stage = ci_expr_const(s->sym, 1);
+        for (int k = 0; k < leaf->stages[t].naxes; k++)
+            stage = ci_expr_mul(s->sym, stage, at_most(s, leaf->stages[t].axes[k].extent));
+        work = ci_expr_add(s->sym, work, stage);
+    }
+    for (int k = 0; k < leaf->nouter; k++)
+        work = ci_expr_mul(s->sym, work, at_most(s, leaf->outer[k].extent));
+    return work;
+}
+
 static int64_t
 times(int64_t count, const CiExpr *extent)
 {
@@ -305,6 +332,47 @@ tree_work(const CiLoopTree *tree)
     return work < LONG_WORK ? work : LONG_WORK;
 }
 
+/* What one trip does, at its most; loops of unknown length inside it are as long as they can be. */
+static const CiExpr *
+trip_work(CiScheduler *s, const CiLoopTree *tree)
+{
+    const CiExpr *work = ci_expr_const(s->sym, 1);
+    for (int k = 0; k < tree->count && work; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        const CiExpr *own = node->leaf ? extent_work(s, node->leaf) : trip_work(s, &node->body);
+        const CiRegion *region = node->region;
+        if (own && node->kind == CI_TREE_if)
+            own = ci_expr_add(s->sym, own, trip_work(s, &node->other));
+        if (own && node->kind == CI_TREE_for) {
+            own = ci_expr_mul(s->sym, own, at_most(s, region->extent));
+            if (ci_expr_depends_on(own, region->var))
+                own = largest_over(s->sym, own, region->var, 0, region->extent);
+        }
+        if (node->kind == CI_TREE_while)
+            own = ci_expr_const(s->sym, LONG_WORK);
+        work = ci_expr_add(s->sym, work, own ? own : ci_expr_const(s->sym, LONG_WORK));
+    }
+    return work;
+}
+
+/* The loop becomes the kernel's parallel axis, one trip a unit. */
+static void
+share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree)
+{
+    const CiTreeNode loop = tree->nodes[0];
+    const CiRegion *region = loop.region;
+    const CiExpr *work = trip_work(s, &loop.body);
+    *tree = loop.body;
+    kernel->outer = CI_NEW(s->ctx, CiKernelAxis);
+    kernel->outer[0] = (CiKernelAxis){
+        .var = region->var, .extent = region->extent, .label = CI_LABEL_parallel};
+    kernel->nouter = kernel->nparallel = 1;
+    kernel->units = region->extent;
+    if (ci_expr_depends_on(work, region->var))
+        work = largest_over(s->sym, work, region->var, 0, region->extent);
+    kernel->unit_work = work ? work : ci_expr_const(s->sym, LONG_WORK);
+}
+
 CiKernel *
 ci_finish_tree(CiScheduler *s, const CiDraft *draft)
 {
@@ -317,9 +385,16 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     kernel->units = ci_expr_const(s->sym, 1);
     add_block(&one, s, kernel, tree);
+    kernel->unit_work = ci_expr_const(s->sym, tree_work(tree));
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
-    kernel->unit_work = ci_expr_const(s->sym, tree_work(tree));
+    const char *why = ci_why_not_parallel(s, draft->region, tree);
+    if (!why)
+        share_out(s, kernel, tree);
+    else if (draft->region->kind == CI_ITEM_for)
+        CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
+                ci_format(s->ctx, "trips of %s stay in order: %s", draft->region->region->var->name,
+                          why));
     ci_place_scalars(s, kernel, draft);
     take_tree(s, kernel, tree);
     return kernel;

@@ -42,6 +42,7 @@ typedef struct CiCpuStage {
     CiLanes lanes;
     const CiExpr *lane_var, *lane_extent;
     bool is_fused_fold; /* lanes fold in the loop that computes them, without arrays between */
+    bool is_narrow;     /* a few lanes that lie far apart: faster one by one */
     bool has_hazard;    /* reads elements that it stores elsewhere: no promise to the vectoriser */
     CiCpuFold *folds;
     int nfolds;

@@ -373,6 +373,22 @@ ci_cpu_emit_points(CiCpuEmitter *c)
     emit_serial_outer(c, 0, FUNCTION_whole);
 }
 
+/* Once, or once for each trip of the loop that is shared out. */
+static void
+emit_tree_units(CiCpuEmitter *c)
+{
+    if (c->kernel->nouter == 0) {
+        ci_cpu_emit_tree(c);
+        return;
+    }
+    const char *var = c->kernel->outer[0].var->name;
+    ci_text_line(c->out, "for (int64_t %s = begin; %s < end; %s++) {", var, var, var);
+    c->out->indent += 4;
+    ci_cpu_emit_tree(c);
+    c->out->indent -= 4;
+    ci_text_line(c->out, "}");
+}
+
 /* Nothing but one loop over lanes: a run of tiles is one loop. */
 static bool
 is_flat(const CiKernel *kernel)
@@ -460,7 +476,7 @@ emit_function(CiCpuEmitter *c, CiText *out, FunctionKind kind)
     c->is_split_part = kind == FUNCTION_part;
     c->nfolds = 0;
     if (ci_kernel_tree(c->kernel))
-        ci_cpu_emit_tree(c);
+        emit_tree_units(c);
     else if (is_flat(c->kernel))
         emit_flat(c);
     else

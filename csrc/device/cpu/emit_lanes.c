@@ -456,8 +456,14 @@ print_plain(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
     const char *var = s->lane_var->name;
     if (!*body)
         return;
-    print_pragma(c, s, s->nfolds > 0);
+    if (s->is_narrow) { /* a bound with a name is not computed in every trip */
+        ci_text_line(c->out, "const int64_t to_%s = %s;", var, to);
+        to = ci_format(c->ctx, "to_%s", var);
+    }
+    print_pragma(c, s, s->nfolds > 0 || s->is_narrow);
     ci_text_line(c->out, "for (int64_t %s = %s; %s < %s; %s++) {", var, from, var, to, var);
+    if (s->is_narrow)
+        ci_text_line(c->out, "    CI_NO_VECTOR;");
     ci_text_add(c->out, "%s", body);
     ci_text_line(c->out, "}");
 }

@@ -268,6 +268,23 @@ find_hazard(const CiCpuStage *s)
     return false;
 }
 
+#define NARROW 8
+
+/* As many lanes as a block of rows has, and some value of each is stored apart from the next's. */
+static bool
+find_narrow(const CiCpuEmitter *c, const CiCpuStage *s)
+{
+    const CiExpr *coef, *rest;
+    bool is_far = false;
+    if (!c->is_tree || s->lanes != CI_LANES_flat || s->lane_extent->high > NARROW)
+        return false;
+    for (int n = 0; n < s->stage->nnests; n++)
+        is_far |= !ci_expr_split_linear(c->sym, s->stage->nests[n]->store, s->lane_var, &coef,
+                                        &rest) ||
+                  coef->low < -1 || coef->high > 1;
+    return is_far;
+}
+
 CiCpuStage *
 ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
 {
@@ -292,6 +309,7 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
     find_segments(s);
     s->is_fused_fold = lanes == CI_LANES_inner && can_fuse_folds(s);
     s->has_hazard = find_hazard(s);
+    s->is_narrow = find_narrow(c, s);
     for (int k = 0; k < s->nfolds && needs_arrays(s); k++)
         s->is_cheap[s->folds[k].value] = false;
     find_slots(c, s);

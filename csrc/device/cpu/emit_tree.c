@@ -392,6 +392,7 @@ print_moved_back(CiCpuEmitter *c, const CiLoopTree *tree)
     }
 }
 
+/* With a parallel axis: of one unit. */
 void
 ci_cpu_emit_tree(CiCpuEmitter *c)
 {

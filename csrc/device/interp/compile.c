@@ -358,7 +358,13 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiKernel *kernel)
     c->ntemps = c->nvars = c->widest = 0;
     out->swapped = CI_NEW_ARRAY(c->ctx, int, kernel->nbuffers + 1);
     out->swapped_bytes = CI_NEW_ARRAY(c->ctx, CiFormula, kernel->nbuffers + 1);
-    if (tree) {
+    if (tree && kernel->nouter) {
+        CiRegion region = {.var = kernel->outer[0].var, .extent = kernel->outer[0].extent};
+        CiTreeNode node = {.kind = CI_TREE_for, .region = &region, .body = *tree};
+        const CiLoopTree whole = {&node, 1, 1};
+        find_vars(c, &whole);
+        out->nodes = make_nodes(c, &whole);
+    } else if (tree) {
         find_vars(c, tree);
         out->nodes = make_nodes(c, tree);
     } else {

@@ -1,0 +1,172 @@
+/* Loops whose trips may run at the same time.
+ *
+ * No trip may touch what another one stores. Of elements of arrays that is asked of every store and
+ * every other access to the same buffer: different trips must address different ones, by the same
+ * proof that keeps points of a kernel's outer axes apart. A one-element temp is a trip's own when
+ * the trip stores it first and nothing outside the loop uses it. */
+#include "schedule/plan.h"
+
+/* Pairs of elements compared at most: each is a proof. */
+#define MAX_PAIRS 4096
+
+typedef struct Access {
+    CiBuffer *buffer;
+    const CiExpr *index;
+    bool is_store;
+} Access;
+
+typedef struct Accesses {
+    Access *list;
+    int count, capacity, nstores;
+    const char *why_not;
+} Accesses;
+
+static void
+add_access(CiScheduler *s, Accesses *all, CiBuffer *buffer, const CiExpr *index, bool is_store)
+{
+    Access access = {buffer, index, is_store};
+    if (buffer->kind == CI_BUFFER_scalar)
+        return;
+    CI_PUSH(s->ctx, all->list, all->count, all->capacity, access);
+    all->nstores += is_store;
+}
+
+static void
+add_items(CiScheduler *s, Accesses *all, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        const CiNest *nest = item->nest;
+        if (item->ext)
+            all->why_not = "it calls a library";
+        if (item->check)
+            all->why_not = "a check in it may fail";
+        if (item->region && item->region->nswaps)
+            all->why_not = "arrays in it exchange their memory";
+        if (nest)
+            add_access(s, all, nest->target, nest->store, true);
+        for (int n = 0; nest && n < nest->body.nops; n++) {
+            if (nest->body.ops[n].op == CI_OP_load)
+                add_access(s, all, nest->body.ops[n].buffer, nest->body.ops[n].index, false);
+        }
+        if (item->region) {
+            add_items(s, all, &item->region->condition_items);
+            add_items(s, all, &item->region->body);
+            add_items(s, all, &item->region->other);
+        }
+    }
+}
+
+typedef struct Loop {
+    const CiItem *item;
+    const CiLoopTree *tree;
+    int *nreaders, *nwriters; /* of the loop */
+} Loop;
+
+static bool
+is_own_of_trip(CiScheduler *s, const Loop *loop, const CiBuffer *buffer)
+{
+    int id = buffer->id;
+    if (buffer->kind != CI_BUFFER_temp || loop->nreaders[id] != s->totals->nreaders[id] ||
+        loop->nwriters[id] != s->totals->nwriters[id])
+        return false;
+    if (loop->tree && ci_is_placed_in_leaf(loop->tree, buffer))
+        return true;
+    return !buffer->is_swapped && ci_is_one_element(s, buffer) &&
+           ci_first_use(&loop->item->region->body, buffer) == CI_FIRST_store;
+}
+
+static const char *
+check_store(CiScheduler *s, const CiKernel *trips, const Accesses *all, const Access *store)
+{
+    for (int k = 0; k < all->count; k++) {
+        if (all->list[k].buffer == store->buffer &&
+            ci_why_not_local(s, trips, store->index, all->list[k].index))
+            return ci_format(s->ctx, "trips meet in %s", store->buffer->name);
+    }
+    return NULL;
+}
+
+const char *
+ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+{
+    const CiRegion *region = item->region;
+    Accesses all = {0};
+    int nbuffers = s->loops->nbuffers;
+    Loop loop = {item, tree, CI_NEW_ARRAY(s->ctx, int, nbuffers + 1),
+                 CI_NEW_ARRAY(s->ctx, int, nbuffers + 1)};
+    if (item->kind != CI_ITEM_for || region->nswaps)
+        return "it is no plain loop";
+    add_items(s, &all, &region->body);
+    if (all.why_not)
+        return all.why_not;
+    if ((int64_t)all.nstores * all.count > MAX_PAIRS)
+        return "it has too many elements to compare";
+    const CiItems items = {(CiItem *)item, 1, 1};
+    ci_count_uses(&items, loop.nreaders, loop.nwriters);
+    CiKernelAxis axis = {.var = region->var, .extent = region->extent};
+    CiKernel trips = {.outer = &axis, .nouter = 1};
+    for (int k = 0; k < all.count; k++) {
+        if (!all.list[k].is_store || is_own_of_trip(s, &loop, all.list[k].buffer))
+            continue;
+        const char *why = check_store(s, &trips, &all, &all.list[k]);
+        if (why)
+            return why;
+    }
+    return NULL;
+}
+
+/* ---- how much there is to share out ---- */
+
+typedef struct Work {
+    int64_t known; /* product of what is known, of the deepest statement */
+    int nunknown;
+} Work;
+
+static void
+multiply(Work *work, const CiExpr *extent)
+{
+    int64_t most = (int64_t)1 << 40;
+    if (extent->high == CI_INFINITY)
+        work->nunknown++;
+    else if (extent->high <= 0 || work->known > most / extent->high)
+        work->known = extent->high <= 0 ? 0 : most;
+    else
+        work->known *= extent->high;
+}
+
+static bool
+is_less(Work a, Work b)
+{
+    return a.nunknown != b.nunknown ? a.nunknown < b.nunknown : a.known < b.known;
+}
+
+static Work
+most_work(const CiItems *items, Work around)
+{
+    Work most = around;
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        Work work = around;
+        for (int n = 0; item->nest && n < item->nest->naxes; n++)
+            multiply(&work, item->nest->axes[n].extent);
+        if (item->region && item->region->extent)
+            multiply(&work, item->region->extent);
+        if (item->region) {
+            Work body = most_work(&item->region->body, work),
+                 other = most_work(&item->region->other, work);
+            work = is_less(body, other) ? other : body;
+        }
+        most = is_less(most, work) ? work : most;
+    }
+    return most;
+}
+
+/* As for nests: over two sizes that are not known it is taken to be much. */
+bool
+ci_is_worth_threads(CiScheduler *s, const CiItem *item)
+{
+    const CiItems items = {(CiItem *)item, 1, 1};
+    Work work = most_work(&items, (Work){1, 0});
+    return work.nunknown > 1 || work.known > 2 * s->target->chunk_elements;
+}
