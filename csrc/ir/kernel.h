@@ -23,10 +23,10 @@
  *
  * Trees. A region whose statements are all small is one kernel: its only stage has no nests but a
  * tree of loops and branches, run in program order by one unit; where it is a loop whose trips are
- * proved independent, that is the outer axis, and a trip is a unit. The leaves are kernels of their own
- * kind: outer axes that are plain loops, stages, placements; no number, no arguments. One-element
- * temps that the tree makes are `scalar`s, variables of the kernel's function, read from memory
- * before the tree and stored behind it only where something outside asks for that.
+ * proved independent, that is the outer axis, and a trip is a unit. The leaves are kernels of their
+ * own kind: outer axes that are plain loops, stages, placements; no number, no arguments.
+ * One-element temps that the tree makes are `scalar`s, variables of the kernel's function, read
+ * from memory before the tree and stored behind it only where something outside asks for that.
  *
  *     k0: for {
  *       takes out in0; sizes s0
@@ -85,7 +85,7 @@ struct CiTreeNode {
     CiTreeKind kind;
     CiKernel *leaf;
     const CiCheckItem *check;
-    int number; /* of the check in the kernel's: what a fault is about */
+    int number;             /* of the check in the kernel's: what a fault is about */
     const CiRegion *region; /* its variable, extent, condition and swaps; not its items */
     CiLoopTree body, other; /* other: the else branch; of a while, what makes the condition */
 };

@@ -172,8 +172,8 @@ index_span(CiScheduler *s, const CiExpr *index)
         if (!ci_expr_split_linear(sym, index, symbol, &coef, &index) || coef->low < 0 ||
             !(has_last || symbol->limit))
             return NULL;
-        const CiExpr *last = has_last ? ci_expr_const(sym, symbol->high)
-                                      : ci_expr_sub(sym, symbol->limit, one);
+        const CiExpr *last =
+            has_last ? ci_expr_const(sym, symbol->high) : ci_expr_sub(sym, symbol->limit, one);
         span = ci_expr_add(sym, span, ci_expr_mul(sym, coef, last));
     }
     return ci_expr_is_const(index, NULL) ? span : NULL;

@@ -364,8 +364,8 @@ share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree)
     const CiExpr *work = trip_work(s, &loop.body);
     *tree = loop.body;
     kernel->outer = CI_NEW(s->ctx, CiKernelAxis);
-    kernel->outer[0] = (CiKernelAxis){
-        .var = region->var, .extent = region->extent, .label = CI_LABEL_parallel};
+    kernel->outer[0] =
+        (CiKernelAxis){.var = region->var, .extent = region->extent, .label = CI_LABEL_parallel};
     kernel->nouter = kernel->nparallel = 1;
     kernel->units = region->extent;
     if (ci_expr_depends_on(work, region->var))

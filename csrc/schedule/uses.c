@@ -78,7 +78,8 @@ first_in_region(const CiItem *item, const CiBuffer *buffer)
         return first;
     if (region->condition == buffer)
         return CI_FIRST_read;
-    CiFirst body = ci_first_use(&region->body, buffer), other = ci_first_use(&region->other, buffer);
+    CiFirst body = ci_first_use(&region->body, buffer),
+            other = ci_first_use(&region->other, buffer);
     for (int k = 0; k < region->nswaps; k++) {
         if (region->swaps[k] == buffer && body == CI_FIRST_nothing)
             body = CI_FIRST_read;

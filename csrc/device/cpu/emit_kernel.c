@@ -526,11 +526,12 @@ static void
 print_fault_helper(CiText *out, const char *kernels)
 {
     if (ci_emit_mentions(kernels, "ci_fault"))
-        ci_text_add(out,
-                    "\n__attribute__((noinline, cold)) static int32_t\nci_fault(CiRun *run, int32_t "
-                    "node)\n{\n    int32_t *const fault = run->fault;\n    if (fault) {\n"
-                    "        fault[0] = %d;\n        fault[1] = node;\n    }\n    return %d;\n}\n",
-                    (int)CI_ERR_CHECK, (int)CI_ERR_CHECK);
+        ci_text_add(
+            out,
+            "\n__attribute__((noinline, cold)) static int32_t\nci_fault(CiRun *run, int32_t "
+            "node)\n{\n    int32_t *const fault = run->fault;\n    if (fault) {\n"
+            "        fault[0] = %d;\n        fault[1] = node;\n    }\n    return %d;\n}\n",
+            (int)CI_ERR_CHECK, (int)CI_ERR_CHECK);
 }
 
 static void

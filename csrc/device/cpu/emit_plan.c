@@ -279,9 +279,9 @@ find_narrow(const CiCpuEmitter *c, const CiCpuStage *s)
     if (!c->is_tree || s->lanes != CI_LANES_flat || s->lane_extent->high > NARROW)
         return false;
     for (int n = 0; n < s->stage->nnests; n++)
-        is_far |= !ci_expr_split_linear(c->sym, s->stage->nests[n]->store, s->lane_var, &coef,
-                                        &rest) ||
-                  coef->low < -1 || coef->high > 1;
+        is_far |=
+            !ci_expr_split_linear(c->sym, s->stage->nests[n]->store, s->lane_var, &coef, &rest) ||
+            coef->low < -1 || coef->high > 1;
     return is_far;
 }
 

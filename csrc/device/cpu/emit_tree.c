@@ -5,8 +5,8 @@
  * within its body, for a call there would cost what the compiler knows of memory: it runs in pieces
  * of at most CI_TREE_TURNS trips, and asks behind them.
  *
- * Checks. A check that fails leaves the kernel with its number in the fault: whoever wrote arguments
- * in place has proved that none can fail.
+ * Checks. A check that fails leaves the kernel with its number in the fault: whoever wrote
+ * arguments in place has proved that none can fail.
  *
  * Swaps. Buffers that exchange their memory are pointers that do; behind the tree what they hold is
  * moved to where they were, for the world outside has not seen the exchange. */

@@ -171,7 +171,8 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     if (!space)
         return CI_ERR_MEMORY;
     memset(space + blocks, 0, total - blocks);
-    CiInterpRun run = {.launch = launch, .runtime = executable->runtime, .fault = fault, .blocks = space};
+    CiInterpRun run = {
+        .launch = launch, .runtime = executable->runtime, .fault = fault, .blocks = space};
     run.truth = space + (size_t)kernel->max_ops * CI_INTERP_BLOCK_BYTES;
     run.stored = run.truth + CI_INTERP_BLOCK_BYTES;
     run.memory = (void **)(space + blocks);
