@@ -79,7 +79,8 @@ copy_of(const char *text)
 }
 
 static PyObject *
-new_capsule(CxState *state, const char *name, const char *key, PyObject *callable)
+new_capsule(CxState *state, const char *name, const char *key, PyObject *callable,
+            int position_axis)
 {
     CiExtern *ext = PyMem_Calloc(1, sizeof *ext);
     Callee *callee = PyMem_Calloc(1, sizeof *callee);
@@ -93,7 +94,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .call = call_python,
                           .data = callee,
                           .retain = keep,
-                          .release = keep};
+                          .release = keep,
+                          .position_axis = position_axis};
         capsule = PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;
@@ -109,7 +111,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 }
 
 const CiExtern *
-cx_extern_find(CxState *state, const char *name, const char *key, PyObject *callable)
+cx_extern_find(CxState *state, const char *name, const char *key, PyObject *callable,
+               int position_axis)
 {
     PyObject *pair = Py_BuildValue("(ss)", name, key), *capsule = NULL;
     const CiExtern *ext = NULL;
@@ -119,7 +122,7 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
         return NULL;
     capsule = Py_XNewRef(cx_dict_find(state->externs, pair, &failed));
     if (capsule == NULL && !failed) {
-        capsule = new_capsule(state, name, key, callable);
+        capsule = new_capsule(state, name, key, callable, position_axis);
         if (capsule != NULL && PyDict_SetItem(state->externs, pair, capsule) < 0)
             Py_CLEAR(capsule);
     }

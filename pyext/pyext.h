@@ -434,6 +434,12 @@ int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool ever
 int cx_options_fill(PyObject *values, CiOptions *options);
 PyObject *cx_options_list(void);
 
+/* indirect.c: methods of Tracer */
+PyObject *cx_tracer_gather(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_compress(PyObject *self, PyObject *args);
+PyObject *cx_tracer_may_check(PyObject *self, PyObject *unused);
+
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];
 PyObject *cx_make_permute(CxTraced *x, const int *axes);
@@ -512,8 +518,9 @@ PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
 int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
 
 /* extern.c */
+/* position_axis: as in CiExtern; the same for all calls of one name and key. */
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
-                               PyObject *callable);
+                               PyObject *callable, int position_axis);
 
 /* program.c, wrapper.c */
 extern PyType_Spec cx_program_spec;

@@ -545,8 +545,11 @@ method_iota(PyObject *self, PyObject *args)
 }
 
 static PyObject *
-method_extern(PyObject *self, PyObject *args)
+method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+    static char *names[] = {"name",  "key",   "callable",  "operands",
+                            "shape", "dtype", "positions", NULL};
+    int positions = -1;
     CxTracer *t = (CxTracer *)self;
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *result = NULL;
@@ -555,7 +558,8 @@ method_extern(PyObject *self, PyObject *args)
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "ssOOOO:extern", &name, &key, &callable, &operands, &shape, &type))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|i:extern", names, &name, &key, &callable,
+                                     &operands, &shape, &type, &positions))
         return NULL;
     fast = PySequence_Fast(operands, "a sequence of operands is expected");
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
@@ -570,7 +574,7 @@ method_extern(PyObject *self, PyObject *args)
         if ((held[k] = lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
             goto done;
     if (rank >= 0) {
-        const CiExtern *ext = cx_extern_find(t->state, name, key, callable);
+        const CiExtern *ext = cx_extern_find(t->state, name, key, callable, positions + 1);
         CiOp op = ci_op_find(name);
         if (op == CI_OP_none || ci_op_kind(op) != CI_OPKIND_extern)
             op = CI_OP_extern;
@@ -636,7 +640,7 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(full, METH_VARARGS | METH_KEYWORDS),
     METHOD(empty, METH_VARARGS | METH_KEYWORDS),
     METHOD(iota, METH_VARARGS),
-    METHOD(extern, METH_VARARGS),
+    METHOD(extern, METH_VARARGS | METH_KEYWORDS),
     METHOD(as_scalar, METH_O),
     {"mark", cx_tracer_mark, METH_NOARGS, NULL},
     {"restore", cx_tracer_restore, METH_O, NULL},
@@ -657,6 +661,10 @@ PyMethodDef cx_tracer_methods[] = {
     {"define", cx_tracer_define, METH_VARARGS, NULL},
     {"last_value", cx_tracer_last_value, METH_VARARGS, NULL},
     {"same_type", cx_tracer_same_type, METH_VARARGS, NULL},
+    {"gather", (PyCFunction)(void (*)(void))cx_tracer_gather, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"scatter", (PyCFunction)(void (*)(void))cx_tracer_scatter, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"compress", cx_tracer_compress, METH_VARARGS, NULL},
+    {"may_check", cx_tracer_may_check, METH_NOARGS, NULL},
     {"finish", (PyCFunction)(void (*)(void))cx_tracer_finish, METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -587,18 +587,12 @@ def test_errors_are_numpys(fn):
 @pytest.mark.parametrize(
     "fn",
     [
-        lambda x: x[x > 0],
-        lambda x: np.nonzero(x),
-        lambda x: np.sort(x, axis=0),
-        lambda x: x[[0, 1]],
         lambda x: float(x.sum()),
         lambda x: x.tolist(),
-        lambda x: np.unique(x),
         lambda x: np.linalg.inv(x[:, :4] @ x[:, :4].T + np.eye(4)),
-        lambda x: np.median(x),
         lambda x: np.allclose(x, x),
-        lambda x: np.histogram(x)[0],
-        lambda x: np.interp(x, np.arange(3.0), np.arange(3.0)),
+        lambda x: np.percentile(x, 30),
+        lambda x: np.delete(x, 0, 0),
     ],
 )
 def test_what_is_left_to_numpy_is_right(fn):

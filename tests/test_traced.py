@@ -499,7 +499,7 @@ def test_segments_that_differ_for_ever_are_interpreted():
             same(trace(differing, x.copy(), options={"recompile_limit": 1}, backend="c")[1], differing(x))
 
 
-def test_unknown_functions_run_in_numpy():
+def test_library_calls():
     def f(x):
         y = x * 2
         z = np.sort(y, axis=None)
@@ -509,10 +509,10 @@ def test_unknown_functions_run_in_numpy():
     with pytest.MonkeyPatch.context():
         tracer, got, spec = trace(f, A.copy())
     same(got, f(A))
-    assert spec is None and tracer.breaks
+    assert spec is not None and not tracer.breaks
 
 
-def test_advanced_indexing_breaks():
+def test_advanced_indexing():
     def f(x, i):
         y = x * 2
         y[y > 3] = 0
@@ -520,7 +520,7 @@ def test_advanced_indexing_breaks():
 
     tracer, got, _ = trace(f, A.copy(), np.array([1, 0]))
     same(got, f(A, np.array([1, 0])))
-    assert len(tracer.breaks) == 4 or tracer.breaks
+    assert not tracer.breaks
 
 
 def test_overlapping_arguments():

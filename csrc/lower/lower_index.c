@@ -91,8 +91,10 @@ ci_recorder_gather(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
         int position = ci_recorder_value(
             rec, operand, aligned_index(low, operand, nindex, index + node->axes[0]));
         found[k] = known_index(low, &rec->body.ops[position], limit);
-        if (!found[k])
-            found[k] = rec->body.ops[bind_value(rec, position, limit)].index;
+        if (found[k])
+            continue;
+        position = bind_value(rec, position, limit);
+        found[k] = rec->body.ops[position].index;
     }
     return ci_recorder_value(rec, a, source_index(low, node, a->rank, nindex, found, index));
 }

@@ -40,6 +40,8 @@ static bool
 uses_symbol(const CiNest *nest, const CiExpr *symbol)
 {
     bool is_used = ci_expr_depends_on(nest->store, symbol);
+    for (int k = 0; k < nest->target->rank && !is_used; k++)
+        is_used = ci_expr_depends_on(nest->target->sizes[k], symbol);
     for (int k = 0; k < nest->naxes && !is_used; k++)
         is_used = ci_expr_depends_on(nest->axes[k].extent, symbol);
     for (int k = 0; k < nest->body.nops && !is_used; k++)
@@ -47,12 +49,25 @@ uses_symbol(const CiNest *nest, const CiExpr *symbol)
     return is_used;
 }
 
-/* A check that fails finds arguments as they were; a symbol has no value before it is read. */
+static bool
+binds_indices(const CiNest *nest)
+{
+    for (int k = 0; k < nest->body.nops; k++) {
+        if (nest->body.ops[k].op == CI_OP_bind)
+            return true;
+    }
+    return false;
+}
+
+/* A check that fails finds arguments as they were, and may be one of the indices; a symbol has no
+ * value before it is read. */
 static const char *
 why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nest)
 {
     if (nest->target == check->buffer || nest->target->kind != CI_BUFFER_temp)
         return ci_format(s->ctx, "a check of %s must run between them", check->buffer->name);
+    if (!check->symbol && binds_indices(nest))
+        return ci_format(s->ctx, "%s says whether an index is in range", check->buffer->name);
     if (check->symbol && uses_symbol(nest, check->symbol))
         return ci_format(s->ctx, "%s is not known before", check->symbol->name);
     return NULL;

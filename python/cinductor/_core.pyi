@@ -229,10 +229,35 @@ class Tracer:
         args: Sequence[Any],
         shape: Sequence[int],
         dtype: Any,
+        positions: int = -1,
     ) -> Traced:
         """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything
-        else it depends on. The same (name, key) must mean the same call.
+        else it depends on. The same (name, key) must mean the same call. positions: the result is
+        made of positions along that axis of the first operand.
         """
+    # indices of any integers count from the end when negative; what is out of bounds fails a check,
+    # or answers NotImplemented where a check is needed and there may be none
+    def gather(
+        self, x: Any, axes: Sequence[int], indices: Sequence[Any], plain: bool = False
+    ) -> Traced:
+        """The elements of x at indices along ascending axes, one index each, which broadcast
+        together. plain: laid out in C order, else as NumPy lays out x[...]."""
+    def scatter(
+        self,
+        target: Traced,
+        axes: Sequence[int],
+        indices: Sequence[Any],
+        value: Any,
+        combine: str | None = None,
+        distinct: bool = False,
+    ) -> Any:
+        """Stores a value, broadcast, at the elements that gather takes; the last of several for one
+        element stays, or each is combined with what is there. distinct: there is one for each.
+        NotImplemented, too, where the target is written at once."""
+    def compress(self, x: Any, mask: Any) -> Traced:
+        """The elements of one axis where a mask is true; equal masks make equal sizes."""
+    def may_check(self) -> bool:
+        """Whether the running program may still give up: nothing has happened yet."""
     # a 0-d result NumPy returns as a scalar
     def as_scalar(self, x: Traced) -> Traced: ...
     # may be set; a flush or finish that fails to compile leaves the graph pending, so that

@@ -419,8 +419,8 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
     stage = scope.stage
     if f.__name__ == "at":  # its index may be a tuple, which is no array
         args = tuple(stage.deep(a) for a in args)
-        if args and type(args[0]) is Traced:
-            stage.before_write(args[0])
+        if args and type(args[0]) is Traced and not stage.before_write(args[0]) and not kwargs:
+            return call_ufunc_at(scope, f, args)
         return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.array_of(a) for a in args)
     kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
@@ -432,6 +432,22 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
     if is_traced_inside(args) or is_traced_inside(kwargs.values()):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def call_ufunc_at(scope: Scope, f: Any, args: tuple[Any, ...]) -> Any:
+    """np.add.at and its like."""
+    row = surface.Row(f, functools.partial(surface_at, ufunc=f.__self__))
+    try:
+        return row.call(scope.stage.tracer, args, {})
+    except surface.NotCaptured as why:
+        return call_unknown(scope, f, args, {}, f"calls {name_of(f)}: {why}")
+
+
+def surface_at(t: Any, *args: Any, ufunc: Any) -> None:
+    """The surface's own ufunc.at."""
+    from ..numpy.index import ufunc_at
+
+    ufunc_at(t, ufunc, *args)
 
 
 def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -12,7 +12,8 @@ from .surface import Traced, array, function, into, method, operand, refuse, res
 @function(np.where)
 def where(t: Any, condition: Any, *choice: Any) -> Any:
     """np.where: an array also without dimensions; with one argument its shape depends on data."""
-    refuse(not choice, "the shape of the result depends on the values")
+    if not choice:
+        return np.nonzero(condition)
     x, y = choice
     x, y = (array(t, v) if isinstance(v, list | tuple | np.ndarray) else v for v in (x, y))
     dtype = result_type(x, y)
@@ -117,21 +118,6 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
     copyto(t, a, values, "unsafe", mask)
-
-
-@function(np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.extract, np.compress)
-@method("nonzero", "compress")
-def by_value(t: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions whose result's shape depends on data."""
-    refuse(True, "the shape of the result depends on the values")
-
-
-@function(np.sort, np.argsort, np.partition, np.median, np.percentile, np.quantile, np.searchsorted)
-@function(np.interp, np.histogram, np.bincount, np.digitize, np.lexsort)
-@method("sort", "argsort", "partition", "argpartition", "searchsorted")
-def by_order(t: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that order values."""
-    refuse(True, "sorting and searching are left to NumPy")
 
 
 @method("conj", "conjugate")

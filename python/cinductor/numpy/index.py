@@ -1,5 +1,8 @@
-"""Indexing that is not by integers, slices and None: left to NumPy for now, but for what a slice
-can do.
+"""Indexing by arrays of integers and by masks, read and written.
+
+A mask is the list of the places where it is true; a list of places is an index for each axis it
+covers. What a key leaves as slices, integers and None is a view, and the rest is one gather from
+it, or one scatter into it.
 """
 
 from __future__ import annotations
@@ -9,7 +12,276 @@ from typing import Any
 
 import numpy as np
 
-from .surface import array, function, method, normal_axis, refuse
+from .surface import (
+    Traced,
+    array,
+    function,
+    into,
+    method,
+    normal_axis,
+    operand,
+    refuse,
+    require,
+)
+
+MOST_INDICES = 3  # axes that one gather indexes
+WHOLE = slice(None)
+BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+def flat(t: Any, x: Any) -> Any:
+    """All elements in C order."""
+    return x if x.ndim == 1 else t.reshape(x, (x.size,))
+
+
+def truth(t: Any, x: Any) -> Any:
+    """Which elements are not zero."""
+    return x if x.dtype == BOOL else t.apply("not_equal", x, x.dtype.type(0))
+
+
+def places(t: Any, mask: Any) -> Any:
+    """Where the elements of a mask are true, counted in C order."""
+    mask = flat(t, mask)
+    return t.compress(t.iota(mask.shape, 0), mask)
+
+
+def coordinates(t: Any, number: Any, shape: tuple[Any, ...]) -> list[Any]:
+    """The index along each axis of elements counted in C order."""
+    found: list[Any] = []
+    for n in reversed(shape[1:]):
+        size = t.cast(t.lift(n), INT64)
+        found.append(t.apply("remainder", number, size))
+        number = t.apply("floor_divide", number, size)
+    return [number, *reversed(found)]
+
+
+def counted(t: Any, shape: tuple[Any, ...], axis: int) -> Any:
+    """An index that goes along one axis of a shape, and is one wide along the others."""
+    n = shape[axis]
+    return t.reshape(t.iota((n,), 0), tuple(n if k == axis else 1 for k in range(len(shape))))
+
+
+def gathered(t: Any, x: Any, axes: list[int], indices: list[Any], plain: bool = False) -> Any:
+    """The elements of x at indices along axes; plain: in C order."""
+    made = t.gather(x, axes, indices, plain=plain)
+    refuse(made is NotImplemented, "an index that cannot be checked after something has happened")
+    return made
+
+
+def scattered(t: Any, *args: Any, **kwargs: Any) -> None:
+    """Stores values at indices."""
+    done = t.scatter(*args, **kwargs)
+    refuse(done is NotImplemented, "a write made at once, or an index that cannot be checked")
+
+
+# --- keys ---------------------------------------------------------------------------------------
+
+
+class Key:
+    """A key taken apart: a view of the array, the axes of it that are indexed, an index for each,
+    and whether the indices' axes come first in the result."""
+
+    def __init__(self, t: Any, x: Any, key: Any) -> None:
+        items = fill(t, x, key)
+        self.mask = next((i for i in items if is_mask(i)), None)
+        self.is_mask_alone = self.mask is not None and all(
+            i is self.mask or is_whole(i) for i in items[1:]
+        )
+        self.is_mask_alone &= items[0] is self.mask
+        basic: list[Any] = []
+        indices: list[tuple[int, list[Any]]] = []
+        at, source = 0, 0
+        runs: list[int] = []
+        for number, item in enumerate(items):
+            if item is None or isinstance(item, slice):
+                basic.append(item)
+                at += 1
+                source += item is not None
+                continue
+            runs.append(number)
+            width = item.ndim if is_mask(item) else 1
+            if is_mask(item):
+                check_mask(item, x.shape[source : source + width])
+                found = coordinates(t, places(t, item), tuple(item.shape))
+            else:
+                found = [item]
+            indices.append((at, found))
+            basic += [WHOLE] * width
+            at += width
+            source += width
+        view = x if all(is_whole(b) for b in basic) else x[tuple(basic)]
+        axes = [first + k for first, found in indices for k in range(len(found))]
+        self.indices = [i for _, found in indices for i in found]
+        refuse(len(axes) > MOST_INDICES, f"more than {MOST_INDICES} arrays of indices")
+        if runs != list(range(runs[0], runs[0] + len(runs))):
+            rest = [k for k in range(view.ndim) if k not in axes]
+            view, axes = t.permute(view, (*axes, *rest)), list(range(len(axes)))
+        self.view, self.axes = view, axes
+
+
+def fill(t: Any, x: Any, key: Any) -> list[Any]:
+    """The items of a key, one for each axis or None: `...` filled in, arrays traced."""
+    given = key if type(key) is tuple else (key,)
+    items = [item_of(t, item) for item in given]
+    used = sum(i.ndim if is_mask(i) else 1 for i in items if i is not None and i is not Ellipsis)
+    if used > x.ndim or sum(i is Ellipsis for i in items) > 1:
+        raise IndexError("too many indices")
+    missing = [WHOLE] * (x.ndim - used)
+    for k, item in enumerate(items):
+        if item is Ellipsis:
+            return [*items[:k], *missing, *items[k + 1 :]]
+    return [*items, *missing]
+
+
+def item_of(t: Any, item: Any) -> Any:
+    """An item of a key; what is neither basic nor an array of integers or bools is refused."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    refuse(isinstance(item, bool | np.bool_), "a key that is True or False")
+    if type(item) is not Traced:
+        if isinstance(item, list) and not item:
+            item = np.zeros(0, np.intp)
+        is_number = isinstance(item, int | np.integer)
+        item = t.lift(np.int64(item)) if is_number else array(t, item)
+    if item.dtype.kind not in "biu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    refuse(item.dtype == BOOL and item.ndim == 0, "a key that is a truth value")
+    return item
+
+
+def is_mask(item: Any) -> bool:
+    """Whether an item is an array of bools."""
+    return type(item) is Traced and item.dtype == BOOL
+
+
+def is_whole(item: Any) -> bool:
+    """Whether an item is `:`."""
+    return type(item) is slice and item == WHOLE
+
+
+def check_mask(mask: Any, shape: tuple[Any, ...]) -> None:
+    """A mask has the sizes of what it covers."""
+    for n, size in zip(mask.shape, shape, strict=True):
+        same = n == size
+        refuse(type(same) is Traced, "a mask of a size that data decide")
+        if not same:
+            raise IndexError("boolean index did not match indexed array")
+
+
+def is_scalar_key(t: Any, x: Any, key: Any) -> bool:
+    """Integers for all axes, some of which only the running program knows."""
+    items = fill(t, x, key)
+    return bool(items) and all(type(i) is Traced and i.ndim == 0 for i in items)
+
+
+@method("__getitem__")
+def getitem(t: Any, x: Any, key: Any) -> Any:
+    """x[key] for a key that is not basic."""
+    if is_scalar_key(t, x, key):
+        return t.as_scalar(gather(t, Key(t, x, key)))
+    found = key_of(t, x, key)
+    if found.is_mask_alone and found.mask.ndim == x.ndim:
+        return t.compress(flat(t, x), flat(t, found.mask))
+    return gather(t, found)
+
+
+def gather(t: Any, key: Key) -> Any:
+    """The elements that a key means."""
+    result_shape(key)
+    return gathered(t, key.view, key.axes, key.indices)
+
+
+def key_of(t: Any, x: Any, key: Any) -> Key:
+    """A key with an array in it: what only integers decide is a view, and not made here."""
+    items = fill(t, x, key)
+    has_array = any(type(i) is Traced and i.ndim > 0 for i in items)
+    refuse(not has_array, "an integer that data decide")
+    return Key(t, x, key)
+
+
+@method("__setitem__")
+def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
+    """x[key] = value for a key that is not basic."""
+    value = stored(t, x, value)
+    found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)
+    if found.is_mask_alone and value.ndim <= x.ndim - found.mask.ndim:
+        choose(t, x, found.mask, value)
+        return
+    put_values(t, found, value, found.is_mask_alone)
+
+
+def stored(t: Any, x: Any, value: Any) -> Any:
+    """A value as what is stored in x."""
+    if type(value) is not Traced and not isinstance(value, int | float | complex | np.generic):
+        value = array(t, value)
+    if type(value) is Traced:
+        loses = value.dtype.kind == "c" and x.dtype.kind != "c"
+        refuse(loses, "a complex value written to a real array")
+    return operand(t, value, x.dtype)
+
+
+def choose(t: Any, x: Any, mask: Any, value: Any) -> None:
+    """Stores a value, broadcast, where the mask over the first axes is true."""
+    wide = t.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    t.assign(x, t.apply("where", wide, value, x))
+
+
+def put_values(t: Any, key: Key, value: Any, distinct: bool) -> None:
+    """Stores values, broadcast, where a key says."""
+    value = matched(t, value, result_shape(key))
+    scattered(t, key.view, key.axes, key.indices, value, distinct=distinct)
+
+
+def result_shape(key: Key) -> tuple[Any, ...]:
+    """The shape of what a key means."""
+    index: tuple[Any, ...] = ()
+    for i in key.indices:
+        index = joined(index, i.shape)
+    kept = [n for k, n in enumerate(key.view.shape) if k not in key.axes]
+    first = key.axes[0]
+    return (*kept[:first], *index, *kept[first:])
+
+
+def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The shape of two indices together; sizes that data decide have to be the same."""
+    if all(type(n) is int for n in (*a, *b)):
+        return np.broadcast_shapes(a, b)
+    if not a or not b:
+        return a or b
+    refuse(
+        len(a) != len(b) or any((m == n) is not True for m, n in zip(a, b, strict=True)),
+        "indices of sizes that data decide",
+    )
+    return a
+
+
+def is_one(n: Any) -> bool:
+    """A size known to be 1."""
+    return type(n) is int and n == 1
+
+
+def matched(t: Any, value: Any, shape: tuple[Any, ...]) -> Any:
+    """A value that is broadcast to a shape: what data decide of the sizes is checked, and the value
+    has that many elements then."""
+    while value.ndim > len(shape):
+        if not is_one(value.shape[0]):
+            raise ValueError("shape mismatch")
+        value = t.reshape(value, value.shape[1:])
+    for axis in range(value.ndim):
+        n, size = value.shape[axis], shape[axis - value.ndim]
+        same = is_one(n) or n == size
+        if type(same) is Traced:
+            require(t, same, "as many values as there are elements to write")
+            value = gathered(t, value, [axis], [t.iota((size,), 0)])
+        elif not same:
+            raise ValueError("shape mismatch")
+    return value
+
+
+# --- functions ----------------------------------------------------------------------------------
 
 
 @function(np.take)
@@ -17,22 +289,168 @@ from .surface import array, function, method, normal_axis, refuse
 def take(
     t: Any, a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
 ) -> Any:
-    """np.take of one constant index."""
-    refuse(out is not None or mode != "raise", "out= or mode=")
-    refuse(not isinstance(indices, int | np.integer), "an array of indices")
+    """np.take"""
     x = array(t, a)
     if axis is None:
-        x, axis = t.reshape(x, (x.size,)), 0
+        x, axis = flat(t, x), 0
     axis = normal_axis(axis, x.ndim)
-    index = operator.index(indices)
-    if not -x.shape[axis] <= index < x.shape[axis]:
-        raise IndexError("index")
-    made = x[(slice(None),) * axis + (index,)]
-    return t.copy(made, "C") if made.kind == "array" else made
+    index = item_of(t, indices)
+    refuse(index.dtype == BOOL, "an index of bools")
+    size = x.shape[axis]
+    if mode == "wrap":
+        index = t.apply("remainder", t.cast(index, INT64), t.cast(t.lift(size), INT64))
+    elif mode == "clip":
+        index = t.apply("maximum", t.cast(index, INT64), 0)
+        index = t.apply("minimum", index, t.cast(t.lift(size - 1), INT64))
+    elif mode != "raise":
+        raise ValueError("mode")
+    made = gathered(t, x, [axis], [index], plain=True)
+    return into(t, out, t.as_scalar(made) if made.ndim == 0 else made)
 
 
-@function(np.take_along_axis, np.put_along_axis, np.choose, np.put, np.place, np.delete, np.insert)
+def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]:
+    """What take_along_axis indexes: an index for each axis."""
+    index = array(t, indices)
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError("axis")
+        x, axis = flat(t, x), 0
+    axis = normal_axis(axis, x.ndim)
+    if index.dtype.kind not in "iu" or index.ndim != x.ndim:
+        raise IndexError("indices")
+    refuse(x.ndim > MOST_INDICES, f"more than {MOST_INDICES} axes")
+    refuse(index.ndim > 1 and not index.flags.c_contiguous, "indices in another order than C")
+    found = [index if k == axis else counted(t, x.shape, k) for k in range(x.ndim)]
+    return x, axis, found
+
+
+@function(np.take_along_axis)
+def take_along_axis(t: Any, arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """np.take_along_axis"""
+    x, _, found = along(t, array(t, arr), indices, axis)
+    return gathered(t, x, list(range(x.ndim)), found)
+
+
+@function(np.put_along_axis, writes=True)
+def put_along_axis(t: Any, arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    """np.put_along_axis"""
+    refuse(type(arr) is not Traced or axis is None, "an array flattened")
+    x, _, found = along(t, arr, indices, axis)
+    value = stored(t, x, values)
+    scattered(t, x, list(range(x.ndim)), found, value)
+
+
+def scatter_flat(t: Any, a: Any, index: Any, value: Any, mode: str = "raise") -> None:
+    """Stores at places counted in C order; values are repeated when they are fewer."""
+    refuse(type(a) is not Traced or not a.flags.c_contiguous, "an array that is not contiguous")
+    refuse(mode != "raise", f"mode={mode!r}")
+    index, value = flat(t, item_of(t, index)), flat(t, stored(t, a, value))
+    if type(value.size) is not int or type(index.size) is not int:
+        refuse(value.size is not index.size, "sizes that data decide")
+    elif value.size not in (1, index.size):
+        refuse(value.size == 0, "no values")
+        turns = t.apply("remainder", t.iota((index.size,), 0), value.size)
+        value = gathered(t, value, [0], [turns])
+    scattered(t, t.reshape(a, (a.size,)), [0], [index], value)
+
+
+@function(np.put, writes=True)
+def put(t: Any, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """np.put"""
+    scatter_flat(t, a, ind, v, mode)
+
+
+@method("put")
+def put_method(t: Any, self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    """ndarray.put"""
+    scatter_flat(t, self, indices, values, mode)
+
+
+@function(np.choose)
 @method("choose")
-def by_index(t: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that gather or scatter by arrays of indices."""
-    refuse(True, "indexing by arrays is left to NumPy")
+def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """np.choose among a sequence of arrays."""
+    index = array(t, a)
+    if index.dtype.kind not in "iu":
+        raise TypeError("indices")
+    if type(choices) is Traced:
+        choices = [choices[k] for k in range(operator.index(choices.shape[0]))]
+    arrays = [array(t, c) for c in choices]
+    dtype = np.result_type(*(c.dtype for c in arrays))
+    index, last = t.cast(index, INT64), len(arrays) - 1
+    if mode == "wrap":
+        index = t.apply("remainder", index, last + 1)
+    elif mode == "raise":
+        inside = t.apply(
+            "logical_and",
+            t.apply("greater_equal", index, 0),
+            t.apply("less_equal", index, last),
+        )
+        require(t, t.reduce("all", inside, None), "invalid entry in choice array")
+    elif mode != "clip":
+        raise ValueError("mode")
+    made = t.cast(arrays[-1], dtype)
+    for k in range(last - 1, -1, -1):
+        picks = t.apply("less_equal", index, k)
+        made = t.apply("where", picks, t.cast(arrays[k], dtype), made)
+    shape = np.broadcast_shapes(index.shape, *(c.shape for c in arrays))
+    made = made if made.shape == shape else t.copy(t.expand(made, shape), "C")
+    return into(t, out, made)
+
+
+@function(np.ix_)
+def ix_(t: Any, *args: Any) -> Any:
+    """np.ix_"""
+    made = []
+    for k, given in enumerate(args):
+        x = array(t, given)
+        if x.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        x = places(t, x) if x.dtype == BOOL else x
+        shape = (1,) * k + (x.shape[0],) + (1,) * (len(args) - k - 1)
+        made.append(t.reshape(x, shape))
+    return tuple(made)
+
+
+@function(np.place, np.delete, np.insert)
+def by_place(t: Any, *args: Any, **kwargs: Any) -> Any:
+    """Functions that are left to NumPy."""
+    refuse(True, "is left to NumPy")
+
+
+COMBINED = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+    np.fmax: "fmax",
+    np.fmin: "fmin",
+    np.bitwise_and: "bitwise_and",
+    np.bitwise_or: "bitwise_or",
+    np.bitwise_xor: "bitwise_xor",
+    np.logical_and: "logical_and",
+    np.logical_or: "logical_or",
+}
+
+
+def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
+    """ufunc.at(x, indices, values): elements that are meant twice are changed twice."""
+    refuse(ufunc not in COMBINED or len(rest) != 1, f"{ufunc.__name__}.at")
+    refuse(type(x) is not Traced or x.kind != "array", "an array made outside")
+    (values,) = rest
+    if type(values) is not Traced and not isinstance(values, int | float | complex | np.generic):
+        values = array(t, values)
+    refuse(np.result_type(x.dtype, promoted(values)) != x.dtype, "values of a wider dtype")
+    refuse(ufunc in (np.logical_and, np.logical_or) and x.dtype != BOOL, "truth values")
+    value = operand(t, values, x.dtype)
+    key = Key(t, x, indices) if is_scalar_key(t, x, indices) else key_of(t, x, indices)
+    value = matched(t, value, result_shape(key))
+    scattered(t, key.view, key.axes, key.indices, value, combine=COMBINED[ufunc])
+
+
+def promoted(value: Any) -> Any:
+    """A value as promotion sees it."""
+    if type(value) is Traced:
+        return value.dtype.type(0).item() if value.kind == "python" else value.dtype
+    return value

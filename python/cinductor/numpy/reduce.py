@@ -16,6 +16,7 @@ from .surface import (
     normal_axes,
     normal_axis,
     refuse,
+    require,
 )
 
 UNSET = np._NoValue
@@ -104,6 +105,8 @@ def count_items(x: Any, axis: Any) -> int:
 def divide_by_count(t: Any, total: Any, count: int) -> Any:
     """total / count, rounded once to total's dtype as NumPy's division by an intp does."""
     char = total.dtype.char
+    if type(count) is Traced:
+        return divide_by_counts(t, total, count)
     if char == "d" or count <= EXACT.get(char, 0):
         return np.true_divide(total, total.dtype.type(count))
     wide = np.dtype("D" if total.dtype.kind == "c" else "d")
@@ -145,7 +148,7 @@ def mean(
     if dtype is None:
         dtype = np.float64 if x.dtype.kind in "biu" else np.float32 if is_half else None
     count = count_items(x, axis)
-    refuse(count == 0, "the mean of an empty slice warns")
+    require(t, count != 0, "the mean of an empty slice warns")
     more = {} if where is UNSET else {"where": where, "initial": 0}
     total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keep, **more)
     if where is UNSET or where is True:
@@ -184,7 +187,7 @@ def var(
     if dtype is None and x.dtype.kind in "biu":
         dtype = np.float64
     count = count_items(x, axis)
-    refuse(not selects and ddof >= count, "no degrees of freedom: warns")
+    require(t, selects or ddof < count, "no degrees of freedom: warns")
     if mean is UNSET:
         total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True, **more)
         if selects:
@@ -224,7 +227,7 @@ def extreme(op: str) -> Any:
     def handler(t: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = UNSET) -> Any:
         x = array(t, a)
         refuse(out is not None, "out=")
-        refuse(x.size == 0, "an empty array")
+        require(t, x.size != 0, "an empty array")
         keep = keepdims is not UNSET and keepdims
         shape = x.shape
         if axis is None:
@@ -251,15 +254,6 @@ def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET
     x, more = array(t, a), given(keepdims=keepdims)
     high = np.maximum.reduce(x, axis=axis, **more)
     return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)))
-
-
-@function(np.count_nonzero)
-def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """np.count_nonzero along an axis; without one it answers with a Python int."""
-    refuse(axis is None and not keepdims, "it answers with a Python int")
-    x = array(t, a)
-    truth = x if x.dtype.kind == "b" else np.not_equal(x, 0)
-    return np.add.reduce(truth, axis=axis, dtype=np.intp, keepdims=keepdims)
 
 
 def running(ufunc: Any) -> Any:

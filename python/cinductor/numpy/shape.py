@@ -202,7 +202,10 @@ def concatenate(
 def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     """np.repeat by one number for all."""
     x = array(t, a)
-    refuse(not isinstance(repeats, int | np.integer), "a number of its own for each element")
+    if not isinstance(repeats, int | np.integer):
+        from .search import repeated
+
+        return repeated(t, x, repeats, axis)
     if repeats < 0:
         raise ValueError("negative")
     if axis is None:

@@ -132,6 +132,16 @@ def refuse(condition: Any, reason: str) -> None:
         raise NotCaptured(reason)
 
 
+def require(t: _core.Tracer, condition: Any, reason: str) -> None:
+    """Raises NotCaptured where the condition does not hold; the running program checks one that
+    only it can know."""
+    if type(condition) is Traced:
+        refuse(not t.may_check(), reason)
+        t.check(condition, reason)
+    elif not condition:
+        raise NotCaptured(reason)
+
+
 def array(t: _core.Tracer, x: Any) -> Any:
     """np.asanyarray(x): a traced value of kind array."""
     if type(x) is Traced:
@@ -235,7 +245,16 @@ def load() -> None:
         source = getattr(found, "_implementation", found)
         if found is not None and hasattr(source, "__code__"):
             functions_by_id[id(found)] = Row(found, None, creates=True, follow=source)
-    for module in ("elementwise", "reduce", "shape", "create", "linalg", "index"):
+    for module in (
+        "elementwise",
+        "reduce",
+        "shape",
+        "create",
+        "linalg",
+        "index",
+        "order",
+        "search",
+    ):
         importlib.import_module(f"{__package__}.{module}")
 
     def guarded(call: Callable[..., Any]) -> Callable[..., Any]:

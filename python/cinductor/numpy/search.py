@@ -1,0 +1,199 @@
+"""Functions whose result's size depends on values: nonzero, unique, bincount and their like."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .index import INT64, coordinates, flat, gathered, places, scattered, truth
+from .order import argsorted, sorted_values
+from .surface import array, function, method, normal_axis, operand, refuse, require
+
+COUNT_IS_PYTHONS = type(np.count_nonzero(np.ones(1))) is int
+
+
+# --- where a condition holds --------------------------------------------------------------------
+
+
+def found_places(t: Any, x: Any) -> tuple[Any, ...]:
+    """np.nonzero: columns of one array, as NumPy makes them."""
+    if x.ndim == 0:
+        raise ValueError("nonzero of 0-d")
+    number = places(t, truth(t, x))
+    if x.ndim == 1:
+        return (number,)
+    table = found_table(t, x, number)
+    return tuple(table[:, k] for k in range(x.ndim))
+
+
+def found_table(t: Any, x: Any, number: Any) -> Any:
+    """A row of coordinates for each place."""
+    table = t.empty((number.shape[0], x.ndim), INT64)
+    for k, column in enumerate(coordinates(t, number, x.shape)):
+        t.assign(table[:, k], column)
+    return table
+
+
+@function(np.nonzero)
+@method("nonzero")
+def nonzero(t: Any, a: Any) -> Any:
+    """np.nonzero"""
+    return found_places(t, array(t, a))
+
+
+@function(np.flatnonzero)
+def flatnonzero(t: Any, a: Any) -> Any:
+    """np.flatnonzero"""
+    return places(t, truth(t, array(t, a)))
+
+
+@function(np.argwhere)
+def argwhere(t: Any, a: Any) -> Any:
+    """np.argwhere"""
+    x = array(t, a)
+    refuse(x.ndim == 0, "an array without axes")
+    number = places(t, truth(t, x))
+    return found_table(t, x, number)
+
+
+@function(np.extract)
+def extract(t: Any, condition: Any, arr: Any) -> Any:
+    """np.extract"""
+    mask, x = flat(t, truth(t, array(t, condition))), flat(t, array(t, arr))
+    if mask.shape == x.shape:
+        return t.compress(x, mask)
+    return gathered(t, x, [0], [places(t, mask)], plain=True)
+
+
+@function(np.compress)
+def compress(t: Any, condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """np.compress"""
+    refuse(out is not None, "out=")
+    mask, x = truth(t, array(t, condition)), array(t, a)
+    if mask.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    if axis is None:
+        x, axis = flat(t, x), 0
+    axis = normal_axis(axis, x.ndim)
+    if x.ndim == 1 and x.shape == mask.shape:
+        return t.compress(x, mask)
+    return gathered(t, x, [axis], [places(t, mask)], plain=True)
+
+
+@method("compress")
+def compress_method(t: Any, self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """ndarray.compress"""
+    return compress(t, condition, self, axis, out)
+
+
+# --- equal values -------------------------------------------------------------------------------
+
+
+def differs(t: Any, x: Any) -> Any:
+    """Which elements of sorted values are the first of their kind; all NaNs are one kind."""
+    number = t.iota(x.shape, 0)
+    before = gathered(t, x, [0], [t.apply("maximum", t.apply("subtract", number, 1), 0)])
+    other = t.apply("not_equal", x, before)
+    if x.dtype.kind in "fc":
+        both = t.apply("logical_and", t.apply("isnan", x), t.apply("isnan", before))
+        other = t.apply("logical_and", other, t.apply("logical_not", both))
+    return t.apply("logical_or", t.apply("equal", number, 0), other)
+
+
+@function(np.unique)
+def unique(
+    t: Any,
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,  # noqa: A002  (NumPy's name)
+) -> Any:
+    """np.unique of all elements."""
+    given = array(t, ar)
+    refuse(axis is not None and given.ndim != 1, "axis=")
+    refuse(not equal_nan or not sorted or given.dtype.kind == "c", "NaNs of several kinds")
+    x = flat(t, given)
+    if not return_index and not return_inverse:
+        values = sorted_values(t, x)
+    else:
+        order = argsorted(t, x, "mergesort" if return_index else "quicksort")
+        values = gathered(t, x, [0], [order])
+    mask = differs(t, values)
+    results = [t.compress(values, mask)]
+    if return_index:
+        results.append(t.compress(order, mask))
+    if return_inverse:
+        rank = t.apply("subtract", t.scan("cumsum", t.cast(mask, INT64), 0), 1)
+        inverse = t.empty(x.shape, INT64)
+        scattered(t, inverse, [0], [order], rank, distinct=True)
+        results.append(t.reshape(inverse, given.shape))
+    if return_counts:
+        first = t.compress(t.iota(x.shape, 0), mask)
+        end = t.full((1,), t.cast(t.lift(x.shape[0]), INT64), INT64)
+        following = t.apply("add", t.iota(first.shape, 0), 1)
+        after = gathered(t, t.concat([first, end], 0), [0], [following])
+        results.append(t.apply("subtract", after, first))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+# --- counting and repeating ---------------------------------------------------------------------
+
+
+@function(np.bincount)
+def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    """np.bincount"""
+    index = array(t, x)
+    if index.ndim != 1 or index.dtype.kind not in "biu" or index.dtype == np.uint64:
+        raise TypeError("Cannot cast array data")
+    least = operator.index(minlength)
+    if least < 0:
+        raise ValueError("'minlength' must not be negative")
+    index = t.cast(index, INT64)
+    refuse(type(index.size) is int and index.size == 0, "an empty array")
+    require(t, t.reduce("all", t.apply("greater_equal", index, 0), None), "no negative elements")
+    most = t.reduce("max", t.concat([index, t.full((1,), np.int64(least - 1), INT64)], 0), None)
+    length = t.define(t.apply("add", most, 1), least, None)
+    counts = t.full((length,), np.int64(0), INT64)
+    if weights is None:
+        scattered(t, counts, [0], [index], np.int64(1), combine="add")
+        return counts
+    weight = operand(t, weights, np.dtype(np.float64))
+    if weight.shape != index.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    sums = t.full((length,), np.float64(0), np.dtype(np.float64))
+    scattered(t, sums, [0], [index], weight, combine="add")
+    return sums
+
+
+def repeated(t: Any, x: Any, repeats: Any, axis: Any) -> Any:
+    """np.repeat with a number for each element."""
+    counts = t.cast(array(t, repeats), INT64)
+    if axis is None:
+        x, axis = flat(t, x), 0
+    axis = normal_axis(axis, x.ndim)
+    refuse(counts.ndim != 1 or counts.shape[0] != x.shape[axis], "numbers that are broadcast")
+    require(t, t.reduce("all", t.apply("greater_equal", counts, 0), None), "no negative repeats")
+    length = t.define(t.reduce("sum", counts, None), 0, None)
+    ends = t.scan("cumsum", counts, 0)
+    starts = t.apply("subtract", ends, counts)
+    # A mark where each element that is repeated begins; which one that is, is a running maximum.
+    marks = t.full((length + 1,), np.int64(0), INT64)
+    scattered(t, marks, [0], [starts], t.iota(counts.shape, 0), combine="maximum")
+    source = t.scan("cummax", marks, 0)[:length]
+    return gathered(t, x, [axis], [source], plain=True)
+
+
+@function(np.count_nonzero)
+def count_nonzero(t: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """np.count_nonzero; without an axis it answers with a Python int."""
+    x = truth(t, array(t, a))
+    if axis is None and not keepdims and COUNT_IS_PYTHONS:
+        refuse(x.ndim == 0, "an array without axes")
+        return places(t, x).shape[0]
+    return np.add.reduce(x, axis=axis, dtype=np.intp, keepdims=keepdims)
