@@ -231,6 +231,7 @@ PyObject *cx_tracer_is_fixed(PyObject *self, PyObject *value);
 PyObject *cx_tracer_at_least(PyObject *self, PyObject *args);
 PyObject *cx_tracer_is_positive(PyObject *self, PyObject *value);
 PyObject *cx_tracer_define(PyObject *self, PyObject *args);
+PyObject *cx_tracer_fitted(PyObject *self, PyObject *args);
 PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);
 
 /* storage.c */

@@ -176,3 +176,34 @@ cx_tracer_define(PyObject *self, PyObject *args)
     CiNode *node = cx_build_define(t, (CxTraced *)value, d.symbol);
     return node ? cx_traced_int(t, d.symbol) : NULL;
 }
+
+/* fitted(array, like): the array with its sizes written as like's are, where they are known to be
+ * equal; None where they are not. */
+PyObject *
+cx_tracer_fitted(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *like = NULL;
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK];
+    bool is_same = true;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:fitted", &value, &like))
+        return NULL;
+    if (!cx_is_traced(value) || !cx_is_traced(like))
+        return PyErr_Format(PyExc_TypeError, "fitted() takes Traced values");
+    CxTraced *x = (CxTraced *)value, *y = (CxTraced *)like;
+    if (cx_rank(x) != cx_rank(y) || cx_dtype(x) != cx_dtype(y))
+        Py_RETURN_NONE;
+    for (int k = 0; k < cx_rank(x); k++) {
+        int equal = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], cx_sizes(y)[k]);
+        if (equal < 0)
+            return NULL;
+        if (equal != 1)
+            Py_RETURN_NONE;
+        starts[k] = t->zero;
+        steps[k] = t->one;
+        is_same &= cx_sizes(x)[k] == cx_sizes(y)[k];
+    }
+    return is_same ? Py_NewRef(value) : cx_make_slice(x, starts, steps, cx_sizes(y));
+}

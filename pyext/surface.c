@@ -659,6 +659,7 @@ PyMethodDef cx_tracer_methods[] = {
     {"at_least", cx_tracer_at_least, METH_VARARGS, NULL},
     {"is_positive", cx_tracer_is_positive, METH_O, NULL},
     {"define", cx_tracer_define, METH_VARARGS, NULL},
+    {"fitted", cx_tracer_fitted, METH_VARARGS, NULL},
     {"last_value", cx_tracer_last_value, METH_VARARGS, NULL},
     {"same_type", cx_tracer_same_type, METH_VARARGS, NULL},
     {"gather", (PyCFunction)(void (*)(void))cx_tracer_gather, METH_VARARGS | METH_KEYWORDS, NULL},

@@ -169,6 +169,8 @@ class Tracer:
         """An int that data decide as an expression; checked to be in [low, limit)."""
     def same_type(self, a: Any, b: Any) -> int:
         """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
+    def fitted(self, array: Traced, like: Traced) -> Traced | None:
+        """The array with its sizes written as like's are; None unless they are known to be equal."""
     def prepare(self, value: Traced) -> None:
         """Gives the value a node of the open block."""
     def settled(self, value: Traced) -> Traced:

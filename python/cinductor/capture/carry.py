@@ -333,7 +333,7 @@ class Carried:
         if new is None or old is None:
             raise Peel(f"{name} changes its type")
         if old == new:
-            if old[0] == "array" and self.tracer.same_type(before, after) != 1:
+            if old[0] == "array" and not self.fits(after, before):
                 raise Peel(f"the array {name} changes its shape")
             if old[0] != "array" and not (type(before) is Traced or is_number(before)):
                 self.loop.fail(f"{name} is no 64-bit number")
@@ -343,6 +343,11 @@ class Carried:
                 self.joined.add(name)
                 return Type(*new)
         raise Peel(f"{name} changes its type")
+
+    def fits(self, after: Any, before: Any) -> bool:
+        """Whether an array can be handed on in the place of another."""
+        fitted = self.tracer.fitted(after, before)
+        return fitted is not None and self.tracer.same_type(before, fitted) == 1
 
     def widen(self, name: str, value: Any) -> bool:
         """Whether leaves that did not change so far, do."""
@@ -357,7 +362,7 @@ class Carried:
                     types[k] = self.join(name, before, after)
                     again = True
             elif kind.kind == "array":
-                if type(after) is not Traced or self.tracer.same_type(before, after) != 1:
+                if type(after) is not Traced or not self.fits(after, before):
                     raise Peel(f"the array {name} changes its shape or type")
             elif type(after) is Traced or not is_number(after):
                 if kind_of(after) != (kind.kind, kind.dtype):
@@ -485,7 +490,7 @@ class Carried:
             value = names[loop.site.flag]
             body.result(truth(loop.stage, value) if type(value) is Traced else tracer.lift(value))
         for value, like in zip(results, likes, strict=True):
-            body.result(value, like)
+            body.result(tracer.fitted(value, like) if like.kind == "array" else value, like)
         for handle in self.written:
             body.result(handle)
         held: dict[str, int] = {}

@@ -111,5 +111,7 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
 
 
 def is_condition(value: Any) -> bool:
-    """A traced value that has one truth."""
-    return type(value) is Traced and (value.ndim == 0 or value.size == 1)
+    """A traced value that has one truth, which only the running program knows."""
+    if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
+        return False
+    return not value.is_expression or type(value != 0) is Traced
