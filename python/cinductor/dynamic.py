@@ -129,9 +129,7 @@ class Profile:
             self.dynamic.add(place)
             self.is_changed = True
 
-    def were_equal(
-        self, a: Place, b: Place, difference: int = 0
-    ) -> bool:
+    def were_equal(self, a: Place, b: Place, difference: int = 0) -> bool:
         """Whether a was b + difference in every capture that met both."""
         return all(h[a] == h[b] + difference for h in self.history if a in h and b in h)
 
@@ -268,7 +266,9 @@ class Symbols:
         for left, relation, right, file, line in guards:
             for name, (words, mark) in self.marked.items():
                 is_one = relation == "==" and (left.isdigit() or right.isdigit())
-                if (is_one or mark.kind == "unbacked") and re.search(rf"\b{name}\b", left + " " + right):
+                if (is_one or mark.kind == "unbacked") and re.search(
+                    rf"\b{name}\b", left + " " + right
+                ):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
                     raise ValueError(

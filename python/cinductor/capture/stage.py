@@ -189,7 +189,9 @@ class Stage:
         sizes = None
         if source >= 0 and self.symbols is not None:
             sizes = self.symbols.of_array(value, source, self.place(source))
-        traced = self.tracer.array(value, source, sizes) if sizes else self.tracer.array(value, source)
+        traced = (
+            self.tracer.array(value, source, sizes) if sizes else self.tracer.array(value, source)
+        )
         if source >= 0:
             layout = self.tracer.layout(traced) if sizes else (value.shape, value.strides)
             flags = value.flags
