@@ -171,6 +171,13 @@ def check_mask(mask: Any, shape: tuple[Any, ...]) -> None:
             raise IndexError("boolean index did not match indexed array")
 
 
+def is_basic(key: Any) -> bool:
+    """Integers, slices, `...` and None: a view."""
+    items = key if type(key) is tuple else (key,)
+    kinds = (int, np.integer, slice, type(None), type(Ellipsis))
+    return all(isinstance(i, kinds) and not isinstance(i, bool) for i in items)
+
+
 def is_scalar_key(t: Any, x: Any, key: Any) -> bool:
     """Integers for all axes, some of which only the running program knows."""
     items = fill(t, x, key)
@@ -179,7 +186,9 @@ def is_scalar_key(t: Any, x: Any, key: Any) -> bool:
 
 @method("__getitem__")
 def getitem(t: Any, x: Any, key: Any) -> Any:
-    """x[key] for a key that is not basic."""
+    """x[key]; the C module takes basic keys itself, unless the method is called by name."""
+    if is_basic(key):
+        return x[key]
     if is_scalar_key(t, x, key):
         return t.as_scalar(gather(t, Key(t, x, key)))
     found = key_of(t, x, key)
@@ -204,7 +213,10 @@ def key_of(t: Any, x: Any, key: Any) -> Key:
 
 @method("__setitem__")
 def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
-    """x[key] = value for a key that is not basic."""
+    """x[key] = value"""
+    if is_basic(key):
+        x[key] = value
+        return
     value = stored(t, x, value)
     found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)
     if found.is_mask_alone and value.ndim <= x.ndim - found.mask.ndim:
