@@ -19,25 +19,25 @@ PROGRAMS = programs.load()
 WHOLE = set("""
 automata.ant automata.elementary automata.elementary_by_cells automata.forest_fire automata.life
 automata.life_by_slices
-clustering.k_means clustering.line_fit clustering.mixture clustering.running_moments
+clustering.k_means clustering.line_fit clustering.mixture clustering.nearest_neighbours clustering.running_moments
 dynamic_programming.coin_change dynamic_programming.edit_distance dynamic_programming.edit_distance_by_masks
 dynamic_programming.largest_sum dynamic_programming.matrix_chain dynamic_programming.needleman_wunsch
 dynamic_programming.rna_folding dynamic_programming.time_warping dynamic_programming.viterbi
 failures.assertion failures.caught failures.index_out_of_range failures.no_convergence failures.pivot_of_zero
 failures.shapes_that_differ failures.unbound_name
 fractals.burning_ship fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_real
-graphs.breadth_first graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows graphs.floyd_warshall
-graphs.page_rank graphs.transitive_closure
+graphs.bellman_ford graphs.breadth_first graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
+graphs.floyd_warshall graphs.page_rank graphs.transitive_closure
 hashing.adler32_by_sums hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
 hashing.fnv1a hashing.gray_code hashing.linear_congruence hashing.mix32 hashing.open_addressing
-hashing.population_count hashing.xorshift
+hashing.population_count hashing.sha_rounds hashing.xorshift
 linear_algebra.back_substitution linear_algebra.cholesky linear_algebra.cholesky_by_columns
 linear_algebra.conjugate_gradient linear_algebra.covariance linear_algebra.csr_matvec
 linear_algebra.cyclic_reduction linear_algebra.forward_substitution linear_algebra.gauss_jordan
 linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.jacobi_eigenvalues linear_algebra.lu
 linear_algebra.matrix_power linear_algebra.thomas
-nets.attention nets.batch_norm nets.convolution_layer nets.little_lenet nets.logistic_regression
-nets.long_short_term nets.max_pool nets.perceptrons
+nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.little_lenet nets.logistic_regression
+nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons nets.self_organising_map
 particles.bounce particles.flock particles.leapfrog particles.n_body particles.n_body_by_pairs
 particles.neighbour_lists particles.verlet_chain
 roots.adaptive_step roots.arithmetic_geometric roots.bisection roots.bisection_on_scalars roots.collatz
@@ -47,7 +47,7 @@ signals.biquad signals.convolve_shifts signals.convolve_windows signals.deriche 
 signals.haar signals.histogram_2d signals.iir_channels signals.one_pole signals.run_lengths_by_edges signals.sobel
 signals.zero_crossings
 sorting.binary_search sorting.bitonic_network sorting.bubble_sort sorting.counting_sort sorting.insertion_sort
-sorting.merge sorting.odd_even_network sorting.radix_sort sorting.selection_by_minimum
+sorting.merge sorting.odd_even_network sorting.pareto_front sorting.radix_sort sorting.selection_by_minimum
 stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
 stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black
 stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_sweep

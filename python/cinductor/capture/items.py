@@ -68,7 +68,7 @@ def items_of(value: Any) -> Items | None:
     if cls is Range:
         return Items(value.length, value.get)
     if cls is Traced and value.ndim > 0:
-        return Items(value.shape[0], value.__getitem__)
+        return Items(value.shape[0], lambda i: value[i])
     return None
 
 
