@@ -23,69 +23,100 @@ add_placement(CiScheduler *s, CiKernel *kernel, CiPlacement placement)
     CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
 }
 
-typedef struct Search {
-    const CiBuffer *buffer;
-    bool is_found;
-} Search;
-
 static void
-search_nest(void *arg, const CiNest *nest)
-{
-    Search *search = arg;
-    search->is_found |= nest->target == search->buffer;
-    for (int k = 0; k < nest->body.nops; k++) {
-        const CiScalar *op = &nest->body.ops[k];
-        search->is_found |= op->op == CI_OP_load && op->buffer == search->buffer;
-    }
-}
-
-static bool
-touches(const CiKernel *leaf, const CiBuffer *buffer)
-{
-    Search search = {buffer, false};
-    ci_kernel_visit_nests(leaf, search_nest, &search);
-    return search.is_found;
-}
-
-static void
-add_to_leaves(CiScheduler *s, const CiLoopTree *tree, const CiPlacement *placement)
+note_placed(const CiLoopTree *tree, bool *is_placed)
 {
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        if (node->leaf && touches(node->leaf, placement->buffer))
-            add_placement(s, node->leaf, *placement);
-        add_to_leaves(s, &node->body, placement);
-        add_to_leaves(s, &node->other, placement);
+        for (int p = 0; node->leaf && p < node->leaf->nplacements; p++)
+            is_placed[node->leaf->placements[p].buffer->id] = true;
+        note_placed(&node->body, is_placed);
+        note_placed(&node->other, is_placed);
     }
+}
+
+/* By buffer id: the placement of a scalar, or NULL. */
+typedef struct Scalars {
+    CiScheduler *scheduler;
+    CiKernel *leaf; /* being looked at */
+    CiPlacement **of;
+} Scalars;
+
+static void
+add_to_leaf(Scalars *scalars, const CiBuffer *buffer)
+{
+    const CiPlacement *placement = scalars->of[buffer->id];
+    if (placement && !ci_kernel_find_placement(scalars->leaf, buffer))
+        add_placement(scalars->scheduler, scalars->leaf, *placement);
+}
+
+static void
+add_those_of_nest(void *arg, const CiNest *nest)
+{
+    Scalars *scalars = arg;
+    for (int k = 0; k < nest->body.nops; k++) {
+        if (nest->body.ops[k].op == CI_OP_load)
+            add_to_leaf(scalars, nest->body.ops[k].buffer);
+    }
+    add_to_leaf(scalars, nest->target);
+}
+
+static void
+add_to_leaves(Scalars *scalars, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        scalars->leaf = node->leaf;
+        if (node->leaf)
+            ci_kernel_visit_nests(node->leaf, add_those_of_nest, scalars);
+        add_to_leaves(scalars, &node->body);
+        add_to_leaves(scalars, &node->other);
+    }
+}
+
+/* Whether memory holds it before the tree and behind it. Most scalars are used in one run of the
+ * tree only, and nothing has to be asked. */
+static CiPlacement
+place_scalar(CiScheduler *s, const CiItem *region, CiBuffer *buffer, bool is_stored_outside,
+             bool is_read_outside)
+{
+    const CiItems items = {(CiItem *)region, 1, 1};
+    CiPlacement placement = {.buffer = buffer, .place = CI_PLACE_scalar};
+    if (!is_stored_outside && !is_read_outside && !s->is_in_loop)
+        return placement;
+    bool is_stored_first = ci_first_use(&items, buffer) == CI_FIRST_store,
+         is_of_trip = region->kind == CI_ITEM_for && !is_stored_outside && !is_read_outside &&
+                      ci_first_use(&region->region->body, buffer) == CI_FIRST_store,
+         has_next_run = s->is_in_loop && !is_stored_first && !is_of_trip;
+    placement.is_taken = !is_stored_first && (is_stored_outside || has_next_run);
+    placement.is_kept = is_read_outside || has_next_run;
+    return placement;
 }
 
 void
 ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
 {
     const CiLoops *loops = s->loops;
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
-    int *nreaders = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1),
-        *nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    int n = loops->nbuffers + 1;
+    int *nreaders = CI_NEW_ARRAY(s->ctx, int, n), *nwriters = CI_NEW_ARRAY(s->ctx, int, n);
+    bool *is_placed = CI_NEW_ARRAY(s->ctx, bool, n);
+    Scalars scalars = {.scheduler = s, .of = CI_NEW_ARRAY(s->ctx, CiPlacement *, n)};
     const CiItems items = {draft->region, 1, 1};
     ci_count_uses(&items, nreaders, nwriters);
+    note_placed(ci_kernel_tree(kernel), is_placed);
     for (int id = 0; id < loops->nbuffers; id++) {
         CiBuffer *buffer = loops->buffers[id];
         if (buffer->kind != CI_BUFFER_temp || buffer->is_swapped || !nwriters[id] ||
-            !ci_is_one_element(s, buffer) || ci_is_placed_in_leaf(tree, buffer))
+            is_placed[id] || !ci_is_one_element(s, buffer))
             continue;
-        bool is_stored_first = ci_first_use(&items, buffer) == CI_FIRST_store,
-             is_stored_outside = s->totals->nwriters[id] > nwriters[id],
-             is_read_outside = s->totals->nreaders[id] > nreaders[id],
-             is_of_trip = draft->region->kind == CI_ITEM_for && !is_stored_outside &&
-                          !is_read_outside &&
-                          ci_first_use(&draft->region->region->body, buffer) == CI_FIRST_store,
-             has_next_run = s->is_in_loop && !is_stored_first && !is_of_trip;
-        CiPlacement placement = {.buffer = buffer, .place = CI_PLACE_scalar};
-        placement.is_taken = !is_stored_first && (is_stored_outside || has_next_run);
-        placement.is_kept = is_read_outside || has_next_run;
+        CiPlacement placement =
+            place_scalar(s, draft->region, buffer, s->totals->nwriters[id] > nwriters[id],
+                         s->totals->nreaders[id] > nreaders[id]);
+        scalars.of[id] = CI_NEW(s->ctx, CiPlacement);
+        *scalars.of[id] = placement;
         add_placement(s, kernel, placement);
-        add_to_leaves(s, tree, &placement);
         if (placement.is_taken || placement.is_kept)
             ci_take_buffer(s, kernel, buffer, placement.is_kept);
     }
+    add_to_leaves(&scalars, ci_kernel_tree(kernel));
 }
