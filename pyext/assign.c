@@ -96,7 +96,10 @@ assign_traced(CxTraced *target, CxTraced *value)
             return -1;
         operand.traced = stripped;
     }
-    int result = cx_build_assign(target->tracer, target, &operand);
+    CxTraced *fitted = cx_size_fit(operand.traced, cx_rank(target), cx_sizes(target));
+    operand.traced = fitted;
+    int result = fitted ? cx_build_assign(target->tracer, target, &operand) : -1;
+    Py_XDECREF(fitted);
     Py_XDECREF(stripped);
     return result;
 }

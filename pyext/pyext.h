@@ -341,6 +341,7 @@ const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number whe
 /* size_data.c: the symbol of a value that is used as an index of [0, size), or as a bound of a slice
  * in [0, size]. */
 const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
+const CiExpr *cx_size_define(CxTraced *value);
 void cx_defined_release(CxTracer *tracer);
 const CiExpr *cx_defined_symbol(const CxTracer *tracer, int number);
 bool cx_view_depends_on(const CxView *view, const CiExpr *symbol);
@@ -366,6 +367,8 @@ PyObject *cx_tracer_forget(PyObject *self, PyObject *token);
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
 /* size_bound.c: 1 where e fits 64 bits, which may be guarded; 0; -1. */
 int cx_size_fits(CxTracer *tracer, const CiExpr *e);
+/* The smaller or larger of two, by the values of this call where they tell. */
+const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);

@@ -306,6 +306,8 @@ cx_size_from(CxTracer *t, PyObject *object)
     if (cx_is_traced(object) && ((CxTraced *)object)->tracer == t &&
         cx_is_size((CxTraced *)object))
         return ((CxTraced *)object)->storage->expr;
+    if (cx_is_data_int(object) && ((CxTraced *)object)->tracer == t)
+        return cx_size_define((CxTraced *)object);
     Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
     return value == -1 && PyErr_Occurred() ? NULL : cx_size_const(t, value);
 }

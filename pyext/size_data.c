@@ -26,7 +26,8 @@ body_symbol(CiContext *ctx, void *arg)
     Define *d = arg;
     CiSym *sym = d->tracer->sym;
 
-    d->limit = d->is_bound ? ci_expr_add(sym, d->size, d->tracer->one) : d->size;
+    if (d->size != NULL)
+        d->limit = d->is_bound ? ci_expr_add(sym, d->size, d->tracer->one) : d->size;
     d->symbol = ci_expr_unbacked(sym, ci_format(ctx, "u%d", d->number), 0, d->limit);
 }
 
@@ -46,10 +47,15 @@ body_define(CiContext *ctx, void *arg)
     CiLoc loc = d->building.loc;
     CiConst none = {0, 0.0, 0.0};
     CiNode *v = ci_graph_cast(g, cx_node(d->value), CI_DTYPE_i64, loc);
-    CiNode *zero = ci_graph_const(g, CI_DTYPE_i64, CI_KIND_python, none, loc);
-    CiNode *n = ci_graph_expr(g, cx_graph_expr(d->tracer, d->size), loc);
+    const CiExpr *symbol = cx_graph_expr(d->tracer, d->symbol);
 
     (void)ctx;
+    if (d->size == NULL) {
+        d->building.result = ci_graph_define(g, v, symbol, 0, NULL, loc);
+        return;
+    }
+    CiNode *zero = ci_graph_const(g, CI_DTYPE_i64, CI_KIND_python, none, loc);
+    CiNode *n = ci_graph_expr(g, cx_graph_expr(d->tracer, d->size), loc);
     CiNode *is_negative = apply(d, CI_OP_less, 2, (CiNode *[]){v, zero});
     CiNode *moved = apply(d, CI_OP_add, 2, (CiNode *[]){v, n});
     CiNode *at = apply(d, CI_OP_where, 3, (CiNode *[]){is_negative, moved, v});
@@ -57,7 +63,6 @@ body_define(CiContext *ctx, void *arg)
         at = apply(d, CI_OP_maximum, 2, (CiNode *[]){at, zero});
         at = apply(d, CI_OP_minimum, 2, (CiNode *[]){at, n});
     }
-    const CiExpr *symbol = cx_graph_expr(d->tracer, d->symbol);
     d->building.result = ci_graph_define(g, at, symbol, 0, symbol->limit, loc);
 }
 
@@ -123,15 +128,15 @@ cx_view_depends_on(const CxView *v, const CiExpr *symbol)
     return depends;
 }
 
-const CiExpr *
-cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
+/* size NULL: the value is a size itself. */
+static const CiExpr *
+define(CxTraced *value, const CiExpr *size, bool is_bound)
 {
     CxTracer *t = value->tracer;
-    Define job = {.tracer = t, .value = value, .is_bound = is_bound};
-    const CiExpr *known = NULL;
+    Define job = {.tracer = t, .value = value, .size = size, .is_bound = is_bound};
+    const CiExpr *known = find_defined(t, value->storage, size, is_bound);
 
-    job.size = cx_size_settle(t, size);
-    if (job.size == NULL || (known = find_defined(t, value->storage, job.size, is_bound)) != NULL)
+    if (known != NULL)
         return known;
     job.number = t->nsymbols++;
     if (cx_traced_prepare(value) < 0 ||
@@ -143,6 +148,20 @@ cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
         return NULL;
     s->expr = job.symbol;
     return remember(t, value->storage, s, job.size, is_bound) < 0 ? NULL : job.symbol;
+}
+
+const CiExpr *
+cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
+{
+    size = cx_size_settle(value->tracer, size);
+    return size == NULL ? NULL : define(value, size, is_bound);
+}
+
+/* The symbol of a value that is a size: an int that is not negative. */
+const CiExpr *
+cx_size_define(CxTraced *value)
+{
+    return define(value, NULL, false);
 }
 
 /* Is this a number of the program's that can be an index: an int that is data. */

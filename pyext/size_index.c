@@ -56,9 +56,8 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
     return *start == NULL ? -1 : 1;
 }
 
-/* The smaller or larger of two, folded where it is known which. */
-static const CiExpr *
-extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
+const CiExpr *
+cx_size_extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
 {
     int is_less = cx_size_decide(t, CI_REL_le, a, b);
     if (is_less < 0)
@@ -78,8 +77,8 @@ clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const
         return cx_index_define((CxTraced *)bound, size, true);
     const CiExpr *at = cx_size_from(t, bound);
     at = at == NULL ? NULL : from_end(t, at, size);
-    at = at == NULL ? NULL : extremum(t, CX_SIZE_max, at, low);
-    return at == NULL ? NULL : extremum(t, CX_SIZE_min, at, high);
+    at = at == NULL ? NULL : cx_size_extremum(t, CX_SIZE_max, at, low);
+    return at == NULL ? NULL : cx_size_extremum(t, CX_SIZE_min, at, high);
 }
 
 /* (stop - start + step - 1) // step for a positive step, and its mirror for a negative one. */

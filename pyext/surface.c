@@ -2,6 +2,8 @@
  * given. */
 #include "pyext.h"
 
+#include "ufunc.h"
+
 static CxTraced *
 lifted(CxTracer *t, PyObject *value)
 {
@@ -395,6 +397,56 @@ method_diagonal(PyObject *self, PyObject *args)
     return result;
 }
 
+/* The shape that the arrays have together. */
+static PyObject *
+method_broadcast(PyObject *self, PyObject *items)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *fast = PySequence_Fast(items, "a sequence of arrays is expected"), *result = NULL;
+    const CiExpr *sizes[CI_MAX_RANK];
+    int rank = 0;
+    bool fits = fast != NULL;
+
+    CX_ENTRY();
+    for (Py_ssize_t k = 0; fits && k < PySequence_Fast_GET_SIZE(fast); k++) {
+        CxTraced *x = lifted(t, PySequence_Fast_GET_ITEM(fast, k));
+        fits = x != NULL && cx_broadcast_into(t, &rank, sizes, cx_rank(x), cx_sizes(x));
+        Py_XDECREF(x);
+    }
+    if (fits)
+        result = cx_shape_tuple(t, rank, sizes);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError,
+                        "shape mismatch: objects cannot be broadcast to a single shape");
+    Py_XDECREF(fast);
+    return result;
+}
+
+static PyObject *
+size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *a = NULL, *b = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO", &a, &b))
+        return NULL;
+    const CiExpr *x = cx_size_from(t, a), *y = x ? cx_size_from(t, b) : NULL;
+    return y ? cx_size_object(t, cx_size_extremum(t, op, x, y)) : NULL;
+}
+
+static PyObject *
+method_size_min(PyObject *self, PyObject *args)
+{
+    return size_extremum(self, args, CX_SIZE_min);
+}
+
+static PyObject *
+method_size_max(PyObject *self, PyObject *args)
+{
+    return size_extremum(self, args, CX_SIZE_max);
+}
+
 static PyObject *
 method_copy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -430,6 +482,33 @@ method_assign(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* The sizes of the axes that are not joined are those of the first. */
+static int
+fit_to_first(CxTraced **items, Py_ssize_t n, int axis)
+{
+    for (Py_ssize_t k = 1; k < n; k++) {
+        const CiExpr *sizes[CI_MAX_RANK];
+        int rank = cx_rank(items[k]);
+        if (rank != cx_rank(items[0]))
+            return 0; /* the graph refuses it */
+        for (int d = 0; d < rank; d++) {
+            sizes[d] = cx_sizes(items[k])[d];
+            const CiExpr *first = cx_sizes(items[0])[d];
+            if (d == axis || sizes[d] == first)
+                continue;
+            if (cx_size_join(items[0]->tracer, first, sizes[d]) != NULL)
+                sizes[d] = first;
+            else if (PyErr_Occurred())
+                return -1;
+        }
+        CxTraced *fitted = cx_size_fit(items[k], rank, sizes);
+        if (fitted == NULL)
+            return -1;
+        Py_SETREF(items[k], fitted);
+    }
+    return 0;
+}
+
 static PyObject *
 method_concat(PyObject *self, PyObject *args)
 {
@@ -456,7 +535,7 @@ method_concat(PyObject *self, PyObject *args)
             goto done;
     if (n == 0)
         PyErr_SetString(PyExc_ValueError, "need at least one array to concatenate");
-    else
+    else if (fit_to_first(held, n, axis < 0 ? axis + cx_rank(held[0]) : axis) == 0)
         result = cx_traced_from_node(
             t, cx_build_concat(t, (int)n, held, axis < 0 ? axis + cx_rank(held[0]) : axis),
             CI_KIND_array);
@@ -634,6 +713,9 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(slice, METH_VARARGS),
     METHOD(expand, METH_VARARGS),
     METHOD(diagonal, METH_VARARGS),
+    METHOD(broadcast, METH_O),
+    METHOD(size_min, METH_VARARGS),
+    METHOD(size_max, METH_VARARGS),
     METHOD(copy, METH_VARARGS | METH_KEYWORDS),
     METHOD(assign, METH_VARARGS),
     METHOD(concat, METH_VARARGS),

@@ -290,6 +290,17 @@ cx_bool(PyObject *self)
     PyObject *real = NULL;
 
     CX_ENTRY();
+    if (cx_is_size(t)) {
+        int is_some = cx_size_decide(t->tracer, CI_REL_ne, t->storage->expr, t->tracer->zero);
+        if (is_some != CX_OPEN)
+            return is_some;
+    }
+    if (t->view == NULL && t->storage->left != NULL) { /* more may be known by now */
+        const CxStorage *s = t->storage;
+        int holds = cx_size_decide(t->tracer, s->relation, s->left, s->right);
+        if (holds != CX_OPEN)
+            return holds;
+    }
     const CiExpr *count = cx_size_count(t->tracer, cx_rank(t), cx_sizes(t));
     int is_one = count == NULL ? -1
                                : cx_size_require(t->tracer, CI_REL_eq, count, t->tracer->one,

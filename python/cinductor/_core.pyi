@@ -44,7 +44,7 @@ class Traced:
 
     kind: str
     tracer: Tracer
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
     ndim: int
     def is_concrete(self) -> bool: ...
@@ -128,13 +128,23 @@ class Tracer:
         """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
     def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
         """What was decided of sizes so far: left, "==" "!=" "<=" or "<", right, file, line."""
-    def array(self, value: np.ndarray, source: int = -1) -> Traced:
+    def array(
+        self,
+        value: np.ndarray,
+        source: int = -1,
+        sizes: Sequence[str | int | None] | None = None,
+        strides: Sequence[str | int | None] | None = None,
+    ) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
-        -1 means made in this call by Python, which sets needs_python when it enters a graph."""
-    def scalar(self, value: float | complex | int | np.generic, source: int) -> Traced:
+        -1 means made in this call by Python, which sets needs_python when it enters a graph.
+        sizes, strides (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
+        array's own; strides of a dense array follow from its sizes."""
+    def scalar(
+        self, value: float | complex | int | np.generic, source: int, expr: str | None = None
+    ) -> Traced:
         """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
-        scalar when the value is a NumPy scalar.
+        scalar when the value is a NumPy scalar. expr: an int that is this expression of symbols.
         """
     # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
     # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.
@@ -185,6 +195,13 @@ class Tracer:
         """Whether that is known; guarded where it depends on the arguments."""
     def last_value(self, value: Traced, index: Traced, extent: int | Traced) -> int | Traced | None:
         """What an int expression of a loop's index is in the last trip."""
+    def assume(self, condition: Any, holds: bool = True) -> int:
+        """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
+        (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
+    def forget(self, token: int) -> None: ...
+    def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
+    def size_max(self, a: Any, b: Any) -> Any: ...
+    def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
     def specialized(self) -> list[tuple[int, Any]]:
         """(source, value) of Python scalars whose value was demanded."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:

@@ -22,6 +22,7 @@ from .surface import (
     refuse,
     result_type,
     stages,
+    whole,
 )
 
 UNSET = np._NoValue
@@ -226,10 +227,10 @@ def eye(
     """np.eye"""
     made = wanted_dtype(dtype)
     refuse(plain(like, device, order) != "C", f"order={order!r}")
-    rows = extent(N)
-    columns = rows if M is None else extent(M)
+    rows = whole(N)
+    columns = rows if M is None else whole(M)
     shape = checked((rows, columns))
-    where = np.equal(t.iota(shape, 0) + operator.index(k), t.iota(shape, 1))
+    where = np.equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1))
     return t.cast(where, made)
 
 
@@ -275,7 +276,7 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
     if step == 0 or made.kind not in "iuf" or (made.kind == "f" and type(start) is Traced):
         raise NotCaptured("its length depends on a run-time value")
     length = -((start - stop) // step)
-    index = t.iota((length if length >= 0 else 0,), 0)
+    index = t.iota((t.size_max(length, 0),), 0)
     wide = np.dtype("f4") if made == np.float16 else made
     values = t.cast(index, wide)
     if step != 1:
@@ -283,11 +284,6 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
     if type(start) is Traced or start != 0:
         values = values + (start if type(start) is Traced else wide.type(start))
     return t.cast(values, made)
-
-
-def extent(value: Any) -> Any:
-    """A size: an int, or a traced one."""
-    return value if type(value) is Traced and is_int(value) else operator.index(value)
 
 
 def is_int(value: Traced) -> bool:
@@ -328,7 +324,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """np.linspace between numbers, by NumPy's own formula."""
-    num = operator.index(num)
+    num = whole(num)
     if num < 0:
         raise ValueError("number of samples")
     for bound in (start, stop):
@@ -338,7 +334,7 @@ def linspace(
     div = num - 1 if endpoint else num
     if type(start) is not Traced and type(stop) is not Traced:
         refuse(np.iscomplexobj(start) or np.iscomplexobj(stop), "complex bounds")
-    if type(start) is Traced or type(stop) is Traced or num > 64:
+    if type(start) is Traced or type(stop) is Traced or type(num) is Traced or num > 64:
         return traced_linspace(t, start, stop, num, div, endpoint, dtype)
     return constant(t, np.linspace(start, stop, num, endpoint, dtype=dtype))
 
@@ -353,11 +349,12 @@ def traced_linspace(
     refuse(made.kind in "biuc" or num < 2, f"dtype {made}")
     start, stop = (operand(t, v, dt) if type(v) is Traced else float(v) for v in (start, stop))
     delta = stop - start
-    step = delta / div
-    if type(step) is Traced:
+    if type(delta) is Traced:
         raise NotCaptured("a step that may be zero")
+    step = delta / div
     index = t.cast(t.iota((num,), 0), dt)
-    values = index * step + start if step != 0 else index / div * delta + start
+    is_zero = delta == 0 if type(step) is Traced else step == 0
+    values = index / div * delta + start if is_zero else index * step + start
     if endpoint and num > 1:
         last = t.slice(values, [num - 1], [1], [1])
         t.assign(last, stop)

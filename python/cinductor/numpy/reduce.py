@@ -102,15 +102,20 @@ def count_items(x: Any, axis: Any) -> int:
     return count
 
 
+def number(t: Any, count: Any, dtype: Any) -> Any:
+    """A count as a scalar of that dtype."""
+    return t.as_scalar(t.cast(count, dtype)) if type(count) is Traced else dtype.type(count)
+
+
 def divide_by_count(t: Any, total: Any, count: int) -> Any:
     """total / count, rounded once to total's dtype as NumPy's division by an intp does."""
     char = total.dtype.char
     if type(count) is Traced:
         return divide_by_counts(t, total, count)
     if char == "d" or count <= EXACT.get(char, 0):
-        return np.true_divide(total, total.dtype.type(count))
+        return np.true_divide(total, number(t, count, total.dtype))
     wide = np.dtype("D" if total.dtype.kind == "c" else "d")
-    quotient = np.true_divide(t.cast(total, wide), np.float64(count))
+    quotient = np.true_divide(t.cast(total, wide), number(t, count, np.dtype("d")))
     return as_result(t, t.cast(quotient, total.dtype))
 
 

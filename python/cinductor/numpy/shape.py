@@ -18,39 +18,25 @@ from .surface import (
     operand,
     refuse,
     result_type,
+    whole,
 )
 
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape argument as a tuple of ints."""
     try:
-        return (operator.index(shape),)
+        return (whole(shape),)
     except TypeError:
-        return tuple(operator.index(n) for n in shape)
-
-
-def fill_in(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The shape with its -1 worked out; raises when it does not fit."""
-    known, unknown = 1, []
-    for i, n in enumerate(shape):
-        if n == -1:
-            unknown.append(i)
-        else:
-            known *= n
-    if len(unknown) == 1 and known and size % known == 0:
-        i = unknown[0]
-        shape = (*shape[:i], size // known, *shape[i + 1 :])
-        known = size
-    if known != size or min(shape, default=0) < 0 or (unknown and -1 in shape):
-        raise ValueError("reshape")
-    return shape
+        return tuple(whole(n) for n in shape)
 
 
 @function(np.reshape)
 def reshape(t: Any, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """np.reshape"""
     x = array(t, a)
-    shape = fill_in(sizes(shape), x.size)
+    shape = sizes(shape)
+    if any(type(n) is int and n < -1 for n in shape):
+        raise ValueError("reshape")
     if order == "A":
         order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
@@ -155,8 +141,6 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to: a view that cannot be written to."""
     x = array(t, array_)
     shape = sizes(shape)
-    if np.broadcast_shapes(x.shape, shape) != shape:
-        raise ValueError("broadcast")
     return t.expand(x, shape)
 
 
@@ -164,7 +148,7 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
 def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays"""
     xs = [array(t, a) for a in args]
-    shape = np.broadcast_shapes(*(x.shape for x in xs))
+    shape = t.broadcast(xs)
     return tuple(x if x.shape == shape else t.expand(x, shape) for x in xs)
 
 
@@ -190,9 +174,10 @@ def concatenate(
         xs, axis = [t.reshape(x, (x.size,)) for x in xs], 0
     axis = normal_axis(axis, xs[0].ndim)
     for x in xs:
-        others = (*x.shape[:axis], *x.shape[axis + 1 :])
-        first = (*xs[0].shape[:axis], *xs[0].shape[axis + 1 :])
-        if x.ndim != xs[0].ndim or others != first or not np.can_cast(x.dtype, wanted, casting):
+        pairs = zip(x.shape, xs[0].shape, strict=False)  # sizes that are symbols are compared later
+        differs = [type(a) is type(b) is int and a != b for a, b in pairs]
+        fits = x.ndim == xs[0].ndim and not any(differs[:axis] + differs[axis + 1 :])
+        if not fits or not np.can_cast(x.dtype, wanted, casting):
             raise ValueError("concatenate")
     return into(t, out, t.concat([t.cast(x, wanted) for x in xs], axis))
 
@@ -206,6 +191,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
         from .search import repeated
 
         return repeated(t, x, repeats, axis)
+    repeats = whole(repeats)
     if repeats < 0:
         raise ValueError("negative")
     if axis is None:
@@ -213,9 +199,9 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     axis = normal_axis(axis, x.ndim)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     if n == 0 or repeats == 0:
-        return t.empty((*before, n * int(repeats), *after), x.dtype)
-    spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, int(repeats), *after))
-    return t.reshape(t.copy(spread, "C"), (*before, n * int(repeats), *after))
+        return t.empty((*before, n * repeats, *after), x.dtype)
+    spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, repeats, *after))
+    return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after))
 
 
 @function(np.diagonal)
@@ -226,7 +212,7 @@ def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     i, j = normal_axis(axis1, x.ndim), normal_axis(axis2, x.ndim)
     if x.ndim < 2 or i == j:
         raise ValueError("diagonal")
-    return t.diagonal(x, i, j, operator.index(offset))
+    return t.diagonal(x, i, j, whole(offset))
 
 
 @function(np.trace)

@@ -9,6 +9,7 @@ with its reason. Functions that NumPy itself writes in Python are not written ag
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,17 @@ def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     except Exception as error:
         raise error.with_traceback(None) from None
+
+
+def whole(n: Any) -> Any:
+    """operator.index, but an int that the program decides stays what it is."""
+    is_int = type(n) is Traced and n.kind != "array" and n.dtype.kind in "iu"
+    return n if is_int else operator.index(n)
+
+
+def is_one(n: Any) -> bool:
+    """Is this extent 1 by itself? A symbol is not, whatever its value."""
+    return type(n) is int and n == 1
 
 
 # --- helpers of handlers ----------------------------------------------------------------------
