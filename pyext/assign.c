@@ -16,8 +16,7 @@ cx_is_same_view(const CxTraced *a, const CxTraced *b)
         return false;
     for (int k = 0; k < rank; k++) {
         bool has_few = cx_sizes(a)[k]->high <= 1;
-        if (cx_sizes(a)[k] != cx_sizes(b)[k] ||
-            (!has_few && cx_strides(a)[k] != cx_strides(b)[k]))
+        if (cx_sizes(a)[k] != cx_sizes(b)[k] || (!has_few && cx_strides(a)[k] != cx_strides(b)[k]))
             return false;
     }
     return true;

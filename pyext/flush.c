@@ -242,7 +242,8 @@ in_layout(CxState *state, CxStorage *s, PyObject *array)
     if (fits || cx_is_device_array(state, array))
         return array;
     s->tracer->needs_python = true; /* a replay would not know of the copy */
-    PyObject *copy = cx_array_new(state, s->dtype, s->rank, (const int64_t *)PyArray_DIMS(a), strides);
+    PyObject *copy =
+        cx_array_new(state, s->dtype, s->rank, (const int64_t *)PyArray_DIMS(a), strides);
     if (copy != NULL && PyArray_CopyInto((PyArrayObject *)copy, a) < 0)
         Py_CLEAR(copy);
     Py_DECREF(array);

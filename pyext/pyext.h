@@ -369,6 +369,12 @@ PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, 
 int cx_size_fits(CxTracer *tracer, const CiExpr *e);
 /* The smaller or larger of two, by the values of this call where they tell. */
 const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+/* size_method.c */
+PyObject *cx_tracer_array_method(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_scalar_method(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *cx_tracer_broadcast(PyObject *self, PyObject *items);
+PyObject *cx_tracer_size_min(PyObject *self, PyObject *args);
+PyObject *cx_tracer_size_max(PyObject *self, PyObject *args);
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);

@@ -232,18 +232,19 @@ int_op(Number *n, CiNode *a, CiNode *b)
     case CI_OP_add: /* the result's sign differs from that of both */
     case CI_OP_subtract: {
         result = apply(n, (CiOp)n->ufunc, a, b);
-        CiNode *whole = n->ufunc == CI_OP_add ? result : a,
-               *part = n->ufunc == CI_OP_add ? a : b, *other = n->ufunc == CI_OP_add ? b : result;
+        CiNode *whole = n->ufunc == CI_OP_add ? result : a, *part = n->ufunc == CI_OP_add ? a : b,
+               *other = n->ufunc == CI_OP_add ? b : result;
         CiNode *signs = apply(n, CI_OP_bitwise_and, apply(n, CI_OP_bitwise_xor, whole, part),
                               apply(n, CI_OP_bitwise_xor, whole, other));
         check(n, apply(n, CI_OP_greater_equal, signs, zero), wide);
         return result;
     }
     case CI_OP_multiply: {
-        CiNode *f = apply(n, CI_OP_multiply, operand(n, 0, CI_DTYPE_f64),
-                          operand(n, 1, CI_DTYPE_f64));
-        check(n, apply(n, CI_OP_less, apply(n, CI_OP_absolute, f, NULL),
-                       constant(n, CI_DTYPE_f64, 4.6e18)),
+        CiNode *f =
+            apply(n, CI_OP_multiply, operand(n, 0, CI_DTYPE_f64), operand(n, 1, CI_DTYPE_f64));
+        check(n,
+              apply(n, CI_OP_less, apply(n, CI_OP_absolute, f, NULL),
+                    constant(n, CI_DTYPE_f64, 4.6e18)),
               wide);
         return apply(n, CI_OP_multiply, a, b);
     }
@@ -254,9 +255,10 @@ int_op(Number *n, CiNode *a, CiNode *b)
         if (b != NULL)
             check_not_zero(n, b);
         if (n->ufunc != CI_OP_remainder)
-            check(n, apply(n, CI_OP_not_equal, a,
-                           ci_graph_const(n->building.graph, CI_DTYPE_i64, CI_KIND_python, least,
-                                          n->building.loc)),
+            check(n,
+                  apply(n, CI_OP_not_equal, a,
+                        ci_graph_const(n->building.graph, CI_DTYPE_i64, CI_KIND_python, least,
+                                       n->building.loc)),
                   wide);
         return apply(n, (CiOp)n->ufunc, a, b);
     case CI_OP_positive:
@@ -361,8 +363,8 @@ body_number(CiContext *ctx, void *arg)
     bool is_bitwise = n->ufunc == CI_OP_bitwise_and || n->ufunc == CI_OP_bitwise_or ||
                       n->ufunc == CI_OP_bitwise_xor;
     if (both_bool && n->nargs == 2 && is_bitwise) {
-        n->building.result = apply(n, (CiOp)n->ufunc, operand(n, 0, CI_DTYPE_bool),
-                                   operand(n, 1, CI_DTYPE_bool));
+        n->building.result =
+            apply(n, (CiOp)n->ufunc, operand(n, 0, CI_DTYPE_bool), operand(n, 1, CI_DTYPE_bool));
         return;
     }
     bool divides_ints = want == CI_DTYPE_i64 && n->ufunc == CI_OP_divide;
@@ -429,11 +431,11 @@ set_operand(CxTracer *t, Number *n, int k, PyObject *o)
         n->dtypes[k] = cx_dtype((CxTraced *)o);
         return 1;
     }
-    n->dtypes[k] = PyBool_Check(o)            ? CI_DTYPE_bool
-                   : PyLong_CheckExact(o)     ? CI_DTYPE_i64
-                   : PyFloat_CheckExact(o)    ? CI_DTYPE_f64
+    n->dtypes[k] = PyBool_Check(o)           ? CI_DTYPE_bool
+                   : PyLong_CheckExact(o)    ? CI_DTYPE_i64
+                   : PyFloat_CheckExact(o)   ? CI_DTYPE_f64
                    : PyComplex_CheckExact(o) ? CI_DTYPE_c128
-                                              : CI_DTYPE_none;
+                                             : CI_DTYPE_none;
     if (n->dtypes[k] == CI_DTYPE_none)
         return 0;
     if (n->dtypes[k] == CI_DTYPE_i64) {
@@ -448,7 +450,8 @@ set_operand(CxTracer *t, Number *n, int k, PyObject *o)
 PyObject *
 cx_python_data(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 {
-    Number n = {.ufunc = ufunc, .may_check = cx_may_check(t), .dtypes = {CI_DTYPE_none, CI_DTYPE_none}};
+    Number n = {
+        .ufunc = ufunc, .may_check = cx_may_check(t), .dtypes = {CI_DTYPE_none, CI_DTYPE_none}};
     PyObject *both[2] = {a, b};
 
     for (int k = 0; k < 2 && both[k] != NULL; k++)
@@ -523,11 +526,11 @@ known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 static PyObject *
 demanded_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
 {
-    PyObject *x = cx_is_traced(a) ? cx_traced_demand((CxTraced *)a, "an operator of Python's")
-                                  : Py_NewRef(a);
+    PyObject *x =
+        cx_is_traced(a) ? cx_traced_demand((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
     PyObject *y = x == NULL || b == NULL ? NULL
-                  : cx_is_traced(b)      ? cx_traced_demand((CxTraced *)b, "an operator of Python's")
-                                         : Py_NewRef(b);
+                  : cx_is_traced(b) ? cx_traced_demand((CxTraced *)b, "an operator of Python's")
+                                    : Py_NewRef(b);
     PyObject *result = NULL;
     if (x != NULL && (b == NULL || y != NULL))
         result = b == NULL ? unary(x) : binary(x, y);

@@ -180,8 +180,7 @@ cx_size_samples(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *val
 {
     for (int k = 0; k < count; k++) {
         Evaluate job = {t, exprs[k], exprs[k]->value};
-        if (exprs[k]->kind != CI_EXPR_const &&
-            ci_protect(t->sym_ctx, body_sample, &job) != CI_OK)
+        if (exprs[k]->kind != CI_EXPR_const && ci_protect(t->sym_ctx, body_sample, &job) != CI_OK)
             job.value = 4;
         values[k] = job.value;
     }
@@ -303,8 +302,7 @@ cx_size_object(CxTracer *t, const CiExpr *e)
 const CiExpr *
 cx_size_from(CxTracer *t, PyObject *object)
 {
-    if (cx_is_traced(object) && ((CxTraced *)object)->tracer == t &&
-        cx_is_size((CxTraced *)object))
+    if (cx_is_traced(object) && ((CxTraced *)object)->tracer == t && cx_is_size((CxTraced *)object))
         return ((CxTraced *)object)->storage->expr;
     if (cx_is_data_int(object) && ((CxTraced *)object)->tracer == t)
         return cx_size_define((CxTraced *)object);

@@ -139,8 +139,7 @@ define(CxTraced *value, const CiExpr *size, bool is_bound)
     if (known != NULL)
         return known;
     job.number = t->nsymbols++;
-    if (cx_traced_prepare(value) < 0 ||
-        cx_protect(t->state, t->sym_ctx, body_symbol, &job) < 0 ||
+    if (cx_traced_prepare(value) < 0 || cx_protect(t->state, t->sym_ctx, body_symbol, &job) < 0 ||
         cx_build_custom(t, body_define, &job.building) == NULL)
         return NULL;
     CxStorage *s = cx_storage_from_node(t, job.building.result, CI_KIND_python);

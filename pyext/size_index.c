@@ -121,12 +121,13 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
     if (minus_one == NULL || high == NULL)
         return -1;
     const CiExpr *start = clamp(t, slice->start, size, low, high, step > 0 ? low : high),
-                 *stop = start ? clamp(t, slice->stop, size, low, high, step > 0 ? high : low)
-                               : NULL;
+                 *stop =
+                     start ? clamp(t, slice->stop, size, low, high, step > 0 ? high : low) : NULL;
     out[2] = stop ? slice_count(t, start, stop, step) : NULL;
     if (out[2] == NULL)
         return -1;
-    bool is_empty = out[2] == t->zero; /* it may start anywhere; the core wants an element's place */
+    bool is_empty =
+        out[2] == t->zero; /* it may start anywhere; the core wants an element's place */
     out[0] = is_empty ? t->zero : start;
     out[1] = is_empty ? t->one : cx_size_const(t, step);
     return out[1] == NULL ? -1 : 1;

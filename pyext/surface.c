@@ -2,8 +2,6 @@
  * given. */
 #include "pyext.h"
 
-#include "ufunc.h"
-
 static CxTraced *
 lifted(CxTracer *t, PyObject *value)
 {
@@ -37,67 +35,6 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
         return -1;
     }
     return 0;
-}
-
-/* Per axis None or an expression. NULL in *exprs when there are none. */
-static int
-axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
-           const CiExpr *const **exprs)
-{
-    *exprs = NULL;
-    if (given == Py_None)
-        return 0;
-    PyObject *fast = PySequence_Fast(given, "a sequence with an item per axis is expected");
-    if (fast == NULL)
-        return -1;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
-    bool fits = PyArray_Check(array) && n == PyArray_NDIM((PyArrayObject *)array);
-    if (!fits)
-        PyErr_SetString(PyExc_ValueError, "an item per axis is expected");
-    for (Py_ssize_t k = 0; fits && k < n; k++) {
-        PyObject *item = PySequence_Fast_GET_ITEM(fast, k);
-        room[k] = item == Py_None ? NULL : cx_symbol_parse(t, item);
-        fits = item == Py_None || room[k] != NULL;
-    }
-    Py_DECREF(fast);
-    *exprs = room;
-    return fits ? 0 : -1;
-}
-
-static PyObject *
-method_array(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"value", "source", "sizes", "strides", NULL};
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *lists[2] = {Py_None, Py_None};
-    const CiExpr *room[2][CI_MAX_RANK], *const *exprs[2];
-    int source = CX_SOURCE_unknown;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|iOO:array", names, &value, &source, &lists[0],
-                                     &lists[1]))
-        return NULL;
-    for (int k = 0; k < 2; k++)
-        if (axis_exprs(t, lists[k], value, room[k], &exprs[k]) < 0)
-            return NULL;
-    return cx_tracer_array_of(t, value, source, exprs[0], exprs[1]);
-}
-
-static PyObject *
-method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"value", "source", "expr", NULL};
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *text = Py_None;
-    int source = CX_SOURCE_unknown;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|O:scalar", names, &value, &source, &text))
-        return NULL;
-    if (text == Py_None)
-        return cx_tracer_scalar(t, value, source);
-    const CiExpr *e = cx_symbol_parse(t, text);
-    return e ? cx_size_object(t, e) : NULL;
 }
 
 static PyObject *
@@ -397,56 +334,6 @@ method_diagonal(PyObject *self, PyObject *args)
     return result;
 }
 
-/* The shape that the arrays have together. */
-static PyObject *
-method_broadcast(PyObject *self, PyObject *items)
-{
-    CxTracer *t = (CxTracer *)self;
-    PyObject *fast = PySequence_Fast(items, "a sequence of arrays is expected"), *result = NULL;
-    const CiExpr *sizes[CI_MAX_RANK];
-    int rank = 0;
-    bool fits = fast != NULL;
-
-    CX_ENTRY();
-    for (Py_ssize_t k = 0; fits && k < PySequence_Fast_GET_SIZE(fast); k++) {
-        CxTraced *x = lifted(t, PySequence_Fast_GET_ITEM(fast, k));
-        fits = x != NULL && cx_broadcast_into(t, &rank, sizes, cx_rank(x), cx_sizes(x));
-        Py_XDECREF(x);
-    }
-    if (fits)
-        result = cx_shape_tuple(t, rank, sizes);
-    else if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError,
-                        "shape mismatch: objects cannot be broadcast to a single shape");
-    Py_XDECREF(fast);
-    return result;
-}
-
-static PyObject *
-size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
-{
-    CxTracer *t = (CxTracer *)self;
-    PyObject *a = NULL, *b = NULL;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO", &a, &b))
-        return NULL;
-    const CiExpr *x = cx_size_from(t, a), *y = x ? cx_size_from(t, b) : NULL;
-    return y ? cx_size_object(t, cx_size_extremum(t, op, x, y)) : NULL;
-}
-
-static PyObject *
-method_size_min(PyObject *self, PyObject *args)
-{
-    return size_extremum(self, args, CX_SIZE_min);
-}
-
-static PyObject *
-method_size_max(PyObject *self, PyObject *args)
-{
-    return size_extremum(self, args, CX_SIZE_max);
-}
-
 static PyObject *
 method_copy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -690,8 +577,10 @@ method_as_scalar(PyObject *self, PyObject *value)
     }
 
 PyMethodDef cx_tracer_methods[] = {
-    METHOD(array, METH_VARARGS | METH_KEYWORDS),
-    METHOD(scalar, METH_VARARGS | METH_KEYWORDS),
+    {"array", (PyCFunction)(void (*)(void))cx_tracer_array_method, METH_VARARGS | METH_KEYWORDS,
+     NULL},
+    {"scalar", (PyCFunction)(void (*)(void))cx_tracer_scalar_method, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     METHOD(specialized, METH_NOARGS),
     {"symbol", (PyCFunction)(void (*)(void))cx_tracer_symbol, METH_VARARGS | METH_KEYWORDS, NULL},
     {"assume", (PyCFunction)(void (*)(void))cx_tracer_assume, METH_VARARGS | METH_KEYWORDS, NULL},
@@ -713,9 +602,9 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(slice, METH_VARARGS),
     METHOD(expand, METH_VARARGS),
     METHOD(diagonal, METH_VARARGS),
-    METHOD(broadcast, METH_O),
-    METHOD(size_min, METH_VARARGS),
-    METHOD(size_max, METH_VARARGS),
+    {"broadcast", (PyCFunction)(void (*)(void))cx_tracer_broadcast, METH_O, NULL},
+    {"size_min", (PyCFunction)(void (*)(void))cx_tracer_size_min, METH_VARARGS, NULL},
+    {"size_max", (PyCFunction)(void (*)(void))cx_tracer_size_max, METH_VARARGS, NULL},
     METHOD(copy, METH_VARARGS | METH_KEYWORDS),
     METHOD(assign, METH_VARARGS),
     METHOD(concat, METH_VARARGS),

@@ -67,7 +67,8 @@ static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
-    if (cx_is_python_number(a) && cx_is_python_number(b) && (cx_is_python_kind(a) || cx_is_python_kind(b)))
+    if (cx_is_python_number(a) && cx_is_python_number(b) &&
+        (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(ufunc, a, b, python);
     if ((cx_is_python_kind(a) || cx_is_python_kind(b)) && (is_sequence(a) || is_sequence(b)))
         return repeat(a, b, python);
@@ -107,8 +108,8 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     PyObject *cx_##slot(PyObject *a);                                                              \
     PyObject *cx_##slot(PyObject *a)                                                               \
     {                                                                                              \
-        if (cx_is_python_kind(a))                                                                     \
-            return cx_python_unary(ufunc, a, python);                             \
+        if (cx_is_python_kind(a))                                                                  \
+            return cx_python_unary(ufunc, a, python);                                              \
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
     }
 #include "number.def"
@@ -174,7 +175,8 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     CX_ENTRY();
     if (modulo != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
-    if (cx_is_python_number(a) && cx_is_python_number(b) && (cx_is_python_kind(a) || cx_is_python_kind(b)))
+    if (cx_is_python_number(a) && cx_is_python_number(b) &&
+        (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
     if (!is_operand(a) || !is_operand(b))
         Py_RETURN_NOTIMPLEMENTED;

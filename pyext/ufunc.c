@@ -258,9 +258,9 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
         if (a->traced == NULL)
             o = Py_NewRef(a->number);
         else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
-            o = a->traced->storage->value ? Py_NewRef(a->traced->storage->value)
-                                          : cx_scalar_from(tracer->state, cx_dtype(a->traced),
-                                                           CI_KIND_python, &zeros);
+            o = a->traced->storage->value
+                    ? Py_NewRef(a->traced->storage->value)
+                    : cx_scalar_from(tracer->state, cx_dtype(a->traced), CI_KIND_python, &zeros);
         else
             o = cx_size_dummy(a->traced);
         if (o == NULL)
@@ -350,7 +350,8 @@ check_in_range(CxTracer *tracer, CxTraced *x, CiDtype want)
         want == CI_DTYPE_i64)
         return 0;
     long long low = kind == CI_CLASS_uint ? 0 : -(1LL << (bits - 1)),
-              high = bits == 64 ? INT64_MAX : (1LL << (kind == CI_CLASS_uint ? bits : bits - 1)) - 1;
+              high =
+                  bits == 64 ? INT64_MAX : (1LL << (kind == CI_CLASS_uint ? bits : bits - 1)) - 1;
     const CiExpr *e = x->storage->expr;
     if (e != NULL && e->low >= low && e->high <= high)
         return 0;

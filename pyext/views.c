@@ -249,8 +249,7 @@ cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes)
     CxView *v = cx_view_new(x, CI_OP_expand, rank);
     if (v != NULL) {
         for (int k = 0; k < rank; k++) {
-            bool repeats =
-                k < lead || (cx_sizes(x)[k - lead] == t->one && sizes[k] != t->one);
+            bool repeats = k < lead || (cx_sizes(x)[k - lead] == t->one && sizes[k] != t->one);
             v->sizes[k] = sizes[k];
             v->strides[k] = repeats ? t->zero : cx_strides(x)[k - lead];
         }

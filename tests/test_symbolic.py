@@ -29,7 +29,11 @@ def symbolic(tracer, arrays):
 def real(value):
     if isinstance(value, (tuple, list)):
         return type(value)(real(v) for v in value)
-    return value.concrete() if isinstance(value, _core.Traced) or type(value) is _core.Traced else value
+    return (
+        value.concrete()
+        if isinstance(value, _core.Traced) or type(value) is _core.Traced
+        else value
+    )
 
 
 def same(got, want):
@@ -74,7 +78,11 @@ VIEWS = {
     "clamped": lambda a, b: (a[:100], a[-100:2], a[50:], a[4:-100:-1]),
     "axes": lambda a, b: (a.T, a[None, :, None], a[..., 0], a.swapaxes(0, 1)),
     "reshape": lambda a, b: (a.reshape(-1), a.ravel(), a.reshape(a.shape[1], -1), a.T.reshape(-1)),
-    "reshape_of_view": lambda a, b: (a[1:].reshape(-1), a[:, 1:].reshape(-1), a.reshape(1, *a.shape)),
+    "reshape_of_view": lambda a, b: (
+        a[1:].reshape(-1),
+        a[:, 1:].reshape(-1),
+        a.reshape(1, *a.shape),
+    ),
     "own_sizes": lambda a, b: (a[a.shape[0] // 2], a[: a.shape[0] - 1], a[len(a.T.shape) :]),
     "last": lambda a, b: (a[a.shape[0] - 1, a.shape[1] - 1], a[: a.shape[1] // 2 - 1]),
 }
@@ -114,7 +122,10 @@ FUNCTIONS = {
     "where": lambda a, b: (np.where(a > 2, a, 0.0), np.clip(a, 1, 3)),
     "pad": lambda a, b: (np.pad(a, 1), np.pad(a[0], (1, 2))),
     "repeat": lambda a, b: np.repeat(a, 2, axis=0),
-    "broadcast_to": lambda a, b: (np.broadcast_to(a[0], a.shape), np.broadcast_to(a, (3, *a.shape))),
+    "broadcast_to": lambda a, b: (
+        np.broadcast_to(a[0], a.shape),
+        np.broadcast_to(a, (3, *a.shape)),
+    ),
     "cumulative": lambda a, b: (np.cumsum(a), np.cumsum(a, axis=1), np.cumprod(a, axis=0)),
     "products": lambda a, b: (np.dot(a, b), a.dot(b[:, 0]), np.inner(a, a), np.vdot(a[0], a[1])),
     "einsum": lambda a, b: (np.einsum("ij,jk->ik", a, b), np.einsum("ij->i", a)),
@@ -136,10 +147,18 @@ def made(tracer, function, *args, **kwargs):
 
 
 CREATED = [
-    (np.zeros, lambda n, m: ((n, m),)), (np.ones, lambda n, m: (n,)), (np.full, lambda n, m: ((n, 2), 3.0)),
-    (np.eye, lambda n, m: (n, m)), (np.identity, lambda n, m: (m,)), (np.arange, lambda n, m: (n,)),
-    (np.arange, lambda n, m: (1, m)), (np.arange, lambda n, m: (0, n * m, 2)), (np.arange, lambda n, m: (m, 0, -2)),
-    (np.arange, lambda n, m: (m, n)), (np.linspace, lambda n, m: (0.0, 1.0, n)), (np.zeros, lambda n, m: (n - 2,)),
+    (np.zeros, lambda n, m: ((n, m),)),
+    (np.ones, lambda n, m: (n,)),
+    (np.full, lambda n, m: ((n, 2), 3.0)),
+    (np.eye, lambda n, m: (n, m)),
+    (np.identity, lambda n, m: (m,)),
+    (np.arange, lambda n, m: (n,)),
+    (np.arange, lambda n, m: (1, m)),
+    (np.arange, lambda n, m: (0, n * m, 2)),
+    (np.arange, lambda n, m: (m, 0, -2)),
+    (np.arange, lambda n, m: (m, n)),
+    (np.linspace, lambda n, m: (0.0, 1.0, n)),
+    (np.zeros, lambda n, m: (n - 2,)),
 ]
 
 
@@ -243,9 +262,9 @@ def test_symbols_without_an_array_are_inputs():
 def test_data_index(index):
     def fn(a, i):
         a[i[0], 1] = 3.0
-        return a[i[0]], a[i[0], 2], a[i[0] : , 0].sum(), a[: i[0]] * 2
+        return a[i[0]], a[i[0], 2], a[i[0] :, 0].sum(), a[: i[0]] * 2
 
-    a, i = A, np.array([index])
+    i = np.array([index])
     own = [A.copy(), i.copy()]
     want = fn(A.copy(), i)
     tracer = _core.Tracer("f", options={}, backend=BACKEND)
@@ -296,9 +315,21 @@ def test_unequal_slices_by_data_are_checked():
                 tracer.flush()
 
 
-SCALARS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv,
-           operator.mod, operator.lt, operator.le, operator.eq, operator.ne, operator.gt,
-           operator.ge, operator.pow]
+SCALARS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.lt,
+    operator.le,
+    operator.eq,
+    operator.ne,
+    operator.gt,
+    operator.ge,
+    operator.pow,
+]
 
 
 @pytest.mark.parametrize("op", SCALARS)
