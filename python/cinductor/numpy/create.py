@@ -4,6 +4,7 @@ the graph; arrays of constants are inputs whose contents never change.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
