@@ -24,6 +24,7 @@ from ._core import (
 )
 from .compile import compile, disable, is_compiling, reset, set_stance, stats
 from .config import config, list_backends, list_mode_options, list_options
+from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 
 if TYPE_CHECKING:
@@ -43,9 +44,11 @@ __all__ = [
     "Unsupported",
     "cache",
     "compile",
+    "cond",
     "config",
     "disable",
     "explain",
+    "fori_loop",
     "is_compiling",
     "list_backends",
     "list_mode_options",
@@ -55,10 +58,12 @@ __all__ = [
     "mark_unbacked",
     "print_rewritten",
     "reset",
+    "scan",
     "set_stance",
     "stats",
     "synchronize",
     "to_device",
+    "while_loop",
 ]
 
 

@@ -153,7 +153,7 @@ def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
-    if module == "__main__" or module.startswith("cinductor.examples"):
+    if module in ("__main__", "cinductor.control"):
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"
