@@ -167,6 +167,41 @@ power_of(PyObject *a, PyObject *b)
     return PyNumber_Power(a, b, Py_None);
 }
 
+/* A complex number to a constant integer, by the products npy_cpow takes. NULL without an exception:
+ * another base or exponent. */
+static PyObject *
+complex_power(PyObject *a, PyObject *b)
+{
+    enum { LIMIT = 100 };
+    int overflow = 0;
+
+    if (!cx_is_traced(a) || !PyLong_CheckExact(b) ||
+        ci_dtype_class(cx_dtype((CxTraced *)a)) != CI_CLASS_complex)
+        return NULL;
+    long n = PyLong_AsLongAndOverflow(b, &overflow);
+    long left = n < 0 ? -n : n;
+    if (overflow != 0 || left == 0 || left >= LIMIT)
+        return NULL;
+    PyObject *result = NULL, *power = Py_NewRef(a);
+    while (power != NULL) {
+        if (left & 1) {
+            PyObject *product = result ? PyNumber_Multiply(result, power) : Py_NewRef(power);
+            Py_XSETREF(result, product);
+            if (product == NULL)
+                break;
+        }
+        if ((left >>= 1) == 0)
+            break;
+        Py_SETREF(power, PyNumber_Multiply(power, power));
+    }
+    if (power == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(power);
+    if (result != NULL && n < 0)
+        Py_SETREF(result, cx_ufunc_call(((CxTraced *)a)->tracer, CI_OP_reciprocal, 1, &result));
+    return result;
+}
+
 static PyObject *
 power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
 {
@@ -189,6 +224,11 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
             ufunc = fast;
             nargs = 1;
         }
+    }
+    if (nargs == 2 && !is_array) {
+        PyObject *result = complex_power(a, b);
+        if (result != NULL || PyErr_Occurred())
+            return result;
     }
     return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
                     : cx_ufunc_call(t->tracer, ufunc, nargs, args);

@@ -311,6 +311,8 @@ cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
     }
     if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
         *op = CI_OP_complex_absolute;
+    if (*op == CI_OP_exp && kind == CI_CLASS_complex)
+        *op = CI_OP_complex_exp;
     if (*op == CI_OP_power) {
         if (kind == CI_CLASS_complex)
             return "power of complex numbers";

@@ -125,7 +125,9 @@ is_defined(CiOp op, CiClass operand)
     case CI_OPKIND_math:
         return operand == CI_CLASS_float;
     case CI_OPKIND_composite:
-        return operand == (op == CI_OP_complex_absolute ? CI_CLASS_complex : CI_CLASS_float);
+        return operand == (op == CI_OP_complex_absolute || op == CI_OP_complex_exp
+                               ? CI_CLASS_complex
+                               : CI_CLASS_float);
     case CI_OPKIND_argreduce:
         return operand != CI_CLASS_complex;
     case CI_OPKIND_reduce:

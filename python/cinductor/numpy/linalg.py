@@ -125,3 +125,72 @@ if hasattr(np, "vecdot"):
     def vecdot(t: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         """np.linalg.vecdot is left to NumPy."""
         refuse(True, "is left to NumPy")
+
+
+def linear_dtype(*xs: Any) -> np.dtype:
+    """The dtype LAPACK computes in: float64 for integers; halves are refused by NumPy."""
+    dtype = np.result_type(*(x.dtype for x in xs))
+    if dtype == np.float16:
+        raise TypeError("array type float16 is unsupported in linalg")
+    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
+
+
+def square(x: Any) -> None:
+    """Raises unless x is a stack of square matrices; NumPy's own exception is raised instead."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError("not square")
+
+
+def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> Any:
+    """A handler for a function of one stack of square matrices: a library call. drops: axes the
+    result has not. Raises numpy.linalg.LinAlgError where f does."""
+
+    def call(a: Any, out: Any) -> None:
+        out[...] = f(a)
+
+    def handler(t: Any, a: Any) -> Any:
+        x = array(t, a)
+        square(x)
+        dtype = linear_dtype(x)
+        made = np.dtype(dtype.char.lower()) if to_real else dtype
+        shape = x.shape[: x.ndim - drops]
+        return as_result(t, t.extern(name, "", call, [t.cast(x, dtype)], shape, made))
+
+    return function(f)(handler)
+
+
+whole_matrix("inv", np.linalg.inv)
+whole_matrix("det", np.linalg.det, drops=2)
+
+
+@function(np.linalg.cholesky)
+def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
+    """np.linalg.cholesky: a library call. Raises numpy.linalg.LinAlgError where it does."""
+    x = array(t, a)
+    square(x)
+    dtype = linear_dtype(x)
+    options = {"upper": True} if upper else {}
+
+    def call(a: Any, out: Any) -> None:
+        out[...] = np.linalg.cholesky(a, **options)
+
+    key = "upper" if upper else ""
+    return t.extern("cholesky", key, call, [t.cast(x, dtype)], x.shape, dtype)
+
+
+@function(np.linalg.solve)
+def solve(t: Any, a: Any, b: Any) -> Any:
+    """np.linalg.solve: a library call. Raises numpy.linalg.LinAlgError for a singular matrix."""
+    x, y = array(t, a), array(t, b)
+    square(x)
+    dtype = linear_dtype(x, y)
+    is_vector = y.ndim == 1
+    refuse(x.ndim != 2 or y.ndim > 2, "a stack of systems")
+    if y.shape[0] != x.shape[0] or (y.ndim == 0):
+        raise ValueError("shapes")
+
+    def call(a: Any, b: Any, out: Any) -> None:
+        out[...] = np.linalg.solve(a, b)
+
+    operands = [t.cast(x, dtype), t.cast(y, dtype)]
+    return t.extern("solve", "vector" if is_vector else "", call, operands, y.shape, dtype)
