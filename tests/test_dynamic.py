@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from cinductor import _core
 
 BACKENDS = ["interp", *(name for _, name, _, why in _core.backends() if name == "c" and why is None)]

@@ -67,8 +67,14 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
     x = array(t, a)
     if order in ("K", "A"):
         flags = x.flags
-        refuse(not flags.c_contiguous and not flags.f_contiguous, f"order={order!r}")
-        order = "C" if flags.c_contiguous else "F"
+        if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
+            strides = x.strides
+            refuse(any(s <= 0 for s in strides), "order='K' of strides that are not positive")
+            x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
+            x = x if x.flags.c_contiguous else t.copy(x, "C")
+            order = "C"
+        else:
+            order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     return t.reshape(x if order == "C" else turn(t, x), (x.size,))
 
@@ -246,6 +252,29 @@ def diag(t: Any, v: Any, k: int = 0) -> Any:
         mask = np.equal(t.iota(part.shape, 0), t.iota(part.shape, 1))
         t.assign(part, t.apply("where", mask, t.reshape(x, (x.shape[0], 1)), part))
     return made
+
+
+@function(np.diagflat)
+def diagflat(t: Any, v: Any, k: int = 0) -> Any:
+    """np.diagflat: a matrix with the elements of v on a diagonal."""
+    return diag(t, ravel(t, v), k)
+
+
+@function(np.fill_diagonal, writes=True)
+def fill_diagonal(t: Any, a: Any, val: Any, wrap: bool = False) -> None:
+    """np.fill_diagonal of a matrix, with one value, or as many as the diagonal has."""
+    refuse(type(a) is not Traced, "the array is not one of this call")
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    refuse(a.ndim != 2 or wrap, "more than two axes, or wrapped")
+    n = min(a.shape)
+    block = a[:n, :n]
+    value = array(t, val)
+    refuse(value.ndim > 1 or (value.ndim == 1 and value.shape[0] != n), "values that repeat")
+    if value.ndim == 1:
+        value = t.reshape(value, (n, 1))
+    mask = np.equal(t.iota(block.shape, 0), t.iota(block.shape, 1))
+    t.assign(block, t.apply("where", mask, t.cast(value, a.dtype), block))
 
 
 @function(np.rot90)
