@@ -220,3 +220,17 @@ def test_compress_of_mathematics(backend):
       return %4
     }}"""
     np.testing.assert_allclose(run(text, [a], backend)[0], np.exp(np.sin(a))[mask], rtol=1e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_position_of_the_largest_gathered(backend):
+    """Data give an index a symbol, a fold gives a position: both are names in one loop."""
+    rng = np.random.default_rng(3)
+    a, index = rng.standard_normal(50), rng.integers(0, 50, 300)
+    text = """graph f(in0: f64[50], in1: i64[300]) {
+  %0: f64[300] = gather(in0, in1, axes=[0])
+  %1: i64[] = argmax(%0, axes=[0])
+  return %1
+}
+"""
+    assert run(text, [a, index], backend)[0] == a[index].argmax()

@@ -86,15 +86,15 @@ start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
     if (!c->tile) {
         ci_text_line(c->out, "%s f%d = %s;", type_of(fold), fold->id, identity_of(c, fold));
         if (fold->is_arg)
-            ci_text_line(c->out, "int64_t at%d = %s;", fold->id, first);
+            ci_text_line(c->out, "int64_t best%d = %s;", fold->id, first);
         return;
     }
     ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
                  c->tile);
     if (fold->is_arg)
-        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id, c->tile);
+        ci_text_line(c->out, "int64_t best%d[%d] __attribute__((aligned(64)));", fold->id, c->tile);
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", c->tile);
-    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s;" : "    f%d[l] = %s;",
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, best%d[l] = %s;" : "    f%d[l] = %s;",
                  fold->id, identity_of(c, fold), fold->id, first);
 }
 
@@ -111,7 +111,7 @@ start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
     ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
                  fold->lanes);
     if (fold->is_arg)
-        ci_text_line(c->out, "int64_t at%d[%d] __attribute__((aligned(64)));", fold->id,
+        ci_text_line(c->out, "int64_t best%d[%d] __attribute__((aligned(64)));", fold->id,
                      fold->lanes);
     if (has_counter(fold))
         ci_text_line(c->out, "%s stack%d[%d];", type_of(fold), fold->id, stack_depth(c, fold));
@@ -121,7 +121,7 @@ start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
         ci_text_line(c->out, "int64_t count%d = 0;", fold->id);
     ci_text_line(c->out, "#pragma omp simd");
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
-    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, at%d[l] = %s + l;" : "    f%d[l] = %s;",
+    ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, best%d[l] = %s + l;" : "    f%d[l] = %s;",
                  fold->id, identity_of(c, fold), fold->id, first);
 }
 
@@ -158,8 +158,8 @@ step_arg(CiCpuEmitter *c, const CiCpuFold *fold, const char *value, const char *
 {
     const char *best = accumulator(c, fold);
     const char *at = fold->plan == CI_PLAN_lanes
-                         ? ci_format(c->ctx, "at%d[l]", fold->id)
-                         : ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
+                         ? ci_format(c->ctx, "best%d[l]", fold->id)
+                         : ci_format(c->ctx, c->tile ? "best%d[l]" : "best%d", fold->id);
     ci_text_line(c->out, "const int take%d = %s;", fold->id,
                  ci_cpu_fold_takes(c, fold->nest->fold, fold->dtype, best, value));
     ci_text_line(c->out, "%s = take%d ? %s : %s;", best, fold->id, value, best);
@@ -204,7 +204,7 @@ static void
 push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
     const char *more =
-        fold->is_arg ? ci_format(c->ctx, "at%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
+        fold->is_arg ? ci_format(c->ctx, "best%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
         : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id)
                             : "";
     use_helper(c, fold, CI_HELPER_push | (fold->is_ordered ? CI_HELPER_block : CI_HELPER_pairwise));
@@ -322,9 +322,9 @@ static const char *
 final_text(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     if (fold->plan == CI_PLAN_lanes)
-        return ci_format(c->ctx, fold->is_arg ? "at%d[0]" : "y%d", fold->id);
+        return ci_format(c->ctx, fold->is_arg ? "best%d[0]" : "y%d", fold->id);
     if (fold->is_arg)
-        return ci_format(c->ctx, c->tile ? "at%d[l]" : "at%d", fold->id);
+        return ci_format(c->ctx, c->tile ? "best%d[l]" : "best%d", fold->id);
     return fold->plan == CI_PLAN_serial
                ? accumulator(c, fold)
                : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
@@ -340,7 +340,7 @@ finish_lanes(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
         use_helper(c, fold, CI_HELPER_pairwise);
         const char *result =
             c->is_split_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
-        ci_text_line(c->out, "%spairwise_%s(f%d, at%d);", result, tag, id, id);
+        ci_text_line(c->out, "%spairwise_%s(f%d, best%d);", result, tag, id, id);
     } else if (!has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_pairwise);
         ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
