@@ -254,6 +254,41 @@ def diag(t: Any, v: Any, k: int = 0) -> Any:
     return made
 
 
+@function(np.roll)
+def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
+    """np.roll: what leaves at one end of an axis comes in at the other."""
+    x = array(t, a)
+    if axis is None:
+        flat = roll(t, ravel(t, x), shift, 0)
+        return t.reshape(flat, x.shape)
+    refuse(not is_int_or_tuple(shift) or not is_int_or_tuple(axis), "shifts that are an array")
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if 1 not in (len(shifts), len(axes)) and len(shifts) != len(axes):
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    count = max(len(shifts), len(axes))
+    total: dict[int, Any] = {}
+    for i in range(count if axes and shifts else 0):
+        k = normal_axis(axes[i % len(axes)], x.ndim)
+        total[k] = total.get(k, 0) + shifts[i % len(shifts)]
+    made = x
+    for k, by in total.items():
+        n = made.shape[k]
+        if n == 0 or (type(by) is int and type(n) is int and by % n == 0):
+            continue
+        front = (slice(None),) * k
+        at = n - by % n
+        made = t.concat([made[(*front, slice(at, None))], made[(*front, slice(None, at))]], k)
+    return t.copy(x, "K") if made is x else made
+
+
+def is_int_or_tuple(value: Any) -> bool:
+    """An int, or a tuple of ints; those that vary are traced."""
+    if isinstance(value, tuple):
+        return all(is_int_or_tuple(v) and not isinstance(v, tuple) for v in value)
+    return isinstance(value, int) or (type(value) is Traced and value.dtype.kind == "i")
+
+
 @function(np.diagflat)
 def diagflat(t: Any, v: Any, k: int = 0) -> Any:
     """np.diagflat: a matrix with the elements of v on a diagonal."""

@@ -238,7 +238,7 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
-expand_dims moveaxis rollaxis roll flip fliplr flipud stack hstack vstack dstack column_stack
+expand_dims moveaxis rollaxis flip fliplr flipud stack hstack vstack dstack column_stack
 hsplit vsplit dsplit tile meshgrid tri tril triu diff gradient
 atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
 block permute_dims matrix_transpose
