@@ -81,7 +81,7 @@ typedef struct Lookup {
 static bool
 is_owned(const CxSource *s)
 {
-    return s->kind == SOURCE_attr || s->kind == SOURCE_item;
+    return s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address;
 }
 
 /* The value of a source, or NULL when there is none (no exception is left). */
@@ -113,6 +113,10 @@ find_value(Lookup *l, int number)
     case SOURCE_item:
         from = find_value(l, s->from);
         value = from ? PyObject_GetItem(from, s->key) : NULL;
+        break;
+    case SOURCE_address:
+        from = find_value(l, s->from);
+        value = from ? PyLong_FromVoidPtr(from) : NULL;
         break;
     }
     if (value == NULL)

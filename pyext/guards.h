@@ -12,6 +12,7 @@ typedef enum CxSourceKind {
     SOURCE_cell,
     SOURCE_attr,
     SOURCE_item,
+    SOURCE_address, /* of the object itself, as an int: library calls find it by that */
     SOURCE_const
 } CxSourceKind;
 

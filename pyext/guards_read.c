@@ -33,6 +33,11 @@ read_source(CxSource *s, PyObject *tuple, int number)
         s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
         return s->from < 0 || s->from >= number ? bad(tuple) : 0;
     }
+    if (word_is(word, "address") && n == 2) {
+        s->kind = SOURCE_address;
+        s->from = (int)PyLong_AsLong(first);
+        return s->from < 0 || s->from >= number ? bad(tuple) : 0;
+    }
     if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
         s->kind = SOURCE_dict;
         s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
@@ -226,7 +231,8 @@ static int
 depth_of(const CxGuards *g, int source)
 {
     int depth = 0;
-    for (const CxSource *s = &g->sources[source]; s->kind == SOURCE_attr || s->kind == SOURCE_item;
+    for (const CxSource *s = &g->sources[source];
+         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address;
          s = &g->sources[s->from])
         depth++;
     return depth;
@@ -238,7 +244,8 @@ static int
 cost_of(const CxGuards *g, const CxCheck *c)
 {
     static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1, [SOURCE_dict] = 2,
-                                [SOURCE_attr] = 0, [SOURCE_item] = 0, [SOURCE_const] = 5};
+                                [SOURCE_attr] = 0, [SOURCE_item] = 0, [SOURCE_address] = 0,
+                                [SOURCE_const] = 5};
     if (c->kind == CHECK_disjoint)
         return INT_MAX;
     if (c->kind == CHECK_absent)

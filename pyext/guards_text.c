@@ -22,7 +22,10 @@ source_text(const CxGuards *g, int number)
     default:
         from = source_text(g, s->from);
         if (from != NULL)
-            text = PyUnicode_FromFormat(s->kind == SOURCE_attr ? "%U.%S" : "%U[%R]", from, s->key);
+            text = s->kind == SOURCE_address
+                       ? PyUnicode_FromFormat("id(%U)", from)
+                       : PyUnicode_FromFormat(s->kind == SOURCE_attr ? "%U.%S" : "%U[%R]", from,
+                                              s->key);
         Py_XDECREF(from);
         return text;
     }

@@ -136,6 +136,7 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
+    bool has_drawn; /* the graph changes what is outside of it: a check may not fail any more */
     bool is_static; /* a graph has run: sizes enter the next ones as numbers */
 };
 
@@ -352,7 +353,7 @@ bool cx_is_data_int(PyObject *object);
 static inline bool
 cx_may_check(const CxTracer *tracer)
 {
-    return !tracer->needs_python && !tracer->is_static;
+    return !tracer->needs_python && !tracer->is_static && !tracer->has_drawn;
 }
 bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
 int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
@@ -449,6 +450,7 @@ PyObject *cx_tracer_gather(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_compress(PyObject *self, PyObject *args);
 PyObject *cx_tracer_may_check(PyObject *self, PyObject *unused);
+PyObject *cx_tracer_note_draw(PyObject *self, PyObject *unused);
 
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];

@@ -33,9 +33,9 @@ PyObject *
 cx_tracer_as_python(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
-    if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_bool ||
-        cx_rank((CxTraced *)value) != 0)
-        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced bool");
+    CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
+    if ((dtype != CI_DTYPE_bool && dtype != CI_DTYPE_f64) || cx_rank((CxTraced *)value) != 0)
+        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced bool or float");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);

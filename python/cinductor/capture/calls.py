@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..numpy import surface
+from ..numpy.random import DRAWS, Draw
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -64,6 +65,8 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_unbound(scope, f, args, kwargs)
     if cls is functools.partial:
         return call_partial(scope, f, args, kwargs)
+    if cls is Draw:
+        return call_draw(scope, f, args, kwargs)
     if cls is _core.CompiledFunction:
         return dispatch(scope, f.__wrapped__, args, kwargs)
     method = find_in_class(cls, "__call__")
@@ -432,6 +435,22 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
     if is_traced_inside(args) or is_traced_inside(kwargs.values()):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
+
+
+def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a Generator that later calls find again."""
+    stage = scope.stage
+    source = stage.source_of(f.generator)
+    method = getattr(f.generator, f.name)
+    if source is None or source < 0:
+        return call_unknown(scope, method, args, kwargs)
+    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
+    kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+    address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
+    try:
+        return DRAWS[f.name](stage.tracer, address, *args, **kwargs)
+    except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
+        return call_unknown(scope, method, args, kwargs, f"calls Generator.{f.name}: {why}")
 
 
 def call_ufunc_at(scope: Scope, f: Any, args: tuple[Any, ...]) -> Any:

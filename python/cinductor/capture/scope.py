@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.random import DRAWS, Draw
 from .constructs import TracedControl
 from .items import Items, Range
 from .objects import (
@@ -220,10 +221,14 @@ class Scope(TracedControl):
             return self._read(value, name, found)
         if isinstance(value, stage_free_instances()) or kind in METHOD_KINDS:
             return getattr(value, name)
+        if cls is np.random.Generator and name in DRAWS:
+            return Draw(self, value, name)
         return self._unknown_attr(value, name, kind.__name__)
 
     def _hooked_attr(self, value: Any, name: str) -> Any:
         cls = type(value)
+        if cls is np.random.Generator and name in DRAWS:
+            return Draw(self, value, name)
         if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
             return self.stage.wrap(getattr(value, name))
         return self._unknown_attr(value, name, "__getattribute__")

@@ -82,6 +82,8 @@ class Stage:
             key = (kind, *parts)
         elif kind == "global":
             key = (kind, id(parts[0]), parts[1])
+        elif kind == "address":
+            key = (kind, *parts)
         else:
             key = (kind, id(parts[0]) if kind != "arg" else parts[0])
         found = self.source_ids.get(key)

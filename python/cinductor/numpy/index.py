@@ -175,7 +175,9 @@ def is_basic(key: Any) -> bool:
     """Integers, slices, `...` and None: a view."""
     items = key if type(key) is tuple else (key,)
     kinds = (int, np.integer, slice, type(None), type(Ellipsis))
-    return all(isinstance(i, kinds) and not isinstance(i, bool) for i in items)
+    return all(
+        type(i) is not Traced and isinstance(i, kinds) and type(i) is not bool for i in items
+    )
 
 
 def is_scalar_key(t: Any, x: Any, key: Any) -> bool:

@@ -470,7 +470,7 @@ def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     refuse(True, "it answers with Python's own values")
 
 
-@method("view", "getfield", "setflags", "byteswap", "newbyteorder", "resize", "put", "setfield")
+@method("view", "getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")
 def reinterpret(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """Methods that look at bytes."""
     refuse(True, "it looks at an array's bytes")
