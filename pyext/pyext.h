@@ -339,7 +339,7 @@ int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* 
 
 int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
-/* size_data.c: the symbol of a value that is used as an index of [0, size), or as a bound of a slice
+/* size_data.c: the symbol of a value that is used as an index in [0, size), or as a bound of slices
  * in [0, size]. */
 const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
 const CiExpr *cx_size_define(CxTraced *value);

@@ -14,11 +14,20 @@ typedef struct Index {
 
 enum { INDEX_error = -1, INDEX_basic, INDEX_other, INDEX_wrong };
 
+/* A number that NumPy takes for an int; what is data and may not be defined is demanded. */
+static bool
+is_traced_int(const CxTraced *x)
+{
+    return cx_is_size(x) ||
+           (x->view == NULL && x->storage->kind != CI_KIND_array &&
+            ci_dtype_is_integral(x->storage->dtype) && x->storage->dtype != CI_DTYPE_bool);
+}
+
 static bool
 is_int(PyObject *item)
 {
     if (cx_is_traced(item))
-        return cx_is_size((CxTraced *)item) || cx_is_data_int(item);
+        return is_traced_int((CxTraced *)item);
     if (PyBool_Check(item) || PyArray_IsScalar(item, Bool) || PyArray_Check(item) ||
         PySequence_Check(item))
         return false;
@@ -53,12 +62,6 @@ parse_int(Index *index, int axis, const CiExpr *size, PyObject *item)
     return start == NULL ? INDEX_error : INDEX_basic;
 }
 
-static bool
-is_symbolic(PyObject *bound)
-{
-    return cx_is_traced(bound) && (cx_is_size((CxTraced *)bound) || cx_is_data_int(bound));
-}
-
 static int
 parse_slice(Index *index, int axis, const CiExpr *size, PyObject *item)
 {
@@ -67,7 +70,7 @@ parse_slice(Index *index, int axis, const CiExpr *size, PyObject *item)
     Py_ssize_t start, stop, step;
 
     index->source[index->result_rank++] = axis;
-    if (size->kind != CI_EXPR_const || is_symbolic(slice->start) || is_symbolic(slice->stop)) {
+    if (size->kind != CI_EXPR_const || cx_is_traced(slice->start) || cx_is_traced(slice->stop)) {
         const CiExpr *out[3];
         int status = cx_index_slice(t, slice, size, out);
         index->starts[axis] = out[0];

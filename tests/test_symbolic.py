@@ -371,3 +371,15 @@ def test_facts():
     assert (m <= k) is True
     tracer.forget(one)
     tracer.forget(two)
+
+
+def test_data_index_after_python_has_run():
+    def fn(a, i):
+        first = float(a[0])  # a break: from here on no check may fail
+        return a[i[0]], a[i[1] :] + first
+
+    own = [V.copy(), np.array([3, -2])]
+    tracer = _core.Tracer("f", options={}, backend=BACKEND)
+    result = fn(*symbolic(tracer, own))
+    tracer.flush()
+    same(real(result), fn(*own))
