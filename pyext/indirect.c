@@ -329,11 +329,3 @@ cx_tracer_may_check(PyObject *self, PyObject *unused)
     (void)unused;
     return PyBool_FromLong(cx_may_check((CxTracer *)self));
 }
-
-PyObject *
-cx_tracer_note_draw(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    ((CxTracer *)self)->has_drawn = true;
-    Py_RETURN_NONE;
-}

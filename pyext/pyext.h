@@ -136,7 +136,6 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
-    bool has_drawn; /* the graph changes what is outside of it: a check may not fail any more */
     bool is_static; /* a graph has run: sizes enter the next ones as numbers */
 };
 
@@ -353,7 +352,7 @@ bool cx_is_data_int(PyObject *object);
 static inline bool
 cx_may_check(const CxTracer *tracer)
 {
-    return !tracer->needs_python && !tracer->is_static && !tracer->has_drawn;
+    return !tracer->needs_python && !tracer->is_static;
 }
 bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
 int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
@@ -450,7 +449,6 @@ PyObject *cx_tracer_gather(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_compress(PyObject *self, PyObject *args);
 PyObject *cx_tracer_may_check(PyObject *self, PyObject *unused);
-PyObject *cx_tracer_note_draw(PyObject *self, PyObject *unused);
 
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];
@@ -617,6 +615,10 @@ void cx_guards_drop(CxGuards *guards, PyObject **values);
 /* For texts: the parameters' names, and where the function is ("model.py:12"). */
 void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
 PyObject *cx_guards_texts(CxGuards *guards);
+
+/* draws.c: the state of the generators that a call draws from, before it runs. */
+PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
+int cx_draws_restore(PyObject *saved);
 
 /* result.c, specialization.c */
 typedef struct CxResult CxResult;

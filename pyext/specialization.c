@@ -137,7 +137,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
                        CxAnswer *answer, unsigned *suspects)
 {
     Room room;
-    PyObject *result = NULL;
+    PyObject *result = NULL, *draws = NULL;
 
     *answer = CX_NO_MATCH;
     if (room_open(&room, s) < 0)
@@ -151,7 +151,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = cx_result_make(s->result, NULL, room.values, room.table);
         goto done;
     }
-    if (fill_inputs(s, &room) < 0)
+    draws = cx_draws_save(s->guards, room.values);
+    if (PyErr_Occurred() || fill_inputs(s, &room) < 0)
         goto done;
     CxRun run = {.program = s->program,
                  .inputs = room.inputs,
@@ -166,7 +167,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = run_wrapped(s, &room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room.values, room.table);
-    if (run.float_flags != 0 && !s->program->writes && result != NULL) {
+    if (run.float_flags != 0 && !s->program->writes && draws == NULL && result != NULL) {
         *suspects = cx_errstate_is_strict(s->state)
                         ? run.float_flags
                         : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
@@ -175,9 +176,11 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     cx_run_close(&run);
     if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
         PyErr_Clear();
-        *answer = CX_CHECK_FAILED;
+        if (cx_draws_restore(draws) == 0)
+            *answer = CX_CHECK_FAILED;
     }
 done:
+    Py_XDECREF(draws);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return result;

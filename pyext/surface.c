@@ -637,7 +637,6 @@ PyMethodDef cx_tracer_methods[] = {
     {"scatter", (PyCFunction)(void (*)(void))cx_tracer_scatter, METH_VARARGS | METH_KEYWORDS, NULL},
     {"compress", cx_tracer_compress, METH_VARARGS, NULL},
     {"may_check", cx_tracer_may_check, METH_NOARGS, NULL},
-    {"note_draw", cx_tracer_note_draw, METH_NOARGS, NULL},
     {"finish", (PyCFunction)(void (*)(void))cx_tracer_finish, METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

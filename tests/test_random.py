@@ -41,8 +41,17 @@ def walk(rng, x):
     return x
 
 
+def inside(rng, x):
+    hits = 0
+    for _ in range(30):
+        a, b = rng.random(), rng.random()
+        if a * a + b * b < 1.0:
+            hits += 1
+    return hits, x
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("fn", [sums, kinds, indices, walk], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("fn", [sums, kinds, indices, walk, inside], ids=lambda f: f.__name__)
 def test_draws(fn, backend):
     compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
     for seed in range(3):
@@ -56,14 +65,14 @@ def test_draws(fn, backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_no_check_fails_behind_a_draw(backend):
+def test_a_check_that_fails_behind_a_draw(backend):
     """The draws of a call happen once, whatever is wrong with what follows."""
 
     def fn(rng, x, i):
         return rng.random() + x[i]
 
-    compiled = cinductor.compile(fn, backend=backend)
-    for i in ([0, 1], [2, 3], [0, 99]):
+    compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
+    for i in ([0, 99], [0, 1], [2, 3], [0, 99], [3, 0]):
         ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
         results = []
         for f, rng in ((compiled, ours), (fn, theirs)):

@@ -275,8 +275,6 @@ class Tracer:
         NotImplemented, too, where the target is written at once."""
     def compress(self, x: Any, mask: Any) -> Traced:
         """The elements of one axis where a mask is true; equal masks make equal sizes."""
-    def note_draw(self) -> None:
-        """From here on the program changes what is outside of it, and may not give up."""
     def may_check(self) -> bool:
         """Whether the running program may still give up: nothing has happened yet."""
     # a 0-d result NumPy returns as a scalar

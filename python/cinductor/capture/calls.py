@@ -446,6 +446,8 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         return call_unknown(scope, method, args, kwargs)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+    if id(f.generator) not in stage.draws:
+        stage.draws[id(f.generator)] = (f.generator, f.generator.bit_generator.state)
     address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
     try:
         return DRAWS[f.name](stage.tracer, address, *args, **kwargs)

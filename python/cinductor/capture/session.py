@@ -172,6 +172,8 @@ def capture(
     except _core.CheckFailed:
         job.last = Outcome(tracer)
         if stage.effects == 0 and tracer.flushes <= 1:
+            for generator, state in stage.draws.values():
+                generator.bit_generator.state = state
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except _core.RegionBreak as error:
@@ -199,7 +201,7 @@ def capture(
     if specialization is not None:
         compiled.add(specialization)
         job.trim(compiled)
-        if tracer.float_flags & SUSPICIOUS and not stage.written:
+        if tracer.float_flags & SUSPICIOUS and not stage.written and not stage.draws:
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     elif worth(job, stage) < LITTLE_WORK:
         job.remember(bound, "little array work between steps that need Python")

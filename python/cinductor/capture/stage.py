@@ -54,6 +54,7 @@ class Stage:
         self.names = names  # of the parameters
         self.sources: list[tuple[Any, ...]] = []
         self.checks: list[tuple[Any, ...]] = []
+        self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.source_ids: dict[Any, int] = {}
         self.known: dict[int, tuple[Any, int]] = {}
         self.entered: dict[int, tuple[Any, Any]] = {}

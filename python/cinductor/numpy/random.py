@@ -1,7 +1,8 @@
 """Draws from a Generator: library calls in program order.
 
 The generator is not part of the program: each call finds its own by its address, which the program
-gets as a number. A draw changes what is outside of the program, so behind one no check may fail.
+gets as a number. When a check fails, generators go back to where they were before the call, for then
+the function itself draws.
 """
 
 from __future__ import annotations
@@ -68,7 +69,6 @@ def drawn(
     """A draw of that shape; without one it is a number: Python's float, or a NumPy scalar."""
     shape = () if size is None else sizes(size)
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
-    t.note_draw()
     key = f"{sorted(fixed.items())} {size is None}"
     call = library_draw(method, fixed, size is not None)
     made = t.extern("draw_" + method, key, call, [address, *values], shape, dtype)
@@ -157,7 +157,6 @@ def permutation(t: Any, address: Any, x: Any, axis: int = 0) -> Any:
         x = np.arange(x) if type(x) is not Traced else t.iota((x,), 0)
     given = array(t, x)
     refuse(axis != 0 or given.ndim != 1, "several axes")
-    t.note_draw()
     call = library_draw("permutation", {}, False)
     return t.extern("draw_permutation", "", call, [address, given], given.shape, given.dtype)
 
@@ -171,5 +170,4 @@ def shuffle(t: Any, address: Any, x: Any, axis: int = 0) -> None:
         out[...] = given
         generator_at(where).shuffle(out)
 
-    t.note_draw()
     t.assign(x, t.extern("draw_shuffle", "", call, [address, x], x.shape, x.dtype))
