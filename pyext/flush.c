@@ -294,6 +294,49 @@ done:
     return result;
 }
 
+/* Python may have to begin the call anew: what its arrays held before the first write is kept, up to
+ * a limit. */
+static int
+save_written(CxTracer *t)
+{
+    enum { MAX_SAVED = 1 << 26 };
+    int failed = 0;
+
+    for (int k = 0; k < t->ninputs; k++) {
+        CxStorage *s = t->inputs[k];
+        if (!s->is_written || s->source < 0 || s->kind != CI_KIND_array)
+            continue;
+        PyObject *key = PyLong_FromVoidPtr(s->value), *pair = NULL, *copy = NULL;
+        bool is_new = key && t->saved && cx_dict_find(t->saved, key, &failed) == NULL && !failed;
+        if (is_new && PyArray_NBYTES((PyArrayObject *)s->value) > MAX_SAVED) {
+            t->cannot_undo = true;
+        } else if (is_new && !t->cannot_undo) {
+            copy = PyArray_NewCopy((PyArrayObject *)s->value, NPY_KEEPORDER);
+            pair = copy ? PyTuple_Pack(2, s->value, copy) : NULL;
+            failed = pair == NULL || PyDict_SetItem(t->saved, key, pair) < 0;
+        }
+        Py_XDECREF(copy);
+        Py_XDECREF(pair);
+        Py_XDECREF(key);
+        if (failed || PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static void
+count_elements(const Flush *f)
+{
+    CxTracer *t = f->tracer;
+    for (int k = 0; k < f->nouts; k++)
+        t->nelements += f->outs[k]->kind == CI_KIND_array
+                            ? PyArray_SIZE((PyArrayObject *)f->outs[k]->value)
+                            : 1;
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->is_written)
+            t->nelements += PyArray_SIZE((PyArrayObject *)t->inputs[k]->value);
+}
+
 static bool
 has_checks(const CiBlock *block)
 {
@@ -338,9 +381,11 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
     program = find_program(&f);
-    if (program == NULL)
+    if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     result = run_program(&f, program);
+    if (result == 0)
+        count_elements(&f);
     t->flushes++;
     Py_XSETREF(t->program, Py_NewRef(program));
     forget_graph(t);
@@ -357,4 +402,25 @@ done:
     Py_XDECREF(program);
     t->is_busy = false;
     return result;
+}
+
+/* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else has
+ * happened. */
+PyObject *
+cx_tracer_undo(PyObject *self, PyObject *unused)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *key = NULL, *pair = NULL;
+    Py_ssize_t at = 0;
+
+    (void)unused;
+    CX_ENTRY();
+    if (t->cannot_undo || t->is_busy)
+        Py_RETURN_FALSE;
+    while (PyDict_Next(t->saved, &at, &key, &pair))
+        if (PyArray_CopyInto((PyArrayObject *)PyTuple_GET_ITEM(pair, 0),
+                             (PyArrayObject *)PyTuple_GET_ITEM(pair, 1)) < 0)
+            return NULL;
+    PyDict_Clear(t->saved);
+    Py_RETURN_TRUE;
 }

@@ -136,6 +136,9 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
+    PyObject *saved;   /* arrays written to by runs of this call, and what they held before */
+    int64_t nelements; /* that runs of this call made */
+    bool cannot_undo;  /* an array too large to be kept was written to */
     bool is_static; /* a graph has run: sizes enter the next ones as numbers */
 };
 
@@ -449,6 +452,7 @@ PyObject *cx_tracer_gather(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_compress(PyObject *self, PyObject *args);
 PyObject *cx_tracer_may_check(PyObject *self, PyObject *unused);
+PyObject *cx_tracer_undo(PyObject *self, PyObject *unused);
 
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];

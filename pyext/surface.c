@@ -637,6 +637,7 @@ PyMethodDef cx_tracer_methods[] = {
     {"scatter", (PyCFunction)(void (*)(void))cx_tracer_scatter, METH_VARARGS | METH_KEYWORDS, NULL},
     {"compress", cx_tracer_compress, METH_VARARGS, NULL},
     {"may_check", cx_tracer_may_check, METH_NOARGS, NULL},
+    {"undo", cx_tracer_undo, METH_NOARGS, NULL},
     {"finish", (PyCFunction)(void (*)(void))cx_tracer_finish, METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

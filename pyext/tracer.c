@@ -364,6 +364,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->program);
     Py_VISIT(t->option_values);
     Py_VISIT(t->specialized);
+    Py_VISIT(t->saved);
     return 0;
 }
 
@@ -376,6 +377,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->info);
     Py_CLEAR(t->program);
     Py_CLEAR(t->specialized);
+    Py_CLEAR(t->saved);
     return 0;
 }
 
@@ -432,11 +434,13 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->info = PyDict_New();
     t->by_id = PyDict_New();
     t->specialized = PyList_New(0);
+    t->saved = PyDict_New();
     t->skip =
         t->state->skip_file ? PyUnicode_FromString(t->state->skip_file) : PyUnicode_FromString("");
     t->fullgraph = fullgraph != 0;
     t->epoch = 1;
-    if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->skip ||
+    if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->saved ||
+        !t->skip ||
         PyUnicode_AsUTF8(name) == NULL || cx_options_fill(t->option_values, &t->options) < 0 ||
         cx_symbols_open(t) < 0)
         goto fail;
@@ -536,6 +540,7 @@ static PyMemberDef tracer_members[] = {
     {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
+    {"elements", T_LONGLONG, offsetof(CxTracer, nelements), READONLY, "Made by the runs of this call."},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,

@@ -213,6 +213,10 @@ class Tracer:
     def note_effect(self, reason: str) -> None:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
+    elements: int  # that the runs of this call made
+    def undo(self) -> bool:
+        """What the runs of this call wrote into arrays of its caller is taken back; False when it
+        cannot be, or something else has happened."""
     # --- graph building for the NumPy surface. Operands: Traced, or concrete values (lifted).
     # No promotion: casts are explicit. ---
     # pointwise, math, composite, where; operands of one dtype

@@ -83,6 +83,8 @@ class Loop(Region):
         if self.phase == REGION:
             self.restores = True
             return
+        if self.phase == PLAIN:
+            self.scope.stage.tire()
         ends = self.phase == DONE or not self.goes_on
         if not ends and self.items is not None and self.phase != TAIL:
             ends = self.position >= int(self.items.length)

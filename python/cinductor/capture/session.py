@@ -171,9 +171,7 @@ def capture(
         raise
     except _core.CheckFailed:
         job.last = Outcome(tracer)
-        if stage.effects == 0 and tracer.flushes <= 1:
-            for generator, state in stage.draws.values():
-                generator.bit_generator.state = state
+        if stage.effects == 0 and stage.undo():
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except _core.RegionBreak as error:

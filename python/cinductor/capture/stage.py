@@ -33,6 +33,8 @@ from .objects import (
 from .region import Regions
 
 OPAQUE = -1
+MANY_BREAKS = 16  # in one call, before one asks what they are good for
+LITTLE_WORK = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
 byte_bounds = np.lib.array_utils.byte_bounds
 
 
@@ -270,6 +272,25 @@ class Stage:
         if self.effects == 0 and self.tracer.flushes == 0 and not self.written:
             raise Abandon(reason)
         self.stop(reason)
+
+    def undo(self) -> bool:
+        """Arrays and generators as they were before the call, or False."""
+        if not self.tracer.undo():
+            return False
+        for generator, state in self.draws.values():
+            generator.bit_generator.state = state
+        return True
+
+    def tire(self) -> None:
+        """Gives a call up that breaks again and again for little work, where it can be begun anew.
+        """
+        tracer = self.tracer
+        breaks = len(tracer.breaks)
+        if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_WORK * tracer.flushes:
+            return
+        if self.undo():
+            line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
+            raise Abandon(f"it breaks again and again for little work, at {line} the last time")
 
     def concrete(self, value: Any, memo: dict[int, Any] | None = None) -> Any:
         """The value with everything traced made real: containers made in the call in place."""
