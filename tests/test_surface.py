@@ -592,7 +592,7 @@ def test_errors_are_numpys(fn):
         lambda x: float(x.sum()),
         lambda x: x.tolist(),
         lambda x: np.allclose(x, x),
-        lambda x: np.percentile(x, 30),
+        lambda x: np.percentile(x, x[0]),
         lambda x: np.delete(x, 0, 0),
     ],
 )

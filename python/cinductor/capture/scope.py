@@ -36,6 +36,16 @@ PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools",
 UNROLL_LIMIT = 65536
 
 
+def is_constant_key(key: Any) -> bool:
+    """Numbers and slices of numbers."""
+    if type(key) is tuple:
+        return all(map(is_constant_key, key))
+    if type(key) is slice:
+        return all(map(is_constant_key, (key.start, key.stop, key.step)))
+    return type(key) in (int, float, complex, type(None))
+
+
+
 class Scope(TracedControl):
     """One function's view of the stage."""
 
@@ -345,6 +355,8 @@ class Scope(TracedControl):
             )
         if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
             return value[key]
+        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
+            return constants(self, value[key])
         method = find_in_class(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call(method, value, key)
@@ -636,4 +648,4 @@ def stage_free_instances() -> tuple[type, ...]:
     return (enum.Enum, np.generic, np.dtype, BaseException)
 
 
-from .calls import dispatch  # noqa: E402  (calls need Scope's module to be complete)
+from .calls import constants, dispatch  # noqa: E402  (calls need Scope's module to be complete)

@@ -16,6 +16,7 @@ from .surface import (
     method,
     normal_axis,
     refuse,
+    require,
     result_type,
 )
 
@@ -314,7 +315,7 @@ def median(
         x, axis = flat(t, x), 0
     axis = normal_axis(axis, x.ndim)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    refuse(any(type(n) is not int for n in x.shape) or x.size == 0, "an empty array warns")
+    require(t, x.size != 0, "an empty array warns")
     dtype = np.dtype(np.float64) if x.dtype.kind in "biu" else x.dtype
 
     def call(values: Any, result: Any) -> None:
@@ -324,7 +325,46 @@ def median(
     return into(t, out, as_result(t, made))
 
 
-@function(np.percentile, np.quantile)
-def by_order(t: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that are left to NumPy."""
-    refuse(True, "is left to NumPy")
+def quantile_handler(name: str) -> Any:
+    """A handler for np.percentile or np.quantile of numbers that do not vary: a library call."""
+
+    def handler(
+        t: Any,
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        x = array(t, a)
+        refuse(overwrite_input or keepdims or weights is not None, "such a quantile")
+        refuse(isinstance(axis, tuple) or x.dtype not in (np.float64, INT64), "such a quantile")
+        refuse(not is_fixed(q), "quantiles that vary")
+        if axis is None:
+            x, axis = flat(t, x), 0
+        axis = normal_axis(axis, x.ndim)
+        require(t, x.size != 0, "an empty array warns")
+        wanted = np.asarray(q, np.float64)
+        shape = (*wanted.shape, *x.shape[:axis], *x.shape[axis + 1 :])
+
+        def call(values: Any, result: Any) -> None:
+            result[...] = getattr(np, name)(values, q, axis=axis, method=method)
+
+        key = f"{q!r} axis={axis} {method}"
+        made = t.extern(name, key, call, [x], shape, np.dtype(np.float64))
+        return into(t, out, as_result(t, made))
+
+    return handler
+
+
+def is_fixed(q: Any) -> bool:
+    """Numbers, or lists of numbers."""
+    return isinstance(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
+
+
+function(np.percentile)(quantile_handler("percentile"))
+function(np.quantile)(quantile_handler("quantile"))
