@@ -51,6 +51,9 @@ sorting.merge sorting.odd_even_network sorting.pareto_front sorting.radix_sort s
 stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
 stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black
 stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_sweep
+monte_carlo.bootstrap monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points
+monte_carlo.ising monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.random_walk
+signals.median_filter sorting.shuffle_by_swaps
 """.split())
 
 
