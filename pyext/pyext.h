@@ -67,6 +67,7 @@ struct CxStorage {
     CxStorage *prev, *next; /* the tracer's list */
     PyObject *value;        /* real by now; of kind python: always there */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
+    CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (mixed.c); or NULL */
     CiNode *node;           /* the current version, when epoch is the tracer's */
     CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
@@ -236,6 +237,13 @@ PyObject *cx_tracer_is_positive(PyObject *self, PyObject *value);
 PyObject *cx_tracer_define(PyObject *self, PyObject *args);
 PyObject *cx_tracer_fitted(PyObject *self, PyObject *args);
 PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);
+
+/* mixed.c */
+CxStorage *cx_mixed(PyObject *object); /* its `strong`, borrowed */
+int cx_mixed_check(CxTracer *tracer, int nargs, PyObject *const *args);
+bool cx_is_mixed_op(PyObject *a, PyObject *b); /* Python's operation if the operand is Python's */
+PyObject *cx_mixed_op(int ufunc, PyObject *a, PyObject *b);
+PyObject *cx_tracer_mixed(PyObject *self, PyObject *args);
 
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);

@@ -158,6 +158,7 @@ cx_storage_release(CxStorage *s)
         s->next->prev = s->prev;
     cx_storage_release(s->parents[0]);
     cx_storage_release(s->parents[1]);
+    cx_storage_release(s->strong);
     Py_XDECREF(s->value);
     PyMem_Free(s);
 }

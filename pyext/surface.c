@@ -619,6 +619,7 @@ PyMethodDef cx_tracer_methods[] = {
     {"block", cx_tracer_block, METH_NOARGS, NULL},
     {"region", cx_tracer_region, METH_VARARGS, NULL},
     {"set_version", cx_tracer_set_version, METH_VARARGS, NULL},
+    {"mixed", cx_tracer_mixed, METH_VARARGS, NULL},
     {"select", cx_tracer_select, METH_VARARGS, NULL},
     {"check", cx_tracer_check, METH_VARARGS, NULL},
     {"is_before", cx_tracer_is_before, METH_VARARGS, NULL},

@@ -74,6 +74,10 @@ cx_traced_concrete(CxTraced *t)
 {
     CxStorage *s = t->storage;
 
+    if (cx_mixed((PyObject *)t) != NULL) {
+        (void)cx_region_break(t->tracer, "a number that is Python's on one path is needed");
+        return NULL;
+    }
     if (is_known(t))
         return Py_NewRef(s->value);
     if (cx_is_size(t))
@@ -101,6 +105,10 @@ cx_traced_demand(CxTraced *t, const char *what)
         if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
             return NULL;
         return Py_NewRef(t->storage->value);
+    }
+    if (cx_mixed((PyObject *)t) != NULL) {
+        (void)cx_region_break(t->tracer, "%s of a number that is Python's on one path", what);
+        return NULL;
     }
     if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
         return NULL;
@@ -256,6 +264,16 @@ GETTER(is_expression)
     SELF(t);
     return PyBool_FromLong(cx_is_size(t));
 }
+/* Of a number that may be Python's or NumPy's: the bool that says NumPy's. */
+GETTER(strong)
+{
+    SELF(t);
+    CxStorage *strong = cx_mixed(self);
+    if (strong == NULL)
+        Py_RETURN_NONE;
+    strong->refs++;
+    return cx_traced_new(t->tracer, strong, NULL);
+}
 GETTER(version)
 {
     SELF(t);
@@ -383,6 +401,7 @@ static PyGetSetDef traced_getset[] = {
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},
+    {"strong", get_strong, NULL, NULL, NULL},
     {"is_expression", get_is_expression, NULL, NULL, NULL},
     {"whole", get_whole, NULL, NULL, NULL},
     {"is_fresh", get_is_fresh, NULL, NULL, NULL},

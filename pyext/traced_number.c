@@ -78,6 +78,8 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
             return in_place ? break_into(a, b, python) : binary_break(a, b, python);
         Py_RETURN_NOTIMPLEMENTED;
     }
+    if (cx_is_mixed_op(a, b))
+        return cx_mixed_op(ufunc, a, b);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
@@ -110,6 +112,8 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     {                                                                                              \
         if (cx_is_python_kind(a))                                                                  \
             return cx_python_unary(ufunc, a, python);                                              \
+        if (cx_is_mixed_op(a, NULL))                                                               \
+            return cx_mixed_op(ufunc, a, NULL);                                                    \
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
     }
 #include "number.def"
@@ -213,6 +217,8 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
+    if (cx_is_mixed_op(a, b))
+        return cx_mixed_op(CI_OP_power, a, b);
     if (!is_operand(a) || !is_operand(b))
         Py_RETURN_NOTIMPLEMENTED;
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
@@ -274,6 +280,8 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     CX_ENTRY();
     if (cx_is_python_number(a) && cx_is_python_number(b))
         return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
+    if (cx_is_mixed_op(a, b))
+        return cx_mixed_op(ufuncs[op], a, b);
     if (is_operand(b))
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args);
     PyObject *real =

@@ -160,6 +160,8 @@ cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, 
     bool is_strong;
 
     memset(out, 0, sizeof *out);
+    if (cx_mixed_check(tracer, nargs, args) < 0)
+        return -1;
     out->nargs = nargs;
     for (int k = 0; k < nargs; k++) {
         CxArg *a = &out->args[k];

@@ -210,6 +210,38 @@ def python_numbers(x, k):
     return x, a, t
 
 
+@case(X)
+@case(-np.abs(X) - 1)
+@case(X.astype(np.float32))
+def sum_of_some(x):
+    total = 0.0
+    for v in x:
+        if v > 0:
+            total += v
+    return total
+
+
+@case(X)
+@case(-np.abs(X))
+def running_extremes(x):
+    most, least, k = 0.0, np.inf, 0
+    for i in range(len(x)):
+        most = max(most, abs(x[i]))
+        if x[i] < least:
+            least = x[i]
+            k = i
+    return most, least, k
+
+
+@case(X)
+@case(-X)
+def gain(x):
+    g = 1.0
+    if x[0] > 0:
+        g = x[0] * 2
+    return x * g, (g + 1) / 2
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
 def test_programs(fn, args, backend):

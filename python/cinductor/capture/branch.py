@@ -31,11 +31,13 @@ OURS = "__ci_"
 class Held:
     """A traced value that an arm ends with, kept by its block."""
 
-    __slots__ = ("block", "number", "kind", "dtype", "value")
+    __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
 
     def __init__(self, block: Any, value: Any) -> None:
         self.block, self.number = block, block.hold(value)
         self.kind, self.dtype, self.value = value.kind, value.dtype, value
+        strong = value.strong
+        self.strong = None if strong is None else Held(block, strong)
 
     @property
     def node(self) -> tuple[Any, int]:
@@ -58,6 +60,15 @@ def held_leaves(block: Any, value: Any) -> Any:
     if not any(type(part) is Traced for part in parts):
         return value
     return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
+
+
+def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
+    """A number of an arm as NumPy's of that dtype; None where it is not exactly that."""
+    if type(value) is Held:
+        return value if value.dtype == dtype else None
+    if lifted(tracer, value, "scalar", dtype) is None:
+        return None
+    return dtype.type(value)
 
 
 def unheld(value: Any) -> Any:
@@ -117,8 +128,7 @@ class Merge:
             if value is UNBOUND:
                 names[name] = value
                 continue
-            parts = [made[p.number] if type(p) is Result else p for p in leaves(value)]
-            names[name] = rebuilt(value, iter(parts))
+            names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
         level = self.level
         for is_then, name in self.checks:
             bound = (
@@ -126,6 +136,13 @@ class Merge:
             )
             self.region.check(bound, f"{name} is bound")
         return names
+
+    def made(self, part: Any, made: list[Any]) -> Any:
+        """A leaf behind the branch."""
+        if type(part) is not Result:
+            return part
+        value = made[part.number]
+        return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
 
     def plan(self, name: str) -> Any:
         """The merged value, with a Result where the graph decides."""
@@ -164,6 +181,8 @@ class Merge:
         if is_same(unheld(a), unheld(b)):
             return self.keep(a)
         kinds = kind_of(unheld(a)), kind_of(unheld(b))
+        if (mixed := self.mix(a, b, kinds)) is not None:
+            return mixed
         if kinds[0] is None or kinds[0] != kinds[1]:
             self.region.fail(f"{name} is of another type in each branch")
         if kinds[0][0] == "array":  # type: ignore[index]
@@ -172,6 +191,29 @@ class Merge:
         elif not all(type(v) is Held or is_number(v) for v in (a, b)):
             self.region.fail(f"{name} is no 64-bit number")
         return self.want(a, b)
+
+    def mix(self, a: Any, b: Any, kinds: Any) -> Any:
+        """A number that is Python's in one arm and NumPy's in the other: NumPy's, with the bool
+        that says so.
+        """
+        if None in kinds or "array" in (kinds[0][0], kinds[1][0]):
+            return None
+        strong = [self.strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
+        if strong[0] is True and strong[1] is True or not any(strong):
+            return None
+        dtype = max((k for k in kinds if k[0] == "scalar"), default=kinds[0])[1]
+        parts = [as_strong(self.tracer, v, dtype) for v in (a, b)]
+        if any(p is None for p in parts) or dtype.char not in "fdlq?":
+            return None
+        value = self.want(*parts)
+        value.strong = self.want(*(Bool(s) for s in strong)).number
+        return value
+
+    def strength(self, value: Any, kind: tuple[str, Any]) -> Any:
+        """Whether a number is NumPy's: True, False, or a held bool."""
+        if type(value) is Held and value.strong is not None:
+            return value.strong
+        return kind[0] == "scalar"
 
     def keep(self, value: Any) -> Any:
         """A value that is the same in both arms was there before them."""
@@ -252,9 +294,8 @@ class Merge:
         for value in pair:
             if type(value) is Bool:
                 return "python"
-            if type(value) is Held:
-                return value.kind
-        return kind_of(pair[0])[0]  # type: ignore[index]
+        kinds = [v.kind if type(v) is Held else kind_of(v)[0] for v in pair if type(v) is not Blank]  # type: ignore[index]
+        return "scalar" if "scalar" in kinds else kinds[0]
 
     def add_result(self, block: Any, value: Any, pair: Any, like: Any) -> None:
         if type(value) is Held:
@@ -284,12 +325,13 @@ class Merge:
 
 
 class Result:
-    """A leaf that the graph decides, by number."""
+    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
 
-    __slots__ = ("number",)
+    __slots__ = ("number", "strong")
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.strong: int | None = None
 
 
 class Blank:

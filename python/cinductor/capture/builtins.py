@@ -99,6 +99,7 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(type)
 def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    scope.stage.regions.look_at_class(args)
     if len(args) == 1 and not kwargs:
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
@@ -350,6 +351,7 @@ def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(isinstance, issubclass, callable)
 def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    scope.stage.regions.look_at_class(args)
     return f(*args, **kwargs)
 
 

@@ -289,6 +289,7 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
         if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
             return eager(scope, f, args, kwargs, out)
+    stage.regions.look_at_class(args)
     row = surface.functions_by_id[id(f)]
     if row.follow is not None:
         return call_function(scope, row.follow, args, kwargs)

@@ -10,10 +10,12 @@ running the body once for each arrangement in one trip of the region.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .condition import strength
 from .objects import Traced
 from .region import truth
 from .state import (
@@ -43,10 +45,11 @@ class Peel(Exception):
 class Type:
     """The type of a leaf carried by value; like: a Traced array that has it."""
 
-    __slots__ = ("kind", "dtype", "like")
+    __slots__ = ("kind", "dtype", "like", "mixed")
 
-    def __init__(self, kind: str, dtype: Any, like: Any = None) -> None:
+    def __init__(self, kind: str, dtype: Any, like: Any = None, mixed: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
+        self.mixed = mixed  # Python's number or NumPy's: a bool that says which goes with it
 
 
 class Carried:
@@ -163,6 +166,11 @@ class Carried:
                 param = block.param(kind.dtype, kind.kind) if like is None else block.param(like)
                 self.params.append((param, leaf))
                 self.versions.append(param.version)
+                if kind.mixed:
+                    strong = block.param("?", "scalar")
+                    self.params.append((strong, strength(leaf, kind_of(leaf))))  # type: ignore[arg-type]
+                    self.versions.append(strong.version)
+                    param = self.tracer.mixed(param, strong)
                 items.append(param)
             head[name] = rebuilt(self.entry[name], iter(items))
         for handle in self.written:
@@ -332,6 +340,8 @@ class Carried:
         old, new = kind_of(before), kind_of(after)
         if new is None or old is None:
             raise Peel(f"{name} changes its type")
+        if type(after) is Traced and after.strong is not None and self.can_lift(before, new[1]):
+            return Type("scalar", new[1], mixed=True)
         if old == new:
             if old[0] == "array" and not self.fits(after, before):
                 raise Peel(f"the array {name} changes its shape")
@@ -343,6 +353,12 @@ class Carried:
                 self.joined.add(name)
                 return Type(*new)
         raise Peel(f"{name} changes its type")
+
+    def can_lift(self, value: Any, dtype: Any) -> bool:
+        """Whether a number is NumPy's of that dtype, or exactly as much."""
+        if type(value) is Traced:
+            return value.kind != "array" and value.dtype == dtype
+        return lifted(self.tracer, value, "scalar", dtype) is not None
 
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
@@ -361,6 +377,15 @@ class Carried:
                 if not is_same(before, after):
                     types[k] = self.join(name, before, after)
                     again = True
+            elif kind.mixed:
+                if not self.can_lift(after, kind.dtype):
+                    raise Peel(f"{name} changes its type")
+            elif type(after) is Traced and after.strong is not None:
+                if kind.kind == "array" or kind.dtype != after.dtype:
+                    raise Peel(f"{name} changes its type")
+                types[k] = Type("scalar", kind.dtype, mixed=True)
+                self.joined.discard(name)
+                again = True
             elif kind.kind == "array":
                 if type(after) is not Traced or not self.fits(after, before):
                     raise Peel(f"the array {name} changes its shape or type")
@@ -524,7 +549,14 @@ class Carried:
                     results.append(leaf)
                 elif kind is not None:
                     results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
+                    if kind.mixed:
+                        results.append(self.strength_of(leaf))
         return results
+
+    def strength_of(self, value: Any) -> Any:
+        """Whether a number is NumPy's, as a traced bool."""
+        strong = value if type(value) is bool else strength(value, kind_of(value))  # type: ignore[arg-type]
+        return strong if type(strong) is Traced else self.tracer.lift(strong)
 
     def make_region(self, held: dict[str, int]) -> dict[str, Any]:
         loop, tracer, site = self.loop, self.tracer, self.loop.site
@@ -535,10 +567,16 @@ class Carried:
             entries.append(tracer.lift(0, "i8"))
         if self.flag_param is not None:
             entries.append(tracer.lift(False))
-        kinds = [k for types in self.types.values() for k in types if k is not None]
+        kinds: list[Type | None] = []
+        for kind in (k for types in self.types.values() for k in types if k is not None):
+            kinds += [kind, None] if kind.mixed else [kind]
         for (_, leaf), kind in zip(self.params, kinds, strict=True):
-            is_array = kind.kind == "array"
-            entries.append(leaf if is_array else lifted(tracer, leaf, kind.kind, kind.dtype))
+            if kind is None:
+                entries.append(leaf if type(leaf) is Traced else tracer.lift(leaf))
+            elif kind.kind == "array":
+                entries.append(leaf)
+            else:
+                entries.append(lifted(tracer, leaf, kind.kind, kind.dtype))
         entries += self.written
         for name, number in held.items():
             before = loop.entry[name]
@@ -563,7 +601,7 @@ class Carried:
             exits[site.flag] = next(made) if self.flag_param is not None else False
         for name, types in self.types.items():
             parts = zip(leaves(self.entry[name]), types, strict=True)
-            items = [leaf if kind is None else next(made) for leaf, kind in parts]
+            items = [leaf if kind is None else self.made(kind, made) for leaf, kind in parts]
             exits[name] = rebuilt(self.entry[name], iter(items))
         for handle in self.written:
             tracer.set_version(handle, next(made))
@@ -577,6 +615,11 @@ class Carried:
         if runs is not True and (needs_trip or any(n in site.live_out for n in self.joined)):
             loop.check(runs, "the loop makes a trip")
         return exits
+
+    def made(self, kind: Type, made: Iterator[Any]) -> Any:
+        """A leaf behind the loop."""
+        value = next(made)
+        return self.tracer.mixed(value, next(made)) if kind.mixed else value
 
     def note_sources(self, name: str, value: Any, types: list[Type | None], runs: Any) -> bool:
         """Arrays that may be memory of before the loop; whether a trip at all rules that out."""

@@ -12,7 +12,7 @@ from .branch import End, Level, Merge
 from .objects import Traced
 from .region import Region, truth
 from .sites import Site
-from .state import kind_of
+from .state import kind_of, lifted
 
 VALUE, FLAG = "operand", "__ci_operand"
 
@@ -104,10 +104,30 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
     tracer = stage.tracer
     kinds = kind_of(a), kind_of(b)
-    if kinds[0] is None or kinds[0] != kinds[1] or kinds[0][0] == "array":
+    if kinds[0] is None or kinds[1] is None or "array" in (kinds[0][0], kinds[1][0]):
         return None
-    parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]
-    return tracer.select(truth(stage, condition), *parts)
+    strong = [strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
+    is_mixed = any(s is not strong[0] or type(s) is Traced for s in strong)
+    if kinds[0] != kinds[1] or is_mixed:
+        dtype = kinds[0][1] if kinds[0][0] == "scalar" else kinds[1][1]
+        parts = [lifted(tracer, v, "scalar", dtype) for v in (a, b)]
+        if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdlq":
+            return None
+    else:
+        parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]
+    condition = truth(stage, condition)
+    value = tracer.select(condition, *parts)
+    if not is_mixed:
+        return value
+    bools = [s if type(s) is Traced else tracer.lift(s) for s in strong]
+    return tracer.mixed(value, tracer.select(condition, *bools))
+
+
+def strength(value: Any, kind: tuple[str, Any]) -> Any:
+    """Whether a number is NumPy's: True, False, or a traced bool."""
+    if type(value) is Traced and value.strong is not None:
+        return value.strong
+    return kind[0] == "scalar"
 
 
 def is_condition(value: Any) -> bool:

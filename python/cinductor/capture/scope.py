@@ -152,6 +152,8 @@ class Scope(TracedControl):
         """value.name"""
         cls = type(value)
         if cls is Traced or cls in PURE_TYPES:
+            if cls is Traced:
+                self.stage.regions.look_at_class((value,))
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
                 value = self.stage.filled(value)
             return getattr(value, name)

@@ -339,6 +339,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]
     cls = type(value)
     if cls is Traced:
         stage.regions.before_return(value)
+        if value.strong is not None:
+            stage.regions.require(value.strong, "a number is NumPy's")
+            return stage.tracer.mixed(value, None)
         return stage.tracer.settled(value)
     if cls is np.ndarray:
         return stage.wrap(value)
