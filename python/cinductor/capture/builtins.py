@@ -122,15 +122,29 @@ def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _range(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if any(type(a) is Traced for a in args) and not kwargs and len(args) in (1, 2, 3):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-        if type(step) is int and step and scope.stage.captures and all(map(is_int, (start, stop))):
+        if (
+            type(step) is int
+            and step
+            and scope.stage.captures
+            and all(map(is_bound, (start, stop)))
+        ):
             tracer = scope.stage.tracer
             return Range(tracer, bound_of(scope.stage, start), bound_of(scope.stage, stop), step)
     return call_pure(scope, f, args, kwargs)
 
 
+def is_bound(value: Any) -> bool:
+    """An int of Python's or NumPy's."""
+    return is_int(value) or (
+        type(value) is Traced and value.kind == "scalar" and value.dtype.kind in "iu"
+    )
+
+
 def bound_of(stage: Any, value: Any) -> Any:
     """An int as an expression: one that data decide gets a symbol."""
     if type(value) is Traced and not value.is_expression:
+        if value.dtype != np.int64:
+            value = stage.tracer.cast(value, np.int64)
         return stage.tracer.define(value, None, None)
     return value
 
