@@ -115,6 +115,20 @@ either(CxTracer *t, CxStorage *a, CxStorage *b)
     return result;
 }
 
+PyObject *
+cx_mixed_real(CxStorage *s)
+{
+    if (s->strong->value == NULL) {
+        cx_raise_status(s->tracer->state, CI_ERR_INTERNAL,
+                        "the class of a number was lost when an earlier run failed or ended");
+        return NULL;
+    }
+    int is_strong = PyObject_IsTrue(s->strong->value);
+    if (is_strong < 0)
+        return NULL;
+    return is_strong ? Py_NewRef(s->value) : PyObject_CallMethod(s->value, "item", NULL);
+}
+
 bool
 cx_is_mixed_op(PyObject *a, PyObject *b)
 {

@@ -74,10 +74,6 @@ cx_traced_concrete(CxTraced *t)
 {
     CxStorage *s = t->storage;
 
-    if (cx_mixed((PyObject *)t) != NULL) {
-        (void)cx_region_break(t->tracer, "a number that is Python's on one path is needed");
-        return NULL;
-    }
     if (is_known(t))
         return Py_NewRef(s->value);
     if (cx_is_size(t))
@@ -91,6 +87,8 @@ cx_traced_concrete(CxTraced *t)
                         "the value was lost when an earlier run failed or ended");
         return NULL;
     }
+    if (cx_mixed((PyObject *)t) != NULL)
+        return cx_mixed_real(s);
     if (t->view == NULL)
         return Py_NewRef(s->value);
     if (t->real == NULL)
@@ -105,10 +103,6 @@ cx_traced_demand(CxTraced *t, const char *what)
         if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
             return NULL;
         return Py_NewRef(t->storage->value);
-    }
-    if (cx_mixed((PyObject *)t) != NULL) {
-        (void)cx_region_break(t->tracer, "%s of a number that is Python's on one path", what);
-        return NULL;
     }
     if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
         return NULL;

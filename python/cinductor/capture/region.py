@@ -85,12 +85,6 @@ class Regions:
             if any(target.storage == array.storage for array in (value, *sources)):
                 raise RegionBreak("a write to an array that may be one of several", "", 0)
 
-    def require(self, condition: Any, why: str) -> None:
-        """A check outside of any construct."""
-        if not self.stage.may_check():
-            raise RegionBreak(why, "", 0)
-        self.stage.tracer.check(condition, why)
-
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         if any(type(value) is Traced and value.strong is not None for value in values):

@@ -340,7 +340,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]
     if cls is Traced:
         stage.regions.before_return(value)
         if value.strong is not None:
-            stage.regions.require(value.strong, "a number is NumPy's")
+            if not stage.may_check():
+                return stage.concrete(value)
+            stage.tracer.check(value.strong, "a number is NumPy's")
             return stage.tracer.mixed(value, None)
         return stage.tracer.settled(value)
     if cls is np.ndarray:
