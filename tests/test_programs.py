@@ -40,6 +40,8 @@ linear_algebra.cyclic_reduction linear_algebra.forward_substitution linear_algeb
 linear_algebra.gauss_seidel linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.jacobi_eigenvalues
 linear_algebra.jacobi_solver linear_algebra.lu linear_algebra.matrix_power linear_algebra.modified_gram_schmidt
 linear_algebra.thomas
+monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points monte_carlo.ising
+monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.random_walk
 nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.hopfield nets.little_lenet
 nets.logistic_regression nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons
 nets.self_organising_map
@@ -54,6 +56,7 @@ signals.histogram_2d signals.iir_channels signals.one_pole signals.run_lengths_b
 signals.stockham signals.zero_crossings
 sorting.binary_search sorting.bitonic_network sorting.bubble_sort sorting.counting_sort sorting.insertion_sort
 sorting.merge sorting.odd_even_network sorting.pareto_front sorting.radix_sort sorting.selection_by_minimum
+sorting.shuffle_by_swaps
 stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
 stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black
 stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_sweep
