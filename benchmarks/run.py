@@ -83,16 +83,26 @@ def run_one(peer, name, scale):
 
 def per_call(fn, operands, loops=20000):
     """Median seconds of a call too short to time alone, loop cost taken off."""
-    a, b = operands
 
-    def empty(x, y):
+    def empty(*arguments):
         return None
 
-    def loop(f):
-        start = time.perf_counter()
-        for _ in range(loops):
-            f(a, b)
-        return (time.perf_counter() - start) / loops
+    if len(operands) == 2:
+        a, b = operands
+
+        def loop(f):
+            start = time.perf_counter()
+            for _ in range(loops):
+                f(a, b)
+            return (time.perf_counter() - start) / loops
+    else:
+        a, b, c, d, e, f_, g, h = operands
+
+        def loop(f):
+            start = time.perf_counter()
+            for _ in range(loops):
+                f(a, b, c, d, e, f_, g, h)
+            return (time.perf_counter() - start) / loops
 
     loop(fn)
     return statistics.median(loop(fn) for _ in range(5)) - statistics.median(loop(empty) for _ in range(5))
@@ -121,7 +131,35 @@ def figures():
     tiny(*small)
     found["dispatch of a*b+1 on 8 elements, µs over an empty call"] = 1e6 * per_call(tiny, small)
     found["the same in NumPy, µs"] = 1e6 * per_call(programs.tiny, small)
+    found.update(symbolic_figures(cinductor))
     found.update(chain_figures(cinductor))
+    return found
+
+
+def sum_of_eight(a, b, c, d, e, f, g, h):
+    """Eight arrays of one size."""
+    return a + b + c + d + e + f + g + h
+
+
+def symbolic_figures(cinductor):
+    """What sizes that vary cost: in a small call, and in kernels on large arrays."""
+    found = {}
+    small = [np.arange(8.0) for _ in range(8)]
+    for kind, dynamic in (("symbolic", True), ("static", False)):
+        fn = cinductor.compile(sum_of_eight, dynamic=dynamic)
+        fn(*small)
+        found[f"dispatch of a sum of 8 arrays of 8 elements, {kind} sizes, µs over an empty call"] = 1e6 * per_call(fn, small, 20000)
+    ratios = {}
+    for name in ("softmax", "layernorm_gelu", "col_norm", "jacobi"):
+        arrays = programs.inputs(name, 0.25)
+        both = [cinductor.compile(programs.function(name), dynamic=dynamic) for dynamic in (True, False)]
+        for fn in both:
+            fn(*arrays)
+        # in turns, so that what else the machine does meets both
+        times = [[measure(lambda f=f: f(*arrays), seconds=0.2) for f in both] for _ in range(7)]
+        ratios[name] = statistics.median(t[0] for t in times) / statistics.median(t[1] for t in times)
+    for name, ratio in ratios.items():
+        found[f"{name}: symbolic sizes over static ones"] = ratio
     return found
 
 

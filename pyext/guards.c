@@ -363,7 +363,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     if (g->ctx != NULL && check_sizes(&lookup, why) == 0)
         return why != NULL && *why == NULL ? -1 : 0;
     for (int k = 0; k < g->nsources; k++)
-        if (find_value(&lookup, k) == NULL) {
+        if (values[k] == NULL && find_value(&lookup, k) == NULL) {
             if (why != NULL)
                 *why = cx_guards_missing(g, k);
             return why != NULL && *why == NULL ? -1 : 0;

@@ -137,6 +137,31 @@ fill_returns(CxProgram *p)
     return 0;
 }
 
+/* Elements of all values when every symbol is at most `most`; infinite with loops in it. */
+static double
+count_elements(const CiGraph *graph, double most)
+{
+    double total = 0.0;
+    for (int k = 0; k < graph->body->nnodes; k++) {
+        const CiNode *node = graph->body->nodes[k];
+        double count = node->nblocks != 0 ? HUGE_VAL : 1.0;
+        for (int axis = 0; axis < node->rank; axis++)
+            count *= cx_size_largest(node->sizes[axis], most);
+        total += count;
+    }
+    return total;
+}
+
+static int64_t
+find_small(const CiGraph *graph)
+{
+    enum { MOST_NODES = 1000 };
+    int64_t small = graph->body->nnodes <= MOST_NODES ? RELEASE_WORK : 0;
+    while (small > 0 && count_elements(graph, (double)small) >= RELEASE_WORK)
+        small /= 2;
+    return small;
+}
+
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *info)
@@ -160,6 +185,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
     p->is_symbolic = !ci_program_is_static(p->program);
+    p->small = p->is_symbolic ? find_small(graph) : 0;
     p->kernels = request.info.kernels;
     p->externs = request.info.externs;
     p->graph = graph;
@@ -244,6 +270,29 @@ make_symbols(CxRun *run)
     return 0;
 }
 
+/* Is holding the lock for this run cheaper than giving it up? */
+static bool
+is_short(const CxRun *run)
+{
+    const CxProgram *p = run->program;
+    int nscalars = 0;
+
+    if (!p->is_symbolic || p->small == 0)
+        return p->work < RELEASE_WORK;
+    for (int k = 0; k < p->graph->ninputs; k++) {
+        const CiNode *input = p->graph->inputs[k];
+        if (input->kind == CI_KIND_python) {
+            int64_t value = run->scalars[nscalars++].i;
+            if (input->dtype == CI_DTYPE_i64 && (value > p->small || value < -p->small))
+                return false;
+        }
+        for (int axis = 0; axis < input->rank; axis++)
+            if (input->sizes[axis]->kind != CI_EXPR_const && run->sizes[k][axis] > p->small)
+                return false;
+    }
+    return true;
+}
+
 int
 cx_program_run(CxRun *run)
 {
@@ -261,7 +310,7 @@ cx_program_run(CxRun *run)
         return -1;
     call.symbols = run->symbols;
     int32_t status;
-    if (p->work < RELEASE_WORK) {
+    if (is_short(run)) {
         status = ci_program_run(p->program, &call);
     } else {
         call.new_result = new_result_unlocked;

@@ -377,7 +377,9 @@ void cx_facts_release(CxTracer *tracer);
 PyObject *cx_tracer_assume(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_forget(PyObject *self, PyObject *token);
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
-/* size_bound.c: 1 where e fits 64 bits, which may be guarded; 0; -1. */
+/* size_bound.c: the largest magnitude that e can have when no symbol is larger than most. */
+double cx_size_largest(const CiExpr *e, double most);
+/* 1 where e fits 64 bits, which may be guarded; 0; -1. */
 int cx_size_fits(CxTracer *tracer, const CiExpr *e);
 /* The smaller or larger of two, by the values of this call where they tell. */
 const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
@@ -565,6 +567,7 @@ struct CxProgram {
     CxReturn *returns;
     bool *is_scalar; /* per result buffer: one number, never an array */
     int64_t work;
+    int64_t small; /* with no size above it a symbolic program has little work; 0: there is none */
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
     int kernels, externs;
 };

@@ -6,21 +6,20 @@
 #define MOST_ELEMENTS 0x1p47
 #define FITS 0x1p62
 
-/* The largest magnitude that e can have when no symbol is larger than most. */
-static double
-largest(const CiExpr *e, double most)
+double
+cx_size_largest(const CiExpr *e, double most)
 {
     double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value);
 
     if (e->kind == CI_EXPR_symbol) {
-        double high = e->limit != NULL         ? largest(e->limit, most)
+        double high = e->limit != NULL         ? cx_size_largest(e->limit, most)
                       : e->high == CI_INFINITY ? most
                                                : fabs((double)e->high);
         double low = e->low == CI_MINUS_INFINITY ? most : fabs((double)e->low);
         return fmin(fmax(low, high), most);
     }
     for (int k = 0; k < e->nargs; k++) {
-        double arg = largest(e->args[k], most);
+        double arg = cx_size_largest(e->args[k], most);
         switch (e->kind) {
         case CI_EXPR_linear:
             value += fabs((double)e->coefs[k]) * arg;
@@ -46,11 +45,11 @@ cx_size_fits(CxTracer *t, const CiExpr *e)
 {
     double most = MOST_ELEMENTS;
 
-    while (largest(e, most) >= FITS && most > 64.0)
+    while (cx_size_largest(e, most) >= FITS && most > 64.0)
         most /= 2.0;
     if (most == MOST_ELEMENTS)
         return 1;
-    if (largest(e, most) >= FITS)
+    if (cx_size_largest(e, most) >= FITS)
         return 0;
     const CiExpr *limit = cx_size_const(t, (int64_t)most);
     for (int k = 0; limit != NULL && k < e->nsymbols; k++) {

@@ -1,11 +1,19 @@
 """Symbolic sizes: programs that serve many sizes, the guards in front of them, and when a size becomes a symbol."""
 
+import copy
 import itertools
+import os
+import subprocess
+import sys
+import warnings
 
 import numpy as np
+import programs
 import pytest
 
+import cinductor
 from cinductor import _core
+from cinductor.testing import assert_same
 
 BACKENDS = ["interp", *(name for _, name, _, why in _core.backends() if name == "c" and why is None)]
 SIZES = (0, 1, 2, 7, 64, 1000)
@@ -81,3 +89,423 @@ def test_sizes_that_the_graph_denies():
         _core.compile_text(ROWS, [np.zeros((3, 0)), np.zeros(0)], options={}, backend="interp")
     with pytest.raises(ValueError, match="input 0 is not the array"):
         _core.compile_text(ROWS, [x[:, ::2], np.zeros(2)], options={}, backend="interp")
+
+
+# --- policy ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def no_profiles(tmp_path):
+    """What other tests have learnt of sizes is not known here."""
+    before = cinductor.cache.info()["directory"]
+    cinductor.cache.set_directory(tmp_path / "cache")
+    yield
+    cinductor.cache.set_directory(before)
+
+
+def compile(fn, **settings):
+    settings.setdefault("backend", "interp")
+    return cinductor.compile(fn, **settings)
+
+
+def captures(compiled):
+    """How many calls were captured."""
+    return compiled._cinductor_job.captures
+
+
+def agree(compiled, *args):
+    """The compiled function does what the function does."""
+    assert_same(compiled(*copy.deepcopy(args)), compiled.__wrapped__(*args))
+
+
+def norms(x, y):
+    """A few kinds of results: folds, a view of an argument, of a result, a size."""
+    z = np.exp(-x * x) + y
+    return z.sum(axis=0), z.mean(), x.T, z.T, x[..., None] * 2, x.shape[0], (len(x), {"n": x.size})
+
+
+def test_two_compiles_for_any_size():
+    f = compile(norms)
+    y = np.linspace(0, 1, 3)
+    for n in (5, 7, 9, 1000):
+        for _ in range(2):
+            agree(f, np.random.default_rng(n).random((n, 3)), y)
+    assert captures(f) == 2 and len(f.specializations) == 2
+    for n in (0, 1, 2):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            agree(f, np.random.default_rng(n).random((n, 3)), y)
+    assert captures(f) == 2
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_dynamic_is_said(dynamic):
+    f = compile(lambda x: np.sqrt(x) + x.sum(), dynamic=dynamic)
+    for n in (5, 7, 9):
+        agree(f, np.arange(float(n)))
+    assert captures(f) == (1 if dynamic else 3)
+    with pytest.raises(TypeError, match="dynamic"):
+        cinductor.compile(norms, dynamic="yes")
+
+
+def test_equal_sizes_are_one_symbol_as_long_as_they_are_equal():
+    f = compile(lambda x, y: (x.sum(), y * 2), dynamic=True)
+    agree(f, np.arange(4.0), np.arange(4.0))
+    agree(f, np.arange(6.0), np.arange(6.0))
+    assert captures(f) == 1
+    agree(f, np.arange(6.0), np.arange(5.0))
+    assert captures(f) == 2 and "y.shape[0] was x.shape[0]" in f._cinductor_job.reasons[-1]
+    for n, m in ((3, 4), (8, 8), (0, 9)):
+        agree(f, np.arange(float(n)), np.arange(float(m)))
+    assert captures(f) == 2
+
+
+def test_layouts_of_any_size():
+    f = compile(lambda x: (x * 2 + x.sum(axis=0), x.T), dynamic=True)
+    makes = [
+        lambda a: a,
+        np.asfortranarray,
+        lambda a: a[::-1, ::-1],
+        lambda a: np.broadcast_to(a[:1], a.shape),
+        lambda a: a.T,
+    ]
+    for make in makes:
+        before = captures(f)
+        for n in (4, 6, 9):
+            x = make(np.arange(float(n * (n + 1))).reshape(n, n + 1))
+            got, want = f(x), f.__wrapped__(x)
+            assert_same(got, want)
+            assert [g.strides for g in got] == [w.strides for w in want]
+        assert captures(f) <= before + 1, make
+    sliced = [np.arange(float(n * 8)).reshape(n, 8)[:, ::2] for n in (4, 6, 9)]
+    before = captures(f)
+    for x in sliced:
+        agree(f, x)
+    assert captures(f) == before + 1
+
+
+def test_ints_become_sizes():
+    def f(x, n, k):
+        return np.zeros(n) + x[k], np.arange(n), x * n, x.reshape(n, -1) if k < 0 else x
+
+    g = compile(f)
+    for n, k in ((4, 1), (6, 2), (8, 5), (12, 0), (3, 7)):
+        agree(g, np.arange(24.0), n, k)
+    assert captures(g) == 2
+
+
+def test_an_int_that_is_a_size_of_an_argument():
+    def f(x, n):
+        total = np.zeros(n)
+        total += x
+        return total, np.ones(n - 1) + x[1:]
+
+    g = compile(f, dynamic=True)
+    for n in (6, 9, 4):
+        agree(g, np.arange(float(n)), n)
+    assert captures(g) == 1
+    assert "n is x.shape[0]" in g.specializations[0].guards
+
+
+def test_an_int_that_decides_stays_a_number():
+    g = compile(lambda x, axis: x.sum(axis=axis))
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for axis in (0, 1, 2, 0, 1, 2, -1):
+        agree(g, x, axis)
+    assert captures(g) == 4 and len(g.specializations) == 4
+    assert any("axis is 2" in text for s in g.specializations for text in s.guards)
+
+
+def test_ints_have_no_bound():
+    g = compile(lambda x, n: x * float(n * n * n * n), dynamic=True)
+    for n in (10, 1000, 10**5, 10**9, 10**30, -(10**9)):
+        agree(g, np.arange(3.0), n)
+
+
+def test_one_compile_for_all_floats():
+    g = compile(lambda x, s: x * s + s)
+    x = np.arange(3.0)
+    for s in np.random.default_rng(0).random(10_000).tolist():
+        g(x, s)
+    assert captures(g) == 1
+    agree(g, x, 0.25)
+    agree(g, x, 1j)
+    assert captures(g) == 2
+
+
+# --- guards' texts --------------------------------------------------------------------------------
+
+
+def why_not(fn, first, then, **settings):
+    """The guard that a second call fails, in words."""
+    f = compile(fn, **settings)
+    f(*first)
+    return f.specializations[0].why_not(then)
+
+
+def test_guards_say_what_was_and_is():
+    line = norms.__code__.co_firstlineno
+    x, y = np.ones((128, 3)), np.ones(3)
+    for then, text in (
+        ((np.ones((130, 3)), y), "x.shape[0] was 128 when compiled at {}, is 130 now"),
+        ((np.ones(128), y), "x.ndim was 2 when compiled at {}, is 1 now"),
+        ((x.astype("f4"), y), "x.dtype was float64 when compiled at {}, is float32 now"),
+        ((np.asfortranarray(x), y), "x.layout was contiguous when compiled at {}, is strides (8, 1024) now"),
+        (([1], y), "x was an array of float64, shape (128, 3), contiguous, writable when compiled at {}, is a list now"),
+    ):
+        assert why_not(norms, (x, y), then, dynamic=False) == text.format(f"test_dynamic.py:{line}")
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    assert "x.flags.writeable was True" in why_not(norms, (x, y), (frozen, y))
+    assert why_not(norms, (x, y), (x, y)) is None
+
+
+def decided(x, n):
+    if x.shape[0] > 4:
+        return x * n
+    return x + n
+
+
+def test_a_decision_names_its_line():
+    line = decided.__code__.co_firstlineno + 1
+    why = why_not(decided, (np.ones(8), 3), (np.ones(2), 3), dynamic=True)
+    assert why == f"5 <= x.shape[0] held when compiled at test_dynamic.py:{line}, and does not now: 2"
+    f = compile(decided, dynamic=True)
+    for n in (8, 5, 100, 2, 4, 3):
+        agree(f, np.ones(n), 3)
+    assert captures(f) == 2
+    assert f"5 <= x.shape[0] (test_dynamic.py:{line})" in {g for s in f.specializations for g in s.guards}
+    assert "x.shape[0] <= 4" in " ".join(f.specializations[0].guards + f.specializations[1].guards)
+
+
+def test_relations_that_say_less_are_left_out():
+    def f(x):
+        return x[1:] + x[:-1], x[3:], x[5:]
+
+    g = compile(f, dynamic=True)
+    agree(g, np.arange(9.0))
+    assert sum("x.shape[0]" in text for text in g.specializations[0].guards) == 1
+    agree(g, np.arange(6.0))
+    agree(g, np.arange(2.0))
+    assert captures(g) == 2
+
+
+def test_a_recompile_is_logged(capfd):
+    f = compile(lambda x: x + 1, dynamic=False, options={"log_recompiles": True})
+    f(np.ones(3))
+    assert capfd.readouterr().err == ""
+    f(np.ones(4))
+    assert "recompiles: x.shape[0] was 3 when compiled" in capfd.readouterr().err
+    report = cinductor.explain(f, np.ones(5))
+    assert "x.shape[0]" not in "".join(report.guards) and "guards:" in str(report)
+
+
+# --- sizes given by expressions -------------------------------------------------------------------
+
+
+def traced(shapes, given, symbols):
+    """A specialisation of arrays whose shapes are given as texts of these symbols."""
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    arrays = [np.ones(shape) for shape in shapes]
+    for name, hint in symbols.items():
+        tracer.symbol(name, -1, 0, hint)
+    sources, checks, total = [], [], 0.0
+    for k, (array, sizes) in enumerate(zip(arrays, given, strict=True)):
+        sources.append(("arg", k))
+        value = tracer.array(array, k, sizes)
+        checks.append((k, "array", array.dtype, *tracer.layout(value), True, True))
+        total = total + value.sum()
+    return tracer.finish(sources, checks, total)[1]
+
+
+def test_sizes_that_are_expressions_of_others_are_solved():
+    shapes, given = [(8, 32), (3,), (5,)], [("s3 - 1 + s4", None), ("s3 - 1",), ("s4",)]
+    for order in itertools.permutations(range(3)):
+        spec = traced([shapes[k] for k in order], [given[k] for k in order], {"s3": 4, "s4": 5})
+        for n, m in ((4, 5), (1, 0), (9, 2)):
+            arrays = [np.ones((n - 1 + m, 32)), np.ones(n - 1), np.ones(m)]
+            assert spec.why_not(tuple(arrays[k] for k in order)) is None
+            arrays[0] = np.ones((n + m, 32))
+            assert spec.why_not(tuple(arrays[k] for k in order)) is not None
+    with pytest.raises(ValueError, match="no argument shows the value of the size s4"):
+        traced([(8,)], [("s3*s4",)], {"s3": 2, "s4": 4})
+    even = traced([(8,)], [("2*s0",)], {"s0": 4})
+    assert even.why_not((np.ones(6),)) is None and even.why_not((np.ones(5),)) is not None
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+
+def test_mark_dynamic():
+    f = compile(lambda x, y: x * 2 + y)
+    x = np.ones((4, 3))
+    cinductor.mark_dynamic(x, 0, min=2, max=64)
+    agree_with = f(x, np.ones(3))
+    assert agree_with.shape == (4, 3)
+    for n in (2, 7, 64):
+        agree(f, np.ones((n, 3)), np.ones(3))
+    assert captures(f) == 1 and "x.shape[0] <= 64" in f.specializations[0].guards
+    with pytest.raises(ValueError, match=r"x.shape\[0\] is 65, outside of the marked range \[2, 64\]"):
+        f(np.ones((65, 3)), np.ones(3))
+    with pytest.raises(ValueError, match="axis 0 has size 1, outside"):
+        cinductor.mark_dynamic(np.ones((1, 3)), 0, min=2)
+    with pytest.raises(IndexError, match="axis 2"):
+        cinductor.mark_dynamic(x, 2)
+    with pytest.raises(TypeError, match="list"):
+        cinductor.mark_dynamic([1], 0)
+
+
+def only_four(x):
+    if x.shape[0] == 4:
+        return x * 2
+    return x
+
+
+def test_a_violated_mark_names_the_line():
+    line = only_four.__code__.co_firstlineno + 1
+    x = np.ones(4)
+    cinductor.mark_dynamic(x, 0)
+    text = rf"x.shape\[0\] was marked dynamic, but test_dynamic.py:{line} is right only where x.shape\[0\] == 4"
+    with pytest.raises(ValueError, match=text):
+        compile(only_four)(x)
+    cinductor.mark_static(x)
+    agree(compile(only_four), x)
+    y = np.ones(9)
+    cinductor.mark_dynamic(y, 0)
+    f = compile(only_four)  # another size is right for all but one
+    agree(f, y)
+    agree(f, np.ones(11))
+    assert captures(f) == 1
+
+
+def test_mark_static_and_unbacked():
+    f = compile(lambda x: x + 1, dynamic=True)
+    for n in (4, 5):
+        x = np.ones(n)
+        cinductor.mark_static(x, 0)
+        agree(f, x)
+    assert captures(f) == 2
+    x = np.ones(4)
+    cinductor.mark_unbacked(x, 0)
+    agree(compile(lambda x: x * 2 + x.sum()), x)
+    with pytest.raises(ValueError, match=r"x.shape\[0\] was marked unbacked, but test_dynamic.py:\d+ is right only"):
+        compile(decided)(x, 3)
+
+
+def test_marks_go_with_their_arrays():
+    from cinductor import dynamic
+
+    before = len(dynamic._marks)
+    x = np.ones(4)
+    cinductor.mark_dynamic(x, (0,))
+    assert len(dynamic._marks) == before + 1 and dynamic.marks_of(np.ones(4)) == {}
+    del x
+    assert len(dynamic._marks) == before
+
+
+# --- limits and counters --------------------------------------------------------------------------
+
+
+def shapes_and_types(x, flag):
+    return x + 1 if flag == "a" else x * 2
+
+
+def test_on_limit_dynamic():
+    f = compile(lambda x, name: x * len(name), options={"recompile_limit": 3})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n, name in enumerate(("a", "ab", "abc", "abcd", "abcde", "abcdef")):
+            agree(f, np.arange(float(n)), name)
+    assert len(f.specializations) == 3 and captures(f) == 4
+    assert len(caught) == 2 and "recompile_limit" in str(caught[0].message)
+    assert "name was 'abc' when compiled" in str(caught[0].message)
+
+
+def test_on_limit_eager_and_error():
+    f = compile(lambda x: x + 1, dynamic=False, options={"recompile_limit": 2, "on_limit": "eager"})
+    with pytest.warns(RuntimeWarning, match=r"x.shape\[0\] was 3 when compiled at .*, is 4 now") as caught:
+        for n in (2, 3, 4, 5):
+            agree(f, np.ones(n))
+    assert len(caught) == 1 and captures(f) == 2
+    f = compile(lambda x: x + 1, dynamic=False, options={"recompile_limit": 2, "on_limit": "error"})
+    f(np.ones(2)), f(np.ones(3))
+    with pytest.raises(RuntimeError, match="2 specialisations, recompile_limit"):
+        f(np.ones(4))
+    f = compile(lambda x: x + 1, options={"recompile_limit": 1, "on_limit": "never"})
+    f(np.ones(2))
+    with pytest.raises(ValueError, match="on_limit"):
+        f(np.ones(2, "f4"))
+
+
+def test_accumulated_limit():
+    options = {"recompile_limit": 8, "accumulated_recompile_limit": 2}
+    f = compile(lambda x: x + 1, dynamic=False, options=options)
+    with pytest.warns(RuntimeWarning, match="2 compiles, accumulated_recompile_limit"):
+        for n in (2, 3, 4):
+            agree(f, np.ones(n))
+            while len(f.specializations) > 1:
+                f.drop(f.specializations[-1])
+    assert captures(f) == 2
+
+
+def test_stats():
+    f = compile(shapes_and_types)
+    before = cinductor.stats()
+    for n, name in ((2, "a"), (3, "a"), (4, "a"), (4, "b")):
+        f(np.ones(n), name)
+    after = cinductor.stats()
+    mine = after["functions"]["shapes_and_types"]
+    assert (mine["calls"], mine["captures"], mine["recompiles"], mine["specializations"]) == (4, 3, 2, 3)
+    assert after["captures"] - before["captures"] == 3
+    assert "x.shape[0] was 2" in mine["reasons"][0] and "flag was 'a'" in mine["reasons"][1]
+    assert sum(s.hits for s in f.specializations) == 1
+
+
+def test_recent_use_orders_specialisations():
+    f = compile(lambda x, name: x + len(name))
+    x = np.ones(3)
+    for name in ("a", "ab", "abc"):
+        f(x, name)
+    first = f.specializations[2]
+    f(x, "a")
+    assert f.specializations[2] is first
+    f(x, "a")
+    assert f.specializations[0] is first and len(f.specializations) == 3
+    f.drop(first)
+    assert first not in f.specializations and first.why_not((x, "a")) is None
+    agree(f, x, "a")
+
+
+def test_a_second_process_starts_dynamic(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, numpy as np, cinductor\n"
+        "f = cinductor.compile(lambda x: np.sqrt(x) + 1, backend='interp')\n"
+        "for n in map(int, sys.argv[1:]):\n"
+        "    assert f(np.ones(n)).shape == (n,)\n"
+        "print(f._cinductor_job.captures)\n"
+    )
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "kept")}
+
+    def run(*sizes):
+        return subprocess.check_output([sys.executable, program, *map(str, sizes)], env=env, text=True).strip()
+
+    assert run(3, 4, 5) == "2"
+    assert run(3, 4, 5) == "1"
+    (kept,) = (tmp_path / "kept").glob("*.shapes")
+    kept.write_text("{]")
+    assert run(3, 4, 5) == "2"
+
+
+# --- the corpus -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["nets.attention", "stencils.jacobi_2d", "signals.haar", "roots.newton_system"])
+def test_programs_with_every_size_symbolic(name):
+    program = programs.load()[name]
+    f = compile(program.function, dynamic=True)
+    for n in program.sizes:
+        made = program.make(n, np.random.default_rng(n))
+        got, want = f(*copy.deepcopy(made)), program.function(*copy.deepcopy(made))
+        for g, w in zip(np.atleast_1d(got), np.atleast_1d(want), strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-9)
