@@ -216,6 +216,18 @@ value_equals(PyObject *a, PyObject *b)
     return equal == 1;
 }
 
+/* A float or int that is none of those in a tuple. */
+static bool
+differs_from_all(PyObject *value, PyObject *others)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(others); k++)
+        if (PyObject_RichCompareBool(value, PyTuple_GET_ITEM(others, k), Py_EQ) != 0) {
+            PyErr_Clear();
+            return false;
+        }
+    return true;
+}
+
 static bool
 keys_fit(const CxCheck *c, PyObject *dict)
 {
@@ -275,6 +287,8 @@ check_holds(Lookup *l, const CxCheck *c)
         return (PyObject *)Py_TYPE(value) == c->a;
     case CHECK_equals:
         return value_equals(value, c->a);
+    case CHECK_differs:
+        return differs_from_all(value, c->a);
     case CHECK_len:
         return (PyObject *)Py_TYPE(value) == c->a && PyObject_Size(value) == c->count;
     case CHECK_keys:

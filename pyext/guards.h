@@ -26,6 +26,7 @@ typedef enum CxCheckKind {
     CHECK_is,
     CHECK_type,
     CHECK_equals,
+    CHECK_differs,
     CHECK_array,
     CHECK_size,
     CHECK_len,

@@ -180,6 +180,8 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
         c->kind = CHECK_is;
     else if (word_is(word, "type") && n == 3)
         c->kind = CHECK_type;
+    else if (word_is(word, "differs") && n == 3 && PyTuple_Check(third))
+        c->kind = CHECK_differs;
     else if (word_is(word, "equals") && n >= 3 && n <= 4) {
         c->kind = CHECK_equals;
         c->b = n == 4 ? Py_NewRef(PyTuple_GET_ITEM(tuple, 3)) : NULL;

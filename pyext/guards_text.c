@@ -312,6 +312,8 @@ expectation(const CxGuards *g, const CxCheck *c)
         return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
     case CHECK_equals:
         return PyUnicode_FromFormat("%R", c->a);
+    case CHECK_differs:
+        return PyUnicode_FromFormat("none of %R", c->a);
     case CHECK_array:
         return array_text(g, c);
     case CHECK_size:

@@ -123,6 +123,21 @@ made_expr(CxTracer *t, const CiExpr *e)
     return fits < 0 ? NULL : cx_size_object(t, e);
 }
 
+/* A small power of a size, by multiplications. */
+static PyObject *
+power_expr(CxTracer *t, const CiExpr *x, const CiExpr *y)
+{
+    enum { LARGEST = 8 };
+    int64_t exponent = 0;
+    const CiExpr *e = t->one;
+
+    if (!ci_expr_is_const(y, &exponent) || exponent < 0 || exponent > LARGEST)
+        Py_RETURN_NOTIMPLEMENTED;
+    for (int64_t k = 0; e != NULL && k < exponent; k++)
+        e = cx_size_make(t, CX_SIZE_mul, e, x);
+    return made_expr(t, e);
+}
+
 /* NotImplemented: not of expressions alone. */
 static PyObject *
 expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
@@ -157,6 +172,8 @@ expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     case CI_OP_floor_divide:
     case CI_OP_remainder:
         return divide_exprs(t, ufunc, x, y);
+    case CI_OP_power:
+        return power_expr(t, x, y);
     default:
         Py_RETURN_NOTIMPLEMENTED;
     }

@@ -51,11 +51,16 @@ cx_size_fits(CxTracer *t, const CiExpr *e)
         return 1;
     if (cx_size_largest(e, most) >= FITS)
         return 0;
-    const CiExpr *limit = cx_size_const(t, (int64_t)most);
-    for (int k = 0; limit != NULL && k < e->nsymbols; k++) {
+    const CiExpr *limit = cx_size_const(t, (int64_t)most),
+                 *least = cx_size_const(t, -(int64_t)most);
+    if (limit == NULL || least == NULL)
+        return -1;
+    for (int k = 0; k < e->nsymbols; k++) {
         int fits = cx_size_decide(t, CI_REL_le, e->symbols[k], limit);
+        if (fits > 0)
+            fits = cx_size_decide(t, CI_REL_le, least, e->symbols[k]);
         if (fits <= 0)
             return fits;
     }
-    return limit == NULL ? -1 : 1;
+    return 1;
 }

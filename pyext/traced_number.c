@@ -206,6 +206,29 @@ complex_power(PyObject *a, PyObject *b)
     return result;
 }
 
+/* An exponent that is a run-time value: where this one has a way of its own it becomes part of the
+ * program, else later calls with one that has are kept away. The number to look at, or NULL for a
+ * value that varies; an exception is set where *failed. */
+static PyObject *
+settle_exponent(CxTraced *base, PyObject *b, bool *failed)
+{
+    CiClass class = ci_dtype_class(cx_dtype(base));
+    CxStorage *s = cx_is_python_kind(b) ? ((CxTraced *)b)->storage : NULL;
+
+    *failed = false;
+    if (s == NULL || s->value == NULL || s->is_specialized ||
+        (class != CI_CLASS_float && class != CI_CLASS_complex))
+        return b;
+    if (fast_power(base, s->value) >= 0 || s->source < 0) {
+        *failed = cx_tracer_specialize(s) < 0;
+        return s->value;
+    }
+    PyObject *row = Py_BuildValue("(i(dddd)s)", s->source, -1.0, 0.5, 1.0, 2.0, "differs");
+    *failed = row == NULL || PyList_Append(s->tracer->specialized, row) < 0;
+    Py_XDECREF(row);
+    return b;
+}
+
 static PyObject *
 power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
 {
@@ -225,7 +248,11 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
     int ufunc = CI_OP_power, nargs = 2;
     if (cx_is_traced(a)) {
-        int fast = fast_power((CxTraced *)a, b);
+        bool failed;
+        args[1] = settle_exponent((CxTraced *)a, b, &failed);
+        int fast = failed ? -1 : fast_power((CxTraced *)a, args[1]);
+        if (failed)
+            return NULL;
         if (fast >= 0) {
             ufunc = fast;
             nargs = 1;

@@ -202,8 +202,9 @@ class Tracer:
     def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
     def size_max(self, a: Any, b: Any) -> Any: ...
     def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
-    def specialized(self) -> list[tuple[int, Any]]:
-        """(source, value) of Python scalars whose value was demanded."""
+    def specialized(self) -> list[tuple[Any, ...]]:
+        """(source, value) of Python scalars whose value was demanded; (source, values, "differs")
+        of exponents for which NumPy has no way of its own, as it has for the values."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
         """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values
         pass through).
@@ -331,6 +332,7 @@ class Specialization:
       (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of
       size <= 1 and of empty arrays not looked at; sizes and strides that vary are texts ("s0",
       "8*s0") of symbols that the tracer was told of
+      (s, "differs", (value, …))  equal to none of them
       (s, "size", text)  exactly an int with that value
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact

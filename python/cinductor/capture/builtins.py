@@ -84,6 +84,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         stage = scope.stage
         if type(value) is Range:
             return value.length
+        if type(value) is Traced and value.kind == "array" and value.ndim:
+            return value.shape[0]  # which may vary
         if isinstance(value, list | tuple | dict | set):
             source = stage.source_of(value)
             if source is not None and source >= 0:
@@ -111,6 +113,8 @@ def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         x = args[0]
         if x.kind == "python" and isinstance(x, f) and f is not bool:
             return x
+        if f is float and is_int(x):
+            return x * 1.0
     elif len(args) == 1 and type(args[0]) not in FREE_TYPES:
         if f is bool:
             return bool(scope.test(args[0]))

@@ -327,8 +327,8 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         pass  # an argument that is returned is that very object
     if not stage.tracer.needs_python:
         stage.check_disjoint()
-    for source, value in stage.tracer.specialized():
-        stage.check(source, "equals", value)
+    for source, value, *kind in stage.tracer.specialized():
+        stage.check(source, *(kind or ["equals"]), value)
     if stage.symbols is not None:
         stage.symbols.finish()
     return stage.tracer.finish(stage.sources, stage.checks, result, reached)
