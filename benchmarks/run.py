@@ -156,7 +156,7 @@ def symbolic_figures(cinductor):
         for fn in both:
             fn(*arrays)
         # in turns, so that what else the machine does meets both
-        times = [[measure(lambda f=f: f(*arrays), seconds=0.2) for f in both] for _ in range(7)]
+        times = [[measure(lambda f=f, arrays=arrays: f(*arrays), seconds=0.2) for f in both] for _ in range(7)]
         ratios[name] = statistics.median(t[0] for t in times) / statistics.median(t[1] for t in times)
     for name, ratio in ratios.items():
         found[f"{name}: symbolic sizes over static ones"] = ratio

@@ -114,6 +114,13 @@ class Profile:
         self.is_loaded = False
         self.is_changed = False
 
+    def copy(self) -> Profile:
+        """One that learns for itself from here on."""
+        other = Profile()
+        other.dynamic, other.fixed, other.marks = set(self.dynamic), set(self.fixed), {**self.marks}
+        other.history, other.is_loaded = list(self.history), self.is_loaded
+        return other
+
     def begin(self) -> dict[Place, int]:
         """The record of a new capture."""
         record: dict[Place, int] = {}

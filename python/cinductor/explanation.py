@@ -28,7 +28,8 @@ class Explanation:
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
     loops, kernels, wrapper, python and source ("" without one), with kernels_count and
     externs_count.
-    guards: in words. breaks: list of Break. timings: milliseconds and counts by name.
+    guards: in words. recompiles: which guards calls of the compiled function failed, the latest last.
+    breaks: list of Break. timings: milliseconds and counts by name.
     rewritten: the function's source as capture runs it.
     """
 
@@ -36,6 +37,7 @@ class Explanation:
         self.name, self.result, self.plain = name, result, plain
         self.breaks: list[Break] = []
         self.guards: list[str] = []
+        self.recompiles: list[str] = []
         self.timings: dict[str, Any] = {}
         self.rewritten = ""
         self.programs = 0
@@ -77,6 +79,8 @@ class Explanation:
         parts += [f"  {b!r}" for b in self.breaks]
         if self.guards:
             parts += ["", "guards:", *(f"  {g}" for g in self.guards)]
+        if self.recompiles:
+            parts += ["", "recompiled for:", *(f"  {r}" for r in self.recompiles)]
         if self.timings:
             parts += ["", "timings:", *(f"  {k}: {v}" for k, v in self.timings.items())]
         if self.rewritten:
@@ -104,14 +108,19 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
+    known = None
     if isinstance(fn, _core.CompiledFunction):
-        settings = {**fn._cinductor_job.settings, "fullgraph": False}  # type: ignore[attr-defined]
+        known = fn._cinductor_job  # type: ignore[attr-defined]
+        settings = {**known.settings, "fullgraph": False}
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     compiled = make(fn, settings)
     job = compiled._cinductor_job
+    if known is not None:
+        job.profile = known.profile.copy()
     result = compiled(*args, **kwargs)
     plain = next(iter(job.plain.values()), None) if job.last is None else None
     report = Explanation(job.name, result, job.last, plain)
+    report.recompiles = [] if known is None else list(known.reasons)
     from .capture.rewrite import NotRewritable, print_rewritten
 
     try:
