@@ -121,7 +121,7 @@ def agree(compiled, *args):
 def norms(x, y):
     """A few kinds of results: folds, a view of an argument, of a result, a size."""
     z = x * x + y
-    return z.sum(axis=0), z.sum(), x.T, z.T, x[..., None] * 2, x.shape[0], (len(x), {"n": x.size})
+    return z.sum(axis=0), z.sum(), x.T, z.T, x[..., None] * 2, x.shape[0], ({"n": x.size},)
 
 
 def test_two_compiles_for_any_size():
@@ -528,7 +528,7 @@ def test_exponents_with_a_way_of_their_own():
 
 
 def test_numbers_made_of_sizes():
-    f = compile(lambda x: (x * len(x) ** 2, float(x.shape[0]) / 2, x.shape[0] ** 0.5, np.ones(len(x))), dynamic=True)
+    f = compile(lambda x: (x * x.shape[0] ** 2, float(x.shape[0]) / 2, x.shape[0] ** 0.5, np.ones(x.shape[0])), dynamic=True)
     for n in (3, 8, 0, 20):
         agree(f, np.arange(float(n)))
     assert captures(f) == 1

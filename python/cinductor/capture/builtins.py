@@ -84,8 +84,6 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         stage = scope.stage
         if type(value) is Range:
             return value.length
-        if type(value) is Traced and value.kind == "array" and value.ndim:
-            return value.shape[0]  # which may vary
         if isinstance(value, list | tuple | dict | set):
             source = stage.source_of(value)
             if source is not None and source >= 0:
