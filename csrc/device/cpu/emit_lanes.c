@@ -263,12 +263,14 @@ print_store(CiCpuEmitter *c, const CiCpuStage *s, int n)
     int value = s->code->results[n];
     const CiScalar *op = &s->code->values[value].op;
     if (op->op == CI_OP_pack) {
-        ci_text_line(c->out, "if (%s) {", name_of(c, op->args[1]));
+        /* Nobody can foresee a mask: each value is stored, and the next takes its place where the
+         * mask is false; only behind the last true one there is none. */
+        ci_text_line(c->out, "if (%s < %s)", op->index->name,
+                     ci_emit_index_text(c->base, op->index->limit));
         c->out->indent += 4;
         ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name_of(c, op->args[0]));
-        ci_text_line(c->out, "%s++;", op->index->name);
         c->out->indent -= 4;
-        ci_text_line(c->out, "}");
+        ci_text_line(c->out, "%s += %s;", op->index->name, name_of(c, op->args[1]));
         return;
     }
     const char *name = nest->is_combined ? combined_value(c, nest, value) : name_of(c, value);
