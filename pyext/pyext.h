@@ -194,6 +194,7 @@ int cx_symbols_open(CxTracer *tracer);
 /* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
  */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+PyObject *cx_tracer_number(PyObject *self, PyObject *args);
 PyObject *cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_layout(PyObject *self, PyObject *traced);
 PyObject *cx_tracer_shape_guards(PyObject *self, PyObject *unused);

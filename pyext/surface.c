@@ -588,6 +588,7 @@ PyMethodDef cx_tracer_methods[] = {
     {"layout", cx_tracer_layout, METH_O, NULL},
     {"shape_guards", cx_tracer_shape_guards, METH_NOARGS, NULL},
     METHOD(lift, METH_VARARGS | METH_KEYWORDS),
+    {"number", cx_tracer_number, METH_VARARGS, NULL},
     METHOD(note_break, METH_O),
     METHOD(note_effect, METH_O),
     METHOD(flush, METH_NOARGS),

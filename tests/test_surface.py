@@ -589,9 +589,8 @@ def test_errors_are_numpys(fn):
 @pytest.mark.parametrize(
     "fn",
     [
-        lambda x: float(x.sum()),
+        lambda x: str(x.sum()),
         lambda x: x.tolist(),
-        lambda x: np.allclose(x, x),
         lambda x: np.percentile(x, x[0]),
         lambda x: np.delete(x, 0, 0),
     ],

@@ -282,6 +282,10 @@ class Tracer:
         """The elements of one axis where a mask is true; equal masks make equal sizes."""
     def may_check(self) -> bool:
         """Whether the running program may still give up: nothing has happened yet."""
+    def number(self, name: str, function: Any, args: tuple[Any, ...]) -> Any:
+        """function(*args) of numbers as a number of Python's, for the rows of math.def; with
+        checks where Python raises. NotImplemented where the graph has no such call, or when it is
+        too late for a check."""
     # a 0-d result NumPy returns as a scalar
     def as_scalar(self, x: Traced) -> Traced: ...
     # may be set; a flush or finish that fails to compile leaves the graph pending, so that

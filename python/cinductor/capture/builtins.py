@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import math
 import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,42 +16,31 @@ import numpy as np
 from .. import _core
 from ..compile import is_compiling
 from ..numpy import surface
+from . import mathematics as mathematics  # fills its part of the table
 from .calls import (
     FOLLOWED,
     PACKAGE,
     TABLE,
-    Handler,
     call_pure,
     call_surface,
     call_unknown,
     called_by,
     dispatch,
     is_traced_inside,
+    understands,
 )
 from .condition import is_condition, select
 from .items import Range, backwards, enumerated, items_of, zipped
-from .objects import FREE_TYPES, PURE_TYPES, Traced, find_in_class
+from .objects import PURE_TYPES, Traced, find_in_class
 from .state import is_int
 
 if TYPE_CHECKING:
     from .scope import Scope
 
 
-def understands(*functions: Any) -> Callable[[Handler], Handler]:
-    """Enters a handler for these functions into the table."""
-
-    def enter(handler: Handler) -> Handler:
-        for f in functions:
-            TABLE[id(f)] = (f, handler)
-        return handler
-
-    return enter
-
-
 for _f in (
-    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord, pow),
+    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord),
     *(format, repr, ascii, slice, range, str, bytes, complex, object),
-    *(f for f in vars(math).values() if callable(f)),
     *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
     *(np.promote_types, np.isdtype, np.broadcast_shapes),
     *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
@@ -103,21 +90,6 @@ def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs:
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
-
-
-@understands(float, int, bool)
-def _number(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1 and type(args[0]) is Traced and not kwargs:
-        x = args[0]
-        if x.kind == "python" and isinstance(x, f) and f is not bool:
-            return x
-        if f is float and is_int(x):
-            return x * 1.0
-    elif len(args) == 1 and type(args[0]) not in FREE_TYPES:
-        if f is bool:
-            return bool(scope.test(args[0]))
-        return call_pure(scope, f, args, kwargs)
-    return f(*args, **kwargs)
 
 
 @understands(range)
@@ -212,17 +184,6 @@ def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return sorted(list(scope.iter(args[0])), *args[1:], **kwargs)
 
 
-@understands(sum)
-def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    items = list(scope.iter(args[0])) if args else []
-    if not any(type(v) is Traced for v in items) and type(start) is not Traced:
-        return sum(items, start)
-    for item in items:
-        start = start + item
-    return start
-
-
 @understands(min, max)
 def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = list(scope.iter(args[0])) if len(args) == 1 else [scope.use(a) for a in args]
@@ -296,16 +257,6 @@ def guard_absent(scope: Scope, value: Any) -> None:
         stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
     else:
         stage.effect(f"asks whether a {type(value).__name__} has an attribute")
-
-
-@understands(round)
-def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    value = args[0] if args else None
-    if type(value) is Traced:
-        if value.kind == "python" and not kwargs:
-            return round(float(value), *args[1:])
-        return call_unknown(scope, f, args, kwargs)
-    return call_pure(scope, f, args, kwargs)
 
 
 @understands(copy.copy, copy.deepcopy)

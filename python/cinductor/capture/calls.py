@@ -45,6 +45,17 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 ufunc = np.ufunc
 
 
+def understands(*functions: Any) -> Callable[[Handler], Handler]:
+    """Enters a handler for these functions into the table."""
+
+    def enter(handler: Handler) -> Handler:
+        for f in functions:
+            TABLE[id(f)] = (f, handler)
+        return handler
+
+    return enter
+
+
 def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)

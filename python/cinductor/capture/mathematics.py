@@ -1,0 +1,143 @@
+"""Functions of numbers: float, int, bool, round, pow, sum and Python's math, on traced ones.
+
+The result is a number of Python's, computed in the graph, with a check where Python would raise.
+What the graph has not, and what needs a check when it is too late for one, is a break.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .calls import call_pure, call_unknown, dispatch, understands
+from .objects import FREE_TYPES, Traced
+from .state import is_int
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether one of the values is traced."""
+    return any(type(v) is Traced for v in values)
+
+
+@understands(*(f for f in vars(math).values() if callable(f)))
+def _math(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    """A function of the table in math.def, or one that Python itself computes."""
+    if is_traced(*args) and not kwargs:
+        result = scope.stage.tracer.number(f.__name__, f, args)
+        if result is not NotImplemented:
+            return result
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(math.trunc)
+def _trunc(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's numbers have no __trunc__, but for float64, which is a float."""
+    if len(args) == 1 and type(args[0]) is Traced and not isinstance(args[0], float | int):
+        return call_unknown(scope, f, args, kwargs)
+    return _math(scope, f, args, kwargs)
+
+
+@understands(math.log)
+def _log(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 2 and is_traced(*args) and not kwargs:
+        return _math(scope, f, args[:1], {}) / _math(scope, f, args[1:], {})
+    return _math(scope, f, args, kwargs)
+
+
+@understands(math.degrees, math.radians)
+def _angle(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1 and is_traced(*args) and not kwargs:
+        factor = 180.0 / math.pi if f is math.degrees else math.pi / 180.0
+        return _convert(scope, float, args, {}) * factor
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(math.hypot)
+def _hypot(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) > 2 and is_traced(*args) and not kwargs:
+        return functools.reduce(lambda a, b: _math(scope, f, (a, b), {}), args)
+    if len(args) == 1 and not kwargs:
+        return _math(scope, math.fabs, args, {})
+    return _math(scope, f, args, kwargs)
+
+
+@understands(math.prod)
+def _prod(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    items = list(scope.iter(args[0])) if args else []
+    start = kwargs.get("start", 1)
+    if len(args) == 1 and is_traced(start, *items) and not kwargs.keys() - {"start"}:
+        return functools.reduce(operator.mul, items, start)
+    return call_pure(scope, f, (items,) if args else (), kwargs)
+
+
+@understands(float, int, bool)
+def _convert(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs:
+        return f(*args, **kwargs)
+    value = args[0]
+    if type(value) is Traced:
+        if value.kind == "python" and value.__class__ is f:
+            return value
+        if f is float and is_int(value):
+            return value * 1.0
+        result = scope.stage.tracer.number(f.__name__, f, args)
+        return f(value) if result is NotImplemented else result
+    if type(value) in FREE_TYPES:
+        return f(value)
+    return bool(scope.test(value)) if f is bool else call_pure(scope, f, args, kwargs)
+
+
+@understands(round)
+def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or type(args[0]) is not Traced:
+        return call_pure(scope, f, args, kwargs)
+    value = args[0]
+    if value.kind == "array":
+        return call_unknown(scope, f, args, kwargs)
+    digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
+    if digits is None:
+        result = scope.stage.tracer.number("round", f, (value,))
+        if result is not NotImplemented:
+            return result
+    elif value.kind == "scalar" and value.dtype.kind == "f":
+        return dispatch(scope, value.round, (digits,), {})
+    return call_unknown(scope, f, args, kwargs) if value.kind == "scalar" else _demand(f, args)
+
+
+def _demand(f: Any, args: Any) -> Any:
+    """f of the number itself."""
+    number = int(args[0]) if isinstance(args[0], int) else float(args[0])
+    return f(number, *args[1:])
+
+
+@understands(pow)
+def _pow(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) + len(kwargs) > 2 and is_traced(*args, *kwargs.values()):
+        args = tuple(operator.index(a) for a in args)
+        kwargs = {k: v if v is None else operator.index(v) for k, v in kwargs.items()}
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(sum)
+def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+    items = list(scope.iter(args[0])) if args else []
+    if not is_traced(start, *items):
+        return f(items, *args[1:], **kwargs) if args else f(*args, **kwargs)
+    if ADDS_WITH_CARE and any(type(v) is float or _is_float(v) for v in (start, *items)):
+        return call_unknown(scope, f, (items, start), {})
+    for item in items:
+        start = start + item
+    return start
+
+
+def _is_float(value: Any) -> bool:
+    return type(value) is Traced and value.kind == "python" and value.__class__ is float
