@@ -499,20 +499,21 @@ def test_segments_that_differ_for_ever_are_interpreted():
             same(trace(differing, x.copy(), options={"recompile_limit": 1}, backend="c")[1], differing(x))
 
 
-def test_library_calls():
+def test_unknown_functions_run_in_numpy():
     def f(x):
         y = x * 2
-        z = np.sort(y, axis=None)
+        z = np.delete(y, 1)
         y[0] = 1
-        return z + 1, y, x.searchsorted(3.0) if x.ndim == 1 else x.round(1), np.partition(y, 1)
+        return z + 1, y, np.insert(y, 0, 1)
 
-    with pytest.MonkeyPatch.context():
-        tracer, got, spec = trace(f, A.copy())
+    tracer, got, spec = trace(f, A.copy())
     same(got, f(A))
-    assert spec is not None and not tracer.breaks
+    assert spec is None and tracer.breaks
 
 
 def test_advanced_indexing():
+    importlib.import_module("cinductor.capture.session")  # handlers for keys of arrays
+
     def f(x, i):
         y = x * 2
         y[y > 3] = 0
