@@ -289,6 +289,13 @@ int_op(Number *n, CiNode *a, CiNode *b)
         check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
         return apply(n, CI_OP_right_shift, a,
                      apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0)));
+    case CI_OP_left_shift: { /* shifted back it is what it was */
+        check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
+        result = apply(n, CI_OP_left_shift, a, b);
+        CiNode *back = apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0));
+        check(n, apply(n, CI_OP_equal, apply(n, CI_OP_right_shift, result, back), a), wide);
+        return result;
+    }
     default:
         return NULL;
     }
@@ -406,7 +413,6 @@ static bool
 is_refused(const Number *n, bool is_complex)
 {
     switch (n->ufunc) {
-    case CI_OP_left_shift:
     case CX_UFUNC_divmod:
     case CI_OP_matmul:
         return true;
@@ -427,6 +433,7 @@ is_refused(const Number *n, bool is_complex)
     case CI_OP_bitwise_and:
     case CI_OP_bitwise_or:
     case CI_OP_bitwise_xor:
+    case CI_OP_left_shift:
     case CI_OP_right_shift:
     case CI_OP_invert:
         return n->dtypes[0] == CI_DTYPE_f64 || n->dtypes[1] == CI_DTYPE_f64 || is_complex;
