@@ -311,3 +311,18 @@ def test_a_block_is_built_apart():
     tracer.set_version(x, after)
     tracer.flush()
     np.testing.assert_array_equal(real, np.arange(4.0) + 1)
+
+
+def test_explain_says_what_became_of_loops():
+    def f(x):
+        for i in range(len(x)):
+            x[i] += 1
+        for name in range(20):
+            str(name)
+            x[0] += 1
+        return x
+
+    report = cinductor.explain(f, np.zeros(12))
+    assert any("for captured" in line for line in report.regions)
+    assert any("trip by trip: a concrete value is needed by str()" in line for line in report.regions)
+    assert all(__file__ in line for line in report.regions)

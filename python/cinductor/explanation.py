@@ -29,7 +29,8 @@ class Explanation:
     loops, kernels, wrapper, python and source ("" without one), with kernels_count and
     externs_count.
     guards: in words. recompiles: which guards calls of the compiled function failed, the latest last.
-    breaks: list of Break. timings: milliseconds and counts by name.
+    breaks: list of Break. regions: what became of loops and branches on traced values, as lines
+    "file:line: for captured". timings: milliseconds and counts by name.
     rewritten: the function's source as capture runs it.
     """
 
@@ -38,12 +39,14 @@ class Explanation:
         self.breaks: list[Break] = []
         self.guards: list[str] = []
         self.recompiles: list[str] = []
+        self.regions: list[str] = []
         self.timings: dict[str, Any] = {}
         self.rewritten = ""
         self.programs = 0
         self.program: Any = None
         if outcome is not None:
             self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
+            self.regions = list(outcome.regions)
             self.timings = dict(outcome.info)
             self.program = outcome.program
             self.programs = outcome.flushes
@@ -77,6 +80,8 @@ class Explanation:
             parts += [f"runs in NumPy: {self.plain}", ""]
         parts.append(f"{self.programs} compiled graph(s), {len(self.breaks)} break(s)")
         parts += [f"  {b!r}" for b in self.breaks]
+        if self.regions:
+            parts += ["", "loops and branches:", *(f"  {line}" for line in self.regions)]
         if self.guards:
             parts += ["", "guards:", *(f"  {g}" for g in self.guards)]
         if self.recompiles:

@@ -45,7 +45,6 @@ def is_constant_key(key: Any) -> bool:
     return type(key) in (int, float, complex, type(None))
 
 
-
 class Scope(TracedControl):
     """One function's view of the stage."""
 

@@ -36,7 +36,10 @@ SUSPICIOUS = 0b1011
 class Outcome:
     """What a capture came to: kept for `explain`."""
 
-    def __init__(self, tracer: _core.Tracer) -> None:
+    def __init__(self, stage: Stage) -> None:
+        tracer = stage.tracer
+        reports = stage.regions.reports.items()
+        self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
         self.breaks = list(tracer.breaks)
         self.flushes = tracer.flushes
         self.program = tracer.last_program
@@ -170,7 +173,7 @@ def capture(
     except (Abandon, Retry):
         raise
     except _core.CheckFailed:
-        job.last = Outcome(tracer)
+        job.last = Outcome(stage)
         if stage.effects == 0 and stage.undo():
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
@@ -193,7 +196,7 @@ def capture(
         surface.stages.pop(id(tracer), None)
         for scope in stage.scopes:
             scope.__class__ = PlainScope
-    outcome = job.last = Outcome(tracer)
+    outcome = job.last = Outcome(stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     outcome.specialization = specialization
     if specialization is not None:
@@ -213,7 +216,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
         stage.tracer.flush()
     except _core.CinductorError:
         pass
-    job.last = Outcome(stage.tracer)
+    job.last = Outcome(stage)
     if isinstance(error, Exception):
         job.remember(bound, f"it raised {type(error).__name__}")
 

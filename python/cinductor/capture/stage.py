@@ -282,8 +282,7 @@ class Stage:
         return True
 
     def tire(self) -> None:
-        """Gives a call up that breaks again and again for little work, where it can be begun anew.
-        """
+        """Gives a call up that breaks again and again for little work, where it can be begun anew."""
         tracer = self.tracer
         breaks = len(tracer.breaks)
         if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_WORK * tracer.flushes:
