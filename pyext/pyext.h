@@ -129,6 +129,7 @@ struct CxTracer {
     unsigned epoch, last_version, last_stretch;
     unsigned *open; /* stretches of building in force (mark.c) */
     int nopen, capopen, nblocks;
+    bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
     CxStorage *storages;
     CxStorage **inputs; /* by number of graph input; each holds a reference */
     int ninputs, capinputs;

@@ -57,7 +57,7 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     CxBreak *b = NULL;
     int result = -1;
 
-    if (tracer->nblocks != 0)
+    if (tracer->nblocks != 0 || tracer->forbids_breaks)
         return cx_region_break(tracer, "%U", reason);
     if (tracer->fullgraph) {
         PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
@@ -541,6 +541,7 @@ static PyMemberDef tracer_members[] = {
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"elements", T_LONGLONG, offsetof(CxTracer, nelements), READONLY, "Made by the runs of this call."},
+    {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,

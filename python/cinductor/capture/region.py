@@ -78,6 +78,7 @@ class Regions:
         if not (self.stage.may_check() or self.stage.tracer.in_region):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.merged.append((value, sources))
+        self.stage.tracer.forbids_breaks = True
 
     def before_write(self, target: Any) -> None:
         """A write to an array of which a value was made by merging, or to such a value."""
@@ -131,6 +132,7 @@ class Attempt:
         del regions.touched[self.ntouched + 1 :]
         del regions.active[self.nactive :]
         del regions.merged[self.nmerged :]
+        self.stage.tracer.forbids_breaks = bool(regions.merged)
         del regions.conditions[self.nconditions :]
         regions.forget(self.nfacts)
         self.stage.effects = self.effects
