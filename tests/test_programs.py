@@ -32,7 +32,7 @@ fractals.burning_ship fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels
 fractals.newton_fractal
 graphs.bellman_ford graphs.breadth_first graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
 graphs.floyd_warshall graphs.page_rank graphs.spanning_tree graphs.transitive_closure
-hashing.adler32_by_sums hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
+hashing.adler32 hashing.adler32_by_sums hashing.crc16 hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
 hashing.fnv1a hashing.gray_code hashing.linear_congruence hashing.mix32 hashing.open_addressing
 hashing.population_count hashing.sha_rounds hashing.xorshift
 linear_algebra.back_substitution linear_algebra.bareiss linear_algebra.cholesky linear_algebra.cholesky_by_columns
