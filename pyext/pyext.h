@@ -138,6 +138,7 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
+    PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     PyObject *saved;   /* arrays written to by runs of this call, and what they held before */
     int64_t nelements; /* that runs of this call made */
     bool cannot_undo;  /* an array too large to be kept was written to */

@@ -59,6 +59,11 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
 
     if (tracer->nblocks != 0 || tracer->forbids_breaks)
         return cx_region_break(tracer, "%U", reason);
+    if (tracer->on_break != NULL && tracer->on_break != Py_None && tracer->flushes == 0 &&
+        PyList_GET_SIZE(tracer->breaks) == 0) {
+        PyErr_SetObject(tracer->on_break, reason);
+        return -1;
+    }
     if (tracer->fullgraph) {
         PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
                      loc.file, loc.line, reason);
@@ -365,6 +370,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->option_values);
     Py_VISIT(t->specialized);
     Py_VISIT(t->saved);
+    Py_VISIT(t->on_break);
     return 0;
 }
 
@@ -378,6 +384,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->program);
     Py_CLEAR(t->specialized);
     Py_CLEAR(t->saved);
+    Py_CLEAR(t->on_break);
     return 0;
 }
 
@@ -542,6 +549,7 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"elements", T_LONGLONG, offsetof(CxTracer, nelements), READONLY, "Made by the runs of this call."},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
+    {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,

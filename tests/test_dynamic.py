@@ -532,3 +532,12 @@ def test_numbers_made_of_sizes():
     for n in (3, 8, 0, 20):
         agree(f, np.arange(float(n)))
     assert captures(f) == 1
+
+
+def test_a_break_that_symbols_make_is_captured_with_numbers():
+    def squares(x):
+        return x + np.ogrid[: x.shape[0]] ** 2
+
+    fn = cinductor.compile(squares, fullgraph=True)
+    for n in (5, 7, 9, 7):
+        assert np.array_equal(fn(np.ones(n)), squares(np.ones(n)))

@@ -215,6 +215,7 @@ class Tracer:
     def note_effect(self, reason: str) -> None:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
+    on_break: type[BaseException] | None  # raised instead of the first break
     elements: int  # that the runs of this call made
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it

@@ -191,6 +191,12 @@ def add_code(digest: Any, code: Any) -> None:
             digest.update(repr(constant).encode())
 
 
+class StaticRetry(BaseException):
+    """A break where sizes are symbols by our own choice: there may be none where they are
+    numbers.
+    """
+
+
 class Symbols:
     """The symbols of one capture."""
 
@@ -262,6 +268,8 @@ class Symbols:
             self.marked[name] = words, mark
         axis = -1 if place[1] is None else place[1]
         self.tracer.symbol(name, source, axis, size, low, high)
+        if self.dynamic is None and mark is None:
+            self.tracer.on_break = StaticRetry
         self.made.append((name, size, place))
         return name
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
-from ..dynamic import Symbols
+from ..dynamic import StaticRetry, Symbols
 from ..numpy import surface
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
@@ -140,17 +140,28 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """One capture by one backend; once more with loops and branches run by Python when capturing
-    them came to nothing.
+    """One capture by one backend; once more with sizes that are numbers where symbols break it, and
+    with loops and branches run by Python when capturing them came to nothing.
     """
-    try:
-        return capture(job, compiled, bound, args, kwargs, backend, True)
-    except _core.RegionBreak:
-        return capture(job, compiled, bound, args, kwargs, backend, False)
+    dynamic, regions = job.dynamic, True
+    while True:
+        try:
+            return capture(job, compiled, bound, args, kwargs, backend, dynamic, regions)
+        except StaticRetry:
+            dynamic = False
+        except _core.RegionBreak:
+            regions = False
 
 
 def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, regions: bool
+    job: Job,
+    compiled: Any,
+    bound: Any,
+    args: Any,
+    kwargs: Any,
+    backend: str,
+    dynamic: bool | None,
+    regions: bool,
 ) -> Any:
     """One capture."""
     tracer = _core.Tracer(
@@ -161,7 +172,7 @@ def capture(
         fullgraph=job.settings["fullgraph"],
     )
     tracer.user_frames_skip = PACKAGE
-    symbols = Symbols(tracer, job.profile, job.dynamic)
+    symbols = Symbols(tracer, job.profile, dynamic)
     stage = Stage(tracer, symbols, job.names)
     stage.captures = regions
     surface.stages[id(tracer)] = stage
@@ -170,7 +181,7 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Retry):
+    except (Abandon, Retry, StaticRetry):
         raise
     except _core.CheckFailed:
         job.last = Outcome(stage)
