@@ -228,4 +228,4 @@ print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "[2. 2. 2.]" in done.stdout, done.stderr
-    assert "said no CUDA" in done.stdout or RUNS
+    assert "said no CUDA" in done.stdout or "said" not in done.stdout  # a driver that is found all the same

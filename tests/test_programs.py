@@ -19,7 +19,7 @@ PROGRAMS = programs.load()
 WHOLE = set("""
 automata.ant automata.elementary automata.elementary_by_cells automata.forest_fire automata.lattice_boltzmann
 automata.life automata.life_by_slices automata.sandpile
-clustering.k_means clustering.line_fit clustering.mixture clustering.nearest_by_elements
+clustering.k_means clustering.k_means_until_still clustering.line_fit clustering.mixture clustering.nearest_by_elements
 clustering.nearest_neighbours clustering.running_moments clustering.single_linkage
 dynamic_programming.cheapest_seam dynamic_programming.coin_change dynamic_programming.edit_distance
 dynamic_programming.edit_distance_by_masks dynamic_programming.knapsack dynamic_programming.knapsack_rows
@@ -42,7 +42,7 @@ linear_algebra.gauss_seidel linear_algebra.gram_schmidt linear_algebra.household
 linear_algebra.jacobi_solver linear_algebra.lu linear_algebra.lu_with_pivots linear_algebra.matrix_power
 linear_algebra.modified_gram_schmidt linear_algebra.thomas
 monte_carlo.bootstrap monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points
-monte_carlo.ising monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.random_walk
+monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.random_walk
 nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.hopfield nets.little_lenet
 nets.logistic_regression nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons
 nets.self_organising_map nets.train

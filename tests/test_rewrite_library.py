@@ -243,7 +243,7 @@ USES = {
     "configparser": use_configparser,
     "argparse": use_argparse,
     "_pydecimal": use_pydecimal,
-    "datetime": use_datetime,
+    "_pydatetime" if sys.version_info >= (3, 12) else "datetime": use_datetime,
     "ast": use_ast,
 }
 
