@@ -71,8 +71,9 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Calls fn once on these arguments and tells what was made of it.
 
     The call is a real one, effects included. The result has the text of every level (`graph`,
-    `loops`, `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `timings` and `result`;
-    its str() is a report. Raises what fn raises.
+    `loops`, `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `regions` (what became of
+    loops and branches), `recompiles`, `timings` and `result`; its str() is a report. Raises what fn
+    raises.
     """
     from .explanation import explain as run
 
@@ -82,7 +83,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 def print_rewritten(fn: Any) -> str:
     """The source of fn as capture runs it: what is read, called and stored goes through the stage.
 
-    Raises `capture.rewrite.NotRewritable`, with the reason, for a function that is left as it is.
+    fn: a function or a compiled one. Raises `capture.rewrite.NotRewritable`, with the reason, for a
+    function that is left as it is, and AttributeError for what is no function of Python's.
     """
     from .capture.rewrite import print_rewritten as run
 

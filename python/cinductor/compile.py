@@ -61,7 +61,8 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune".
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune"; the last three
+    set options that have no effect yet.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
     disable: return a function that runs fn as it is.
