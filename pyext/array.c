@@ -282,20 +282,6 @@ cx_count(int rank, const int64_t *sizes)
     return count;
 }
 
-void
-cx_dense_strides(CiDtype dtype, int rank, const int64_t *sizes, const int8_t *order,
-                 int64_t *strides)
-{
-    int64_t step = ci_dtype_size(dtype);
-    for (int k = rank - 1; k >= 0; k--) {
-        int axis = order ? order[k] : k;
-        strides[axis] = step;
-        /* An empty axis counts as none, as in NumPy's own layouts. */
-        if (sizes[axis] != 0)
-            step *= sizes[axis];
-    }
-}
-
 /* Lays new axes [ni, nj) over old axes [oi, oj), which hold as many elements, when the old ones are
  * evenly spaced. */
 static bool

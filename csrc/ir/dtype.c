@@ -59,20 +59,6 @@ ci_dtype_char(CiDtype dtype)
     return rows[dtype].character;
 }
 
-/* 'q' and 'Q' (long long) are the same 64-bit integers as 'l' and 'L'. */
-CiDtype
-ci_dtype_from_char(char character)
-{
-    if (character == 'q')
-        return CI_DTYPE_i64;
-    if (character == 'Q')
-        return CI_DTYPE_u64;
-    int k = 0;
-    while (k < CI_DTYPE_COUNT && rows[k].character != character)
-        k++;
-    return (CiDtype)k;
-}
-
 CiDtype
 ci_dtype_real(CiDtype dtype)
 {

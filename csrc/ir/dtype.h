@@ -35,7 +35,6 @@ CiDtype ci_dtype_find(const char *name);  /* CI_DTYPE_none when there is none */
 int ci_dtype_size(CiDtype dtype);
 CiClass ci_dtype_class(CiDtype dtype);
 char ci_dtype_char(CiDtype dtype);
-CiDtype ci_dtype_from_char(char character);
 CiDtype ci_dtype_real(CiDtype dtype);      /* c64 -> f32, c128 -> f64, others themselves */
 CiDtype ci_dtype_compute(CiDtype dtype);   /* f16 -> f32, others themselves */
 bool ci_dtype_is_float(CiDtype dtype);     /* float class */

@@ -195,13 +195,7 @@ CiNode *ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, 
                          const int *axes, CiNode *const *indices, CiOp combine, bool is_distinct,
                          CiLoc loc);
 CiNode *ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc);
-/* graph_index.c: what is known of a value of integers: low <= it < limit, each NULL when nothing.
- */
-typedef struct CiRange {
-    const CiExpr *low, *limit;
-} CiRange;
-CiRange ci_graph_range(CiGraph *g, const CiNode *node);
-/* An index along an axis of that size, of any type of integers, as NumPy takes it: negative ones
+/* graph_index.c. An index along an axis of that size, of any type of integers, as NumPy takes it: negative ones
  * count from the end; others outside fail a check, unless that is known not to happen. NULL where a
  * check is needed and there may be none. */
 CiNode *ci_graph_wrap_index(CiGraph *g, CiNode *index, const CiExpr *size, bool may_check,

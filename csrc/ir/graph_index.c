@@ -5,6 +5,11 @@
  * has stopped at a check before anything reads it. */
 #include "ir/graph.h"
 
+/* What is known of a value of integers: low <= it < limit, each NULL when nothing. */
+typedef struct CiRange {
+    const CiExpr *low, *limit;
+} CiRange;
+
 /* How far a value is followed to what it was made of. */
 #define CI_RANGE_DEPTH 8
 
@@ -186,12 +191,6 @@ find_range(CiSym *sym, const CiNode *node, int depth)
     return kind == CI_OPKIND_pointwise || node->op == CI_OP_where
                ? range_of_pointwise(sym, node, depth + 1)
                : nothing;
-}
-
-CiRange
-ci_graph_range(CiGraph *g, const CiNode *node)
-{
-    return find_range(g->sym, node, 0);
 }
 
 /* ---- wrapping and checking ---- */

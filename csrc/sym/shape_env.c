@@ -10,16 +10,6 @@ ci_shape_env_new(CiContext *ctx, CiSym *sym)
     return env;
 }
 
-const CiExpr *
-ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input, int axis, int64_t hint)
-{
-    const char *name = ci_format(ctx, "s%d", env->nsources);
-    CiSymbolSource source = {NULL, input, axis, hint};
-    source.symbol = ci_expr_symbol(env->sym, name, CI_SYMBOL_size, 0, CI_INFINITY);
-    CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
-    return source.symbol;
-}
-
 typedef struct Hints {
     CiContext *ctx;
     const CiShapeEnv *env;
@@ -109,19 +99,4 @@ ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExp
     }
     CI_PUSH(ctx, env->guards, env->nguards, env->capguards, guard);
     return answer;
-}
-
-void
-ci_shape_guard_print(CiText *out, const CiShapeGuard *guard)
-{
-    static const char *const SIGNS[] = {
-        [CI_REL_eq] = "==", [CI_REL_ne] = "!=", [CI_REL_le] = "<=", [CI_REL_lt] = "<"};
-    ci_expr_print(out, guard->left, CI_STYLE_text);
-    ci_text_add(out, " %s ", SIGNS[guard->relation]);
-    ci_expr_print(out, guard->right, CI_STYLE_text);
-    if (guard->loc.file && *guard->loc.file) {
-        ci_text_add(out, "  @");
-        ci_text_add_safe(out, guard->loc.file);
-        ci_text_add(out, ":%d", guard->loc.line);
-    }
 }

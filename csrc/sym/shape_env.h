@@ -33,9 +33,6 @@ typedef struct CiShapeEnv {
 } CiShapeEnv;
 
 CiShapeEnv *ci_shape_env_new(CiContext *ctx, CiSym *sym);
-/* A new size symbol s<k> for an axis of an input; range [0, inf). */
-const CiExpr *ci_shape_env_add_symbol(CiContext *ctx, CiShapeEnv *env, int input, int axis,
-                                      int64_t hint);
 /* The value of e under the hints. */
 int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e);
 /* By proof alone: 1 it holds, 0 it does not, -1 open. */
@@ -43,6 +40,5 @@ int ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiEx
 /* Decides the relation: by proof when there is one; otherwise by the hints, adding a guard. */
 bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                     const CiExpr *b, CiLoc loc);
-void ci_shape_guard_print(CiText *out, const CiShapeGuard *guard);
 
 #endif

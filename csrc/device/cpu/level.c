@@ -67,12 +67,6 @@ ci_cpu_level(const CiOptions *options)
     return native;
 }
 
-const char *
-ci_cpu_level_name(CiCpuLevel level)
-{
-    return level_names[level];
-}
-
 int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
