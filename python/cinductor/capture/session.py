@@ -64,6 +64,12 @@ def run(
         return answer(job, bound, args, kwargs, str(reason))
     except Retry as failure:
         error = failure.error
+    if (job.settings["device"] or "cpu") != "cpu":  # which has no interpreter
+        if any(map(_core.is_device_array, arguments_of(job, bound))):
+            raise error
+        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
+        job.remember(bound, describe(error))
+        return job.fn(*args, **kwargs)
     job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
     try:
         return attempt(job, compiled, bound, args, kwargs, "interp")
