@@ -92,3 +92,20 @@ def test_a_condition_that_defines_a_size(backend, wrapper):
         options = {"wrapper": wrapper}
         got, _ = _core.compile_text(WHILE, [x, np.array(start)], options=options, backend=backend)
         assert [float(g) for g in got] == [total, n]
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_independent_trips_of_a_length_that_data_give(backend):
+    text = """graph f(in0: i64[], in1: f64[8]) {
+      %0: python i64[] = define(in0) u0 in [0, 9)
+      %1: f64[8] = for t0<u0 carry (%2: python i64[], %3: f64[8] = in1) {
+        %4: f64[1] = slice(%3, starts=[t0], steps=[1])
+        %5: f64[1] = negative(%4)
+        %6: f64[8] = assign(%3, %4, %5)
+        next %6
+      }
+      return %1
+    }"""
+    for n in (0, 1, 5, 8):
+        (got,), _ = _core.compile_text(text, [np.array(n), np.arange(8.0)], options={}, backend=backend)
+        assert np.array_equal(got, np.where(np.arange(8) < n, -np.arange(8.0), np.arange(8.0)))

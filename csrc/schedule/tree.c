@@ -397,5 +397,7 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
                           why));
     ci_place_scalars(s, kernel, draft);
     take_tree(s, kernel, tree);
+    for (int k = 0; k < kernel->nouter; k++)
+        ci_take_symbols(s, kernel, NULL, kernel->outer[k].extent);
     return kernel;
 }
