@@ -76,6 +76,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
             return len(value)
+        if type(value) is Traced and value.kind == "array" and value.ndim:
+            return value.shape[0]
         if type(value) not in PURE_TYPES and type(value) is not Traced:
             method = find_in_class(type(value), "__len__")
             if type(method) is types.FunctionType:
