@@ -257,22 +257,8 @@ why_not_fold(const Fold *f, CiDtype dtype)
     return ci_op_why_not(combine, dtype);
 }
 
-/* Is an axis that is kept of size 0? */
-static bool
-is_result_empty(const Fold *f, int naxes, const int *axes)
-{
-    CxTracer *t = f->x->tracer;
-    for (int k = 0, at = 0; k < cx_rank(f->x); k++) {
-        bool is_folded = at < naxes && axes[at] == k;
-        at += is_folded;
-        if (!is_folded && cx_size_decide(t, CI_REL_eq, cx_sizes(f->x)[k], t->zero) == 1)
-            return true;
-    }
-    return false;
-}
-
-/* A fold over nothing without an identity, or a mask without one: NumPy raises. -1: an exception.
- */
+/* A fold over nothing without an identity, though its result be empty, or a mask without one:
+ * NumPy raises. -1: an exception. */
 static int
 needs_identity(const Fold *f, int naxes, const int *axes)
 {
@@ -290,8 +276,8 @@ needs_identity(const Fold *f, int naxes, const int *axes)
             continue;
         int has_some = cx_size_require(t, CI_REL_lt, t->zero, size,
                                        "a fold without identity over a size that may be 0");
-        if (has_some != 1) /* then the result must not be empty itself */
-            return has_some < 0 ? -1 : !is_result_empty(f, naxes, axes);
+        if (has_some != 1)
+            return has_some < 0 ? -1 : 1;
     }
     return 0;
 }

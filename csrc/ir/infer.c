@@ -109,12 +109,10 @@ has_empty_axis(const CiNode *node)
     bool has_one = false;
     for (int k = 0; k < node->naxes; k++)
         has_one = has_one || ci_expr_equals_const(node->args[0]->sizes[node->axes[k]], 0);
-    for (int k = 0; k < node->rank; k++)
-        has_one = has_one && !ci_expr_equals_const(node->sizes[k], 0);
     return has_one;
 }
 
-/* NumPy refuses to fold nothing where a fold has no identity. */
+/* NumPy refuses to fold nothing where a fold has no identity, even for an empty result. */
 static void
 check_not_empty(CiGraph *g, const CiNode *node)
 {
