@@ -101,6 +101,52 @@ slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
     return is_empty == CX_OPEN ? cx_size_make(t, CX_SIZE_max, count, t->zero) : count;
 }
 
+/* A bound without what clamps it; NULL, without an exception too, where its sign is open. */
+static const CiExpr *
+unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missing)
+{
+    if (bound == Py_None)
+        return missing;
+    if (cx_is_data_int(bound))
+        return NULL;
+    const CiExpr *at = cx_size_from(t, bound);
+    int is_negative = at ? cx_size_prove(t, CI_REL_lt, at, t->zero) : -1;
+    if (is_negative != 0 && is_negative != 1)
+        return NULL;
+    return is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+}
+
+/* x[1:-1] of any size: from a place that is not negative to one not behind the end there are
+ * max(stop - start, 0) elements, whichever of the bounds NumPy would clamp. So no guard tells sizes
+ * apart, and equal slices are equally long. 0: a slice of another kind, or one that is as many
+ * elements for all sizes but a few: the number is worth more than those. */
+static int
+slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t step,
+                  const CiExpr **out)
+{
+    const CiExpr *start = unclamped(t, slice->start, size, t->zero),
+                 *stop = start ? unclamped(t, slice->stop, size, size) : NULL;
+    if (stop == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    int is_inside = cx_size_prove(t, CI_REL_le, t->zero, start);
+    if (is_inside == 1)
+        is_inside = cx_size_prove(t, CI_REL_le, stop, size);
+    if (is_inside != 1)
+        return is_inside < 0 ? -1 : 0;
+    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, stop, start);
+    if (step != 1) {
+        count = cx_size_make(t, CX_SIZE_add, count, cx_size_const(t, step - 1));
+        count = cx_size_make(t, CX_SIZE_floordiv, count, cx_size_const(t, step));
+    }
+    int has_some = count ? cx_size_prove(t, CI_REL_le, t->zero, count) : -1;
+    if (has_some == -1 || count->kind == CI_EXPR_const)
+        return has_some == -1 ? -1 : 0;
+    out[0] = start;
+    out[1] = cx_size_const(t, step);
+    out[2] = has_some == 1 ? count : cx_size_make(t, CX_SIZE_max, count, t->zero);
+    return out[1] == NULL || out[2] == NULL ? -1 : 1;
+}
+
 /* out: start, step, count. */
 int
 cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiExpr **out)
@@ -116,6 +162,11 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
         if (step < -PY_SSIZE_T_MAX)
             step = -PY_SSIZE_T_MAX;
     }
+    int is_done = step > 0 && size->kind != CI_EXPR_const
+                      ? slice_of_any_size(t, slice, size, step, out)
+                      : 0;
+    if (is_done != 0)
+        return is_done;
     const CiExpr *minus_one = cx_size_const(t, -1), *low = step > 0 ? t->zero : minus_one,
                  *high = step > 0 ? size : cx_size_make(t, CX_SIZE_add, size, minus_one);
     if (minus_one == NULL || high == NULL)

@@ -278,9 +278,22 @@ def test_a_decision_names_its_line():
     assert "x.shape[0] <= 4" in " ".join(f.specializations[0].guards + f.specializations[1].guards)
 
 
+def test_slices_counted_from_the_end_fit_every_size():
+    def f(x):
+        y = x.copy()
+        y[2:-1] = x[3:] - x[2:-1] + x[1:-2]
+        return y, x[1:] - x[:-1], x[1:-1].sum(), x[1::2], x[:-3:2] * 2, x[5:]
+
+    for first in 9, 2:
+        g = compile(f, dynamic=True)
+        for n in (first, 7, 3, 64, 2, 5, 1, 4, 0):
+            agree(g, np.arange(float(n)) ** 2)
+        assert captures(g) == 1
+
+
 def test_relations_that_say_less_are_left_out():
     def f(x):
-        return x[1:] + x[:-1], x[3:], x[5:]
+        return x[:2] + x[-2:], x[:3], x[:5]
 
     g = compile(f, dynamic=True)
     agree(g, np.arange(9.0))

@@ -100,7 +100,7 @@ class Carried:
     @staticmethod
     def type_of(value: Any) -> Type:
         kind, dtype = kind_of(value)  # type: ignore[misc]
-        return Type(kind, dtype, value if kind == "array" else None)
+        return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
 
     def add_written(self, handle: Any) -> bool:
         if any(handle.storage == h.storage for h in self.written):
@@ -340,7 +340,8 @@ class Carried:
         old, new = kind_of(before), kind_of(after)
         if new is None or old is None:
             raise Peel(f"{name} changes its type")
-        if type(after) is Traced and after.strong is not None and self.can_lift(before, new[1]):
+        is_mixed = any(type(v) is Traced and v.strong is not None for v in (before, after))
+        if is_mixed and new[0] == "scalar" and self.can_lift(before, new[1]):
             return Type("scalar", new[1], mixed=True)
         if old == new:
             if old[0] == "array" and not self.fits(after, before):
