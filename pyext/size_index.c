@@ -162,9 +162,9 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
         if (step < -PY_SSIZE_T_MAX)
             step = -PY_SSIZE_T_MAX;
     }
-    int is_done = step > 0 && size->kind != CI_EXPR_const
-                      ? slice_of_any_size(t, slice, size, step, out)
-                      : 0;
+    int is_done = 0;
+    if (step > 0 && size->kind != CI_EXPR_const)
+        is_done = slice_of_any_size(t, slice, size, step, out);
     if (is_done != 0)
         return is_done;
     const CiExpr *minus_one = cx_size_const(t, -1), *low = step > 0 ? t->zero : minus_one,

@@ -76,6 +76,19 @@ def writes_elements(x, y):
     return y
 
 
+@case(X / 9)
+@case(X[:1])
+@case(X + 100)
+def sum_of_small_pairs(x):
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(i):
+            if x[j] > 0.5:
+                continue
+            total += x[i] * x[j]
+    return total
+
+
 @case(X)
 def largest(x):
     m = x[0]
