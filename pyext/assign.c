@@ -27,7 +27,8 @@ write_real(CxTraced *target, PyObject *value)
 {
     PyObject *real = cx_traced_concrete(target),
              *real_value = real ? cx_concrete_tree(value) : NULL;
-    int result = real_value ? PyObject_SetItem(real, Py_Ellipsis, real_value) : -1;
+    bool fails = real_value == NULL || cx_storage_keep(target->storage) < 0;
+    int result = fails ? -1 : PyObject_SetItem(real, Py_Ellipsis, real_value);
     Py_XDECREF(real);
     Py_XDECREF(real_value);
     return result;

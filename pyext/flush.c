@@ -294,33 +294,38 @@ done:
     return result;
 }
 
-/* Python may have to begin the call anew: what its arrays held before the first write is kept, up to
- * a limit. */
+/* Python may have to begin the call anew: what an array of before the call held is kept before the
+ * first write to it, up to a limit. */
+int
+cx_storage_keep(CxStorage *s)
+{
+    enum { MAX_SAVED = 1 << 26 };
+    CxTracer *t = s->tracer;
+    int failed = 0;
+
+    if (s->source < 0 || s->kind != CI_KIND_array || s->value == NULL)
+        return 0;
+    PyObject *key = PyLong_FromVoidPtr(s->value), *pair = NULL, *copy = NULL;
+    bool is_new = key && t->saved && cx_dict_find(t->saved, key, &failed) == NULL && !failed;
+    if (is_new && PyArray_NBYTES((PyArrayObject *)s->value) > MAX_SAVED) {
+        t->cannot_undo = true;
+    } else if (is_new && !t->cannot_undo) {
+        copy = PyArray_NewCopy((PyArrayObject *)s->value, NPY_KEEPORDER);
+        pair = copy ? PyTuple_Pack(2, s->value, copy) : NULL;
+        failed = pair == NULL || PyDict_SetItem(t->saved, key, pair) < 0;
+    }
+    Py_XDECREF(copy);
+    Py_XDECREF(pair);
+    Py_XDECREF(key);
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
 static int
 save_written(CxTracer *t)
 {
-    enum { MAX_SAVED = 1 << 26 };
-    int failed = 0;
-
-    for (int k = 0; k < t->ninputs; k++) {
-        CxStorage *s = t->inputs[k];
-        if (!s->is_written || s->source < 0 || s->kind != CI_KIND_array)
-            continue;
-        PyObject *key = PyLong_FromVoidPtr(s->value), *pair = NULL, *copy = NULL;
-        bool is_new = key && t->saved && cx_dict_find(t->saved, key, &failed) == NULL && !failed;
-        if (is_new && PyArray_NBYTES((PyArrayObject *)s->value) > MAX_SAVED) {
-            t->cannot_undo = true;
-        } else if (is_new && !t->cannot_undo) {
-            copy = PyArray_NewCopy((PyArrayObject *)s->value, NPY_KEEPORDER);
-            pair = copy ? PyTuple_Pack(2, s->value, copy) : NULL;
-            failed = pair == NULL || PyDict_SetItem(t->saved, key, pair) < 0;
-        }
-        Py_XDECREF(copy);
-        Py_XDECREF(pair);
-        Py_XDECREF(key);
-        if (failed || PyErr_Occurred())
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->is_written && cx_storage_keep(t->inputs[k]) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -337,21 +342,10 @@ count_elements(const Flush *f)
             t->nelements += PyArray_SIZE((PyArrayObject *)t->inputs[k]->value);
 }
 
-static bool
-has_checks(const CiBlock *block)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        CiOp op = block->nodes[k]->op;
-        if (op == CI_OP_check || op == CI_OP_define)
-            return true;
-    }
-    return false;
-}
-
 bool
 cx_has_checks(const CxTracer *t)
 {
-    return t->graph != NULL && has_checks(t->graph->body);
+    return t->graph != NULL && cx_block_has_effects(t->graph->body);
 }
 
 int

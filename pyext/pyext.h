@@ -210,8 +210,7 @@ cx_stretch_now(const CxTracer *tracer)
 {
     return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
 }
-/* Raises RegionBreak; -1. */
-int cx_region_break(CxTracer *tracer, const char *format, ...);
+int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
 PyObject *cx_tracer_mark(PyObject *self, PyObject *unused);
 PyObject *cx_tracer_restore(PyObject *self, PyObject *mark);
 PyObject *cx_tracer_written(PyObject *self, PyObject *mark);
@@ -467,6 +466,7 @@ PyObject *cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *cx_tracer_compress(PyObject *self, PyObject *args);
 PyObject *cx_tracer_may_check(PyObject *self, PyObject *unused);
 PyObject *cx_tracer_undo(PyObject *self, PyObject *unused);
+int cx_storage_keep(CxStorage *storage); /* before Python writes to it */
 
 /* surface.c, views.c */
 extern PyMethodDef cx_tracer_methods[];

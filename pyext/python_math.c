@@ -68,8 +68,10 @@ constant(Call *c, double value)
 static CiNode *
 cast(Call *c, CiNode *node, CiDtype dtype)
 {
-    return ci_node_set_kind(ci_graph_cast(c->building.graph, node, dtype, c->building.loc),
-                            CI_KIND_python);
+    CiNode *made = ci_graph_cast(c->building.graph, node, dtype, c->building.loc);
+    if (made == node) /* the argument keeps its kind */
+        made = ci_graph_copy(c->building.graph, node, node->order, c->building.loc);
+    return ci_node_set_kind(made, CI_KIND_python);
 }
 
 static CiNode *

@@ -100,7 +100,9 @@ divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
     if (is_zero < 0)
         return NULL;
     if (is_zero == 1) {
-        PyErr_SetString(PyExc_ZeroDivisionError, "integer division or modulo by zero");
+        PyErr_SetString(PyExc_ZeroDivisionError, ufunc == CI_OP_floor_divide
+                                                     ? "integer division or modulo by zero"
+                                                     : "integer modulo by zero");
         return NULL;
     }
     if (is_zero == CX_OPEN)
@@ -233,7 +235,8 @@ operand(Number *n, int k, CiDtype want)
 static void
 check_not_zero(Number *n, CiNode *b)
 {
-    if (n->traced[1] != NULL)
+    CiConst value = ci_const_cast(n->values[1], n->dtypes[1], CI_DTYPE_f64);
+    if (n->traced[1] != NULL || value.re == 0.0)
         check(n, apply(n, CI_OP_not_equal, b, constant(n, b->dtype, 0.0)), "division by zero");
 }
 

@@ -300,6 +300,8 @@ cx_storage_add_input(CxStorage *s)
     if (s->kind == CI_KIND_array && is_tangled(tracer, s, false) &&
         cx_tracer_break(tracer, "arguments share memory that is written") < 0)
         return -1;
+    if (s->source < 0 && s->expr == NULL && !tracer->needs_python && note_unknown(tracer) < 0)
+        return -1; /* before the graph has the input */
     if (tracer->ninputs == tracer->capinputs) {
         int capacity = tracer->capinputs ? 2 * tracer->capinputs : 8;
         CxStorage **grown = PyMem_Realloc(tracer->inputs, sizeof *grown * (size_t)capacity);
@@ -314,8 +316,6 @@ cx_storage_add_input(CxStorage *s)
         return -1;
     CiNode *node = cx_build_input(tracer, s);
     if (node == NULL)
-        return -1;
-    if (s->source < 0 && s->expr == NULL && !tracer->needs_python && note_unknown(tracer) < 0)
         return -1;
     s->refs++;
     tracer->inputs[tracer->ninputs++] = s;

@@ -60,9 +60,10 @@ int_value(CxTraced *t)
 
     if (!cx_size_is_known(tracer, s->expr) && cx_tracer_flush(tracer, NULL, 0, true) < 0)
         return NULL;
-    if (!cx_size_is_known(tracer, s->expr))
-        return PyErr_Format(cx_exception(tracer->state, "Unsupported"),
-                            "the value of a loop variable was needed");
+    if (!cx_size_is_known(tracer, s->expr)) {
+        (void)cx_region_break(tracer, "the value of a loop variable is needed");
+        return NULL;
+    }
     if (cx_size_values(tracer, 1, &s->expr, &value) < 0)
         return NULL;
     s->value = PyLong_FromLongLong(value);

@@ -239,7 +239,8 @@ other_index(CxTraced *x, PyObject *name, PyObject *key, PyObject *value)
         goto done;
     if (value == NULL)
         result = cx_tracer_wrap(x->tracer, PyObject_GetItem(real, PyTuple_GET_ITEM(real_args, 0)));
-    else if (PyObject_SetItem(real, PyTuple_GET_ITEM(real_args, 0),
+    else if (cx_storage_keep(x->storage) == 0 &&
+             PyObject_SetItem(real, PyTuple_GET_ITEM(real_args, 0),
                               PyTuple_GET_ITEM(real_args, 1)) == 0)
         result = Py_NewRef(Py_None);
 done:

@@ -34,7 +34,8 @@ call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
 
     if (cx_kind(m->self) == CI_KIND_python)
         real = cx_traced_demand(m->self, "a method of a Python number");
-    else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0)
+    else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0 &&
+             cx_storage_keep(m->self->storage) == 0)
         real = cx_traced_concrete(m->self);
     if (real == NULL || (method = PyObject_GetAttr(real, m->name)) == NULL ||
         (real_args = cx_concrete_tree(args)) == NULL)

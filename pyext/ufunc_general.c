@@ -3,6 +3,21 @@
 
 #include "ufunc.h"
 
+/* What the real ufunc may write to: out, and the first operand of `at`. */
+static int
+keep_written(PyObject *args, PyObject *out)
+{
+    PyObject *first = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : Py_None;
+    int result = cx_is_traced(first) ? cx_storage_keep(((CxTraced *)first)->storage) : 0;
+    Py_ssize_t n = out == NULL ? 0 : PyTuple_Check(out) ? PyTuple_GET_SIZE(out) : 1;
+
+    for (Py_ssize_t k = 0; k < n && result == 0; k++) {
+        PyObject *item = PyTuple_Check(out) ? PyTuple_GET_ITEM(out, k) : out;
+        result = cx_is_traced(item) ? cx_storage_keep(((CxTraced *)item)->storage) : 0;
+    }
+    return result;
+}
+
 /* Runs the real ufunc on real values and gives its result back to tracing. */
 PyObject *
 cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
@@ -19,10 +34,10 @@ cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject 
     function = PyObject_GetAttr(ufunc, method);
     a = function ? cx_concrete_tree(args) : NULL;
     k = a ? (kwargs ? cx_concrete_tree(kwargs) : PyDict_New()) : NULL;
-    if (k == NULL)
+    out = kwargs ? PyDict_GetItemWithError(kwargs, state->str_out) : NULL;
+    if (k == NULL || keep_written(args, out) < 0)
         goto done;
     result = PyObject_Call(function, a, k);
-    out = kwargs ? PyDict_GetItemWithError(kwargs, state->str_out) : NULL;
     if (result != NULL && out != NULL && out != Py_None) { /* the very objects that were passed */
         bool is_one = !PyTuple_Check(out);
         if (is_one || (PyTuple_GET_SIZE(out) == 1 && PyTuple_GET_ITEM(out, 0) != Py_None)) {

@@ -62,6 +62,8 @@ def run(
         return job.run_plain(bound, args, kwargs, str(reason))
     except _core.CheckFailed as reason:
         return answer(job, bound, args, kwargs, str(reason))
+    except Raised as failure:
+        return raise_again(job, bound, args, kwargs, failure.error)
     except Retry as failure:
         error = failure.error
     if (job.settings["device"] or "cpu") != "cpu":  # which has no interpreter
@@ -75,6 +77,10 @@ def run(
         return attempt(job, compiled, bound, args, kwargs, "interp")
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
+    except _core.CheckFailed as reason:
+        return answer(job, bound, args, kwargs, str(reason))
+    except Raised as failure:
+        return raise_again(job, bound, args, kwargs, failure.error)
     except Retry as failure:
         job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(failure.error)}")
         job.remember(bound, describe(failure.error))
@@ -88,6 +94,22 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.failed_checks += 1
     if job.failed_checks >= MAX_FAILED_CHECKS:
         job.remember(bound, f"a check failed: {why}")
+    return job.fn(*args, **kwargs)
+
+
+class Raised(BaseException):
+    """An exception left the function before anything happened that cannot be undone."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+    """The function itself raises: with its effects until then, its text and its traceback. Values
+    that a check was to guard may have led capture elsewhere; then the function does not raise.
+    """
+    job.remember(bound, f"it raised {describe(error)}")
     return job.fn(*args, **kwargs)
 
 
@@ -195,18 +217,22 @@ def capture(
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except _core.RegionBreak as error:
-        if regions and stage.effects == 0 and tracer.flushes == 0:
+        if regions and stage.effects == 0 and stage.undo():
             raise
         raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
     except _core.CinductorError as error:
         if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
             raise
-        if stage.effects == 0 and tracer.flushes == 0:
+        if stage.effects == 0 and stage.undo():
             raise Retry(error) from None
         raise
     except BaseException as error:
         if tracer.in_region and regions:
             raise _core.RegionBreak("an exception leaves an expression") from None
+        is_users = isinstance(error, Exception) and stage.runs
+        if is_users and stage.effects == 0 and stage.undo():
+            job.last = Outcome(stage)
+            raise Raised(error) from None
         leave(job, stage, bound, error)
         raise
     finally:
@@ -258,6 +284,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         target: Callable[..., Any] = functools_enter(stage, fn)
         scope = Scope(stage, anchor)
         positional, named = enter_arguments(job, stage, bound)
+        stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
     try:
         new = bind(stage, fn)
@@ -269,6 +296,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     stage.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = enter_arguments(job, stage, bound)
+    stage.runs = True
     return new(*positional, **named)
 
 
@@ -341,6 +369,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """Ends the capture: the real result and a specialisation, or None when Python must run
     again.
     """
+    stage.runs = False
     reached: dict[int, int] = {}
     result = returnable(stage, result, reached, set())
     if any(s >= 0 and stage.sources[s][0] == "arg" for s in reached.values()):

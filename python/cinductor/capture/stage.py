@@ -73,6 +73,7 @@ class Stage:
         self.effects = 0
         self.depth = 0
         self.captures = True  # loops and branches
+        self.runs = False  # the function's own code
         self.regions = Regions(self)
 
     # --- sources and guards ---
