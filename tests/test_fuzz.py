@@ -1,17 +1,23 @@
 """Random programs, compiled and in NumPy: same values, dtypes, shapes, writes into arguments and shared memory.
 
-`make test` runs a fixed set and a few new ones; `make fuzz` runs CINDUCTOR_FUZZ programs more.
+Straight programs of array operations, and programs of loops and branches, which raise now and then. `make test` runs a
+fixed set of both and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ programs more of each.
 """
 
+import copy
 import importlib.util
 import os
+import signal
 import warnings
 
+import loop_generator
 import numpy as np
 import program_generator as generator
 import pytest
 
 import cinductor
+from cinductor import testing
+from cinductor.capture import session
 
 FIXED = range(120)
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
@@ -102,3 +108,83 @@ def test_fixed_programs(seeds, tmp_path):
 def test_new_programs(number, tmp_path):
     for seed in batches(NEW)[number]:
         check(seed, tmp_path)
+
+
+# --- loops and branches ---------------------------------------------------------------------------
+
+LOOPS = range(60)
+NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
+WAYS = {
+    "interp": {"backend": "interp"},
+    "dynamic": {"backend": "interp", "dynamic": True},
+    "unfused": {"backend": "interp", "options": {"fusion": False}},
+    "c": {"backend": "c"},
+    "c, dynamic": {"backend": "c", "dynamic": True},
+    "c, unfused": {"backend": "c", "options": {"fusion": False}},
+}
+
+
+class Endless(BaseException):
+    """A program takes too long; no exception that it could catch."""
+
+
+def stop(*_):
+    raise Endless
+
+
+def identities(result, arguments):
+    """Which values returned are arguments, and which share their memory."""
+    arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+    values = result if isinstance(result, tuple) else ()
+    return [(v is a, isinstance(v, np.ndarray) and np.shares_memory(v, a)) for v in values for a in arrays]
+
+
+def check_call(program, compiled, arguments):
+    """One call does what NumPy does, to the last bit: results, arguments afterwards, exception."""
+    ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    with np.errstate(all="ignore"):
+        want, expected = testing.outcome(program, theirs)
+        got, raised = testing.outcome(compiled, ours)
+    assert (type(raised), str(raised)) == (type(expected), str(expected))
+    testing.assert_same(ours, theirs, where="arguments")
+    testing.assert_same(got, want)
+    assert identities(got, ours) == identities(want, theirs)
+
+
+def check_loops(seed, folder, ways):
+    """One program at three sizes, twice each: from the second call on what is captured is replayed."""
+    made = loop_generator.Generator(seed)
+    source = made.source()
+    program = load(source, folder / f"loops_{seed}.py")
+    calls = [made.arguments(size, seed, np) for size in made.sizes]
+    for way in ways:
+        compiled = cinductor.compile(program, **WAYS[way])
+        for number, arguments in enumerate([calls[k // 2] for k in range(6)]):
+            signal.alarm(120)
+            try:
+                check_call(program, compiled, arguments)
+            except (AssertionError, Endless) as wrong:
+                raise AssertionError(f"seed {seed}, {way}, call {number}: {wrong!r}\n{source}") from wrong
+            finally:
+                signal.alarm(0)
+
+
+@pytest.fixture
+def everything_is_compiled(monkeypatch):
+    """However little work there is; a program without end fails."""
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    before = signal.signal(signal.SIGALRM, stop)
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("seeds", batches(LOOPS), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_fixed_loops(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"])
+
+
+@pytest.mark.parametrize("number", range(len(batches(NEW_LOOPS))))
+def test_new_loops(number, tmp_path, everything_is_compiled):
+    for seed in batches(NEW_LOOPS)[number]:
+        check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"])

@@ -90,3 +90,70 @@ def test_where_of_scalars_is_an_array():
         return np.where(total > 0, total, total + 1), total
 
     same(program, ROWS)
+
+
+# --- loops and branches ---------------------------------------------------------------------------
+
+
+def test_effects_before_an_exception():
+    """Capture had raised without them, or with the text of another operation."""
+
+    def writes(x):
+        for i in range(len(x)):
+            x[i + 1] *= 0
+
+    def names(x, k):
+        return x[k]
+
+    def swaps(x):
+        while x.any():
+            x[[0, 2]] = x[[2, 0]]
+            unbound += 1  # noqa: F821, F841
+
+    same(writes, np.arange(9.0))
+    same(names, np.zeros(0), np.int64(5))
+    same(swaps, ROWS)
+
+
+def test_an_argument_keeps_its_kind():
+    """round() had made the graph's input Python's number, of which the program then had no value."""
+
+    def program(t, k):
+        return round(t), int(k), t, k
+
+    same(program, np.float64(2.7), np.int64(4))
+
+
+def test_an_exception_for_its_own_sake():
+    """Nobody looked at the results, so the checks in the loop were dropped with them."""
+
+    def divides(x, t):
+        for _ in range(12):
+            if x[1]:
+                t / 0.0
+
+    def asserts(x):
+        for i in range(12):
+            assert x[i] > 0
+
+    def takes_a_rest(x):
+        c = int(np.argmax(x))
+        c %= 0
+
+    same(divides, ROWS[0], 2.5)
+    same(asserts, ROWS[0])
+    same(takes_a_rest, ROWS[0])
+
+
+def test_a_number_that_python_made_in_a_branch():
+    """It had become an input of the graph before the branch was given up, and the call had one value less."""
+
+    def program(A, t):
+        s = 0.0
+        for _ in range(A.shape[0]):
+            if np.sqrt(s) > t:
+                pass
+        return s
+
+    check = same(program, np.zeros((0, 0)), np.float64(-1.0))
+    same(program, np.ones((6, 5)), np.float64(1.0), compiled=check)

@@ -1,0 +1,336 @@
+"""Random functions of loops, branches and jumps over NumPy data, as source: what regions have to keep.
+
+A program is `def program(x, y, A, q, k, t, flag)` over two vectors, a matrix, a vector of indices (some out of range), a
+Python int, float and bool. It reads and writes elements, slices, rows and masks by loop variables and by data, holds views
+across writes, swaps, jumps and calls a helper that returns early. It may raise: NumPy's exception is the expected one. What
+it computes is exact in any order of evaluation (no sums of floats), so results are compared bit by bit.
+"""
+
+import random
+import re
+
+HELPERS = '''
+def first_above(v, limit):
+    for i in range(len(v)):
+        if v[i] > limit:
+            return i
+    return -1
+
+
+def clipped(value, low, high):
+    if value < low:
+        return low
+    if value > high:
+        return high
+    return value
+
+
+def shift(v, amount):
+    v[1:] = v[:-1] + amount
+    return v
+'''
+SIZES = [(6, 5), (11, 4), (9, 9), (17, 3), (12, 12), (1, 2), (3, 10), (0, 3), (20, 6)]
+# What a program is made of: Generator.fill says what the letters stand for.
+EXTENTS = [
+    "n", "n", "len(x)", "m", "n - 1", "1, n", "1, n - 1", "{l}", "{l}, n", "{l} + 1, n", "n - 1, -1, -1", "0, n, 2", "k", "12", "c", "{l}, 0, -1",
+    "A.shape[0]", "max(n, m)", "min(n, k)", "n // 2", "int({r}) % 14", "abs(k), n + 2", "q[0]",
+]
+PIECES = [
+    "A[{i}]", "A[{i}, :{i}]", "A[:, {i}]", "A[{i}:, {i}]", "A[{i}:{i}, 1]", "{v}[{i}:]", "{v}[:{i}]", "x[{i}:{i} + 2]", "{v}[{i}:{i}]", "{v}[::2]",
+    "{v}[::-1]", "A[{i}, ::-1]", "A[{i}][1:]",
+]
+ARRAYS = ["A[:, 0]", "A.ravel()", "A.T[0]", "x[1:]", "x.copy()", "np.zeros(n)", "np.where(x > t, x, y)", "x + y", "np.maximum(x, 1)", "A.max(axis=1)"]
+MASKS = [
+    "V[V > {r}] = {r}", "V[V < {r}] *= 2", "s += V[V > t].max()", "c += len(V[V > {r}])", "A[A > t] = {r}", "c += int((V > t).sum())", "V[q] = {r}",
+    "NAME = V[q]", "NAME = V[V != 0]", "V[V > t] += V[V > t]", "c = int(np.argmax(V))", "NAME = np.nonzero(V > t)[0]",
+]
+CALLS = [
+    "c = first_above({v}, {r})", "s = clipped({r}, {r}, 2)", "s = clipped({r}, t, 3.5)", "shift(x, {r})", "shift(A[{i}], {r})", "c = clipped({w}, 0, n - 1)",
+]
+COMPREHENSIONS = [
+    "s = sum([e for e in {v}])", "s = max([e for e in {v} if e > t], default=0)", "c = sum(1 for e in {v} if e > s)", "y = np.array([e * 2 for e in {v}])",
+    "s = sum(x[i] * y[i] for i in range(n))", "d = any(e > t for e in {v})", "d = all([e < s for e in {v}])",
+]
+WHOLE = [
+    "{w} + {w}", "({w} - {w})", "({w} + {w}) // 2", "({w} * {w}) % 97", "{w} * 3", "({w}) % ({w})", "({w}) // ({w})", "abs({w})", "min({w}, {w})",
+    "max({w}, {w})", "int({r})", "round({r})", "divmod({w}, {w})[0]", "divmod({w}, {w})[1]", "q[{i}]", "({w} if {c} else {w})", "len({v})", "int({c})",
+    "-({w})", "({w} & {w})", "({w} ^ {w})", "({w}) * 1000003", "({w} << 1)", "({w} >> 1)", "{w} - {w}", "{w} + 1", "{w} - 1",
+]
+REAL = [
+    "{r} + {r}", "({r} - {r})", "({r} + {r}) * 0.5", "({r}) * ({r})", "({r}) / ({r})", "abs({r})", "min({r}, {r})", "max({r}, {r})", "float({w})",
+    "({r} if {c} else {r})", "-({r})", "np.sqrt(abs({r}))", "({r}) // ({r})", "({r}) % ({r})", "{w} / 4", "{v}.max()", "np.maximum({r}, {r})",
+    "np.float64({r})", "clipped({r}, {r}, 4)", "({c} and {r})", "({r} or {r})", "{r} - {r}", "round({r}, 1)", "A[{i}].max()",
+]
+CONDITIONS = [
+    "{r} <> {r}", "{r} <> {r}", "{w} <> {w}", "x[{i}] > t", "x[{i}] > 0", "x[{i}] < s", "{w} < {w} <= {w}", "not {c}", "({c} and {c})", "({c} or {c})",
+    "{r} < {r} < {r}", "({v} > {r}).any()", "{w} % 2 == 0", "bool({w})",
+]
+PARAMETERS = "x, y, A, q, k, t, flag"
+
+
+class Generator:
+    """The source of one program, and its arguments at three sizes."""
+
+    def __init__(self, seed, statements=14):
+        self.random = random.Random(seed)
+        self.lines = []
+        self.left = self.random.randint(3, statements)
+        self.count = 0
+        self.ints, self.floats, self.bools = ["k"], ["t"], ["flag"]
+        self.vectors, self.matrices, self.indices = ["x", "y"], ["A"], []
+        self.maybe = []  # names bound on some paths only, with their kind
+        self.sizes = self.random.sample(SIZES, 3)
+        self.scalars = self.pick("python", "python", "python", "numpy")
+        self.dtype = self.pick("float64", "float64", "float64", "float32", "int64")
+        self.depth_of_loops = 0
+
+    def source(self):
+        self.lines = []
+        self.line(1, "n, m = A.shape")
+        self.ints += ["n", "m"]
+        self.line(1, f"s, c, d = {self.pick('0', '0.0', '1')}, {self.pick('0', '1', '-3')}, {self.pick('True', 'False')}")
+        self.floats.append("s")
+        self.ints.append("c")
+        self.bools.append("d")
+        while self.left > 0:
+            self.statement(1)
+        results = self.random.sample([*self.floats, *self.ints, *self.bools, *self.vectors, *self.matrices], 3)
+        if self.maybe and self.chance(0.3):
+            results.append(self.random.choice(self.maybe)[0])
+        self.line(1, f"return {', '.join(dict.fromkeys([*results, 's', 'c']))}")
+        return f"import numpy as np\n\n{HELPERS}\n\ndef program({PARAMETERS}):\n" + "\n".join(self.lines) + "\n"
+
+    def arguments(self, size, seed, numpy):
+        n, m = size
+        rng = numpy.random.default_rng([seed, n, m])
+        x, y, matrix = ((rng.integers(-8, 9, shape) / 4).astype(self.dtype) for shape in (n, n, (n, m)))
+        indices = rng.integers(-n, n + (seed % 5 == 0), n) if n else numpy.zeros(0, int)
+        k, t = int(rng.integers(-2, 6)), float(rng.integers(-4, 5)) / 2
+        if self.scalars == "numpy":
+            k, t = numpy.int64(k), numpy.float64(t)
+        return x, y, matrix, indices, k, t, bool(rng.integers(2))
+
+    # --- the parts of a program ---------------------------------------------------------------------
+
+    def line(self, depth, text):
+        self.lines.append("    " * depth + text)
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def chance(self, p):
+        return self.random.random() < p
+
+    def name(self, prefix):
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def statement(self, depth):
+        self.left -= 1
+        simple = [
+            self.scalar, self.scalar, self.augment, self.augment, self.element, self.element, self.slice_write,
+            self.view, self.swap, self.mask, self.call, self.comprehension, self.unpack,
+        ]
+        compound = [self.branch, self.branch, self.counted, self.counted, self.counted, self.over_items, self.loop_while, self.guarded]
+        if depth < 5 and self.chance(0.45 if depth < 3 else 0.3):
+            self.random.choice(compound)(depth)
+        else:
+            self.random.choice(simple)(depth)
+        if self.depth_of_loops and self.chance(0.06):
+            self.line(depth, f"if {self.condition()}:")
+            self.jump(depth + 1)
+
+    def jump(self, depth):
+        if self.chance(0.25):
+            self.line(depth, f"return {self.real()}, {self.whole()}")
+        else:
+            self.line(depth, self.pick("break", "continue"))
+
+    def block(self, depth, most=3):
+        """Statements a level down. Names first bound here are bound on some paths only."""
+        kept = [list(names) for names in self.kinds()]
+        for _ in range(self.random.randint(1, most)):
+            self.statement(depth)
+        for names, before in zip(self.kinds(), kept, strict=True):
+            new = [(n, k) for k, n in enumerate(names) if n not in before]
+            self.maybe += [(n, names is self.ints) for n, _ in new]
+            names[:] = before
+
+    def kinds(self):
+        return self.ints, self.floats, self.bools, self.vectors, self.matrices, self.indices
+
+    def branch(self, depth):
+        self.line(depth, f"if {self.condition()}:")
+        self.block(depth + 1, 2)
+        while self.chance(0.3):
+            self.line(depth, f"elif {self.condition()}:")
+            self.block(depth + 1, 2)
+        if self.chance(0.5):
+            self.line(depth, "else:")
+            self.block(depth + 1, 2)
+
+    def loop_body(self, depth, variables):
+        self.depth_of_loops += 1
+        self.indices += variables
+        self.block(depth + 1)
+        for name in variables:
+            self.indices.remove(name)
+            if self.chance(0.5):
+                self.maybe.append((name, True))
+        self.depth_of_loops -= 1
+        if self.chance(0.15):
+            self.line(depth, "else:")
+            self.block(depth + 1, 1)
+
+    def counted(self, depth):
+        i = self.name("i")
+        extent = self.fill(*EXTENTS)
+        self.line(depth, f"for {i} in range({extent}):")
+        self.loop_body(depth, [i])
+
+    def over_items(self, depth):
+        v, w, i = self.name("e"), self.name("w"), self.name("i")
+        self.floats.append(v)
+        kind = self.pick("items", "enumerate", "zip", "rows", "indices", "reversed")
+        if kind == "items":
+            self.line(depth, f"for {v} in {self.vector()}:")
+            self.loop_body(depth, [])
+        elif kind == "reversed":
+            self.line(depth, f"for {v} in {self.vector()}[::-1]:")
+            self.loop_body(depth, [])
+        elif kind == "enumerate":
+            self.line(depth, f"for {i}, {v} in enumerate({self.vector()}):")
+            self.loop_body(depth, [i])
+        elif kind == "zip":
+            self.floats.append(w)
+            self.line(depth, f"for {v}, {w} in zip({self.vector()}, {self.vector()}):")
+            self.loop_body(depth, [])
+            self.floats.remove(w)
+        elif kind == "rows":
+            self.vectors.append(w)
+            self.line(depth, f"for {w} in A:")
+            self.line(depth + 1, f"{v} = {w}[0]")
+            self.loop_body(depth, [])
+            self.vectors.remove(w)
+        else:
+            self.line(depth, f"for {i} in q:")
+            self.line(depth + 1, f"{v} = x[{i}]")
+            self.loop_body(depth, [i])
+        self.floats.remove(v)
+
+    def loop_while(self, depth):
+        trips = self.name("w")
+        self.line(depth, f"{trips} = 0")
+        self.line(depth, f"while {trips} < {self.pick('15', 'n', '9', '2 * m')} and {self.condition()}:")
+        self.line(depth + 1, f"{trips} += 1")
+        self.loop_body(depth, [trips])
+
+    def guarded(self, depth):
+        if self.chance(0.6):
+            return self.branch(depth)
+        self.line(depth, "try:")
+        self.block(depth + 1, 2)
+        self.line(depth, f"except {self.pick('IndexError', 'ZeroDivisionError', 'ArithmeticError', 'Exception')}:")
+        self.block(depth + 1, 1)
+        return None
+
+    # --- statements ---------------------------------------------------------------------------------
+
+    def scalar(self, depth):
+        kind = self.pick("int", "float", "float", "bool")
+        names = {"int": self.ints, "float": self.floats, "bool": self.bools}[kind]
+        value = {"int": self.whole, "float": self.real, "bool": self.condition}[kind]()
+        new = self.chance(0.4)
+        name = self.name(kind[0]) if new else self.random.choice([n for n in names if n not in "nm"])
+        self.line(depth, f"{name} = {value}")
+        if new:
+            names.append(name)
+
+    def augment(self, depth):
+        if self.chance(0.5):
+            name = self.random.choice([n for n in self.ints if n not in "nm"])
+            self.line(depth, f"{name} {self.pick('+=', '+=', '-=', '%=', '//=')} {self.whole(2)}")
+        else:
+            self.line(depth, f"{self.random.choice(self.floats)} {self.pick('+=', '+=', '-=', '*=', '/=')} {self.real(2)}")
+
+    def element(self, depth):
+        target = self.fill("{v}[{i}]", "A[{i}, {i}]", "{v}[{i}]")
+        self.line(depth, f"{target} {self.pick('=', '=', '+=', '-=', '*=')} {self.real(2)}")
+
+    def piece(self):
+        return self.fill(*PIECES)
+
+    def slice_write(self, depth):
+        target = self.piece()
+        value = self.fill("{r}", "{r}", target, "{p}", f"{target} * 2", f"-{target}", f"{target}[::-1]", depth=2)
+        self.line(depth, f"{target} {self.pick('=', '=', '+=', '*=')} {value}")
+
+    def view(self, depth):
+        name = self.random.choice(self.vectors) if self.chance(0.15) else self.name("v")
+        self.line(depth, f"{name} = {self.fill('{p}', '{p}', *ARRAYS)}")
+        if name not in self.vectors:
+            self.vectors.append(name)
+
+    def swap(self, depth):
+        i, j, v, w = self.index(), self.index(), self.vector(), self.vector()
+        texts = [f"x[{i}], x[{j}] = x[{j}], x[{i}]", f"A[{i}], A[{j}] = A[{j}], A[{i}]", f"A[[{i}, {j}]] = A[[{j}, {i}]]", f"{v}, {w} = {w}, {v}"]
+        self.line(depth, self.fill("x, y = y, x", *texts, "s, t = {r}, s", "c, k = k, {w}", depth=2))
+
+    def mask(self, depth):
+        v, name = self.vector(), self.name("v")
+        text = self.fill(*(mask.replace("V", v).replace("NAME", name) for mask in MASKS), depth=2)
+        self.line(depth, text)
+        if text.startswith(name):
+            self.vectors.append(name)
+
+    def call(self, depth):
+        self.line(depth, self.fill(*CALLS, depth=2))
+
+    def comprehension(self, depth):
+        self.line(depth, self.fill(*COMPREHENSIONS))
+
+    def unpack(self, depth):
+        self.line(depth, self.fill("c, s = divmod({w}, {w})", "s, c = {r}, {w}", "s = c = {w}", "d, s = {c}, s + 1", depth=2))
+
+    # --- expressions --------------------------------------------------------------------------------
+
+    def fill(self, *templates, depth=0):
+        """One of the templates with its parts filled in: {w} int, {r} float, {c} condition, {i} index, {v} vector, {p} piece, {l} loop variable."""
+        parts = {
+            "w": lambda: self.whole(depth), "r": lambda: self.real(depth), "c": lambda: self.condition(depth), "i": self.index,
+            "v": self.vector, "p": self.piece, "l": lambda: self.random.choice(self.indices or ["1"]),
+        }
+        return re.sub(r"{([a-z])}", lambda part: parts[part[1]](), self.random.choice(templates))
+
+    def vector(self):
+        return self.random.choice(self.vectors)
+
+    def index(self):
+        if self.indices and self.chance(0.7):
+            i = self.random.choice(self.indices)
+            return self.pick(i, i, i, i, i, f"{i} - 1", f"{i} // 2", f"-{i}", f"-{i} - 1", f"{i} % m", f"{i} + 1", f"n - 1 - {i}", f"min({i}, m - 1)", f"q[{i}]", f"{i} % len(x)")
+        return self.fill("0", "0", "0", "-1", "1", "n // 2", "{w} % n", "c % n", "n - 1", "{w}", "min({w}, n - 1)", "k", depth=2)
+
+    def int_name(self):
+        if self.maybe and self.chance(0.05):
+            return self.random.choice(self.maybe)[0]
+        return self.random.choice([*self.ints, *self.indices, *self.indices])
+
+    def whole(self, depth=0):
+        """An expression that is mostly an int."""
+        if depth > 2 or self.chance(0.35):
+            return self.pick(self.int_name(), self.int_name(), str(self.random.randint(-3, 9)))
+        return self.fill(*WHOLE, depth=depth + 1)
+
+    def real(self, depth=0):
+        """An expression that is mostly a float or an element."""
+        if depth > 2 or self.chance(0.3):
+            return self.pick(self.random.choice(self.floats), self.random.choice(self.floats), self.pick("0.5", "-1.5", "2", "0.0", "3"))
+        if self.chance(0.35):
+            return self.fill("x[{i}]", "{v}[{i}]", "A[{i}, {i}]")
+        return self.fill(*REAL, depth=depth + 1)
+
+    def condition(self, depth=0):
+        if depth > 2 or self.chance(0.15):
+            return self.random.choice(self.bools)
+        return self.fill(*CONDITIONS, depth=depth + 1).replace("<>", self.pick("<", ">", "<=", ">=", "==", "!="))
