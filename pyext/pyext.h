@@ -693,7 +693,6 @@ cx_is_on_device(const CiOptions *options, const CiBackend *backend)
 int cx_check_device_input(const CxState *state, PyObject *value);
 /* -1, with what the device said. */
 int cx_raise_device(CxState *state, const CiBackend *backend, int32_t status);
-
 /* function.c */
 extern PyType_Spec cx_function_spec;
 

@@ -170,7 +170,7 @@ class DeviceJob(Job):
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
         except session.Abandon as reason:
             raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
-        except session.Retry as failure:
+        except (session.Retry, session.Raised) as failure:
             raise failure.error from None
 
 
