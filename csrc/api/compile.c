@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "ir/range.h"
 #include "lower/lower.h"
 #include "schedule/schedule.h"
 
@@ -81,7 +82,7 @@ check_dump_option(Job *job)
 #define PASS(name, doc) #name,
 #include "passes/passes.def"
 #undef PASS
-        "graph", "loops", "kernels", "wrapper", "json", "source", "all"};
+        "graph", "ranges", "loops", "kernels", "wrapper", "json", "source", "all"};
     for (const char *at = job->request->options->dump; *at;) {
         size_t length = strcspn(at, ", ");
         bool is_known = length == 0;
@@ -133,6 +134,7 @@ run_passes(Job *job)
     ci_passes_run(graph, verify, show_pass, job);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
+    SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
 static CiLoops *

@@ -3,7 +3,7 @@
  * Invariant: when one of them fails, no argument has been changed. So arguments are written in
  * place only behind the last one that may fail; until then a written argument has a copy, and the
  * end of the program writes it back. */
-#include "ir/bounds.h"
+#include "ir/range.h"
 #include "lower/lowering.h"
 
 CiBuffer *
@@ -38,7 +38,13 @@ may_fail(CiLowering *low, const CiNode *node)
 {
     if (node->op != CI_OP_define)
         return node->op == CI_OP_check;
-    return !ci_node_is_within(low->graph, node->args[0], node->starts[0]->low, node->starts[1]);
+    CiSym *sym = low->graph->sym;
+    const CiExpr *least = ci_expr_const(sym, node->starts[0]->low), *limit = node->starts[1];
+    CiRange range = ci_node_range(sym, node->args[0]);
+    bool is_from = least->value == CI_MINUS_INFINITY || ci_range_is_from(sym, range, least),
+         is_below =
+             ci_expr_equals_const(limit, CI_INFINITY) || ci_range_is_below(sym, range, limit);
+    return !is_from || !is_below;
 }
 
 static bool

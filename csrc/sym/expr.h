@@ -119,6 +119,10 @@ bool ci_sym_known_apart(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrid
                         const CiExpr *const *strides, int nfacts, const CiExpr *const *facts);
 bool ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b);
 
+/* Runs body(ctx, arg); false when a constant overflowed on the way, which proves or simplifies
+ * nothing but is no error of the caller. Other failures go on. */
+bool ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *arg);
+
 /* Printers. Text parses back: `64*i0 + r0`, `(s0 + 3)//4`, `s0 % 8`, `min(s0, 4)`. C uses helper
  * functions ci_floordiv and ci_mod only where the operands may be negative. */
 typedef enum CiExprStyle { CI_STYLE_text, CI_STYLE_c, CI_STYLE_cuda, CI_STYLE_python } CiExprStyle;

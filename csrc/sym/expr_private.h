@@ -54,10 +54,6 @@ int64_t ci_checked_mul(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_checked_floordiv(CiContext *ctx, int64_t a, int64_t b);
 int64_t ci_floor_mod(int64_t a, int64_t b);
 
-/* Runs body(ctx, arg); false when a constant overflowed on the way, which proves or simplifies
- * nothing but is no error of the caller. Other failures go on. */
-bool ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *arg);
-
 /* Proved: e >= 0 wherever its symbols are in their ranges and below their limits. */
 bool ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e);
 /* n*(x//n) + x%n -> x and its kin, in a linear that holds a mod; NULL when nothing fits. */

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/os.h"
 #include "ir/kernel.h"
+#include "ir/range.h"
 #include "passes/pass.h"
 #ifdef GOLDEN_LOWER
 #include "lower/lower.h"
@@ -106,6 +107,14 @@ show_graph(CiContext *ctx, Run *run)
     if (strcmp(once.data, copied.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "copied, the graph prints as\n%s", copied.data);
     show("graph", once.data);
+}
+
+static void
+show_ranges(CiContext *ctx, Run *run)
+{
+    CiText text = ci_text_new(ctx);
+    ci_ranges_print(&text, run->graph);
+    show("ranges", text.data);
 }
 
 static void
@@ -217,6 +226,8 @@ run_levels(CiContext *ctx, void *arg)
         run_passes(ctx, run);
         if (has_word(run->dump, "graph"))
             show_graph(ctx, run);
+        if (has_word(run->dump, "ranges"))
+            show_ranges(ctx, run);
     }
     bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
     bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels");

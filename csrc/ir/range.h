@@ -1,0 +1,24 @@
+/* Between which numbers the elements of an integer value lie, as far as can be said without running
+ * anything. The ends are expressions, so `iota` along an axis of s0 is in [0, s0 - 1]; what is
+ * known of an expression itself is an interval of numbers (sym/expr.h, low and high). */
+#ifndef CI_IR_RANGE_H
+#define CI_IR_RANGE_H
+
+#include "ir/graph.h"
+
+/* Inclusive; NULL: that end is not known. */
+typedef struct CiRange {
+    const CiExpr *low, *high;
+} CiRange;
+
+CiRange ci_node_range(CiSym *sym, const CiNode *node);
+/* Proved: every number in the range is at least `low`, is less than `limit`. */
+bool ci_range_is_from(CiSym *sym, CiRange range, const CiExpr *low);
+bool ci_range_is_below(CiSym *sym, CiRange range, const CiExpr *limit);
+
+/* "[0, s0 - 1]", "(-inf, 7]" */
+void ci_range_print(CiText *out, CiRange range);
+/* A line for each node of integers of which something is known: "%3 in [0, s0 - 1]". */
+void ci_ranges_print(CiText *out, CiGraph *g);
+
+#endif
