@@ -1,6 +1,7 @@
 /* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
  * own allocations. */
-#include "pyext.h"
+#include "array.h"
+#include "value.h"
 
 int
 cx_arrays_init(CxState *state)

@@ -1,6 +1,7 @@
 /* Writes of values into views, and library products. */
-#include "pyext.h"
-
+#include "array.h"
+#include "build.h"
+#include "size.h"
 #include "ufunc.h"
 
 /* The very elements it would write: `A[i] += v` stores its own view back. */

@@ -1,6 +1,10 @@
 /* Blocks that are built apart: opened, built into by whatever runs then, and closed. What may be
  * computed without need is spliced into the block around; of others region.c makes regions. */
+#include "array.h"
+#include "build.h"
+#include "methods.h"
 #include "region.h"
+#include "size.h"
 
 typedef struct Build {
     CxTracer *tracer;

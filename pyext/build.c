@@ -1,7 +1,7 @@
 /* The graph's builder, called through ci_protect: one struct for what all calls take, one body for
  * each. No Python object is touched inside a body. Every operand has been prepared: cx_node gives
  * its node. */
-#include "pyext.h"
+#include "build.h"
 
 typedef struct Build {
     CxTracer *tracer;

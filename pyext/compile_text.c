@@ -1,5 +1,6 @@
 /* A graph from its text, compiled and run on real arrays: for tests and tools. */
-#include "pyext.h"
+#include "array.h"
+#include "program.h"
 
 typedef struct Parse {
     const char *text;

@@ -3,7 +3,8 @@
  * is such an array's base, which also tells it from an array of the host. No such array may reach
  * code that reads elements: the package keeps them inside DeviceArray, and a function called with
  * them never falls back to NumPy. */
-#include "pyext.h"
+#include "device_array.h"
+#include "array.h"
 
 typedef struct CxDeviceMemory {
     PyObject_HEAD const CiBackend *backend;

@@ -1,7 +1,8 @@
 /* Generators that a program draws from: their state before a run, and back to it when a check
  * fails, for then the function itself draws. A program reads a generator by its address, so the
  * sources of addresses say which there are. */
-#include "guards.h"
+#include "guards_private.h"
+#include "specialization.h"
 
 /* A list of (bit generator, its state); NULL without an exception when nothing is drawn from. */
 PyObject *

@@ -1,6 +1,6 @@
 /* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new
  * row is enough. And NumPy's error state, which says what floating-point flags mean to the user. */
-#include "pyext.h"
+#include "state.h"
 
 static const char *const exception_names[CI_ERR_COUNT] = {
 #define ERROR(name, python, text) [CI_ERR_##name] = python,

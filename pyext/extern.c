@@ -1,7 +1,8 @@
 /* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python;
  * a call takes the lock itself. The same (name, key) is the same call, so each pair is kept once.
  */
-#include "pyext.h"
+#include "array.h"
+#include "build.h"
 
 static PyObject *
 operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,

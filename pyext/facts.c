@@ -2,7 +2,8 @@
  * checks that the program has passed. A proof may subtract up to three of them.
  *
  * A fact holds until it is forgotten, or until the graph it was checked in is gone. */
-#include "pyext.h"
+#include "methods.h"
+#include "size.h"
 
 enum { MAX_DEPTH = 3 };
 

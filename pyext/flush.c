@@ -1,7 +1,12 @@
 /* A flush: what the pending graph must give is compiled (or found among the segments compiled
  * before), run, and the storages become real. On a failure to compile the graph stays pending;
  * after a run, failed or not, it is gone. */
-#include "pyext.h"
+#include "array.h"
+#include "device_array.h"
+#include "methods.h"
+#include "program.h"
+#include "region.h"
+#include "size.h"
 
 typedef struct Flush {
     CxTracer *tracer;

@@ -1,7 +1,7 @@
 /* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
  * specializations by their guards, and asks Python (miss) when none fits. The table of
  * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
-#include "pyext.h"
+#include "specialization.h"
 
 typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;

@@ -5,7 +5,8 @@
  *
  * Sizes that vary are values of the call's table: arrays fill in the symbols, then everything that
  * is computed from them is, then what depends on that is compared. */
-#include "guards.h"
+#include "array.h"
+#include "guards_private.h"
 
 void
 cx_guards_free(CxGuards *g)

@@ -1,105 +1,28 @@
-/* Guards as read: what guards_read.c makes, guards.c checks and guards_text.c puts into words. */
+/* What must hold for a specialization to answer a call. */
 #ifndef CX_GUARDS_H
 #define CX_GUARDS_H
 
-#include "pyext.h"
+#include "tracer.h"
 
-#include "runtime/values.h"
-
-typedef enum CxSourceKind {
-    SOURCE_arg,
-    SOURCE_dict,
-    SOURCE_cell,
-    SOURCE_attr,
-    SOURCE_item,
-    SOURCE_address, /* of the object itself, as an int: library calls find it by that */
-    SOURCE_const
-} CxSourceKind;
-
-typedef struct CxSource {
-    CxSourceKind kind;
-    int from;               /* attr, item: the source it is taken of; arg: number */
-    PyObject *object, *key; /* dict, cell or constant; name or key */
-} CxSource;
-
-typedef enum CxCheckKind {
-    CHECK_is,
-    CHECK_type,
-    CHECK_equals,
-    CHECK_differs,
-    CHECK_array,
-    CHECK_size,
-    CHECK_len,
-    CHECK_keys,
-    CHECK_same,
-    CHECK_absent,
-    CHECK_disjoint
-} CxCheckKind;
-
-/* An extent or stride of an array: a constant, or the value of that number. */
-typedef struct CxExtent {
-    int64_t constant;
-    const CiExpr *expr; /* NULL: the constant */
-    int number;
-    bool is_definition; /* the symbol's value is taken from here */
-} CxExtent;
-
-typedef struct CxCheck {
-    CxCheckKind kind;
-    int source, other;    /* same: both; disjoint: counts of written and of all */
-    PyObject *a, *b;      /* object, type, value; keys; equals: b is the line that asked, or NULL */
-    PyArray_Descr *descr; /* array */
-    int rank;
-    int flags, wanted;         /* array: these of NumPy's flags shall be so */
-    bool looks_at_strides;     /* dense ones are a flag */
-    CxExtent *sizes, *strides; /* array; size: sizes[0] */
-    int *sources;              /* disjoint */
-    int64_t count;             /* len; array: elements, -1 when that varies */
-} CxCheck;
-
-/* What was assumed of sizes, by whom. */
-typedef struct CxRelation {
-    CiShapeGuard guard;
-    int left, right;
-} CxRelation;
-
-/* Where the value of a symbol comes from. A symbol that no axis shows is `solved`: another one
- * stands for the extent of an axis, and this one is computed from it. */
-typedef struct CxKnown {
-    const CiExpr *symbol, *solved;
-    int source, axis;
-    int64_t hint;
-    bool is_defined;
-} CxKnown;
-
-struct CxGuards {
-    CxState *state;
-    int nsources, nchecks, nrelations, nknown;
-    CxSource *sources;
-    CxCheck *checks;
-    CxRelation *relations;
-    PyObject *texts; /* the tuples given, which own what checks borrow */
-    PyObject *names, *where;
-    CiContext *ctx; /* NULL when no size varies; owns all below */
-    CiSym *sym;
-    CxKnown *known;
-    CiValues values;
-    CiValuesBuilder builder;
-    int ncode; /* instructions whose results the guards need */
-};
-
-/* guards_sizes.c */
-int cx_guards_open_sizes(CxGuards *guards, const CxTracer *tracer);
-int cx_guards_parse(CxGuards *guards, PyObject *text, const CiExpr **e);
-int cx_guards_number_sizes(CxGuards *guards, const CxTracer *tracer);
-/* Is stride k of the check the product of the sizes inside, in C (or Fortran) order? */
-bool cx_guards_is_dense(CxGuards *guards, const CxCheck *check, int64_t itemsize, bool is_fortran);
-
-/* guards_text.c */
-PyObject *cx_guards_failure(CxGuards *guards, const CxCheck *check, PyObject **values,
-                            const int64_t *table);
-PyObject *cx_guards_relation_failure(CxGuards *guards, const CxRelation *relation,
-                                     PyObject **values, const int64_t *table);
-PyObject *cx_guards_missing(CxGuards *guards, int source);
+/* The values that a specialization computes from a call's sizes are numbers of a table:
+ * symbols first, then what was asked for with cx_guards_number before the first call. */
+typedef struct CxGuards CxGuards;
+/* tracer: whose symbols the checks use and whose shape guards are checked too. */
+CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
+void cx_guards_free(CxGuards *guards);
+int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
+int cx_guards_count(const CxGuards *guards); /* sources */
+/* The number of an expression of any CiSym whose symbols have the same names; -1. */
+int cx_guards_number(CxGuards *guards, const CiExpr *e);
+int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
+/* 1: all hold, values (borrowed where is_owned is false) and table filled; 0: one does not, *why
+ * set when asked for; -1. */
+int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                    int64_t *table, PyObject **why);
+void cx_guards_finish(const CxGuards *guards, int64_t *table); /* the values guards do not need */
+void cx_guards_drop(CxGuards *guards, PyObject **values);
+/* For texts: the parameters' names, and where the function is ("model.py:12"). */
+void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
+PyObject *cx_guards_texts(CxGuards *guards);
 
 #endif

@@ -1,5 +1,5 @@
 /* Guards from the tuples that describe them: see Specialization in _core.pyi. */
-#include "guards.h"
+#include "guards_private.h"
 
 static bool
 word_is(PyObject *word, const char *text)

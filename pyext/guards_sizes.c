@@ -4,7 +4,7 @@
  * A symbol is the extent of the axis it was declared for. Where no array shows it bare, an extent
  * that is linear in it and in symbols already known gives it: then that extent is the symbol of the
  * table, and the other one an expression of it. */
-#include "guards.h"
+#include "guards_private.h"
 
 typedef struct Sizes {
     CxGuards *guards;

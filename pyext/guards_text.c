@@ -1,5 +1,6 @@
 /* Guards in the user's words: what each asks for, and what a call that fails one has instead. */
-#include "guards.h"
+#include "array.h"
+#include "guards_private.h"
 
 /* x, x.w, x[0] */
 static PyObject *

@@ -1,6 +1,6 @@
 /* Strides as a specialization remembers them: by class rather than by number, so that a dense array
  * of any size has the strides that the symbolic sizes say. */
-#include "pyext.h"
+#include "array.h"
 
 /* Axes from the innermost out: by stride, and of equal strides the later axis first, as NumPy's
  * dense arrays with axes of size 1 are. Slow on purpose: n is small. */

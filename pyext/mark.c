@@ -7,7 +7,9 @@
  *
  * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
  * the outermost block goes back and does without a region. */
-#include "pyext.h"
+#include "build.h"
+#include "methods.h"
+#include "region.h"
 
 #include "base/map.h"
 

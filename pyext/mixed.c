@@ -2,9 +2,12 @@
  * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
  * whether they are. An operation that would do something else with Python's number is refused, and
  * one whose result is Python's as well hands the bool on. */
-#include "pyext.h"
-
+#include "mixed.h"
+#include "array.h"
+#include "build.h"
+#include "methods.h"
 #include "python_number.h"
+#include "ufunc.h"
 
 CxStorage *
 cx_mixed(PyObject *o)

@@ -1,6 +1,11 @@
 /* The module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
-#include "pyext.h"
+#include "array.h"
+#include "device_array.h"
+#include "region.h"
+#include "specialization.h"
+#include "traced.h"
+#include "ufunc.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 

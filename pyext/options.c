@@ -1,6 +1,6 @@
 /* Options of a compilation: the table's defaults, then the environment, then what the caller gives.
  */
-#include "pyext.h"
+#include "program.h"
 
 static int
 read_bool(const char *text, bool *out)

@@ -2,7 +2,10 @@
  * asks. */
 #include <fenv.h>
 
-#include "pyext.h"
+#include "array.h"
+#include "device_array.h"
+#include "result.h"
+#include "size.h"
 
 /* Elements below which holding the lock costs others less than giving it up costs us. */
 #define RELEASE_WORK 65536

@@ -3,9 +3,10 @@
  * Numbers are doubles there, as in Python. Where Python would raise, a check stands before the
  * result: when it fails, Python's own function answers. The value of a call is known where its
  * operands' are, and then Python itself has computed it. */
-#include "pyext.h"
-
+#include "build.h"
+#include "methods.h"
 #include "python_number.h"
+#include "size.h"
 
 typedef enum Result { RESULT_plain, RESULT_finite, RESULT_real, RESULT_whole, RESULT_truth } Result;
 typedef enum Looked { LOOKED_nothing, LOOKED_first, LOOKED_size } Looked;

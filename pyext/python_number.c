@@ -4,9 +4,10 @@
  *
  * Ints that are expressions of sizes and indices stay expressions, and what is asked of them is
  * decided now where that can be. */
-#include "pyext.h"
-
 #include "python_number.h"
+#include "array.h"
+#include "build.h"
+#include "size.h"
 
 /* Largest int all below which a float holds exactly. */
 #define EXACT_INT (1LL << 53)

@@ -2,7 +2,7 @@
 #ifndef CX_PYTHON_NUMBER_H
 #define CX_PYTHON_NUMBER_H
 
-#include "pyext.h"
+#include "value.h"
 
 bool cx_is_python_kind(PyObject *o); /* a Traced one */
 bool cx_is_python_number(PyObject *o);

@@ -1,6 +1,8 @@
 /* A result as a recipe: a tree, shared where one object was returned twice, from which C makes the
  * result again in each later call. */
+#include "array.h"
 #include "result.h"
+#include "size.h"
 
 typedef struct Piece {
     CxPieceKind kind;

@@ -1,5 +1,7 @@
 /* Regions made of closed blocks, and what is asked of blocks and values to make them. */
 #include "region.h"
+#include "build.h"
+#include "methods.h"
 
 typedef struct Build {
     CxTracer *tracer;

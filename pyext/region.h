@@ -1,8 +1,10 @@
-/* Blocks being built, for those who open them and those who make regions of them. */
+/* Blocks that are built apart, the regions made of them, and marks to go back to. */
 #ifndef CX_REGION_H
 #define CX_REGION_H
 
-#include "pyext.h"
+#include "value.h"
+
+extern PyType_Spec cx_mark_spec, cx_block_spec;
 
 typedef struct CxBlock {
     PyObject_HEAD CxTracer *tracer;
@@ -19,5 +21,9 @@ typedef struct CxBlock {
 CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
 bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
 int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
+
+bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
+bool cx_node_works(const CiNode *node);
+bool cx_block_has_effects(const CiBlock *block);
 
 #endif

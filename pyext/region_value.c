@@ -1,5 +1,7 @@
 /* What captured loops and branches ask of values, and make of them. */
-#include "pyext.h"
+#include "build.h"
+#include "methods.h"
+#include "size.h"
 
 PyObject *
 cx_tracer_prepare(PyObject *self, PyObject *value)

@@ -1,6 +1,7 @@
 /* What a function returned: nested containers with traced values in them, made real once after
  * tracing. */
 #include "result.h"
+#include "size.h"
 
 static bool
 is_named_tuple(PyObject *o)

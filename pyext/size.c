@@ -5,7 +5,9 @@
  * Most sizes are constants and take the short way. What is not constant is decided by proof, else
  * by the values of this call with a guard; CX_OPEN where a value is known only when the program
  * runs. Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
-#include "pyext.h"
+#include "size.h"
+#include "array.h"
+#include "build.h"
 
 #include "ir/layout.h"
 

@@ -1,6 +1,6 @@
 /* Ints of Python's have no bound, sizes have 64 bits: what arithmetic makes of sizes stays an
  * expression while it is known to fit, where need be by guards on how large the sizes are. */
-#include "pyext.h"
+#include "size.h"
 
 /* No array has more elements. */
 #define MOST_ELEMENTS 0x1p47

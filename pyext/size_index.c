@@ -3,7 +3,7 @@
  *
  * What is proved, or decided by the sizes of this call, needs no trace of it; else bounds become
  * min and max of each other, interned, so that equal slices have equal extents. */
-#include "pyext.h"
+#include "size.h"
 
 /* at when it is not negative, else at + size: size is subtracted max(min(at, 0), -1) times. */
 static const CiExpr *

@@ -1,6 +1,6 @@
 /* Methods of Tracer that take or give sizes which may be symbols. */
-#include "pyext.h"
-
+#include "methods.h"
+#include "size.h"
 #include "ufunc.h"
 
 /* Per axis None or an expression. NULL in *exprs when there are none. */

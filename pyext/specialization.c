@@ -1,6 +1,9 @@
 /* A Specialization: guards, a program and the recipe of the result; what a compiled function
  * replays without Python. Also the end of a trace, which makes one. */
-#include "pyext.h"
+#include "specialization.h"
+#include "device_array.h"
+#include "methods.h"
+#include "value.h"
 
 struct CxSpecialization {
     PyObject_HEAD CxState *state;

@@ -1,5 +1,7 @@
-/* Storages, versions and views: see the head of pyext.h. */
-#include "pyext.h"
+/* Storages, versions and views: see value.h. */
+#include "array.h"
+#include "build.h"
+#include "size.h"
 
 CxStorage *
 cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank)

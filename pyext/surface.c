@@ -1,6 +1,10 @@
 /* The methods of Tracer that build a graph for NumPy's surface. No promotion here: dtypes are as
  * given. */
-#include "pyext.h"
+#include "array.h"
+#include "build.h"
+#include "methods.h"
+#include "size.h"
+#include "ufunc.h"
 
 static CxTraced *
 lifted(CxTracer *t, PyObject *value)

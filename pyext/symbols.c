@@ -1,6 +1,7 @@
 /* Size symbols of one traced call. They live as long as the tracer, while graphs come and go; what
  * was assumed of them collects in its shape environment and becomes guards. */
-#include "pyext.h"
+#include "methods.h"
+#include "size.h"
 
 typedef struct Symbols {
     CxTracer *tracer;

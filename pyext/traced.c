@@ -1,7 +1,12 @@
 /* The type Traced: what it says of itself without data, what it does when data are demanded, and
  * its methods, which are the surface's. A name the surface has not is a break: the real value
  * answers. */
-#include "pyext.h"
+#include "traced.h"
+#include "array.h"
+#include "build.h"
+#include "mixed.h"
+#include "size.h"
+#include "ufunc.h"
 
 static int
 traced_traverse(PyObject *self, visitproc visit, void *arg)

@@ -1,7 +1,11 @@
 /* Basic indexing: ints, slices, None and Ellipsis make a view; an index of ints alone makes a NumPy
  * scalar. What is wrong is asked of NumPy on an array of the same shape, so that the exception is
  * its own; other indices are the surface's. */
-#include "pyext.h"
+#include "array.h"
+#include "build.h"
+#include "size.h"
+#include "traced.h"
+#include "ufunc.h"
 
 typedef struct Index {
     CxTracer *tracer;

@@ -1,6 +1,6 @@
 /* Methods of traced values: the surface's handler, bound; else the real value's own method, after a
  * break. */
-#include "pyext.h"
+#include "traced.h"
 
 typedef struct CxMethod {
     PyObject_HEAD vectorcallfunc vectorcall;

@@ -3,9 +3,12 @@
  * Values of kind python follow Python: the result is computed at once by Python itself, and where
  * nothing but the numbers can differ from call to call the graph computes it too. Where the
  * result's type or an exception depends on the numbers they are specialised. */
-#include "pyext.h"
-
+#include "array.h"
+#include "mixed.h"
 #include "python_number.h"
+#include "size.h"
+#include "traced.h"
+#include "ufunc.h"
 
 /* An operand that NumPy's operators would take; others get their own chance first. */
 static bool

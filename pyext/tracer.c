@@ -1,6 +1,10 @@
 /* The Tracer: one call of one function being traced; how values enter, and why Python had to run.
  */
-#include "pyext.h"
+#include "array.h"
+#include "build.h"
+#include "methods.h"
+#include "program.h"
+#include "size.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;

@@ -3,9 +3,11 @@
  * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What
  * NumPy would refuse is asked of the real ufunc on arrays of the same shapes that hold no data, so
  * the exception is its own. */
-#include "pyext.h"
-
 #include "ufunc.h"
+#include "array.h"
+#include "build.h"
+#include "mixed.h"
+#include "size.h"
 
 static const char *const special_names[] = {"divmod",  "modf",    "frexp",
                                             "degrees", "radians", "float_power"};

@@ -1,8 +1,27 @@
-/* What the files about ufuncs share. */
+/* Ufuncs on traced values: their calls, and the operands that the files about them share. */
 #ifndef CX_UFUNC_H
 #define CX_UFUNC_H
 
-#include "pyext.h"
+#include "value.h"
+
+/* ufunc.c, ufunc_fold.c */
+int cx_ufuncs_init(CxState *state);
+int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */
+PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
+PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
+                        CxTraced *out);
+PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                         PyObject *kwargs);
+PyObject *cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                            PyObject *kwargs, const char *reason);
+bool cx_is_same_view(const CxTraced *a, const CxTraced *b);
+int cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message);
+PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
+int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
 
 typedef struct CxArg {
     CxTraced *traced; /* or NULL: a constant number */

@@ -1,6 +1,7 @@
 /* Methods of ufuncs: reduce, accumulate, outer. */
-#include "pyext.h"
-
+#include "array.h"
+#include "build.h"
+#include "size.h"
 #include "ufunc.h"
 
 static const struct {

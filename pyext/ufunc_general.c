@@ -1,6 +1,7 @@
 /* Ufuncs as Python calls them: __array_ufunc__, with out, where, dtype, casting and signature. */
-#include "pyext.h"
-
+#include "array.h"
+#include "build.h"
+#include "size.h"
 #include "ufunc.h"
 
 /* What the real ufunc may write to: out, and the first operand of `at`. */

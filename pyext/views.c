@@ -1,6 +1,8 @@
 /* Views of traced arrays: their shapes, strides and offsets are NumPy's, computed here, so that a
  * view can be made of the real array later; their nodes are made when they are needed. */
-#include "pyext.h"
+#include "array.h"
+#include "build.h"
+#include "size.h"
 
 #include "ir/layout.h"
 

@@ -1,7 +1,8 @@
 /* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
  * names it uses: empty, as_strided, assert_size_stride, item, check, the kernels k<n> and the
  * library calls. No other source is ever run. */
-#include "pyext.h"
+#include "array.h"
+#include "program.h"
 
 static CxProgram *
 program_of(PyObject *self)

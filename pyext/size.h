@@ -1,0 +1,92 @@
+/* Sizes of the tracer's sym: made, compared, decided, and found again when a program runs. */
+#ifndef CX_SIZE_H
+#define CX_SIZE_H
+
+#include "value.h"
+
+/* size.c: sizes of the tracer's sym. Functions give NULL or -1 with an exception. */
+typedef enum CxSizeOp {
+    CX_SIZE_add,
+    CX_SIZE_sub,
+    CX_SIZE_mul,
+    CX_SIZE_floordiv,
+    CX_SIZE_mod,
+    CX_SIZE_min,
+    CX_SIZE_max
+} CxSizeOp;
+enum { CX_OPEN = 2 }; /* an answer that only the running program knows */
+int cx_size_consts(CxTracer *tracer, int count, const int64_t *values, const CiExpr **out);
+const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
+const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
+bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
+bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
+int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy of its shape */
+/* Does the relation hold? By proof; else by the values of this call, which is guarded. 1, 0,
+ * CX_OPEN or -1. Proofs alone: cx_size_prove. */
+int cx_size_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+/* As cx_size_decide; where that is open the running program checks it. */
+int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                    const char *why);
+/* The common size of axes that must be equal; NULL, without an exception when they are not. */
+const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
+int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
+PyObject *cx_size_object(CxTracer *tracer, const CiExpr *e); /* an int, or a Traced one */
+const CiExpr *cx_size_from(CxTracer *tracer, PyObject *object);
+PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes);
+int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
+
+int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
+/* size_data.c: the symbol of a value that is used as an index in [0, size), or as a bound of slices
+ * in [0, size]. */
+const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
+const CiExpr *cx_size_define(CxTraced *value);
+void cx_defined_release(CxTracer *tracer);
+const CiExpr *cx_defined_symbol(const CxTracer *tracer, int number);
+bool cx_view_depends_on(const CxView *view, const CiExpr *symbol);
+CxStorage *cx_defined_storage(const CxTracer *tracer, int number);
+bool cx_is_data_int(PyObject *object);
+/* A check that fails has the whole call answered by the function itself: nothing may have happened
+ * yet that it would do again. */
+static inline bool
+cx_may_check(const CxTracer *tracer)
+{
+    return !tracer->needs_python && !tracer->is_static;
+}
+bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
+int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                  const char *why);
+CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
+/* facts.c; cx_facts_decide: inside cx_protect; 1, 0, -1 open */
+int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+void cx_facts_release(CxTracer *tracer);
+PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
+/* size_bound.c: the largest magnitude that e can have when no symbol is larger than most. */
+double cx_size_largest(const CiExpr *e, double most);
+/* 1 where e fits 64 bits, which may be guarded; 0; -1. */
+int cx_size_fits(CxTracer *tracer, const CiExpr *e);
+/* The smaller or larger of two, by the values of this call where they tell. */
+const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+/* size_index.c: 1, 0 when NumPy refuses it, -1. */
+int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
+int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);
+
+/* size_source.c: before a flush, finds the inputs that show the graph's symbols, adds those that no
+ * array shows, and tells the tracer's environment what the graph's assumed. */
+int cx_symbols_resolve(CxTracer *tracer);
+/* The values of symbols that a storage which became real shows. */
+int cx_symbols_learn(CxStorage *storage);
+int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its value is none */
+
+/* symbols.c */
+int cx_symbols_open(CxTracer *tracer);
+/* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
+ */
+const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+
+#endif

@@ -1,0 +1,25 @@
+/* One way in which a function was compiled: guards, program and result; and the function type that
+ * tries them in turn. */
+#ifndef CX_SPECIALIZATION_H
+#define CX_SPECIALIZATION_H
+
+#include "result.h"
+
+extern PyType_Spec cx_specialization_spec, cx_function_spec;
+
+typedef struct CxSpecialization CxSpecialization;
+PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
+                                CxResult *result, int ninputs, CxInput *inputs);
+/* Runs it on bound arguments. NULL without an exception when a guard fails, and when a check of the
+ * program does: then no argument has been changed, and the function itself answers. */
+typedef enum CxAnswer { CX_NO_MATCH, CX_MATCH, CX_CHECK_FAILED } CxAnswer;
+PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
+                                 CxAnswer *answer, unsigned *suspects);
+PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
+void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
+
+/* draws.c: the state of the generators that a call draws from, before it runs. */
+PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
+int cx_draws_restore(PyObject *saved);
+
+#endif

@@ -1,0 +1,79 @@
+/* The tracer: the state of one call while it is captured. It owns the pending graph, the symbols of
+ * the call, and what was made real on the way. */
+#ifndef CX_TRACER_H
+#define CX_TRACER_H
+
+#include "state.h"
+
+typedef struct CxTracer CxTracer;
+typedef struct CxStorage CxStorage;
+typedef struct CxInput CxInput;
+typedef struct CxDefined CxDefined;
+typedef struct CxFact CxFact;
+
+struct CxTracer {
+    PyObject_HEAD CxState *state;
+    PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
+    PyObject *cell; /* the code object the last location came from */
+    const char *cell_file;
+    bool cell_is_user;
+    CiOptions options;
+    const CiBackend *backend;
+    CiContext *sym_ctx; /* of sym and env, which live as long as the tracer */
+    CiSym *sym;
+    CiShapeEnv *env; /* symbols of the call and what was assumed of them */
+    const CiExpr *zero, *one;
+    CxDefined *defined; /* values of data that are symbols */
+    CxFact *facts;
+    int ndefined, nfacts, nsymbols;
+    long last_token;
+    CiContext *ctx;
+    CiGraph *graph;
+    unsigned epoch, last_version, last_stretch;
+    unsigned *open; /* stretches of building in force (mark.c) */
+    int nopen, capopen, nblocks;
+    bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
+    CxStorage *storages;
+    CxStorage **inputs; /* by number of graph input; each holds a reference */
+    int ninputs, capinputs;
+    CxInput *ran; /* inputs of the latest run */
+    int nran;
+    int flushes;
+    unsigned float_flags;
+    bool fullgraph, needs_python, is_busy, is_finished;
+    PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
+    PyObject *saved;    /* arrays written to by runs of this call, and what they held before */
+    int64_t nelements;  /* that runs of this call made */
+    bool cannot_undo;   /* an array too large to be kept was written to */
+    bool is_static;     /* a graph has run: sizes enter the next ones as numbers */
+};
+
+/* tracer.c, flush.c */
+extern PyType_Spec cx_tracer_spec, cx_break_spec;
+PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
+PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
+                             const CiExpr *const *sizes, const CiExpr *const *strides);
+PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
+/* Any value as an operand. constant: an array's contents never change from call to call. */
+PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
+PyObject *cx_tracer_wrap(CxTracer *tracer,
+                         PyObject *real); /* steals; arrays that Python made become Traced */
+bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
+int cx_tracer_note(CxTracer *tracer,
+                   PyObject *reason); /* a Break is recorded, or raised under fullgraph */
+int cx_tracer_break(CxTracer *tracer, const char *format, ...);
+void cx_tracer_end(CxTracer *tracer);
+int cx_tracer_specialize(CxStorage *storage);
+int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
+
+/* mark.c: stretches of building. What was made in one is a value as long as it is open. */
+int cx_stretch_begin(CxTracer *tracer);
+bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
+static inline unsigned
+cx_stretch_now(const CxTracer *tracer)
+{
+    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
+}
+int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
+
+#endif
