@@ -7,25 +7,17 @@
 #include "size.h"
 
 typedef struct Build {
-    CxTracer *tracer;
+    CxBuilding at;
     CiBlock *block;
-    CxStorage *storage;
-    CiNode *node, *like, *result;
-    CiOp op;
+    CiNode *node, *like;
     CiDtype dtype;
     CiKind kind;
-    int nargs, nblocks;
-    CiNode **args;
-    CiBlock **blocks;
-    const CiExpr *extent, *index;
-    CiLoc loc;
 } Build;
 
 static int
-run(Build *b, void (*body)(CiContext *, void *))
+run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
 {
-    b->loc = cx_location(b->tracer);
-    return cx_protect(b->tracer->state, b->tracer->ctx, body, b);
+    return cx_build_run(tracer, body, &b->at);
 }
 
 static void
@@ -45,18 +37,18 @@ body_block(CiContext *ctx, void *arg)
 {
     Build *b = arg;
     (void)ctx;
-    b->block = ci_graph_block(b->tracer->graph);
+    b->block = ci_graph_block(b->at.graph);
 }
 
 PyObject *
 cx_tracer_block(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
-    Build build = {.tracer = t};
+    Build build = {.block = NULL};
     (void)unused;
 
     CX_ENTRY();
-    if ((t->ctx == NULL && cx_graph_open(t) < 0) || run(&build, body_block) < 0)
+    if (run(t, body_block, &build) < 0)
         return NULL;
     CxBlock *b = PyObject_New(CxBlock, (PyTypeObject *)t->state->block_type);
     if (b == NULL)
@@ -137,7 +129,7 @@ static void
 body_splice(CiContext *ctx, void *arg)
 {
     Build *b = arg;
-    CiBlock *into = b->tracer->graph->at;
+    CiBlock *into = b->at.graph->at;
     for (int k = 0; k < b->block->nnodes; k++)
         CI_PUSH(ctx, into->nodes, into->nnodes, into->capnodes, b->block->nodes[k]);
     b->block->nnodes = 0;
@@ -148,13 +140,13 @@ static PyObject *
 block_splice(PyObject *self, PyObject *unused)
 {
     CxBlock *b = (CxBlock *)self;
-    Build build = {.tracer = b->tracer, .block = b->block};
+    Build build = {.block = b->block};
     (void)unused;
 
     CX_ENTRY();
     if (!cx_block_is_usable(b) || b->is_open || b->tracer->graph->at != b->outer)
         return PyErr_Format(PyExc_ValueError, "a closed block is spliced into the block around it");
-    if (run(&build, body_splice) < 0)
+    if (run(b->tracer, body_splice, &build) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -227,10 +219,10 @@ body_blank(CiContext *ctx, void *arg)
 
     (void)ctx;
     if (like->rank != 0 || like->kind == CI_KIND_array)
-        b->result = ci_graph_empty(b->tracer->graph, like->dtype, like->rank, like->sizes,
-                                   like->order, b->loc);
+        b->at.result = ci_graph_empty(b->at.graph, like->dtype, like->rank, like->sizes,
+                                      like->order, b->at.loc);
     else
-        b->result = ci_graph_const(b->tracer->graph, like->dtype, like->kind, zero, b->loc);
+        b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
 }
 
 /* blank(k): some value of the held value's type, which nobody looks at. None: its sizes are known
@@ -239,7 +231,7 @@ static PyObject *
 block_blank(PyObject *self, PyObject *number)
 {
     CxBlock *b = (CxBlock *)self;
-    Build build = {.tracer = b->tracer};
+    Build build = {.block = b->block};
     PyObject *pair = PyTuple_Pack(2, self, number);
     CiNode *like = pair ? cx_region_node(b->tracer, pair) : NULL;
 
@@ -251,9 +243,9 @@ block_blank(PyObject *self, PyObject *number)
             if (is_of_block(b, like->sizes[k]->symbols[j]))
                 Py_RETURN_NONE;
     build.like = like;
-    if (run(&build, body_blank) < 0)
+    if (run(b->tracer, body_blank, &build) < 0)
         return NULL;
-    return cx_traced_from_node(b->tracer, build.result, like->kind);
+    return cx_traced_from_node(b->tracer, build.at.result, like->kind);
 }
 
 static void
@@ -261,10 +253,10 @@ body_param(CiContext *ctx, void *arg)
 {
     Build *b = arg;
     (void)ctx;
-    b->result = b->like == NULL
-                    ? ci_graph_param(b->tracer->graph, b->block, b->dtype, b->kind, 0, NULL, NULL)
-                    : ci_graph_param(b->tracer->graph, b->block, b->like->dtype, b->like->kind,
-                                     b->like->rank, b->like->sizes, b->like->order);
+    b->at.result = b->like == NULL
+                       ? ci_graph_param(b->at.graph, b->block, b->dtype, b->kind, 0, NULL, NULL)
+                       : ci_graph_param(b->at.graph, b->block, b->like->dtype, b->like->kind,
+                                        b->like->rank, b->like->sizes, b->like->order);
 }
 
 int
@@ -284,7 +276,7 @@ block_param(PyObject *self, PyObject *args)
 {
     CxBlock *b = (CxBlock *)self;
     PyObject *like = NULL, *kind = NULL;
-    Build build = {.tracer = b->tracer, .block = b->block};
+    Build build = {.block = b->block};
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O|O:param", &like, &kind) || !cx_block_is_usable(b))
@@ -301,20 +293,25 @@ block_param(PyObject *self, PyObject *args)
         if (build.dtype == CI_DTYPE_none)
             return NULL;
     }
-    if (run(&build, body_param) < 0)
+    if (run(b->tracer, body_param, &build) < 0)
         return NULL;
-    return cx_traced_from_node(b->tracer, build.result, build.kind);
+    return cx_traced_from_node(b->tracer, build.at.result, build.kind);
 }
 
 /* ---- trip counts ----
  * index(extent): the loop variable in [0, extent), which is the block's first parameter. */
 
+typedef struct Trip {
+    CxTracer *tracer;
+    const CiExpr *extent, *index;
+} Trip;
+
 static void
 body_index_symbol(CiContext *ctx, void *arg)
 {
-    Build *b = arg;
-    const char *name = ci_format(ctx, "t%u", b->tracer->last_stretch);
-    b->index = ci_expr_index(b->tracer->sym, name, b->extent);
+    Trip *trip = arg;
+    const char *name = ci_format(ctx, "t%u", trip->tracer->last_stretch);
+    trip->index = ci_expr_index(trip->tracer->sym, name, trip->extent);
 }
 
 static void
@@ -322,7 +319,7 @@ body_index_param(CiContext *ctx, void *arg)
 {
     const Build *b = arg;
     (void)ctx;
-    (void)ci_graph_param(b->tracer->graph, b->block, CI_DTYPE_i64, CI_KIND_python, 0, NULL, NULL);
+    (void)ci_graph_param(b->at.graph, b->block, CI_DTYPE_i64, CI_KIND_python, 0, NULL, NULL);
 }
 
 static PyObject *
@@ -330,16 +327,17 @@ block_index(PyObject *self, PyObject *extent)
 {
     CxBlock *b = (CxBlock *)self;
     CxTracer *t = b->tracer;
-    Build build = {.tracer = t, .block = b->block};
+    Build build = {.block = b->block};
+    Trip trip = {.tracer = t};
 
     CX_ENTRY();
-    if (!cx_block_is_usable(b) || (build.extent = cx_size_from(t, extent)) == NULL ||
-        cx_protect(t->state, t->sym_ctx, body_index_symbol, &build) < 0 ||
-        run(&build, body_index_param) < 0)
+    if (!cx_block_is_usable(b) || (trip.extent = cx_size_from(t, extent)) == NULL ||
+        cx_protect(t->state, t->sym_ctx, body_index_symbol, &trip) < 0 ||
+        run(t, body_index_param, &build) < 0)
         return NULL;
-    b->extent = build.extent;
-    b->index = build.index;
-    return cx_traced_int(t, build.index);
+    b->extent = trip.extent;
+    b->index = trip.index;
+    return cx_traced_int(t, b->index);
 }
 
 /* bind(array): the parameter is a new version of the array's memory. */
@@ -347,7 +345,7 @@ static PyObject *
 block_bind(PyObject *self, PyObject *value)
 {
     CxBlock *b = (CxBlock *)self;
-    Build build = {.tracer = b->tracer, .block = b->block};
+    Build build = {.block = b->block};
 
     CX_ENTRY();
     if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL || !cx_block_is_usable(b))
@@ -356,9 +354,9 @@ block_bind(PyObject *self, PyObject *value)
     if (cx_traced_prepare(x) < 0)
         return NULL;
     build.like = cx_node(x);
-    if (run(&build, body_param) < 0)
+    if (run(b->tracer, body_param, &build) < 0)
         return NULL;
-    cx_storage_set_version(x->storage, build.result);
+    cx_storage_set_version(x->storage, build.at.result);
     Py_RETURN_NONE;
 }
 
@@ -372,8 +370,8 @@ body_result(CiContext *ctx, void *arg)
     (void)ctx;
     if (like != NULL && node->rank == like->rank && node->rank != 0 &&
         memcmp(like->order, node->order, (size_t)node->rank) != 0)
-        node = ci_graph_copy(b->tracer->graph, node, like->order, b->loc);
-    ci_graph_block_result(b->tracer->graph, b->block, node);
+        node = ci_graph_copy(b->at.graph, node, like->order, b->at.loc);
+    ci_graph_block_result(b->at.graph, b->block, node);
 }
 
 /* result(value, like=None): like gives the order of axes in memory. */
@@ -382,7 +380,7 @@ block_result(PyObject *self, PyObject *args)
 {
     CxBlock *b = (CxBlock *)self;
     PyObject *value = NULL, *like = Py_None;
-    Build build = {.tracer = b->tracer, .block = b->block};
+    Build build = {.block = b->block};
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O|O:result", &value, &like) || !cx_block_is_usable(b))
@@ -390,7 +388,7 @@ block_result(PyObject *self, PyObject *args)
     if ((build.node = cx_region_node(b->tracer, value)) == NULL ||
         (like != Py_None && (build.like = cx_region_node(b->tracer, like)) == NULL))
         return NULL;
-    if (run(&build, body_result) < 0)
+    if (run(b->tracer, body_result, &build) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

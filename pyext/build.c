@@ -63,12 +63,18 @@ begin(CxTracer *tracer, CxBuilding *b)
     return 0;
 }
 
+int
+cx_build_run(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building)
+{
+    if (begin(tracer, building) < 0)
+        return -1;
+    return cx_protect(tracer->state, tracer->ctx, body, building);
+}
+
 CiNode *
 cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building)
 {
-    if (begin(tracer, building) < 0)
-        return NULL;
-    return cx_protect(tracer->state, tracer->ctx, body, building) < 0 ? NULL : building->result;
+    return cx_build_run(tracer, body, building) < 0 ? NULL : building->result;
 }
 
 static CiNode *

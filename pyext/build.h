@@ -12,13 +12,16 @@ typedef struct CxOperand {
     CiKind kind;      /* of a constant */
 } CxOperand;
 int cx_graph_open(CxTracer *tracer);
-/* A body of the caller's own: builds into graph, leaves a result (or NULL, which is no error). */
+/* A body of the caller's own, given a struct that begins with this one: builds into graph, and
+ * leaves a result where there is one. */
 typedef struct CxBuilding {
     CiGraph *graph;
     CiLoc loc;
     CiNode *result;
 } CxBuilding;
 const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e); /* inside a body */
+int cx_build_run(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
+/* Its result; NULL, which may be no error, where there is none. */
 CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
 CiLoc cx_location(CxTracer *tracer);
 CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,

@@ -3,25 +3,6 @@
 #include "build.h"
 #include "methods.h"
 
-typedef struct Build {
-    CxTracer *tracer;
-    CiNode *node, *result;
-    CiOp op;
-    CiKind kind;
-    int nargs, nblocks;
-    CiNode **args;
-    CiBlock **blocks;
-    const CiExpr *extent, *index;
-    CiLoc loc;
-} Build;
-
-static int
-run(Build *b, void (*body)(CiContext *, void *))
-{
-    b->loc = cx_location(b->tracer);
-    return cx_protect(b->tracer->state, b->tracer->ctx, body, b);
-}
-
 /* ---- nodes ---- */
 
 /* Whether Python numbers alone are concerned, or nothing is computed. */
@@ -78,29 +59,38 @@ cx_tracer_same_type(PyObject *self, PyObject *args)
 
 enum { MAX_BLOCKS = 2 };
 
+typedef struct Build {
+    CxBuilding at;
+    CiOp op;
+    int nargs, nblocks;
+    CiNode **args;
+    CiBlock *blocks[MAX_BLOCKS];
+    const CiExpr *extent, *index;
+} Build;
+
 static void
 body_region(CiContext *ctx, void *arg)
 {
     Build *b = arg;
+    CiSym *sym = b->at.graph->sym;
+
     (void)ctx;
-    CiSym *sym = b->tracer->graph->sym;
     const CiExpr *trip = b->extent ? ci_expr_copy(sym, b->extent) : NULL;
     const CiExpr *index = b->index ? ci_expr_copy(sym, b->index) : NULL;
-    b->node = ci_graph_region(b->tracer->graph, b->op, b->nargs, b->args, trip, index, b->nblocks,
-                              b->blocks, b->loc);
+    ci_graph_region(b->at.graph, b->op, b->nargs, b->args, trip, index, b->nblocks, b->blocks,
+                    b->at.loc);
 }
 
 /* The results, which are the last nodes of the block. */
 static PyObject *
-results_of(Build *b, PyObject *kinds)
+results_of(CxTracer *t, const Build *b, PyObject *kinds)
 {
-    const CiBlock *at = b->tracer->graph->at, *last = b->blocks[b->nblocks - 1];
+    const CiBlock *at = t->graph->at, *last = b->blocks[b->nblocks - 1];
     PyObject *list = PyList_New(0);
 
     for (int k = at->nnodes - last->nresults; list != NULL && k < at->nnodes; k++) {
         int kind = cx_kind_from(PyTuple_GET_ITEM(kinds, k - at->nnodes + last->nresults));
-        PyObject *item =
-            kind < 0 ? NULL : cx_traced_from_node(b->tracer, at->nodes[k], (CiKind)kind);
+        PyObject *item = kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind);
         if (item == NULL || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
         Py_XDECREF(item);
@@ -109,9 +99,8 @@ results_of(Build *b, PyObject *kinds)
 }
 
 static int
-fill_blocks(Build *b, PyObject *blocks, CiBlock **into)
+fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
 {
-    b->blocks = into;
     b->nblocks = (int)PyTuple_GET_SIZE(blocks);
     if (b->nblocks < 1 || b->nblocks > MAX_BLOCKS) {
         PyErr_SetString(PyExc_ValueError, "a region has one block or two");
@@ -119,13 +108,13 @@ fill_blocks(Build *b, PyObject *blocks, CiBlock **into)
     }
     for (int k = 0; k < b->nblocks; k++) {
         CxBlock *block = (CxBlock *)PyTuple_GET_ITEM(blocks, k);
-        if (!Py_IS_TYPE((PyObject *)block, (PyTypeObject *)b->tracer->state->block_type) ||
+        if (!Py_IS_TYPE((PyObject *)block, (PyTypeObject *)t->state->block_type) ||
             block->is_open || !cx_block_is_usable(block)) {
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_TypeError, "a region is made of closed blocks");
             return -1;
         }
-        into[k] = block->block;
+        b->blocks[k] = block->block;
     }
     return 0;
 }
@@ -135,8 +124,7 @@ PyObject *
 cx_tracer_region(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
-    Build b = {.tracer = t};
-    CiBlock *blocks[MAX_BLOCKS];
+    Build b = {.nargs = 0};
     PyObject *tuple = NULL, *entries = NULL, *kinds = NULL, *result = NULL;
     const char *name = NULL;
 
@@ -147,7 +135,7 @@ cx_tracer_region(PyObject *self, PyObject *args)
     b.op = ci_op_find(name);
     if (b.op != CI_OP_for && b.op != CI_OP_while && b.op != CI_OP_if)
         return PyErr_Format(PyExc_ValueError, "no region is called '%s'", name);
-    if (fill_blocks(&b, tuple, blocks) < 0)
+    if (fill_blocks(&b, t, tuple) < 0)
         return NULL;
     const CxBlock *body = (const CxBlock *)PyTuple_GET_ITEM(tuple, 0);
     b.extent = body->extent;
@@ -168,10 +156,10 @@ cx_tracer_region(PyObject *self, PyObject *args)
             goto done;
         b.args[k] = cx_node((CxTraced *)entry);
     }
-    if (PyTuple_GET_SIZE(kinds) != blocks[b.nblocks - 1]->nresults)
+    if (PyTuple_GET_SIZE(kinds) != b.blocks[b.nblocks - 1]->nresults)
         PyErr_SetString(PyExc_ValueError, "a region has as many kinds as results");
-    else if (run(&b, body_region) == 0)
-        result = results_of(&b, kinds);
+    else if (cx_build_run(t, body_region, &b.at) == 0)
+        result = results_of(t, &b, kinds);
 done:
     PyMem_Free(b.args);
     return result;
@@ -195,13 +183,19 @@ cx_tracer_set_version(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+typedef struct Select {
+    CxBuilding at;
+    CiNode *args[3];
+    CiKind kind;
+} Select;
+
 static void
 body_select(CiContext *ctx, void *arg)
 {
-    Build *b = arg;
+    Select *s = arg;
     (void)ctx;
-    CiNode *node = ci_graph_pointwise(b->tracer->graph, CI_OP_where, 3, b->args, b->loc);
-    b->result = ci_node_set_kind(node, b->kind);
+    CiNode *node = ci_graph_pointwise(s->at.graph, CI_OP_where, 3, s->args, s->at.loc);
+    s->at.result = ci_node_set_kind(node, s->kind);
 }
 
 /* select(condition, a, b) of single values of one dtype and kind. */
@@ -210,8 +204,7 @@ cx_tracer_select(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *items[3];
-    CiNode *nodes[3];
-    Build b = {.tracer = t, .args = nodes};
+    Select s = {.kind = CI_KIND_array};
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "OOO:select", &items[0], &items[1], &items[2]))
@@ -222,9 +215,7 @@ cx_tracer_select(PyObject *self, PyObject *args)
         else if (cx_traced_prepare((CxTraced *)items[k]) < 0)
             return NULL;
     for (int k = 0; k < 3; k++)
-        nodes[k] = cx_node((CxTraced *)items[k]);
-    b.kind = cx_kind((CxTraced *)items[1]);
-    if (run(&b, body_select) < 0)
-        return NULL;
-    return cx_traced_from_node(t, b.result, b.kind);
+        s.args[k] = cx_node((CxTraced *)items[k]);
+    s.kind = cx_kind((CxTraced *)items[1]);
+    return cx_traced_from_node(t, cx_build_custom(t, body_select, &s.at), s.kind);
 }
