@@ -158,6 +158,33 @@ def test_sweep_across_memory(shape, step):
         assert np.array_equal(result, results[0])
 
 
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (5, 11, 2), (70, 19, 30)])
+def test_sweep_over_the_last_of_three_axes(shape, step):
+    """in0[p, i, t+1] += in0[p, i+step, t]: planes are apart always, rows only without a step."""
+    x = numbers(*shape)
+    expected = x.copy()
+    for t in range(shape[2] - 1):
+        expected[:, : shape[1] - step, t + 1] += expected[:, step:, t]
+    for size, symbols in both_sizes(shape):
+        g = Graph()
+        type = f"f64[{','.join(size)}]"
+        part = f"f64[{size[0]},{size[1]} - {step},1]"
+
+        def trip(y, g=g, type=type, part=part):
+            before = g.slice(part, y, "0", str(step), "t")
+            here = g.slice(part, y, "0", "0", "t + 1")
+            value = g.node(part, f"add({here}, {before})")
+            return g.node(type, f"assign({y}, {here}, {value})")
+
+        y = g.loop("t", f"{size[2]} - 1", type, "in0", trip)
+        low = f"{symbols}\n".replace("[0, inf)", "[2, inf)")
+        text = g.text(f"in0: {type}", [f"write in0 = {y}", "return"], low if symbols else "")
+        for backend in BACKENDS:
+            for threads in (1, 2):
+                assert np.array_equal(run(text, [x], backend, threads)[0], expected)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_trips_that_are_worth_threads_stay_apart(backend):
     """A loop in time around a parallel one: each step sees all of the last."""

@@ -171,14 +171,43 @@ drop_region_variables(CiScheduler *s, const CiExpr **a, const CiExpr **b)
     }
 }
 
+/* A position in a block and the block's number, as in 8*t + i with i < min(8, n - 8*t), go out of
+ * the index together: their sum is below n. What that comes to, times the distance of the
+ * positions, is added to the span. Slow on purpose: few symbols. */
+static const CiExpr *
+drop_blocks(CiScheduler *s, const CiExpr *index, const CiExpr **span)
+{
+    CiSym *sym = s->sym;
+    const CiExpr *whole = index, *step, *rest, *across, *last, *least, *outside;
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *position = whole->symbols[k], *limit = position->limit;
+        int nends = limit && limit->kind == CI_EXPR_min ? limit->nargs : 0;
+        for (int n = 0; n < nends * whole->nsymbols; n++) {
+            const CiExpr *end = limit->args[n % nends], *block = whole->symbols[n / nends];
+            if (block == position || !ci_expr_depends_on(end, block) ||
+                !ci_expr_split_linear(sym, index, position, &step, &rest) || step->low < 0 ||
+                !ci_expr_split_linear(sym, rest, block, &across, &outside) ||
+                !ci_expr_split_linear(sym, end, block, &least, &last) || across->low < 0 ||
+                across != ci_expr_neg(sym, ci_expr_mul(sym, step, least)))
+                continue;
+            last = ci_expr_sub(sym, last, ci_expr_const(sym, 1));
+            *span = ci_expr_add(sym, *span, ci_expr_mul(sym, step, last));
+            index = outside;
+            break;
+        }
+    }
+    return index;
+}
+
 /* How many elements index can address from its least one on, or NULL when no bound is known. */
 static const CiExpr *
 index_span(CiScheduler *s, const CiExpr *index)
 {
     CiSym *sym = s->sym;
-    const CiExpr *one = ci_expr_const(sym, 1), *span = one, *coef, *whole = index;
+    const CiExpr *one = ci_expr_const(sym, 1), *span = one, *coef, *whole;
+    whole = index = drop_blocks(s, index, &span);
     if (index->low != CI_MINUS_INFINITY && index->high != CI_INFINITY)
-        return ci_expr_const(sym, index->high - index->low + 1);
+        return ci_expr_add(sym, span, ci_expr_const(sym, index->high - index->low));
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *symbol = whole->symbols[k];
         if (symbol->symbol_kind != CI_SYMBOL_index)
@@ -202,28 +231,65 @@ span_from(CiScheduler *s, const CiExpr *index, const CiExpr *span, int64_t low)
     return is_known ? ci_expr_add(s->sym, span, ci_expr_const(s->sym, index->low - low)) : NULL;
 }
 
+/* The axes that are not done, and what lies inside all of them. */
+typedef struct Apart {
+    const CiKernel *kernel;
+    const CiExpr *const *coefs;
+    const CiExpr *span;
+    bool done[CI_MAX_RANK];
+} Apart;
+
+static const CiExpr *
+span_with(CiSym *sym, const Apart *apart, int axis)
+{
+    const CiExpr *one = ci_expr_const(sym, 1),
+                 *steps = ci_expr_sub(sym, apart->kernel->outer[axis].extent, one);
+    return ci_expr_add(sym, apart->span, ci_expr_mul(sym, apart->coefs[axis], steps));
+}
+
+/* All other axes are known to go around this one. */
+static bool
+is_inside_others(CiSym *sym, const Apart *apart, int axis)
+{
+    const CiExpr *span = span_with(sym, apart, axis);
+    for (int k = 0; k < apart->kernel->nouter; k++) {
+        if (k != axis && !apart->done[k] && !ci_sym_known_le(sym, span, apart->coefs[k]))
+            return false;
+    }
+    return ci_sym_known_le(sym, apart->span, apart->coefs[axis]);
+}
+
+/* The one of the smallest distance, as far as sizes that are not known can be compared. */
+static int
+find_least(CiSym *sym, const Apart *apart)
+{
+    int least = -1;
+    for (int k = 0; k < apart->kernel->nouter; k++) {
+        const CiExpr *coef = apart->coefs[k];
+        if (!apart->done[k] &&
+            (least < 0 || ci_sym_known_lt(sym, coef, apart->coefs[least]) || coef == apart->span))
+            least = k;
+    }
+    for (int k = 0; k < apart->kernel->nouter && !is_inside_others(sym, apart, least); k++) {
+        if (!apart->done[k] && is_inside_others(sym, apart, k))
+            return k;
+    }
+    return least;
+}
+
 /* The distance between neighbours along each outer axis must be at least what lies inside it: then
  * different outer points address different elements. Axes are taken from the smallest distance;
  * slow on purpose, outer axes are few. */
 static bool
 is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *span)
 {
-    CiSym *sym = s->sym;
-    bool done[CI_MAX_RANK] = {false};
-    if (!span)
-        return kernel->nouter == 0;
+    Apart apart = {.kernel = kernel, .coefs = coefs, .span = span};
     for (int round = 0; round < kernel->nouter; round++) {
-        int least = -1;
-        for (int k = 0; k < kernel->nouter; k++) {
-            if (!done[k] &&
-                (least < 0 || ci_sym_known_lt(sym, coefs[k], coefs[least]) || coefs[k] == span))
-                least = k;
-        }
-        if (!ci_sym_known_le(sym, span, coefs[least]))
+        int least = span ? find_least(s->sym, &apart) : -1;
+        if (least < 0 || !ci_sym_known_le(s->sym, apart.span, coefs[least]))
             return false;
-        const CiExpr *steps = ci_expr_sub(sym, kernel->outer[least].extent, ci_expr_const(sym, 1));
-        span = ci_expr_add(sym, span, ci_expr_mul(sym, coefs[least], steps));
-        done[least] = true;
+        apart.span = span_with(s->sym, &apart, least);
+        apart.done[least] = true;
     }
     return true;
 }

@@ -9,17 +9,32 @@
  *
  *   for t1<ceil(n/8) { for t0<m { y[…] = for i0<min(8, n - 8*t1) { … } } }
  *
- * The blocks are independent too: ci_why_not_parallel finds that. */
+ * Of several axes the nearest in memory is cut into blocks, and the others become loops around
+ * them. Blocks are independent too: ci_why_not_parallel finds that. */
 #include "schedule/plan.h"
 
 #define CI_ROWS 8
 
-static const CiAxis *
-only_axis(const CiNest *nest)
+/* The axes that all nests of a loop have. */
+typedef struct Rows {
+    const CiAxis *axes;
+    int count, cut; /* axes; the one cut into blocks */
+} Rows;
+
+static bool
+is_row(const CiNest *nest)
 {
-    bool is_row = nest->naxes == 1 && nest->npoint == 1 && nest->fold == CI_OP_none &&
-                  !ci_nest_is_indirect(nest);
-    return is_row ? &nest->axes[0] : NULL;
+    return nest->naxes > 0 && nest->npoint == nest->naxes && nest->fold == CI_OP_none &&
+           !ci_nest_is_indirect(nest);
+}
+
+static bool
+has_axes(const CiNest *nest, const Rows *rows)
+{
+    bool is_same = nest->naxes == rows->count;
+    for (int k = 0; is_same && k < rows->count; k++)
+        is_same = nest->axes[k].var == rows->axes[k].var;
+    return is_same;
 }
 
 /* Elements that lie apart from one step of the variable to the next. */
@@ -58,34 +73,70 @@ are_apart(CiScheduler *s, const CiKernel *positions, const CiItems *items, const
     return true;
 }
 
-/* The rows' common axis, or NULL when the loop stays as it is. */
-static const CiAxis *
-find_rows(CiScheduler *s, const CiItem *loop)
+/* Every nest of the loop is a row over the same axes, which no trip changes. */
+static bool
+find_axes(const CiItem *loop, Rows *rows)
 {
     const CiRegion *region = loop->region;
-    const CiAxis *rows = NULL;
-    int far_trips = 0, far_rows = 0;
     if (loop->kind != CI_ITEM_for || region->nswaps || region->body.count == 0)
-        return NULL;
+        return false;
     for (int k = 0; k < region->body.count; k++) {
         const CiNest *nest = region->body.items[k].nest;
-        const CiAxis *axis = nest ? only_axis(nest) : NULL;
-        if (!axis || (rows && axis->var != rows->var))
-            return NULL;
-        rows = axis;
-        far_trips += count_far(s, nest, region->var);
-        far_rows += count_far(s, nest, axis->var);
+        if (!nest || !is_row(nest))
+            return false;
+        if (k == 0)
+            *rows = (Rows){nest->axes, nest->naxes, 0};
+        if (!has_axes(nest, rows))
+            return false;
     }
-    bool is_fixed = !ci_expr_depends_on(rows->extent, region->var);
-    if (!is_fixed || rows->extent->high <= CI_ROWS || far_rows <= far_trips)
-        return NULL;
-    CiKernelAxis axis = {.var = rows->var, .extent = rows->extent};
-    CiKernel positions = {.outer = &axis, .nouter = 1};
+    for (int k = 0; k < rows->count; k++) {
+        if (ci_expr_depends_on(rows->axes[k].extent, region->var))
+            return false;
+    }
+    return true;
+}
+
+static int
+count_all_far(CiScheduler *s, const CiItems *items, const CiExpr *var)
+{
+    int count = 0;
+    for (int k = 0; k < items->count; k++)
+        count += count_far(s, items->items[k].nest, var);
+    return count;
+}
+
+/* Trips are nearer than the nearest axis, and a block is less than that. */
+static bool
+lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
+{
+    int least = 0;
+    for (int k = 0; k < rows->count; k++) {
+        int far = count_all_far(s, &region->body, rows->axes[k].var);
+        if (k == 0 || far <= least) {
+            least = far;
+            rows->cut = k;
+        }
+    }
+    return least > count_all_far(s, &region->body, region->var) &&
+           rows->axes[rows->cut].extent->high > CI_ROWS;
+}
+
+/* false: the loop stays as it is. */
+static bool
+find_rows(CiScheduler *s, const CiItem *loop, Rows *rows)
+{
+    const CiRegion *region = loop->region;
+    if (!find_axes(loop, rows) || !lies_across(s, region, rows))
+        return false;
+    CiKernelAxis *axes = CI_NEW_ARRAY(s->ctx, CiKernelAxis, rows->count);
+    for (int k = 0; k < rows->count; k++)
+        axes[k] = (CiKernelAxis){.var = rows->axes[k].var, .extent = rows->axes[k].extent};
+    CiKernel positions = {.outer = axes, .nouter = rows->count};
     for (int k = 0; k < region->body.count; k++) {
         if (!are_apart(s, &positions, &region->body, region->body.items[k].nest))
-            return NULL;
+            return false;
     }
-    return rows;
+    return true;
 }
 
 static const CiExpr *
@@ -98,34 +149,58 @@ new_variable(CiScheduler *s, const CiExpr *extent)
     }
 }
 
+/* The nest keeps one axis, of a block; from and to are what its axes were and have become. */
 static void
-narrow_nest(CiScheduler *s, CiNest *nest, const CiExpr *first)
+narrow_nest(CiScheduler *s, CiNest *nest, int naxes, const CiExpr *const *from,
+            const CiExpr *const *to, const CiAxis *left)
 {
-    CiAxis *axis = &nest->axes[0];
-    const CiExpr *rows = ci_expr_const(s->sym, CI_ROWS);
-    const CiExpr *extent = ci_expr_min(s->sym, rows, ci_expr_sub(s->sym, axis->extent, first));
-    const CiExpr *from = axis->var, *var = ci_expr_index(s->sym, from->name, extent),
-                 *to = ci_expr_add(s->sym, first, var);
-    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 1, &from, &to);
-    nest->store = ci_expr_substitute(s->sym, nest->store, 1, &from, &to);
+    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, naxes, from, to);
+    nest->store = ci_expr_substitute(s->sym, nest->store, naxes, from, to);
     nest->axes = CI_NEW(s->ctx, CiAxis);
-    nest->axes[0] = (CiAxis){.kind = CI_AXIS_point, .var = var, .extent = extent};
+    nest->axes[0] = *left;
+    nest->naxes = nest->npoint = 1;
+}
+
+/* A loop around one item, which it becomes. */
+static void
+put_around(CiScheduler *s, CiItem *item, const CiExpr *var, const CiExpr *extent)
+{
+    CiRegion *around = CI_NEW(s->ctx, CiRegion);
+    around->var = var;
+    around->extent = extent;
+    CI_PUSH(s->ctx, around->body.items, around->body.count, around->body.capacity, *item);
+    *item = (CiItem){.kind = CI_ITEM_for, .region = around};
 }
 
 void
 ci_interchange(CiScheduler *s, CiItem *loop)
 {
-    const CiAxis *rows = find_rows(s, loop);
-    if (!rows)
+    Rows rows = {0};
+    if (!find_rows(s, loop, &rows))
         return;
     CiSym *sym = s->sym;
-    CiRegion *blocks = CI_NEW(s->ctx, CiRegion);
-    const CiExpr *size = ci_expr_const(sym, CI_ROWS);
-    blocks->extent = ci_expr_ceildiv(sym, rows->extent, size);
-    blocks->var = new_variable(s, blocks->extent);
-    const CiExpr *first = ci_expr_mul(sym, blocks->var, size);
-    for (int k = 0; k < loop->region->body.count; k++)
-        narrow_nest(s, loop->region->body.items[k].nest, first);
-    CI_PUSH(s->ctx, blocks->body.items, blocks->body.count, blocks->body.capacity, *loop);
-    loop->region = blocks;
+    const CiAxis cut = rows.axes[rows.cut];
+    const CiExpr *size = ci_expr_const(sym, CI_ROWS), *nblocks;
+    const CiExpr **from = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
+                 **extents = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
+                 **vars = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
+                 **to = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count);
+    nblocks = ci_expr_ceildiv(sym, cut.extent, size);
+    for (int k = 0; k < rows.count; k++) {
+        from[k] = rows.axes[k].var;
+        extents[k] = k == rows.cut ? nblocks : rows.axes[k].extent;
+        to[k] = vars[k] = new_variable(s, extents[k]);
+    }
+    const CiExpr *first = ci_expr_mul(sym, vars[rows.cut], size),
+                 *left = ci_expr_min(sym, size, ci_expr_sub(sym, cut.extent, first));
+    const CiAxis axis = {CI_AXIS_point, ci_expr_index(sym, cut.var->name, left), left};
+    to[rows.cut] = ci_expr_add(sym, first, axis.var);
+    CiRegion *inner = loop->region;
+    for (int k = 0; k < inner->body.count; k++)
+        narrow_nest(s, inner->body.items[k].nest, rows.count, from, to, &axis);
+    put_around(s, loop, vars[rows.cut], nblocks);
+    for (int k = rows.count - 1; k >= 0; k--) {
+        if (k != rows.cut)
+            put_around(s, loop, vars[k], extents[k]);
+    }
 }

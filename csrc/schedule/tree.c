@@ -15,6 +15,7 @@
 #include "schedule/plan.h"
 
 #define LONG_WORK ((int64_t)1 << 40)
+#define MANY_TRIPS 64
 
 /* ---- which regions ---- */
 
@@ -142,8 +143,17 @@ why_not_target(const CiScheduler *block, const CiScheduler *outside, const CiBuf
     return NULL;
 }
 
+/* A loop with trips enough for all threads is shared out itself, and loops inside need not be. */
+static bool
+is_shared_out(CiScheduler *s, const CiItem *loop)
+{
+    const CiExpr *trips = loop->region->extent;
+    return loop->kind == CI_ITEM_for && (is_unknown(trips) || trips->high >= MANY_TRIPS) &&
+           !ci_why_not_parallel(s, loop, NULL);
+}
+
 static const char *
-why_not_block(CiScheduler *outside, CiScheduler *block)
+why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
 {
     const char *why = NULL;
     for (int k = 0; block && k < block->ndrafts && !why; k++) {
@@ -152,7 +162,7 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
             return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
         if (draft->region && !draft->is_tree)
             return "a region inside is none";
-        if (draft->region && draft->region->kind == CI_ITEM_for &&
+        if (!is_shared && draft->region && draft->region->kind == CI_ITEM_for &&
             ci_is_worth_threads(block, draft->region) &&
             !ci_why_not_parallel(block, draft->region, NULL))
             return ci_format(block->ctx, "the trips of %s are worth threads",
@@ -164,7 +174,7 @@ why_not_block(CiScheduler *outside, CiScheduler *block)
             why = why_not_target(block, outside, target);
         }
         for (int side = 0; side < 2 && draft->region && !why; side++)
-            why = why_not_block(outside, draft->inner[side]);
+            why = why_not_block(outside, draft->inner[side], is_shared);
     }
     return why;
 }
@@ -182,8 +192,9 @@ ci_why_not_tree(CiScheduler *s, const CiDraft *draft)
     const CiExpr *var = draft->region->region->var;
     if (var && !is_loop_name(var->name))
         return "its variable is not called t and a number";
-    const char *why = why_not_block(s, draft->inner[0]);
-    return why ? why : why_not_block(s, draft->inner[1]);
+    bool is_shared = is_shared_out(s, draft->region);
+    const char *why = why_not_block(s, draft->inner[0], is_shared);
+    return why ? why : why_not_block(s, draft->inner[1], is_shared);
 }
 
 /* ---- the tree ---- */
