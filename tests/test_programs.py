@@ -30,7 +30,7 @@ failures.assertion failures.caught failures.index_out_of_range failures.integer_
 failures.pivot_of_zero failures.shapes_that_differ failures.singular failures.unbound_name
 fractals.burning_ship fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_real
 fractals.newton_fractal
-graphs.bellman_ford graphs.breadth_first graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
+graphs.bellman_ford graphs.breadth_first graphs.connected_components graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
 graphs.floyd_warshall graphs.page_rank graphs.spanning_tree graphs.transitive_closure
 hashing.adler32 hashing.adler32_by_sums hashing.crc16 hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
 hashing.fnv1a hashing.gray_code hashing.linear_congruence hashing.mix32 hashing.open_addressing
