@@ -233,11 +233,15 @@ ENDLESS = """graph f(in0: f64[4]) {
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_endless_loop_hears_an_interrupt(backend):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        _core.compile_text(ENDLESS, [np.full(4, 0.5)], options={}, backend=backend)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _core.compile_text(ENDLESS, [np.full(4, 0.5)], options={}, backend=backend)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -238,13 +238,12 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
-expand_dims moveaxis rollaxis flip fliplr flipud stack hstack vstack dstack column_stack
+moveaxis rollaxis flip fliplr flipud stack hstack vstack dstack column_stack
 hsplit vsplit dsplit tile meshgrid tri tril triu diff gradient
 atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
-block permute_dims matrix_transpose
+block matrix_transpose
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
 linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
-linalg.vecdot
 """.split()
 
 
