@@ -423,6 +423,9 @@ is_harmless(const CiNode *node)
     if (node->op == CI_OP_const || node->op == CI_OP_cast)
         return node->rank == 0;
     if (kind == CI_OPKIND_view) {
+        if (node->op == CI_OP_window &&
+            !ci_expr_is_const(node->args[0]->sizes[node->axes[0]], NULL))
+            return false;
         for (int k = 0; node->op == CI_OP_slice && k < node->args[0]->rank; k++)
             if (!ci_expr_is_const(node->starts[k], NULL))
                 return false;

@@ -543,6 +543,8 @@ view_node(Build *b, CxView *v, CiNode *from)
     case CI_OP_diagonal:
         return ci_graph_diagonal(g, from, v->axes[0], v->axes[1], graph_expr(b, v->starts[0]),
                                  graph_expr(b, v->sizes[v->rank - 1]), b->loc);
+    case CI_OP_window:
+        return ci_graph_window(g, from, v->axes[0], graph_expr(b, v->sizes[v->rank - 1]), b->loc);
     default: /* real, imag */
         return ci_graph_pointwise(g, v->op, 1, &from, b->loc);
     }

@@ -339,6 +339,27 @@ method_diagonal(PyObject *self, PyObject *args)
 }
 
 static PyObject *
+method_window(PyObject *self, PyObject *args)
+{
+    PyObject *value = NULL, *length = NULL, *result = NULL;
+    int axis = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OiO:window", &value, &axis, &length))
+        return NULL;
+    const CiExpr *size = cx_size_from((CxTracer *)self, length);
+    CxTraced *x = size == NULL ? NULL : lifted((CxTracer *)self, value);
+    if (x == NULL)
+        return NULL;
+    if (axis < 0 || axis >= cx_rank(x) || cx_rank(x) + 1 > CI_MAX_RANK)
+        PyErr_SetString(PyExc_ValueError, "axis is out of bounds, or too many axes");
+    else
+        result = cx_make_window(x, axis, size);
+    Py_DECREF(x);
+    return result;
+}
+
+static PyObject *
 method_copy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"x", "order", NULL};
@@ -607,6 +628,7 @@ PyMethodDef cx_tracer_methods[] = {
     METHOD(slice, METH_VARARGS),
     METHOD(expand, METH_VARARGS),
     METHOD(diagonal, METH_VARARGS),
+    METHOD(window, METH_VARARGS),
     {"broadcast", (PyCFunction)(void (*)(void))cx_tracer_broadcast, METH_O, NULL},
     {"size_min", (PyCFunction)(void (*)(void))cx_tracer_size_min, METH_VARARGS, NULL},
     {"size_max", (PyCFunction)(void (*)(void))cx_tracer_size_max, METH_VARARGS, NULL},

@@ -145,6 +145,7 @@ fast_power(CxTraced *base, PyObject *exponent)
 {
     CiClass kind = ci_dtype_class(cx_dtype(base));
     bool is_inexact = kind == CI_CLASS_float || kind == CI_CLASS_complex;
+    bool is_scalar = base->view == NULL && base->storage->kind != CI_KIND_array;
     double e;
 
     if (PyLong_CheckExact(exponent)) {
@@ -152,14 +153,17 @@ fast_power(CxTraced *base, PyObject *exponent)
         e = (double)PyLong_AsLongAndOverflow(exponent, &overflow);
         if (overflow != 0)
             return -1;
-        if (kind != CI_CLASS_bool && e == 2.0)
+        if (kind != CI_CLASS_bool && e == 2.0 && !(is_scalar && kind == CI_CLASS_complex))
             return CI_OP_square;
     } else if (PyFloat_CheckExact(exponent)) {
         e = PyFloat_AS_DOUBLE(exponent);
     } else {
         return -1;
     }
-    if (!is_inexact)
+    bool is_complex = kind == CI_CLASS_complex;
+    if (!is_inexact || (is_scalar && (is_complex || e == 0.5)))
+        return -1; /* of NumPy's numbers, too: its power has another root and other products */
+    if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)))
         return -1;
     return e == 2.0    ? CI_OP_square
            : e == 1.0  ? CI_OP_positive
@@ -172,41 +176,6 @@ static PyObject *
 power_of(PyObject *a, PyObject *b)
 {
     return PyNumber_Power(a, b, Py_None);
-}
-
-/* A complex number to a constant integer, by the products npy_cpow takes. NULL without an exception:
- * another base or exponent. */
-static PyObject *
-complex_power(PyObject *a, PyObject *b)
-{
-    enum { LIMIT = 100 };
-    int overflow = 0;
-
-    if (!cx_is_traced(a) || !PyLong_CheckExact(b) ||
-        ci_dtype_class(cx_dtype((CxTraced *)a)) != CI_CLASS_complex)
-        return NULL;
-    long n = PyLong_AsLongAndOverflow(b, &overflow);
-    long left = n < 0 ? -n : n;
-    if (overflow != 0 || left == 0 || left >= LIMIT)
-        return NULL;
-    PyObject *result = NULL, *power = Py_NewRef(a);
-    while (power != NULL) {
-        if (left & 1) {
-            PyObject *product = result ? PyNumber_Multiply(result, power) : Py_NewRef(power);
-            Py_XSETREF(result, product);
-            if (product == NULL)
-                break;
-        }
-        if ((left >>= 1) == 0)
-            break;
-        Py_SETREF(power, PyNumber_Multiply(power, power));
-    }
-    if (power == NULL)
-        Py_CLEAR(result);
-    Py_XDECREF(power);
-    if (result != NULL && n < 0)
-        Py_SETREF(result, cx_ufunc_call(((CxTraced *)a)->tracer, CI_OP_reciprocal, 1, &result));
-    return result;
 }
 
 /* An exponent that is a run-time value: where this one has a way of its own it becomes part of the
@@ -260,11 +229,6 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
             ufunc = fast;
             nargs = 1;
         }
-    }
-    if (nargs == 2 && !is_array) {
-        PyObject *result = complex_power(a, b);
-        if (result != NULL || PyErr_Occurred())
-            return result;
     }
     return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
                     : cx_ufunc_call(t->tracer, ufunc, nargs, args);

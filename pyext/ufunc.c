@@ -319,7 +319,7 @@ cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
         *op = CI_OP_complex_exp;
     if (*op == CI_OP_power) {
         if (kind == CI_CLASS_complex)
-            return "power of complex numbers";
+            *op = CI_OP_complex_power;
         if (kind == CI_CLASS_int || kind == CI_CLASS_uint)
             *op = CI_OP_int_power;
     }

@@ -47,7 +47,7 @@ struct CxView {
     const CiExpr *offset; /* bytes from the storage's first element */
     const CiExpr **sizes, **strides;
     const CiExpr **starts, **steps; /* slice: per axis of the parent */
-    int *axes; /* permute: per axis; diagonal: two axes, and the offset in starts */
+    int *axes; /* permute: per axis; diagonal: two axes, and the offset in starts; window: one */
     CiNode *node;
     unsigned epoch, version, stretch;
     const CiExpr *space[];
@@ -155,6 +155,7 @@ PyObject *cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *
                         const CiExpr *const *sizes);
 PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset);
+PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
 
 #endif

@@ -306,6 +306,40 @@ cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
     VIEW_END(x);
 }
 
+static void
+body_window(CiContext *ctx, void *arg)
+{
+    ViewJob *job = arg;
+    CxView *v = job->view;
+    CiSym *sym = job->x->tracer->sym;
+    int rank = cx_rank(job->x), axis = v->axes[0];
+
+    (void)ctx;
+    for (int k = 0; k < rank; k++) {
+        v->sizes[k] = cx_sizes(job->x)[k];
+        v->strides[k] = cx_strides(job->x)[k];
+    }
+    v->sizes[axis] =
+        ci_expr_add(sym, ci_expr_sub(sym, v->sizes[axis], job->sizes[0]), ci_expr_const(sym, 1));
+    v->sizes[rank] = job->sizes[0];
+    v->strides[rank] = v->strides[axis];
+}
+
+/* Read-only: its elements share memory. The window is no longer than the axis. */
+PyObject *
+cx_make_window(CxTraced *x, int axis, const CiExpr *size)
+{
+    VIEW_BEGIN(x);
+    ViewJob job = {.x = x, .sizes = &size};
+    job.view = cx_view_new(x, CI_OP_window, cx_rank(x) + 1);
+    if (job.view != NULL) {
+        job.view->axes[0] = axis;
+        job.view->is_readonly = true;
+    }
+    result = finish_job(&job, body_window);
+    VIEW_END(x);
+}
+
 PyObject *
 cx_make_part(CxTraced *x, bool imaginary)
 {

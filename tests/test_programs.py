@@ -18,7 +18,7 @@ from cinductor.capture import session
 PROGRAMS = programs.load()
 WHOLE = set("""
 automata.ant automata.elementary automata.elementary_by_cells automata.forest_fire automata.lattice_boltzmann
-automata.life automata.life_by_slices automata.sandpile
+automata.life automata.life_by_cells automata.life_by_slices automata.majority automata.sandpile
 clustering.k_means clustering.k_means_until_still clustering.line_fit clustering.mixture clustering.nearest_by_elements
 clustering.nearest_neighbours clustering.running_moments clustering.single_linkage
 dynamic_programming.cheapest_seam dynamic_programming.coin_change dynamic_programming.edit_distance
@@ -28,7 +28,7 @@ dynamic_programming.needleman_wunsch dynamic_programming.rna_folding dynamic_pro
 dynamic_programming.viterbi
 failures.assertion failures.caught failures.index_out_of_range failures.integer_overflow failures.no_convergence
 failures.pivot_of_zero failures.shapes_that_differ failures.singular failures.unbound_name
-fractals.burning_ship fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_real
+fractals.burning_ship fractals.julia fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_real
 fractals.newton_fractal
 graphs.bellman_ford graphs.breadth_first graphs.connected_components graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
 graphs.floyd_warshall graphs.page_rank graphs.spanning_tree graphs.transitive_closure
@@ -49,7 +49,7 @@ nets.self_organising_map nets.train
 particles.bounce particles.charge_on_grid particles.flock particles.leapfrog particles.lennard_jones
 particles.n_body particles.n_body_by_pairs particles.neighbour_lists particles.verlet_chain
 roots.adaptive_step roots.arithmetic_geometric roots.bisection roots.bisection_on_scalars roots.collatz
-roots.collatz_on_arrays roots.gcd roots.golden_section roots.horner roots.legendre roots.lorenz roots.newton
+roots.collatz_on_arrays roots.durand_kerner roots.gcd roots.golden_section roots.horner roots.legendre roots.lorenz roots.newton
 roots.newton_on_arrays roots.newton_system roots.pascal roots.romberg roots.runge_kutta roots.sieve roots.simpson
 signals.binned_means signals.biquad signals.compressor signals.convolve_shifts signals.convolve_windows
 signals.deriche signals.dithering signals.fft_in_place signals.fft_recursive signals.goertzel signals.haar

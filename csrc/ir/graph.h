@@ -15,9 +15,9 @@
  * (weak, rank 0; f64, c128, i64 or bool). Stride order: order[0] is the axis with the largest
  * stride. C order is 0,1,2,…; printed only when it is not.
  *
- * Views share elements: permute, reshape, slice, expand, diagonal of a value are that value's
- * memory whenever it has memory; a `copy` node is written where NumPy copies. So a result that is a
- * chain of views of an input (or of another result's base) is returned as a view.
+ * Views share elements: permute, reshape, slice, expand, diagonal, window of a value are that
+ * value's memory whenever it has memory; a `copy` node is written where NumPy copies. So a result
+ * that is a chain of views of an input (or of another result's base) is returned as a view.
  *
  * Writes. assign(base, view, value) is a new version of base in which the elements that `view` (a
  * chain of views of the *same version* of base, or base itself) addresses have the value's
@@ -102,7 +102,8 @@ struct CiNode {
     int naxes;
     const int *axes; /* permute: source axis of each axis; reduce, argreduce: axes folded
                         (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
-                        diagonal: [axis1, axis2]; gather, scatter: those indexed, ascending */
+                        diagonal: [axis1, axis2]; window: [axis], its length the last size;
+                        gather, scatter: those indexed, ascending */
     const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
                                     induction symbol]; expr: [the expression]; define: [symbol,
                                     limit], the limit infinite where there is none */
@@ -182,6 +183,9 @@ CiNode *ci_graph_slice(CiGraph *g, CiNode *a, const CiExpr *const *starts,
 CiNode *ci_graph_expand(CiGraph *g, CiNode *a, int rank, const CiExpr *const *sizes, CiLoc loc);
 CiNode *ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *offset,
                           const CiExpr *size, CiLoc loc);
+/* Every run of `size` neighbours along the axis: [.., n, ..] becomes [.., n - size + 1, .., size].
+ */
+CiNode *ci_graph_window(CiGraph *g, CiNode *a, int axis, const CiExpr *size, CiLoc loc);
 CiNode *ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc); /* order NULL: C */
 CiNode *ci_graph_assign(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, CiLoc loc);
 CiNode *ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc);
@@ -195,9 +199,9 @@ CiNode *ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, 
                          const int *axes, CiNode *const *indices, CiOp combine, bool is_distinct,
                          CiLoc loc);
 CiNode *ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc);
-/* graph_index.c. An index along an axis of that size, of any type of integers, as NumPy takes it: negative ones
- * count from the end; others outside fail a check, unless that is known not to happen. NULL where a
- * check is needed and there may be none. */
+/* graph_index.c. An index along an axis of that size, of any type of integers, as NumPy takes it:
+ * negative ones count from the end; others outside fail a check, unless that is known not to
+ * happen. NULL where a check is needed and there may be none. */
 CiNode *ci_graph_wrap_index(CiGraph *g, CiNode *index, const CiExpr *size, bool may_check,
                             CiLoc loc);
 CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,

@@ -382,6 +382,16 @@ ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *off
 }
 
 CiNode *
+ci_graph_window(CiGraph *g, CiNode *a, int axis, const CiExpr *size, CiLoc loc)
+{
+    CiNode *node = new_node(g, CI_OP_window, 1, &a, loc);
+    node->naxes = 1;
+    node->axes = copy_axes(g, 1, &axis);
+    set_sizes(g, node, 1, &size);
+    return append(g, node);
+}
+
+CiNode *
 ci_graph_copy(CiGraph *g, CiNode *a, const int8_t *order, CiLoc loc)
 {
     CiNode *node = new_node(g, CI_OP_copy, 1, &a, loc);

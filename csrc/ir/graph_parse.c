@@ -162,7 +162,8 @@ check_attributes(Parser *p, const CiNode *node)
 {
     CiOpKind kind = ci_op_kind(node->op);
     int arity = ci_op_arity(node->op);
-    bool is_axis_op = kind == CI_OPKIND_scan || node->op == CI_OP_concat || node->op == CI_OP_iota;
+    bool is_axis_op = kind == CI_OPKIND_scan || node->op == CI_OP_concat ||
+                      node->op == CI_OP_iota || node->op == CI_OP_window;
     if (kind == CI_OPKIND_scalar || kind == CI_OPKIND_region || node->op == CI_OP_input ||
         node->op == CI_OP_check)
         ci_lexer_fail(&p->lex, "%s cannot be called here", ci_op_name(node->op));
@@ -178,8 +179,8 @@ check_attributes(Parser *p, const CiNode *node)
     if ((node->op == CI_OP_gather && node->nargs < 2) ||
         (node->op == CI_OP_scatter && node->nargs < 4))
         ci_lexer_fail(&p->lex, "%s needs indices", ci_op_name(node->op));
-    if (node->op == CI_OP_diagonal && !node->rank)
-        ci_lexer_fail(&p->lex, "diagonal has at least one axis");
+    if ((node->op == CI_OP_diagonal || node->op == CI_OP_window) && !node->rank)
+        ci_lexer_fail(&p->lex, "%s has at least one axis", ci_op_name(node->op));
 }
 
 static void

@@ -175,7 +175,7 @@ static void
 print_attributes(CiText *out, const CiNode *node)
 {
     bool is_one_axis = node->op == CI_OP_iota || node->op == CI_OP_concat ||
-                       ci_op_kind(node->op) == CI_OPKIND_scan;
+                       node->op == CI_OP_window || ci_op_kind(node->op) == CI_OPKIND_scan;
     if (is_one_axis) {
         ci_text_add(out, "%saxis=%d", node->nargs ? ", " : "", node->axes[0]);
     } else if (node->naxes || ci_op_kind(node->op) == CI_OPKIND_reduce ||

@@ -273,6 +273,24 @@ infer_diagonal(CiGraph *g, CiNode *node)
     node->sizes = sizes;
 }
 
+/* The attribute is the last size: how long the window is. */
+static void
+infer_window(CiGraph *g, CiNode *node)
+{
+    const CiNode *a = node->args[0];
+    int axis = ci_infer_axis(g, node->axes[0], a->rank);
+    const CiExpr *length = node->sizes[node->rank - 1], *one = ci_expr_const(g->sym, 1);
+    const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, a->rank + 1);
+    if (ci_sym_known_lt(g->sym, a->sizes[axis], length))
+        ci_fail(g->ctx, CI_ERR_VALUE, "window shape cannot be larger than input array shape");
+    for (int k = 0; k < a->rank; k++)
+        sizes[k] = a->sizes[k];
+    sizes[axis] = ci_expr_add(g->sym, ci_expr_sub(g->sym, a->sizes[axis], length), one);
+    sizes[a->rank] = length;
+    node->rank = a->rank + 1;
+    node->sizes = sizes;
+}
+
 static void
 infer_view(CiGraph *g, CiNode *node)
 {
@@ -288,6 +306,8 @@ infer_view(CiGraph *g, CiNode *node)
         infer_slice(g, node);
     else if (node->op == CI_OP_expand)
         infer_expand(g, node);
+    else if (node->op == CI_OP_window)
+        infer_window(g, node);
     else
         infer_diagonal(g, node);
     const CiExpr **strides = CI_NEW_ARRAY(g->ctx, const CiExpr *, node->rank + 1);

@@ -461,6 +461,15 @@ view_diagonal(CiGraph *g, const CiNode *view, const CiExpr **offset, const CiExp
     to[count] = ci_expr_add(g->sym, from[first], from[second]);
 }
 
+static void
+view_window(const CiNode *view, const CiExpr *const *from, const CiExpr **to)
+{
+    int rank = view->args[0]->rank;
+    for (int k = 0; k < rank; k++)
+        to[k] = from[k];
+    to[rank] = from[view->axes[0]];
+}
+
 /* One view: from the strides of its operand to its own. */
 static bool
 view_step(CiGraph *g, const CiNode *view, const CiExpr **offset, const CiExpr *const *from,
@@ -478,6 +487,9 @@ view_step(CiGraph *g, const CiNode *view, const CiExpr **offset, const CiExpr *c
         return true;
     case CI_OP_expand:
         view_expand(g, view, from, to);
+        return true;
+    case CI_OP_window:
+        view_window(view, from, to);
         return true;
     default:
         CI_REQUIRE(g->ctx, view->op == CI_OP_diagonal);

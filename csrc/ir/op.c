@@ -213,6 +213,7 @@ ci_op_is_expensive(CiOp op)
     case CI_OP_fmod:
     case CI_OP_reciprocal:
     case CI_OP_int_power:
+    case CI_OP_complex_power:
     case CI_OP_gcd:
     case CI_OP_lcm:
     case CI_OP_sqrt:

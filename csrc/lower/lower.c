@@ -15,8 +15,10 @@ repeats_elements(const CiNode *user, const CiNode *operand)
     if (user->op == CI_OP_assign || user->op == CI_OP_compress ||
         ci_op_kind(user->op) == CI_OPKIND_extern)
         return false;
-    if (ci_node_is_view(user) && user->op != CI_OP_expand)
+    if (ci_node_is_view(user) && user->op != CI_OP_expand && user->op != CI_OP_window)
         return false;
+    if (user->op == CI_OP_window)
+        return true;
     if (user->op == CI_OP_gather)
         return operand == user->args[0] || user->rank > operand->rank;
     if (ci_op_kind(user->op) == CI_OPKIND_reduce || ci_op_kind(user->op) == CI_OPKIND_argreduce)

@@ -40,6 +40,15 @@ diagonal_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const
     source[axis2] = ci_expr_add(sym, along, ci_expr_max(sym, offset, zero));
 }
 
+static void
+window_index(CiSym *sym, const CiNode *view, const CiExpr *const *index, const CiExpr **source)
+{
+    int rank = view->args[0]->rank, axis = view->axes[0];
+    for (int k = 0; k < rank; k++)
+        source[k] = index[k];
+    source[axis] = ci_expr_add(sym, index[axis], index[rank]);
+}
+
 /* Sizes [from, to) as one number. */
 static const CiExpr *
 linear_index(CiSym *sym, const CiExpr *const *sizes, const CiExpr *const *index, int from, int to)
@@ -111,6 +120,9 @@ ci_view_source_index(CiLowering *low, const CiNode *view, const CiExpr *const *i
         break;
     case CI_OP_diagonal:
         diagonal_index(low->sym, view, index, source);
+        break;
+    case CI_OP_window:
+        window_index(low->sym, view, index, source);
         break;
     case CI_OP_reshape:
         reshape_index(low->sym, view, index, source);

@@ -75,6 +75,11 @@ own_support(const char *name, CiDtype dtype)
         return "{ float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); return a; }";
     if (!strcmp(name, "narrow"))
         return "{ uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); return h; }";
+    if (!strcmp(name, "library_power"))
+        return "{ R size = log(hypot(a.re, a.im)); R angle = atan2(a.im, a.re); R turn = b.im * "
+               "size "
+               "+ b.re * angle; size = exp(b.re * size - b.im * angle); T y = {size * cos(turn), "
+               "size * sin(turn)}; return y; }";
     if (!strcmp(name, "round_half") && dtype == CI_DTYPE_f64)
         return "{ uint16_t h; asm(\"cvt.rn.f16.f64 %0, %1;\" : \"=h\"(h) : \"d\"(a)); float r; "
                "asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : "

@@ -25,7 +25,7 @@ from .state import (
     rebuilt,
 )
 
-OURS = "__ci_"
+OURS, RETURN = "__ci_", "__ci_return"
 
 
 class Held:
@@ -151,6 +151,9 @@ class Merge:
             return UNBOUND
         if a is UNBOUND or b is UNBOUND:
             return self.plan_unbound(name, a, b)
+        returns = [end.names.get(RETURN) is True for end in self.ends]
+        if returns[0] != returns[1] and name in self.region.site.returned:
+            return self.plan_unread(*((UNBOUND, b) if returns[0] else (a, UNBOUND)))
         if name.startswith(OURS) and name != OURS + "value":
             return self.plan_flag(a, b)
         if not have_same_structure(a, b):
@@ -159,9 +162,13 @@ class Merge:
         return rebuilt(a, iter(parts))
 
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
-        bound = b if a is UNBOUND else a
         if not name.startswith(OURS):
             self.checks.append((b is UNBOUND, name))
+        return self.plan_unread(a, b)
+
+    def plan_unread(self, a: Any, b: Any) -> Any:
+        """One arm's value; behind the other, which has none, nobody looks."""
+        bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
             if type(part) is not Held:
@@ -314,7 +321,7 @@ class Merge:
         """A merged array may be memory of before: then it can be read, not written."""
         mark = self.level.attempt.mark
         sources = [
-            part.value.whole
+            part.value
             for part in pair
             if type(part) is Held
             and part.kind == "array"

@@ -30,7 +30,7 @@ from .calls import (
     understands,
 )
 from .condition import is_condition, select
-from .items import Range, backwards, enumerated, items_of, zipped
+from .items import Range, backwards, enumerated, items_of, numbered, zipped
 from .objects import PURE_TYPES, Traced, find_in_class
 from .state import is_int
 
@@ -123,6 +123,31 @@ def bound_of(stage: Any, value: Any) -> Any:
             value = stage.tracer.cast(value, np.int64)
         return stage.tracer.define(value, None, None)
     return value
+
+
+@understands(np.ndindex)
+def _ndindex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    """Known sizes are checked by NumPy; others are sizes of arrays, or become symbols."""
+    shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    stage = scope.stage
+    if stage.source_of(shape) is not None:
+        shape = stage.shallow(shape)
+    if kwargs or not stage.captures or not all(map(is_bound, shape)):
+        return call_unknown(scope, f, args, kwargs)
+    np.ndindex(*(1 if type(n) is Traced else n for n in shape))
+    sizes = tuple(bound_of(stage, n) for n in shape)
+    if not all(type(n) is int or (n >= 0) is True for n in sizes):
+        return call_unknown(scope, f, args, kwargs)
+    return numbered(sizes, lambda place: place)
+
+
+@understands(np.ndenumerate)
+def _ndenumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    stage = scope.stage
+    array = stage.wrap(args[0]) if len(args) == 1 and not kwargs else None
+    if type(array) is not Traced or array.kind != "array" or not stage.captures:
+        return call_unknown(scope, f, args, kwargs)
+    return numbered(array.shape, lambda place: (place, array[place]))
 
 
 @understands(enumerate, reversed)

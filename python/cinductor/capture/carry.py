@@ -408,25 +408,33 @@ class Carried:
         site = self.loop.site
         self.closed: dict[str, Any] = {}
         self.last: dict[str, Any] = {}
+        self.split: dict[str, tuple[Any, list[str]]] = {}  # a tuple, and what its leaves are called
         for name in site.live_out:
             is_carried = name in site.carried and self.entry[name] is not UNBOUND
             if is_carried or name == site.flag:
                 continue
             value = names.get(name, UNBOUND)
-            if value is UNBOUND or type(value) in ATOMS or is_number(value):
-                self.closed[name] = value
-            elif type(value) is not Traced:
-                if isinstance(value, tuple | list | dict | set) or hasattr(value, "__dict__"):
-                    return self.leave_last_trip(name)
-                self.closed[name] = value
-            elif self.is_outer(value):
-                self.closed[name] = value
-            elif self.is_expression(value):
-                self.closed[name] = value
-            elif value.kind != "array" or self.is_made_inside(value):
-                self.last[name] = value
-            else:
+            parts = {name: value}
+            if type(value) is tuple:
+                parts = {f"{name}[{k}]": leaf for k, leaf in enumerate(leaves(value))}
+                self.split[name] = value, list(parts)
+            if not all(self.look_at_leaf(part, leaf) for part, leaf in parts.items()):
                 return self.leave_last_trip(name)
+        return True
+
+    def look_at_leaf(self, name: str, value: Any) -> bool:
+        """Whether the region gives a value of its last trip."""
+        if value is UNBOUND or type(value) in ATOMS or is_number(value):
+            self.closed[name] = value
+        elif type(value) is not Traced:
+            self.closed[name] = value
+            return not (isinstance(value, tuple | list | dict | set) or hasattr(value, "__dict__"))
+        elif self.is_outer(value) or self.is_expression(value):
+            self.closed[name] = value
+        elif value.kind != "array" or self.is_made_inside(value):
+            self.last[name] = value
+        else:
+            return False
         return True
 
     def is_expression(self, value: Any) -> bool:
@@ -537,7 +545,7 @@ class Carried:
         self.ends: dict[str, list[Any]] = {}
         for name in self.types:
             self.ends[name] = [
-                leaf.whole
+                leaf
                 if type(leaf) is Traced
                 and leaf.kind == "array"
                 and self.tracer.is_before(leaf.whole, mark)
@@ -580,7 +588,7 @@ class Carried:
                 entries.append(lifted(tracer, leaf, kind.kind, kind.dtype))
         entries += self.written
         for name, number in held.items():
-            before = loop.entry[name]
+            before = loop.entry.get(name, UNBOUND)
             if type(before) is Traced and tracer.same_type(before, (self.body, number)) == 1:
                 entries.append(before)
                 continue
@@ -608,6 +616,8 @@ class Carried:
             tracer.set_version(handle, next(made))
         exits.update(self.closed)
         exits.update({name: next(made) for name in held})
+        for name, (like, parts) in self.split.items():
+            exits[name] = rebuilt(like, iter([exits.pop(part) for part in parts]))
         for name, types in self.types.items():
             if name in site.live_out and self.note_sources(name, exits[name], types, runs):
                 needs_trip = True
@@ -630,7 +640,7 @@ class Carried:
             if kind is None or kind.kind != "array":
                 continue
             if end is not None:
-                self.regions.merge(made, [end, entry.whole])
+                self.regions.merge(made, [end, entry])
             elif runs is not True and not entry.is_fresh:
                 needs_trip = True
         return needs_trip

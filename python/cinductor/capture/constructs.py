@@ -24,14 +24,14 @@ class TracedControl(PlainControl):
         items = items_of(self.stage.wrap(value)) if self.stage.captures else None
         if items is None:
             return super().for_(value, number)
-        is_known = type(items.length) is int
-        if is_known and items.length <= UNROLL:
-            if site.flag is None or items.length == 0:
-                shape = site.target
-                each = iter(items)
-                return For(each if shape is None else (self.unpack(v, shape) for v in each))
-            return Loop(self, site, items, WATCH)
-        return Loop(self, site, items, REGION)
+        is_short = type(items.length) is int and items.length <= UNROLL
+        if is_short and (site.flag is None or items.length == 0):
+            shape = site.target
+            each = iter(items)
+            return For(each if shape is None else (self.unpack(v, shape) for v in each))
+        if items is value:
+            items = items.take()
+        return Loop(self, site, items, WATCH if is_short else REGION)
 
     def while_(self, number: int) -> Any:
         if not self.stage.captures:
@@ -65,6 +65,12 @@ class TracedControl(PlainControl):
         while scope is not self:
             scope, operand = conditions.pop()
         return super().bool_end(value) if operand is None else operand.join(value)
+
+    def truth(self, value: Any) -> Any:
+        """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
+        if is_condition(value) and self.stage.captures:
+            return self.stage.tracer.as_python(truth(self.stage, value))
+        return value
 
     def not_(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures:

@@ -57,11 +57,19 @@ class Control(Statements):
             carried=tuple(n for n in state if n in flow.head and n != flag),
             live_out=tuple(n for n in state if n in flow.behind),
             flag=flag,
+            returned=self._unread(state),
             protected=self.protected > 0,
             **more,
         )
         self.sites.append(site)
         return site
+
+    def _unread(self, state: tuple[str, ...]) -> frozenset[str]:
+        """Names that are dead behind a return: no `finally` and no function inside reads them."""
+        if self.protected:
+            return frozenset()
+        loads = self.scopes[-1].loads
+        return frozenset(n for n in state if n not in loads and not n.startswith("__ci_"))
 
     def _construct(
         self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]
@@ -173,7 +181,7 @@ class Control(Statements):
         if site is None:
             return [self._own_loop(node)]
         made = self.ask(node, "while_", self.text(node, site.number))
-        test = self._method(node.test, site, "test", self.visit(node.test))
+        test = self._method(node.test, site, "test", self._decided(node.test))
         body = ast.copy_location(ast.If(test, self._run(node.body), []), node)
         return self._construct(node, site, made, [*node.ci_resets, body])
 
@@ -191,11 +199,11 @@ class Control(Statements):
             node.test = self._test(node.test)
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return [node]
-        made = self.ask(node.test, "if_", self.visit(node.test), self.text(node, site.number))
+        made = self.ask(node.test, "if_", self._decided(node.test), self.text(node, site.number))
         bodies: list[tuple[ast.stmt, list[ast.stmt]]] = []
         for i, arm in enumerate(arms):
             if i:
-                test = self._method(arm.test, site, "test", self.visit(arm.test))
+                test = self._method(arm.test, site, "test", self._decided(arm.test))
                 bodies.append((arm, [ast.copy_location(ast.Expr(test), arm.test)]))
             bodies.append((arm, self._run(arm.body)))
         rest = self._run(orelse)

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from .asking import FREE, GLOBAL, LOCAL, Asking
-from .jumps import may_be_traced
+from .jumps import is_text, may_be_traced
 from .source import FunctionNode
 
 
@@ -122,7 +122,7 @@ class Expressions(Asking):
         if not isinstance(node.op, ast.Not):
             node.operand = self._use(node.operand)
         elif may_be_traced(node.operand):
-            return self.ask(node, "not_", self.visit(node.operand))
+            return self.ask(node, "not_", self._decided(node.operand))
         else:
             node.operand = self.visit(node.operand)
         return node
@@ -134,11 +134,21 @@ class Expressions(Asking):
             inner = node.comparators[:-1]
             if not self.without_walrus or all(map(self._is_stable, inner)):
                 return self._chain(node, self._use(node.left), 0)
-        node.left = self._use(node.left)
+        left = self._use(node.left)
+        if len(node.ops) == 1:
+            return self._compare(node, left, node.ops[0], node.comparators[0])
+        node.left = left
         node.comparators = [
             self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
         ]
         return node
+
+    def _compare(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
+        """One comparison, its left side rewritten already."""
+        if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
+            found = self.ask(node, "contains", left, self.visit(right))
+            return found if isinstance(op, ast.In) else self.ask(node, "not_", found)
+        return ast.copy_location(ast.Compare(left, [op], [self._compared(right, op)]), node)
 
     def _compared(self, node: ast.expr, op: ast.cmpop) -> ast.expr:
         return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
@@ -153,7 +163,7 @@ class Expressions(Asking):
         """The comparisons of a chain from the i-th on, each behind the truth of the one before."""
         op, right = node.ops[i], node.comparators[i]
         if i == len(node.ops) - 1:
-            return ast.copy_location(ast.Compare(left, [op], [self._compared(right, op)]), node)
+            return self._compare(node, left, op, right)
         if self._is_stable(right):
             again: ast.expr = copy.copy(right)
             value = self._compared(right, op)
@@ -176,9 +186,24 @@ class Expressions(Asking):
         begin = self.ask(first, "bool_begin", first, is_and)
         return self.ask(node, "bool_end", ast.copy_location(ast.BoolOp(op, [begin, second]), node))
 
+    def _decided(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth is asked for."""
+        if isinstance(node, ast.BoolOp):
+            node.ci_is_test = True  # type: ignore[attr-defined]
+        return self.visit(node)
+
+    def _truth(self, node: ast.expr) -> ast.expr:
+        """An operand of `and` and `or` in a test: its truth, so that types need not agree."""
+        is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        new = self._decided(node)
+        if is_not or isinstance(node, ast.Compare | ast.BoolOp) or not may_be_traced(node):
+            return new
+        return self.ask(node, "truth", new)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         traced = [may_be_traced(value) for value in node.values]
-        values = [self.visit(value) for value in node.values]
+        is_test = getattr(node, "ci_is_test", False)
+        values = [self._truth(v) if is_test else self.visit(v) for v in node.values]
         out = values[-1]
         for value, is_traced in zip(values[-2::-1], traced[-2::-1], strict=True):
             if is_traced:
@@ -193,7 +218,7 @@ class Expressions(Asking):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
         name = self.temporary("c")
-        then = self.ask(node.test, "then", self.visit(node.test))
+        then = self.ask(node.test, "then", self._decided(node.test))
         target = ast.copy_location(ast.Name(name, ast.Store()), node.test)
         choice = ast.copy_location(ast.NamedExpr(target, then), node.test)
         parts = [choice]

@@ -7,22 +7,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import _core
 from .objects import Traced
+
+RegionBreak = _core.RegionBreak
 
 
 class Items:
-    """A number of items, each found by its index."""
+    """A number of items, each found by its index. An iterator: a captured loop takes all of it, and
+    how much of it Python's own would have taken is not known then.
+    """
 
-    __slots__ = ("length", "get", "position")
+    __slots__ = ("length", "get", "position", "is_taken")
 
     def __init__(self, length: Any, get: Callable[[Any], Any]) -> None:
         self.length, self.get = length, get
         self.position = 0
+        self.is_taken = False
+
+    def take(self) -> Items:
+        """The same items for a captured loop."""
+        self.is_taken = True
+        return Items(self.length, self.get)
+
+    def check(self) -> None:
+        """Raises where a captured loop has taken the items."""
+        if self.is_taken:
+            raise RegionBreak("an iterator that a captured loop has used", "", 0)
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
+        self.check()
         if self.position >= int(self.length):
             raise StopIteration
         self.position += 1
@@ -61,6 +78,7 @@ def items_of(value: Any) -> Items | None:
     """A loop's iterable by number; None where Python has to iterate it."""
     cls = type(value)
     if cls is Items:
+        value.check()
         return value if value.position == 0 else None
     if cls is range:
         start, step = value.start, value.step
@@ -80,6 +98,22 @@ def enumerated(items: Items, start: Any) -> Items:
 def backwards(items: Items) -> Items:
     """reversed(items)"""
     return Items(items.length, lambda i: items.get(items.length - 1 - i))
+
+
+def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any]) -> Items:
+    """What the places of an array of that shape give, in C order, one loop for all axes."""
+    length: Any = 1
+    for size in shape:
+        length = length * size
+
+    def item(number: Any) -> Any:
+        places = []
+        for axis in range(len(shape) - 1, -1, -1):
+            places.append(number % shape[axis] if axis else number)
+            number = number // shape[axis] if axis else number
+        return get(tuple(places[::-1]))
+
+    return Items(length, item)
 
 
 def zipped(parts: list[Items]) -> Items | None:

@@ -28,12 +28,19 @@ class Unsuitable(Exception):
 def may_be_traced(node: ast.expr) -> bool:
     """Whether a condition can be something else than Python's own True or False."""
     if isinstance(node, ast.Compare):
-        return not all(isinstance(o, ast.Is | ast.IsNot | ast.In | ast.NotIn) for o in node.ops)
+        if is_text(node.left) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            return len(node.ops) > 1
+        return not all(isinstance(o, ast.Is | ast.IsNot) for o in node.ops)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return may_be_traced(node.operand)
     if isinstance(node, ast.BoolOp):
         return any(map(may_be_traced, node.values))
     return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+
+def is_text(node: ast.expr) -> bool:
+    """A constant that is no number."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
 def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:

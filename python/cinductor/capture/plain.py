@@ -36,11 +36,12 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    local = use = operand = members = test = mapping = iter = context = subject = staticmethod(
-        lambda value: value
+    truth = local = use = operand = members = test = mapping = iter = context = subject = (
+        staticmethod(lambda value: value)
     )
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
+    contains = staticmethod(lambda value, members: value in members)
     call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))

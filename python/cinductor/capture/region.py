@@ -91,11 +91,31 @@ class Regions:
         if any(type(value) is Traced and value.strong is not None for value in values):
             raise RegionBreak("a number that is Python's on one path and NumPy's on another", "", 0)
 
-    def before_return(self, result: Any) -> None:
-        """The very array would have to be returned."""
-        for value, _ in self.merged:
-            if result.storage == value.storage:
+    def before_return(self, results: list[Any]) -> None:
+        """An array that may be one of several is returned by value, where nobody can tell: each was
+        made in this call, and is returned, if at all, as this one.
+        """
+        returned = {result.storage for result in results}
+        merged = {value.storage: (value, sources) for value, sources in self.merged}
+        taken: set[int] = set()
+        for storage in returned:
+            may_be = self.origins(storage, merged) if storage in merged else {storage}
+            if may_be is None or taken & may_be or (storage in merged and self.stage.effects):
                 raise RegionBreak("an array that may be one of several is returned", "", 0)
+            taken |= may_be
+
+    def origins(self, storage: int, merged: dict[int, tuple[Any, list[Any]]]) -> set[int] | None:
+        """The memory that a merged array may be; None where somebody could tell which."""
+        value, sources = merged[storage]
+        found = {storage}
+        for source in sources:
+            if not source.is_fresh or self.stage.tracer.same_type(value, source) != 1:
+                return None
+            inner = self.origins(source.storage, merged) if source.storage in merged else set()
+            if inner is None:
+                return None
+            found |= inner | {source.storage}
+        return found
 
     def report(self, scope: Scope, site: Site, how: str) -> None:
         """What became of a construct, for explain."""

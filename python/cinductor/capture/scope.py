@@ -18,6 +18,7 @@ import numpy as np
 from ..numpy.random import DRAWS, Draw
 from .constructs import TracedControl
 from .items import Items, Range
+from .membership import contains
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -458,6 +459,10 @@ class Scope(TracedControl):
             self.stage.guard_length(value, source)
             return value
         return self.use(value)
+
+    def contains(self, value: Any, members: Any) -> Any:
+        """value in members"""
+        return contains(self, value, members)
 
     def test(self, value: Any) -> Any:
         """A value whose truth is asked for next."""

@@ -371,6 +371,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     stage.runs = False
     reached: dict[int, int] = {}
+    stage.regions.before_return(traced_in(result, set()))
     result = returnable(stage, result, reached, set())
     if any(s >= 0 and stage.sources[s][0] == "arg" for s in reached.values()):
         pass  # an argument that is returned is that very object
@@ -383,11 +384,26 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     return stage.tracer.finish(stage.sources, stage.checks, result, reached)
 
 
+def traced_in(value: Any, seen: set[int]) -> list[Any]:
+    """The traced values in a result."""
+    if type(value) is Traced:
+        return [value]
+    if isinstance(value, tuple | list):
+        items = list(value)
+    elif isinstance(value, dict) or is_simple_dataclass(value):
+        items = list((value if isinstance(value, dict) else value.__dict__).values())
+    else:
+        return []
+    if id(value) in seen:
+        return []
+    seen.add(id(value))
+    return [found for item in items for found in traced_in(item, seen)]
+
+
 def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]) -> Any:
     """The result with what replay cannot make turned into real objects (then Python must run)."""
     cls = type(value)
     if cls is Traced:
-        stage.regions.before_return(value)
         if value.strong is not None:
             if not stage.may_check():
                 return stage.concrete(value)

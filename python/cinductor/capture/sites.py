@@ -29,4 +29,5 @@ class Site:
     flag: str | None = None  # loops: True where the loop shall end after this trip
     arms: int = 0  # if: how many tests it has
     has_else: bool = False
+    returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     protected: bool = False  # it stands in a try or a with of its function

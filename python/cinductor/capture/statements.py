@@ -28,7 +28,7 @@ class Statements(Expressions):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        test = self.visit(node.test)
+        test = self._decided(node.test)
         node.test = self.ask(node.test, "holds", test) if may_be_traced(node.test) else test
         if node.msg is not None:
             node.msg = self.visit(node.msg)

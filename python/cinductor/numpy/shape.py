@@ -221,6 +221,38 @@ def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     return t.diagonal(x, i, j, whole(offset))
 
 
+@function(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    t: Any,
+    x: Any,
+    window_shape: Any,
+    axis: Any = None,
+    *,
+    subok: bool = False,
+    writeable: bool = False,
+) -> Any:
+    """np.lib.stride_tricks.sliding_window_view: a view that cannot be written to."""
+    refuse(writeable, "a view of windows that can be written to")
+    view, lengths = array(t, x), sizes(window_shape)
+    axes = normal_windows(axis, view.ndim)
+    if len(axes) != len(lengths) or any(type(n) is int and n < 0 for n in lengths):
+        raise ValueError("sliding_window_view")
+    for k, n in zip(axes, lengths, strict=True):
+        fits = n <= view.shape[k]
+        refuse(type(fits) is Traced, "a window whose length only the running program knows")
+        if not fits:
+            raise ValueError("sliding_window_view")
+        view = t.window(view, k, n)
+    return view if lengths else t.expand(view, view.shape)
+
+
+def normal_windows(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that windows run along, maybe one of them several times."""
+    if axis is None:
+        return tuple(range(ndim))
+    return np.lib.array_utils.normalize_axis_tuple(axis, ndim, allow_duplicate=True)
+
+
 @function(np.trace)
 @method("trace")
 def trace(

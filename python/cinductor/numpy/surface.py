@@ -241,7 +241,7 @@ isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf ar
 moveaxis rollaxis flip fliplr flipud stack hstack vstack dstack column_stack
 hsplit vsplit dsplit tile meshgrid tri tril triu diff gradient
 atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
-block matrix_transpose
+block matrix_transpose polyval
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
 linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
 """.split()

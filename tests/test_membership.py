@@ -1,0 +1,127 @@
+"""`in` and `not in` where something is traced: Python's meaning, identity and NaN included."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cinductor
+
+NAN = math.nan
+VALUES = [0, 1, 2, 3, -1, 2.0, 2.5, NAN, True, 1 << 60, math.inf, -0.0]
+MEMBERS = [
+    (2, 3),
+    [0, 2.5],
+    (),
+    (1,),
+    {2, 3},
+    frozenset({0, 1}),
+    {2.5, 7},
+    (NAN, 1),
+    (None, "a", 2),
+    range(3),
+    range(-4, 9, 3),
+    range(9, -4, -2),
+    range(0),
+    (1 << 60, 5),
+    {1: "one"},
+]
+
+
+@pytest.mark.parametrize("members", MEMBERS, ids=repr)
+@pytest.mark.filterwarnings("ignore:cinductor")
+def test_numbers_of_python(members):
+    def f(x):
+        return x in members, x not in members
+
+    compiled = cinductor.compile(f, backend="interp")
+    for value in VALUES:
+        for _ in range(2):
+            assert compiled(value) == f(value)
+            assert [type(v) for v in compiled(value)] == [bool, bool]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8", "f4", "u1", "?", "c16"])
+@pytest.mark.parametrize("members", MEMBERS, ids=repr)
+def test_elements(members, dtype):
+    """What only the running program knows."""
+
+    def f(x, out):
+        for i in range(len(x)):
+            if x[i] in members:
+                out[i] = 1
+            elif x[i] + 1 not in members and x[i]:
+                out[i] = 2
+        return out
+
+    compiled = cinductor.compile(f, backend="interp")
+    for shift in range(4):
+        x = (np.arange(-3, 9) * 0.5 + shift).astype(dtype)
+        if x.dtype.kind in "fc":
+            x[4] = np.nan
+        with np.errstate(all="ignore"):
+            want = f(x, np.zeros(len(x)))
+            assert compiled(x, np.zeros(len(x))).tolist() == want.tolist()
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, y: x[0] in (x[1], x[2]),
+        lambda x, y: x[0] in [y, 3.0],
+        lambda x, y: y in (x[0], x[1]),
+        lambda x, y: y in (y,),
+        lambda x, y: 3.0 in (x[0], y),
+        lambda x, y: y in x,
+        lambda x, y: 2 in x,
+        lambda x, y: (x[0] if x[1] > 0 else y) in (y, x[2]),
+        lambda x, y: [v for v in range(3) if x[v] in (1.0, y)],
+        lambda x, y: 1 if x[0] in (1.0, 2.0) and y not in (3.0,) else 2,
+        lambda x, y: (1.0 < x[0]) in (True, x[1]),
+    ],
+)
+def test_of_traced_members(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for values in ([1.0, 2.0, 3.0], [NAN, NAN, 1.0], [2.0, 2.0, NAN], [3.0, -1.0, 3.0], [0.0, -0.0, 0.0]):
+        for y in (3.0, NAN, 1.0, -0.0):
+            x = np.array(values)
+            assert compiled(x, y) == fn(x, y)
+            assert type(compiled(x, y)) is type(fn(x, y))
+
+
+def test_stays_in_the_graph():
+    def f(x, y):
+        return x[0] in (2, 3), x[0] not in [y, 7], x[1] in {1, 2}, int(x[2]) in range(4), x[1] in x
+
+    compiled = cinductor.compile(f, backend="interp", fullgraph=True)
+    for k in range(12):
+        x = np.arange(k, k + 3)
+        assert compiled(x, k / 2) == f(x, k / 2)
+    assert len(compiled.specializations) == 1
+
+
+def test_objects_are_asked_themselves():
+    class Odd:
+        def __eq__(self, other):
+            return other == 5
+
+        __hash__ = None
+
+    def f(x, odd):
+        return x in (1, odd), x[0] in (odd, 2) if type(x) is np.ndarray else x in [odd]
+
+    compiled = cinductor.compile(f, backend="interp")
+    for x in (5, 1, 7.0, 5):
+        assert compiled(x, Odd()) == f(x, Odd())
+
+
+def test_arrays_among_members():
+    def f(x, y):
+        return x in (x, y), y in [x, y]
+
+    compiled = cinductor.compile(f, backend="interp")
+    x, y = np.arange(3), np.arange(3)
+    for fn in (f, compiled):
+        with pytest.raises(ValueError, match="ambiguous"):
+            fn(x, y)
+    assert compiled(np.array(1), np.array(2)) == f(np.array(1), np.array(2))
