@@ -42,7 +42,7 @@ linear_algebra.gauss_seidel linear_algebra.gram_schmidt linear_algebra.household
 linear_algebra.jacobi_solver linear_algebra.lu linear_algebra.lu_with_pivots linear_algebra.matrix_power
 linear_algebra.modified_gram_schmidt linear_algebra.thomas
 monte_carlo.bootstrap monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points
-monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.random_walk
+monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.percolation monte_carlo.random_walk
 nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.hopfield nets.little_lenet
 nets.logistic_regression nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons
 nets.self_organising_map nets.train

@@ -86,17 +86,19 @@ is_slice(const CiScheduler *block, const CiExpr *extent)
 static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
-    const CiExpr *unknown = NULL, *work = ci_expr_const(block->sym, 1);
+    const CiExpr *unknown = NULL;
+    const int64_t few = block->target->chunk_elements;
+    int64_t work = 1; /* no more than few + 1, for a size may be anything */
     for (int k = 0; k < nest->naxes; k++) {
         const CiExpr *extent = nest->axes[k].extent;
         if (!is_unknown(extent))
-            work = ci_expr_mul(block->sym, work, ci_expr_const(block->sym, extent->high));
+            work = work > 0 && extent->high > few / work ? few + 1 : work * extent->high;
         else if (unknown)
             return true;
         else
             unknown = extent;
     }
-    return work->high > block->target->chunk_elements || (unknown && !is_slice(block, unknown));
+    return work > few || (unknown && !is_slice(block, unknown));
 }
 
 /* The largest value of a size, or more, for all values of a symbol in [low, limit), when it is
