@@ -69,22 +69,13 @@ holds_now(const CxTracer *t, const CxFact *fact)
 }
 
 static bool
-shares_symbol(const CiExpr *a, const CiExpr *b)
-{
-    for (int k = 0; k < a->nsymbols; k++)
-        if (ci_expr_depends_on(b, a->symbols[k]))
-            return true;
-    return false;
-}
-
-static bool
 prove_nonnegative(CxTracer *t, const CiExpr *d, int depth)
 {
     if (ci_sym_known_le(t->sym, t->zero, d))
         return true;
     for (int k = t->nfacts - 1; k >= 0 && depth > 0; k--) {
         const CxFact *fact = &t->facts[k];
-        if (fact->least != NULL && holds_now(t, fact) && shares_symbol(fact->least, d) &&
+        if (fact->least != NULL && holds_now(t, fact) && ci_expr_shares_symbol(fact->least, d) &&
             prove_nonnegative(t, ci_expr_sub(t->sym, d, fact->least), depth - 1))
             return true;
     }

@@ -16,9 +16,9 @@ struct CxSpecialization {
     Py_ssize_t hits;
 };
 
-PyObject *
-cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
-                      int ninputs, CxInput *inputs)
+static PyObject *
+specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
+                   int ninputs, CxInput *inputs)
 {
     PyTypeObject *type = (PyTypeObject *)state->specialization_type;
     CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
@@ -257,7 +257,7 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
         PyMem_Free(inputs);
         return NULL;
     }
-    PyObject *spec = cx_specialization_new(t->state, program, guards, recipe, ninputs, inputs);
+    PyObject *spec = specialization_new(t->state, program, guards, recipe, ninputs, inputs);
     if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
         ((CxSpecialization *)spec)->diagnosed = t->float_flags;
     return spec;

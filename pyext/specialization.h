@@ -8,8 +8,6 @@
 extern PyType_Spec cx_specialization_spec, cx_function_spec;
 
 typedef struct CxSpecialization CxSpecialization;
-PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
-                                CxResult *result, int ninputs, CxInput *inputs);
 /* Runs it on bound arguments. NULL without an exception when a guard fails, and when a check of the
  * program does: then no argument has been changed, and the function itself answers. */
 typedef enum CxAnswer { CX_NO_MATCH, CX_MATCH, CX_CHECK_FAILED } CxAnswer;

@@ -53,6 +53,15 @@ body_dense(CiContext *ctx, void *arg)
     }
 }
 
+/* It is a value as long as what is being built now is. */
+static void
+set_node(CxStorage *s, CiNode *node)
+{
+    s->node = node;
+    s->epoch = s->tracer->epoch;
+    s->stretch = cx_stretch_now(s->tracer);
+}
+
 CxStorage *
 cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
 {
@@ -64,9 +73,7 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
         cx_storage_release(s);
         return NULL;
     }
-    s->node = node;
-    s->epoch = tracer->epoch;
-    s->stretch = cx_stretch_now(tracer);
+    set_node(s, node);
     return s;
 }
 
@@ -273,9 +280,7 @@ add_constant(CxTracer *tracer, CxStorage *s)
     CiNode *node = cx_build_const(tracer, s->dtype, s->kind, value);
     if (node == NULL)
         return -1;
-    s->node = node;
-    s->epoch = tracer->epoch;
-    s->stretch = cx_stretch_now(tracer);
+    set_node(s, node);
     return 0;
 }
 
@@ -343,9 +348,7 @@ enter(CxStorage *s)
     CiNode *node = cx_build_expr(tracer, s->expr);
     if (node == NULL)
         return -1;
-    s->node = node;
-    s->epoch = tracer->epoch;
-    s->stretch = cx_stretch_now(tracer);
+    set_node(s, node);
     return 0;
 }
 

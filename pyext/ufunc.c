@@ -279,9 +279,30 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
     return NULL;
 }
 
-/* The op and the dtype it is computed in; NULL, or why there is none. */
-const char *
-cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op)
+static CiOp
+part_of_ufunc(int ufunc, int part)
+{
+    switch (ufunc) {
+    case CX_UFUNC_divmod:
+        return part == 0 ? CI_OP_floor_divide : CI_OP_remainder;
+    case CX_UFUNC_modf:
+        return part == 0 ? CI_OP_modf_fraction : CI_OP_trunc;
+    case CX_UFUNC_frexp:
+        return part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent;
+    case CX_UFUNC_degrees:
+        return CI_OP_rad2deg;
+    case CX_UFUNC_radians:
+        return CI_OP_deg2rad;
+    case CX_UFUNC_float_power:
+        return CI_OP_power;
+    default:
+        return (CiOp)ufunc;
+    }
+}
+
+/* The op that computes it; NULL, or why there is none. */
+static const char *
+op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op)
 {
     CiClass kind = r->in[0] == CI_DTYPE_none ? CI_CLASS_float : ci_dtype_class((CiDtype)r->in[0]);
 
@@ -290,29 +311,7 @@ cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
             return "a dtype that is not supported";
     if (r->out[part] == CI_DTYPE_none)
         return "a result dtype that is not supported";
-    switch (ufunc) {
-    case CX_UFUNC_divmod:
-        *op = part == 0 ? CI_OP_floor_divide : CI_OP_remainder;
-        break;
-    case CX_UFUNC_modf:
-        *op = part == 0 ? CI_OP_modf_fraction : CI_OP_trunc;
-        break;
-    case CX_UFUNC_frexp:
-        *op = part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent;
-        break;
-    case CX_UFUNC_degrees:
-        *op = CI_OP_rad2deg;
-        break;
-    case CX_UFUNC_radians:
-        *op = CI_OP_deg2rad;
-        break;
-    case CX_UFUNC_float_power:
-        *op = CI_OP_power;
-        break;
-    default:
-        *op = (CiOp)ufunc;
-        break;
-    }
+    *op = part_of_ufunc(ufunc, part);
     if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
         *op = CI_OP_complex_absolute;
     if (*op == CI_OP_exp && kind == CI_CLASS_complex)
@@ -414,7 +413,7 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     CiOp op = CI_OP_none;
     int nargs = args->nargs;
 
-    *reason = cx_ufunc_op(ufunc, part, r, args, &op);
+    *reason = op_of_ufunc(ufunc, part, r, args, &op);
     if (*reason == NULL && op == CI_OP_int_power)
         *reason = why_not_int_power(args, ufunc);
     if (*reason != NULL)

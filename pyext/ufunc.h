@@ -46,7 +46,6 @@ bool cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int mo
 int cx_ufunc_nout(int ufunc);
 int cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
                     CxResolved *out);
-const char *cx_ufunc_op(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op);
 int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r,
                   CiKind kind, CiNode **node, const char **reason);
 PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);

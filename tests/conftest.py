@@ -6,11 +6,13 @@ second run compiles only what has changed.
 """
 
 import atexit
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -97,11 +99,15 @@ class CoreBuild:
         os.utime(out)
         return out
 
-    def forget_old(self, keep=600):
-        """Removes all but the files used last."""
-        files = sorted(self.directory.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in files[:-keep]:
-            path.unlink(missing_ok=True)
+    def forget_old(self, keep=600, hours=6):
+        """Removes all but the files used last; other runs may be using theirs, and removing them."""
+        ages = []
+        for path in self.directory.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                ages.append((time.time() - path.stat().st_mtime, path))
+        for age, path in sorted(ages)[keep:]:
+            if age > hours * 3600:
+                path.unlink(missing_ok=True)
 
 
 def can_build(flags):

@@ -9,6 +9,7 @@
 #include "base/os.h"
 #include "ir/range.h"
 #include "lower/lower.h"
+#include "passes/pass.h"
 #include "schedule/schedule.h"
 
 typedef struct Job {

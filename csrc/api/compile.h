@@ -2,7 +2,6 @@
 #ifndef CI_API_COMPILE_H
 #define CI_API_COMPILE_H
 
-#include "passes/pass.h"
 #include "runtime/program.h"
 
 typedef struct CiCompileInfo {

@@ -57,10 +57,10 @@ struct CiContext {
 };
 
 static const struct {
-    const char *name, *exception, *text;
+    const char *name, *text;
 } STATUSES[CI_ERR_COUNT] = {
-    [CI_OK] = {"OK", "", "no error"},
-#define ERROR(name, python, text) [CI_ERR_##name] = {#name, python, text},
+    [CI_OK] = {"OK", "no error"},
+#define ERROR(name, python, text) [CI_ERR_##name] = {#name, text},
 #include "base/errors.def"
 #undef ERROR
 };
@@ -235,12 +235,6 @@ const char *
 ci_status_name(CiStatus status)
 {
     return (unsigned)status < CI_ERR_COUNT ? STATUSES[status].name : "UNKNOWN";
-}
-
-const char *
-ci_status_exception(CiStatus status)
-{
-    return (unsigned)status < CI_ERR_COUNT ? STATUSES[status].exception : "InternalError";
 }
 
 const char *

@@ -74,8 +74,7 @@ _Noreturn void ci_fail(CiContext *ctx, CiStatus status, const char *format, ...)
 /* Runs body(ctx, arg); returns CI_OK, or the status that ci_fail was given. Calls may nest. */
 CiStatus ci_protect(CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
-const char *ci_status_name(CiStatus status);      /* "SHAPE" */
-const char *ci_status_exception(CiStatus status); /* "ValueError" */
+const char *ci_status_name(CiStatus status); /* "SHAPE" */
 const char *ci_status_text(CiStatus status);
 
 /* A place in the user's source; file is never NULL ("" when unknown) and outlives its context. */

@@ -82,12 +82,6 @@ ci_map_count(const CiMap *map)
     return map->count;
 }
 
-uint64_t
-ci_map_key_at(const CiMap *map, int position)
-{
-    return map->entries[position].key;
-}
-
 void *
 ci_map_value_at(const CiMap *map, int position)
 {

@@ -63,14 +63,20 @@ ci_text_add(CiText *text, const char *format, ...)
 }
 
 void
-ci_text_line(CiText *text, const char *format, ...)
+ci_text_indent(CiText *text)
 {
     size_t indent = text->indent > 0 ? (size_t)text->indent : 0;
     reserve(text, indent);
     memset(text->data + text->length, ' ', indent);
     text->length += indent;
     text->data[text->length] = 0;
+}
+
+void
+ci_text_line(CiText *text, const char *format, ...)
+{
     va_list args;
+    ci_text_indent(text);
     va_start(args, format);
     add_args(text, format, args);
     va_end(args);

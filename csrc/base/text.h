@@ -9,16 +9,17 @@ typedef struct CiText {
     char *data; /* always NUL-terminated */
     size_t length;
     size_t capacity;
-    int indent; /* columns put before the first character of each line by ci_text_line */
+    int indent; /* columns before the first character of a line */
 } CiText;
 
 CiText ci_text_new(CiContext *ctx);
 void ci_text_add(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
 void ci_text_add_chars(CiText *text, const char *chars, size_t length);
+void ci_text_indent(CiText *text);
 /* Indentation, the formatted text, a newline. */
 void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
-/* A name or a path made safe inside a comment of any target or of Python: letters, digits, _ . - / only;
- * anything else becomes '?'. */
+/* A name or a path made safe inside a comment of any target or of Python: letters, digits, _ . - /
+ * only; anything else becomes '?'. */
 void ci_text_add_safe(CiText *text, const char *name);
 /* Shortest decimal that reads back to the same double, always a float token: "1.0", "-0.0",
  * "1e+22", "inf", "-inf", "nan". */

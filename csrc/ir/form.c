@@ -27,8 +27,9 @@ ci_form_print_ints(CiText *out, int count, const int *values)
     ci_text_add(out, "]");
 }
 
-void
-ci_form_print_order(CiText *out, int rank, const int8_t *order)
+/* [1,0] */
+static void
+print_order(CiText *out, int rank, const int8_t *order)
 {
     ci_text_add(out, "[");
     for (int k = 0; k < rank; k++)
@@ -49,7 +50,7 @@ ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank, const CiEx
     ci_text_add(out, "]");
     if (order && !ci_layout_is_c_order(rank, order)) {
         ci_text_add(out, " order ");
-        ci_form_print_order(out, rank, order);
+        print_order(out, rank, order);
     }
 }
 

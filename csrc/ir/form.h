@@ -7,7 +7,6 @@
 
 void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs); /* 3,s0 + 1 */
 void ci_form_print_ints(CiText *out, int count, const int *values);           /* [1, 0] */
-void ci_form_print_order(CiText *out, int rank, const int8_t *order);         /* [1,0] */
 /* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
 void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
                         const CiExpr *const *sizes, const int8_t *order);

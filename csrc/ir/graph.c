@@ -67,39 +67,6 @@ visit_block(CiBlock *block, void (*visit)(void *arg, CiNode *node), void *arg)
 }
 
 static void
-clear_uses(void *arg, CiNode *node)
-{
-    (void)arg;
-    node->nuses = 0;
-}
-
-static void
-count_args(void *arg, CiNode *node)
-{
-    (void)arg;
-    for (int k = 0; k < node->nargs; k++)
-        node->args[k]->nuses++;
-    for (int b = 0; b < node->nblocks; b++)
-        for (int k = 0; k < node->blocks[b]->nresults; k++)
-            node->blocks[b]->results[k]->nuses++;
-}
-
-void
-ci_graph_count_uses(CiGraph *g)
-{
-    for (int k = 0; k < g->ninputs; k++)
-        g->inputs[k]->nuses = 0;
-    visit_block(g->body, clear_uses, NULL);
-    visit_block(g->body, count_args, NULL);
-    for (int k = 0; k < g->body->nresults; k++)
-        g->body->results[k]->nuses++;
-    for (int k = 0; k < g->nwrites; k++) {
-        g->writes[k].value->nuses++;
-        g->writes[k].input->nuses++;
-    }
-}
-
-static void
 number_value(void *arg, CiNode *node)
 {
     if (node->dtype != CI_DTYPE_none)

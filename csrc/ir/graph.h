@@ -118,8 +118,8 @@ struct CiNode {
     int nblocks;      /* regions */
     CiBlock **blocks;
 
-    int nuses;  /* kept by ci_graph_count_uses */
-    void *mark; /* scratch of the pass that runs */
+    bool is_live; /* scratch of dce */
+    void *mark;   /* scratch of the pass that runs */
 };
 
 struct CiBlock {
@@ -228,8 +228,7 @@ CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need r
 /* The node a chain of views starts from (the node itself when it is no view). */
 CiNode *ci_node_base(CiNode *node);
 bool ci_node_is_view(const CiNode *node);
-int ci_node_nstarts(const CiNode *node); /* entries of starts */
-void ci_graph_count_uses(CiGraph *g);
+int ci_node_nstarts(const CiNode *node);   /* entries of starts */
 void ci_graph_number(CiGraph *g);          /* ids 0.. in order, for printing */
 int ci_graph_node_count(const CiGraph *g); /* blocks inside included */
 /* A copy of g in another context, symbols re-interned. */

@@ -87,7 +87,7 @@ ci_graph_add(CiGraph *g, const CiNode *like)
     CiNode **args = node->args;
     *node = *like;
     node->args = args;
-    node->nuses = 0;
+    node->is_live = false;
     node->mark = NULL;
     return append(g, node);
 }

@@ -37,12 +37,6 @@ print_definition(CiText *out, const CiNode *node)
     print_value_type(out, node);
 }
 
-static void
-print_indent(CiText *out)
-{
-    ci_text_add(out, "%*s", out->indent, "");
-}
-
 /* ---- head: symbols, guards, inputs ---- */
 
 static void
@@ -270,14 +264,14 @@ print_region(CiText *out, const CiNode *region)
         print_ref(out, region->args[0]);
         print_open(out, region);
         print_block(out, region->blocks[0], "yield");
-        print_indent(out);
+        ci_text_indent(out);
         ci_text_add(out, "} else {\n");
         print_block(out, region->blocks[1], "yield");
     } else if (region->op == CI_OP_while) {
         print_carried(out, region);
         print_open(out, region);
         print_block(out, region->blocks[0], "test");
-        print_indent(out);
+        ci_text_indent(out);
         ci_text_add(out, "} do {\n");
         print_block(out, region->blocks[1], "next");
     } else {
@@ -287,7 +281,7 @@ print_region(CiText *out, const CiNode *region)
         print_open(out, region);
         print_block(out, region->blocks[0], "next");
     }
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "}\n");
 }
 
@@ -309,7 +303,7 @@ print_nodes(CiText *out, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        print_indent(out);
+        ci_text_indent(out);
         if (node->nblocks) {
             int nresults = print_region_results(out, block->nodes + k + 1, block->nnodes - k - 1);
             print_region(out, node);
@@ -332,7 +326,7 @@ print_block(CiText *out, const CiBlock *block, const char *last)
 {
     out->indent += 2;
     print_nodes(out, block);
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "%s%s", last, block->nresults ? " " : "");
     print_refs(out, block->nresults, block->results);
     ci_text_add(out, "\n");
@@ -360,7 +354,7 @@ ci_graph_print(CiText *out, CiGraph *g)
                      g->writes[k].value->op == CI_OP_input ? "in" : "%",
                      g->writes[k].value->op == CI_OP_input ? g->writes[k].value->index
                                                            : g->writes[k].value->id);
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "return%s", g->body->nresults ? " " : "");
     print_refs(out, g->body->nresults, g->body->results);
     out->indent -= 2;

@@ -5,12 +5,6 @@
 #include "ir/loop_text.h"
 
 static void
-print_indent(CiText *out)
-{
-    ci_text_add(out, "%*s", out->indent, "");
-}
-
-static void
 print_axes(CiText *out, const CiKernelAxis *axes, int naxes)
 {
     static const char *const labels[] = {"",       " parallel", " vector", " unroll",
@@ -29,7 +23,7 @@ static void
 print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
 {
     const CiPlacement *placement = ci_kernel_find_placement(kernel, nest->target);
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "%s", nest->target->name);
     if (placement) {
         static const char *const places[] = {"memory", "local", "row", "register", "scalar"};
@@ -39,20 +33,14 @@ print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
     ci_expr_print(out, nest->store, CI_STYLE_text);
     ci_text_add(out, "] = ");
     ci_loop_print_fold(out, nest);
-    ci_text_add(out, nest->fold == CI_OP_none ? "{\n" : " {\n");
-    out->indent += 2;
-    ci_loop_print_body(out, &nest->body);
-    out->indent -= 2;
-    print_indent(out);
-    ci_text_add(out, "}");
-    ci_loop_print_locs(out, nest->locs, nest->nlocs);
-    ci_text_add(out, "\n");
+    ci_text_add(out, nest->fold == CI_OP_none ? "" : " ");
+    ci_loop_print_body(out, nest);
 }
 
 static void
 print_arguments(CiText *out, const CiKernel *kernel)
 {
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "takes");
     for (int k = 0; k < kernel->nbuffers; k++)
         ci_text_add(out, "%s%s%s", k ? ", " : " ",
@@ -70,7 +58,7 @@ print_rows(CiText *out, const CiKernel *kernel)
         const CiPlacement *placement = &kernel->placements[k];
         if (placement->place != CI_PLACE_row)
             continue;
-        print_indent(out);
+        ci_text_indent(out);
         ci_text_add(out, "row %s[", placement->buffer->name);
         ci_expr_print(out, placement->row_size, CI_STYLE_text);
         ci_text_add(out, "] from ");
@@ -95,7 +83,7 @@ static void print_tree(CiText *out, const CiLoopTree *tree);
 static void
 print_stage(CiText *out, const CiKernel *kernel, const CiStage *stage)
 {
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, stage->tree ? "stage serial" : "stage");
     print_axes(out, stage->axes, stage->naxes);
     ci_text_add(out, " {\n");
@@ -114,7 +102,7 @@ print_leaf(CiText *out, const CiKernel *leaf)
 {
     print_rows(out, leaf);
     if (leaf->nouter) {
-        print_indent(out);
+        ci_text_indent(out);
         ci_text_add(out, "for");
         print_axes(out, leaf->outer, leaf->nouter);
         ci_text_add(out, leaf->lanes_on_outer ? " lanes on outer {\n" : " {\n");
@@ -132,7 +120,7 @@ static void
 print_tree_region(CiText *out, const CiTreeNode *node)
 {
     const CiRegion *region = node->region;
-    print_indent(out);
+    ci_text_indent(out);
     if (node->kind == CI_TREE_for) {
         ci_text_add(out, "for %s<", region->var->name);
         ci_expr_print(out, region->extent, CI_STYLE_text);
@@ -164,7 +152,7 @@ print_tree(CiText *out, const CiLoopTree *tree)
 {
     for (int k = 0; k < tree->count; k++) {
         if (tree->nodes[k].check) {
-            print_indent(out);
+            ci_text_indent(out);
             ci_loop_print_check(out, tree->nodes[k].check);
         } else if (tree->nodes[k].leaf)
             print_leaf(out, tree->nodes[k].leaf);
@@ -227,7 +215,7 @@ print_loops(CiText *out, const CiKernel *kernel)
 static void
 print_kernel(CiText *out, const CiKernel *kernel)
 {
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "%s: ", kernel->name);
     if (kernel->check) {
         ci_loop_print_check(out, kernel->check);

@@ -220,7 +220,6 @@ bool ci_nest_is_indirect(const CiNest *nest);
 CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,
                           const CiExpr *const *from, const CiExpr *const *to);
 void ci_loops_print(CiText *out, const CiLoops *loops);
-void ci_nest_print(CiText *out, const CiNest *nest); /* one nest, used by the kernel dump */
 CiLoops *ci_loops_parse(CiContext *ctx, const char *text);
 void ci_loops_verify(const CiLoops *loops); /* bounds by ranges, dtypes, order of definition */
 

@@ -3,7 +3,6 @@
  * Loop variables of different nests may share a name: an expression is read with whatever symbol
  * has the name, then each variable in scope takes the place of its namesake. */
 #include "ir/form.h"
-#include "ir/layout.h"
 #include "ir/loop.h"
 
 #include <string.h>

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static void
-print_indent(CiText *out)
-{
-    ci_text_add(out, "%*s", out->indent, "");
-}
-
 /* ---- head ---- */
 
 static void
@@ -163,18 +157,6 @@ print_scalar(CiText *out, const CiScalar *op)
 }
 
 void
-ci_loop_print_body(CiText *out, const CiBody *body)
-{
-    for (int k = 0; k < body->nops; k++) {
-        print_indent(out);
-        ci_text_add(out, "%%%d: %s = ", k, ci_dtype_name(body->ops[k].dtype));
-        print_scalar(out, &body->ops[k]);
-        ci_text_add(out, "\n");
-    }
-    ci_text_line(out, "yield %%%d", body->result);
-}
-
-void
 ci_loop_print_fold(CiText *out, const CiNest *nest)
 {
     static const char *const orders[] = {"", ".lanes", ".rows"};
@@ -189,6 +171,26 @@ ci_loop_print_locs(CiText *out, const CiLoc *locs, int nlocs)
         ci_text_add(out, locs[k].line > 0 ? k ? " " : "  " : "");
         ci_form_print_loc(out, locs[k]);
     }
+}
+
+void
+ci_loop_print_body(CiText *out, const CiNest *nest)
+{
+    const CiBody *body = &nest->body;
+    ci_text_add(out, "{\n");
+    out->indent += 2;
+    for (int k = 0; k < body->nops; k++) {
+        ci_text_indent(out);
+        ci_text_add(out, "%%%d: %s = ", k, ci_dtype_name(body->ops[k].dtype));
+        print_scalar(out, &body->ops[k]);
+        ci_text_add(out, "\n");
+    }
+    ci_text_line(out, "yield %%%d", body->result);
+    out->indent -= 2;
+    ci_text_indent(out);
+    ci_text_add(out, "}");
+    ci_loop_print_locs(out, nest->locs, nest->nlocs);
+    ci_text_add(out, "\n");
 }
 
 static void
@@ -213,20 +215,15 @@ print_loops_of(CiText *out, const CiNest *nest)
         ci_loop_print_fold(out, nest);
         print_axes(out, nest, nest->npoint, nest->naxes);
     }
-    ci_text_add(out, " {\n");
-    out->indent += 2;
-    ci_loop_print_body(out, &nest->body);
-    out->indent -= 2;
-    print_indent(out);
-    ci_text_add(out, "}");
-    ci_loop_print_locs(out, nest->locs, nest->nlocs);
-    ci_text_add(out, "\n");
+    ci_text_add(out, " ");
+    ci_loop_print_body(out, nest);
 }
 
-void
-ci_nest_print(CiText *out, const CiNest *nest)
+/* A nest whose target has been declared before. */
+static void
+print_store(CiText *out, const CiNest *nest)
 {
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "%s[", nest->target->name);
     ci_expr_print(out, nest->store, CI_STYLE_text);
     ci_text_add(out, "] = ");
@@ -245,7 +242,7 @@ static void
 declare_up_to(Printer *p, int end)
 {
     for (; p->ndeclared < end; p->ndeclared++) {
-        print_indent(p->out);
+        ci_text_indent(p->out);
         print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
         ci_text_add(p->out, "\n");
     }
@@ -272,12 +269,12 @@ print_nest(Printer *p, const CiNest *nest)
 {
     if (nest->target->id < p->ndeclared || !is_plain_store(p->loops, nest)) {
         declare_up_to(p, nest->target->id + 1);
-        ci_nest_print(p->out, nest);
+        print_store(p->out, nest);
         return;
     }
     declare_up_to(p, nest->target->id);
     p->ndeclared++;
-    print_indent(p->out);
+    ci_text_indent(p->out);
     print_declaration(p->out, p->loops, nest->target);
     ci_text_add(p->out, " = ");
     print_loops_of(p->out, nest);
@@ -330,7 +327,7 @@ static void
 print_extern(Printer *p, const CiExternItem *e)
 {
     declare_up_to(p, e->result->id);
-    print_indent(p->out);
+    ci_text_indent(p->out);
     if (p->ndeclared == e->result->id) {
         print_declaration(p->out, p->loops, e->result);
         p->ndeclared++;
@@ -381,7 +378,7 @@ static void
 print_region(Printer *p, const CiItem *item)
 {
     const CiRegion *region = item->region;
-    print_indent(p->out);
+    ci_text_indent(p->out);
     if (item->kind == CI_ITEM_for) {
         ci_text_add(p->out, "for %s<", region->var->name);
         ci_expr_print(p->out, region->extent, CI_STYLE_text);
@@ -449,7 +446,7 @@ print_items(Printer *p, const CiItems *items)
         } else if (item->kind == CI_ITEM_extern) {
             print_extern(p, item->ext);
         } else if (item->check) {
-            print_indent(p->out);
+            ci_text_indent(p->out);
             ci_loop_print_check(p->out, item->check);
         } else {
             declare_before_region(p, item->region);
@@ -475,7 +472,7 @@ print_result(CiText *out, const CiResult *result)
 void
 ci_loop_print_results(CiText *out, const CiLoops *loops)
 {
-    print_indent(out);
+    ci_text_indent(out);
     ci_text_add(out, "return");
     for (int k = 0; k < loops->nresults; k++) {
         ci_text_add(out, k ? ", " : " ");

@@ -6,6 +6,8 @@
  * Slow on purpose where values are shared: the depth bounds the walk, and indices are shallow. */
 #include "ir/range.h"
 
+#include "ir/form.h"
+
 #define MAX_DEPTH 12
 /* No sum of a few constants below it overflows. */
 #define MODERATE ((int64_t)1 << 40)
@@ -293,7 +295,7 @@ print_block(CiText *out, const CiGraph *g, const CiBlock *block)
         const CiNode *node = block->nodes[k];
         CiRange range = ci_node_range(g->sym, node);
         if (range.low || range.high) {
-            ci_text_add(out, "%%%d in ", node->id);
+            ci_text_add(out, "  %%%d in ", node->id);
             ci_range_print(out, range);
             ci_text_add(out, "\n");
         }
@@ -306,5 +308,9 @@ void
 ci_ranges_print(CiText *out, CiGraph *g)
 {
     ci_graph_number(g);
+    ci_text_add(out, "ranges ");
+    ci_form_print_name(out, g->name);
+    ci_text_add(out, " {\n");
     print_block(out, g, g->body);
+    ci_text_add(out, "}\n");
 }

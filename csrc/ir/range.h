@@ -18,7 +18,7 @@ bool ci_range_is_below(CiSym *sym, CiRange range, const CiExpr *limit);
 
 /* "[0, s0 - 1]", "(-inf, 7]" */
 void ci_range_print(CiText *out, CiRange range);
-/* A line for each node of integers of which something is known: "%3 in [0, s0 - 1]". */
+/* ranges f { … }: a line for each node of which something is known, "%3 in [0, s0 - 1]". */
 void ci_ranges_print(CiText *out, CiGraph *g);
 
 #endif

@@ -5,14 +5,6 @@
  * needs: a valid graph. keeps: results, writes, effects. */
 #include "passes/pass.h"
 
-#include "base/map.h"
-
-static void
-use(CiNode *node)
-{
-    node->nuses++;
-}
-
 static bool
 has_effect(const CiNode *node)
 {
@@ -33,21 +25,21 @@ block_has_effect(const CiBlock *block)
 }
 
 static bool
-is_live(const CiNode *node)
+is_needed(const CiNode *node)
 {
-    bool is_needed = node->nuses > 0 || has_effect(node);
-    for (int b = 0; !is_needed && b < node->nblocks; b++)
-        is_needed = block_has_effect(node->blocks[b]);
-    return is_needed;
+    bool needed = node->is_live || has_effect(node);
+    for (int b = 0; !needed && b < node->nblocks; b++)
+        needed = block_has_effect(node->blocks[b]);
+    return needed;
 }
 
 static void
 clear_block(CiBlock *block)
 {
     for (int k = 0; k < block->nparams; k++)
-        block->params[k]->nuses = 0;
+        block->params[k]->is_live = false;
     for (int k = 0; k < block->nnodes; k++) {
-        block->nodes[k]->nuses = 0;
+        block->nodes[k]->is_live = false;
         for (int b = 0; b < block->nodes[k]->nblocks; b++)
             clear_block(block->nodes[k]->blocks[b]);
     }
@@ -57,22 +49,22 @@ static void
 sweep_block(CiBlock *block)
 {
     for (int k = 0; k < block->nresults; k++)
-        use(block->results[k]);
+        block->results[k]->is_live = true;
     for (int k = block->nnodes - 1; k >= 0; k--) {
         CiNode *node = block->nodes[k];
-        if (!is_live(node))
+        if (!is_needed(node))
             continue;
-        node->nuses += node->nuses == 0; /* kept for its effect */
+        node->is_live = true;
         for (int b = node->nblocks - 1; b >= 0; b--)
             sweep_block(node->blocks[b]);
         for (int i = 0; i < node->nargs; i++)
-            use(node->args[i]);
+            node->args[i]->is_live = true;
     }
     int kept = 0;
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        if (node->nuses ||
-            (node->op == CI_OP_result && node->args[0]->nuses)) /* results go with their region */
+        bool is_of_live = node->op == CI_OP_result && node->args[0]->is_live;
+        if (node->is_live || is_of_live) /* results go with their region */
             block->nodes[kept++] = block->nodes[k];
     }
     block->nnodes = kept;
@@ -83,8 +75,8 @@ ci_pass_dce(CiGraph *g)
 {
     clear_block(g->body);
     for (int k = 0; k < g->ninputs; k++)
-        g->inputs[k]->nuses = 0;
+        g->inputs[k]->is_live = false;
     for (int k = 0; k < g->nwrites; k++)
-        use(g->writes[k].value);
+        g->writes[k].value->is_live = true;
     sweep_block(g->body);
 }

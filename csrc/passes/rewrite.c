@@ -2,6 +2,8 @@
  * as it is walked, and the cost is nodes times the few rules of their op. */
 #include "passes/rewrite.h"
 
+#include "passes/identity.h"
+
 /* A rule set that does not move one way would run forever; this many steps at one node say so. */
 #define MAX_STEPS 100
 

@@ -1,13 +1,14 @@
 /* The rewriting engine: rules are rows, one forward sweep applies them.
  *
  * A rule's pattern and replacement are small expressions:
- *   x  x:int          any node, bound; after the colon a dtype or one of bool, int (signed and
- * unsigned), float, complex, real (all but complex), power_of_two (a constant whose inverse is
- * exact) 0  -0.0  1        a constant of that value, bit for bit, of the dtype of its neighbours
+ *   x  x:int          any node, bound; behind the colon a dtype, or one of the words below
+ *   0  -0.0  1        a constant of that value, bit for bit, of the dtype of its neighbours
  *   (add x y)         an operation; operands of commutative ones match in both orders
  *   (cast:f32 x)      replacement only
  *   (inverse c)       replacement only: the constant 1/c
  *   (let d A B)       replacement only: d stands for A in B
+ * Behind a colon: bool, int (signed and unsigned), float, complex, real (all but complex), and
+ * power_of_two (a constant whose inverse is exact).
  * A row with a function instead of a pattern computes attributes (views); it returns the
  * replacement or NULL.
  *
@@ -18,7 +19,7 @@
 #ifndef CI_PASSES_REWRITE_H
 #define CI_PASSES_REWRITE_H
 
-#include "passes/identity.h"
+#include "ir/graph.h"
 
 typedef CiNode *(*CiRuleFunction)(CiGraph *g, CiNode *node);
 

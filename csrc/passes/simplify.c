@@ -3,7 +3,7 @@
  *
  * needs: a valid graph. keeps: values bit for bit, and all that can be seen of memory. A view of a
  * view of a version is a view of that same version; no rule looks through an assign. */
-#include "ir/layout.h"
+#include "passes/identity.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 

@@ -124,8 +124,9 @@ collect_symbols(CiSym *sym, CiExpr *e)
     }
 }
 
-const CiExpr *
-ci_expr_intern(CiSym *sym, const CiExpr *shape)
+/* The one node equal to shape, whose arrays may be on the stack. */
+static const CiExpr *
+intern(CiSym *sym, const CiExpr *shape)
 {
     uint64_t hash = hash_of(shape);
     Node *first = ci_map_find(sym->nodes, hash);
@@ -165,7 +166,7 @@ const CiExpr *
 ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args)
 {
     CiExpr shape = {.kind = kind, .nargs = nargs, .args = args};
-    const CiExpr *e = ci_expr_intern(sym, &shape);
+    const CiExpr *e = intern(sym, &shape);
     bool folds = kind != CI_EXPR_product && ci_interval_is_point(ci_interval_of(e));
     return folds ? ci_expr_const(sym, e->low) : e;
 }
@@ -178,7 +179,7 @@ ci_expr_const(CiSym *sym, int64_t value)
     if (*recent && (*recent)->value == value)
         return *recent;
     CiExpr shape = {.kind = CI_EXPR_const, .value = value};
-    *recent = ci_expr_intern(sym, &shape);
+    *recent = intern(sym, &shape);
     return *recent;
 }
 
@@ -196,7 +197,7 @@ ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int
         ci_fail(sym->ctx, CI_ERR_VALUE, "the range of symbol %s is empty", name);
     CiExpr shape = {
         .kind = CI_EXPR_symbol, .name = name, .symbol_kind = kind, .low = low, .high = high};
-    const CiExpr *e = ci_expr_intern(sym, &shape);
+    const CiExpr *e = intern(sym, &shape);
     ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
     return e;
 }
@@ -216,7 +217,7 @@ ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent)
                     .symbol_kind = CI_SYMBOL_index,
                     .high = high,
                     .limit = extent};
-    const CiExpr *e = ci_expr_intern(sym, &shape);
+    const CiExpr *e = intern(sym, &shape);
     ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
     return e;
 }
@@ -240,7 +241,7 @@ ci_expr_unbacked(CiSym *sym, const char *name, int64_t low, const CiExpr *limit)
                     .low = low,
                     .high = high,
                     .limit = limit};
-    const CiExpr *e = ci_expr_intern(sym, &shape);
+    const CiExpr *e = intern(sym, &shape);
     ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
     return e;
 }
@@ -302,7 +303,7 @@ linear(CiSym *sym, int64_t value, int count, const CiExpr *const *atoms, const i
         return atoms[0];
     CiExpr shape = {
         .kind = CI_EXPR_linear, .nargs = count, .value = value, .args = atoms, .coefs = coefs};
-    const CiExpr *e = ci_expr_intern(sym, &shape);
+    const CiExpr *e = intern(sym, &shape);
     const CiExpr *simpler = count > 1 && has_mod(e) ? ci_expr_recombine(sym, e) : NULL;
     return simpler ? simpler : e;
 }
@@ -420,16 +421,6 @@ ci_expr_mul(CiSym *sym, const CiExpr *a, const CiExpr *b)
 }
 
 const CiExpr *
-ci_expr_pow(CiSym *sym, const CiExpr *a, int exponent)
-{
-    CI_REQUIRE(sym->ctx, exponent >= 0);
-    const CiExpr *power = ci_expr_const(sym, 1);
-    for (int k = 0; k < exponent; k++)
-        power = ci_expr_mul(sym, power, a);
-    return power;
-}
-
-const CiExpr *
 ci_expr_product_of(CiSym *sym, const CiExpr *const *exprs, int count)
 {
     const CiExpr *product = ci_expr_const(sym, 1);
@@ -465,6 +456,15 @@ ci_expr_depends_on(const CiExpr *e, const CiExpr *symbol)
         else
             high = middle;
     }
+    return false;
+}
+
+bool
+ci_expr_shares_symbol(const CiExpr *a, const CiExpr *b)
+{
+    for (int k = 0; k < a->nsymbols; k++)
+        if (ci_expr_depends_on(b, a->symbols[k]))
+            return true;
     return false;
 }
 

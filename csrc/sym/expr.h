@@ -83,12 +83,12 @@ const CiExpr *ci_expr_mod(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_ceildiv(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_min(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_max(CiSym *sym, const CiExpr *a, const CiExpr *b);
-const CiExpr *ci_expr_pow(CiSym *sym, const CiExpr *a, int exponent); /* exponent >= 0 */
 const CiExpr *ci_expr_product_of(CiSym *sym, const CiExpr *const *exprs, int count);
 
 bool ci_expr_is_const(const CiExpr *e, int64_t *value); /* value may be NULL */
 bool ci_expr_equals_const(const CiExpr *e, int64_t value);
 bool ci_expr_depends_on(const CiExpr *e, const CiExpr *symbol);
+bool ci_expr_shares_symbol(const CiExpr *a, const CiExpr *b);
 /* e = coef * symbol + rest with neither coef nor rest containing symbol; false when it has no such
  * form. coef is an expression (it may contain size symbols). */
 bool ci_expr_split_linear(CiSym *sym, const CiExpr *e, const CiExpr *symbol, const CiExpr **coef,

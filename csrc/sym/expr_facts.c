@@ -130,15 +130,6 @@ difference(CiSym *sym, const CiExpr *a, const CiExpr *b)
 }
 
 static bool
-shares_symbol(const CiExpr *a, const CiExpr *b)
-{
-    for (int k = 0; k < a->nsymbols; k++)
-        if (ci_expr_depends_on(b, a->symbols[k]))
-            return true;
-    return false;
-}
-
-static bool
 is_nonnegative(const Facts *f, const CiExpr *e, int from, int depth)
 {
     if (is_refuted(f, e))
@@ -146,7 +137,7 @@ is_nonnegative(const Facts *f, const CiExpr *e, int from, int depth)
     if (ci_expr_is_nonnegative(f->sym, e))
         return true;
     for (int k = from; depth && e->high >= 0 && k < f->count; k++) {
-        if (!shares_symbol(e, f->facts[k]))
+        if (!ci_expr_shares_symbol(e, f->facts[k]))
             continue;
         const CiExpr *rest = difference(f->sym, e, f->facts[k]);
         if (rest && is_nonnegative(f, rest, k, depth - 1))

@@ -34,8 +34,6 @@ CiInterval ci_interval_mod(CiInterval a, CiInterval b);
 /* The interval of an expression that is not a symbol, from those of its args. */
 CiInterval ci_interval_compute(const CiExpr *e);
 
-/* The one node equal to shape, whose arrays may be on the stack. */
-const CiExpr *ci_expr_intern(CiSym *sym, const CiExpr *shape);
 /* A floordiv, mod, min or max of these very args. */
 const CiExpr *ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args);
 const CiExpr *ci_expr_scale(CiSym *sym, const CiExpr *e, int64_t by);

@@ -1,7 +1,6 @@
 /* The lines as a Python function; wrapper.h shows the form. Names are the compiler's own (in0,
  * buf3, s0): nothing of the user's reaches the text but file names in comments, made safe. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wrapper/wrapper.h"
@@ -49,12 +48,6 @@ is_same_layout(int rank, const CiExpr *const *sizes, const CiExpr *const *stride
     for (int axis = 0; same && axis < rank; axis++)
         same = sizes[axis] == buffer->sizes[axis] && strides[axis] == buffer->strides[axis];
     return same;
-}
-
-static void
-start_line(const Printer *printer)
-{
-    ci_text_add(printer->out, "%*s", printer->out->indent, "");
 }
 
 /* The least line of a file above `above`; 0 when there is none. */
@@ -113,7 +106,7 @@ print_launch(Printer *printer, const CiLine *line)
 {
     const CiWrapper *w = printer->wrapper;
     const CiKernel *kernel = line->kernel;
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(printer->out, "k%d(", kernel->id);
     printer->separator = "";
     for (int k = 0; k < kernel->nbuffers; k++) {
@@ -136,7 +129,7 @@ print_extern(Printer *printer, const CiLine *line)
     CiText *out = printer->out;
     const CiExternItem *ext = line->ext;
     const CiBuffer **host = printer->wrapper->sides[CI_SIDE_host];
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(out, "%s%d(", ci_extern_print_name(ext->ext), line->number);
     for (int k = 0; k < ext->noperands; k++) {
         const CiBuffer *buffer = ext->operands[k];
@@ -159,7 +152,7 @@ print_alloc(Printer *printer, const CiLine *line)
     const CiBuffer *buffer = line->buffer;
     bool is_host_copy = printer->wrapper->options.has_device_memory &&
                         ci_wrapper_is_on_host(printer->wrapper, buffer);
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(printer->out, "%s = %s(", buffer->name, is_host_copy ? "empty_host" : "empty");
     print_tuple(printer->out, buffer->rank, buffer->sizes);
     ci_text_add(printer->out, ", ");
@@ -171,7 +164,7 @@ static void
 print_reuse(Printer *printer, const CiLine *line)
 {
     const CiBuffer *buffer = line->buffer;
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(printer->out, "%s = ", buffer->name);
     if (is_same_layout(buffer->rank, buffer->sizes, buffer->strides, line->other))
         ci_text_add(printer->out, "%s", line->other->name);
@@ -185,7 +178,7 @@ print_reuse(Printer *printer, const CiLine *line)
 static void
 print_assert(Printer *printer, const CiBuffer *input)
 {
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(printer->out, "assert_size_stride(%s, ", input->name);
     print_tuple(printer->out, input->rank, input->sizes);
     ci_text_add(printer->out, ", ");
@@ -197,7 +190,7 @@ static void
 print_return(Printer *printer)
 {
     const CiLoops *loops = printer->wrapper->kernels->loops;
-    start_line(printer);
+    ci_text_indent(printer->out);
     ci_text_add(printer->out, "return (");
     for (int i = 0; i < loops->nresults; i++) {
         const CiResult *result = &loops->results[i];
@@ -223,7 +216,7 @@ print_region(Printer *printer, const CiLine *line)
         if (line->kind == CI_LINE_end)
             return;
     }
-    start_line(printer);
+    ci_text_indent(printer->out);
     if (line->kind == CI_LINE_for) {
         ci_text_add(out, "for %s in range(", line->symbol->name);
         ci_expr_print(out, line->value, CI_STYLE_python);
@@ -268,7 +261,7 @@ print_check(Printer *printer, const CiLine *line)
 {
     CiText *out = printer->out;
     if (line->kind == CI_LINE_check) {
-        start_line(printer);
+        ci_text_indent(printer->out);
         ci_text_add(out, "check(item(%s), ", line->buffer->name);
         print_text(out, line->text);
     } else {
@@ -279,7 +272,7 @@ print_check(Printer *printer, const CiLine *line)
                      name, line->buffer->name);
         if (!has_low && !has_limit)
             return;
-        start_line(printer);
+        ci_text_indent(printer->out);
         ci_text_add(out, "check(");
         if (has_low)
             ci_text_add(out, "%" PRId64 " <= ", line->symbol->low);
@@ -301,7 +294,7 @@ print_line(Printer *printer, const CiLine *line)
     CiText *out = printer->out;
     switch (line->kind) {
     case CI_LINE_comment:
-        start_line(printer);
+        ci_text_indent(printer->out);
         ci_text_add(out, "# %s\n", line->text);
         break;
     case CI_LINE_symbol:

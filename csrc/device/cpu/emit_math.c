@@ -3,8 +3,6 @@
  * whichever length. */
 #include "device/cpu/emit_cpu.h"
 
-#include <stdio.h>
-
 void
 ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
                       const char *result, const char *count)

@@ -3,8 +3,6 @@
  * depends on the kernels alone, never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
-#include <string.h>
-
 /* Weights are about a millisecond of compiler time each; a unit below the least is not worth a
  * compiler run. */
 #define LEAST_WEIGHT 40
