@@ -1,0 +1,25 @@
+/* Intervals of 64-bit numbers, and what integer operations make of them. */
+#ifndef CI_PASSES_INTERVAL_H
+#define CI_PASSES_INTERVAL_H
+
+#include "ir/op.h"
+
+typedef struct CiInterval {
+    int64_t low, high; /* inclusive, low <= high */
+} CiInterval;
+
+/* What a value of the type can be: of u64, which has no interval, and of what is no integer, all.
+ */
+CiInterval ci_interval_of_type(CiDtype dtype);
+bool ci_interval_is_known(CiDtype dtype); /* bool and integers but u64 */
+CiInterval ci_interval_hull(CiInterval a, CiInterval b);
+bool ci_interval_is_within(CiInterval a, CiInterval b);
+/* a + times*step for up to `times` steps: what is added up in a loop. false: beyond 64 bits. */
+bool ci_interval_add_up(CiInterval a, CiInterval step, int64_t times, CiInterval *sum);
+/* A pointwise operation on operands of a known type; *may_wrap: the exact result may not fit. */
+CiInterval ci_interval_pointwise(CiOp op, CiDtype operand, CiInterval a, CiInterval b,
+                                 bool *may_wrap);
+/* The least interval of a fixed ladder around a. */
+CiInterval ci_interval_widen(CiInterval a);
+
+#endif
