@@ -70,7 +70,7 @@ warn_of_cache(CxState *state)
     char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
     if (text == NULL)
         return 0;
-    int result = PyErr_WarnEx(PyExc_RuntimeWarning, text, 2);
+    int result = cx_warn("%s", text);
     free(text);
     return result;
 }

@@ -20,6 +20,7 @@ import numpy as np
 from .. import _core
 from ..numpy import surface
 from ..numpy.random import DRAWS, Draw
+from ..user import PACKAGE
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -41,7 +42,6 @@ FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fiel
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 ufunc = np.ufunc
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 import types
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
 from ..dynamic import StaticRetry, Symbols
 from ..numpy import surface
+from ..user import PACKAGE
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
 from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
@@ -23,7 +23,6 @@ from .rewrite import NotRewritable
 from .scope import Scope
 from .stage import OPAQUE, Abandon, Stage
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
 LITTLE_WORK = 400_000
@@ -56,35 +55,40 @@ def run(
     why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
     if why is not None:
         return job.run_plain(bound, args, kwargs, f"an argument is {why}")
+    backend = choose_backend(job)
     try:
-        return attempt(job, compiled, bound, args, kwargs, choose_backend(job))
-    except Abandon as reason:
-        return job.run_plain(bound, args, kwargs, str(reason))
-    except _core.CheckFailed as reason:
-        return answer(job, bound, args, kwargs, str(reason))
-    except Raised as failure:
-        return raise_again(job, bound, args, kwargs, failure.error)
+        return guarded(job, compiled, bound, args, kwargs, backend)
     except Retry as failure:
         error = failure.error
-    if (job.settings["device"] or "cpu") != "cpu":  # which has no interpreter
-        if any(map(_core.is_device_array, arguments_of(job, bound))):
-            raise error
-        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
-        job.remember(bound, describe(error))
-        return job.fn(*args, **kwargs)
-    job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
+    if isinstance(error, _core.Unsupported):
+        return job.run_plain(bound, args, kwargs, str(error))
+    device = job.settings["device"] or "cpu"
+    if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
+        raise error
+    if device == "cpu" and backend != "interp":
+        try:
+            result = guarded(job, compiled, bound, args, kwargs, "interp")
+        except Retry as failure:
+            error = failure.error
+        else:
+            text = f"{job.name} runs by the interpreter backend: {describe(error)}"
+            job.warn_once("compiler", text)
+            return result
+    job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
+    job.remember(bound, describe(error))
+    return job.fn(*args, **kwargs)
+
+
+def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
+    """The call by one backend; raises Retry where that has failed before anything happened."""
     try:
-        return attempt(job, compiled, bound, args, kwargs, "interp")
+        return attempt(job, compiled, bound, args, kwargs, backend)
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
     except _core.CheckFailed as reason:
         return answer(job, bound, args, kwargs, str(reason))
     except Raised as failure:
         return raise_again(job, bound, args, kwargs, failure.error)
-    except Retry as failure:
-        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(failure.error)}")
-        job.remember(bound, describe(failure.error))
-        return job.fn(*args, **kwargs)
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -121,12 +125,19 @@ class Retry(BaseException):
         self.error = error
 
 
+ADVICE = {
+    _core.CompilerNotFound: "install gcc or clang, or set CC to a C compiler",
+    _core.CompileError: "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
+    _core.DeviceError: "device='cpu' needs no driver",
+    _core.InternalError: "a mistake of cinductor's: please report it; cinductor.disable leaves it out",
+}
+
+
 def describe(error: Exception) -> str:
     """An error of the compiler in one line, and what can be done."""
     text = " ".join(str(error).split())[:600]
-    if isinstance(error, _core.CompilerNotFound):
-        text += " (install gcc or clang, or set CC to a C compiler)"
-    return f"{type(error).__name__}: {text}"
+    advice = next((words for cls, words in ADVICE.items() if isinstance(error, cls)), None)
+    return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
