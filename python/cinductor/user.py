@@ -19,6 +19,18 @@ def frame() -> types.FrameType | None:
     return found
 
 
+def said(value: object) -> str:
+    """A wrong value in a message: small ones as they are, others by their class."""
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return repr(value)
+    return f"of class {type(value).__name__}"
+
+
+def wrong(function: str, name: str, value: object, wanted: str) -> str:
+    """The message for an argument that cannot be taken."""
+    return f"{function}: {name} is {said(value)}; wanted: {wanted}"
+
+
 def warn(message: str) -> None:
     """A warning at the user's line."""
     found = frame()

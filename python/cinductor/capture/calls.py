@@ -78,6 +78,8 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_partial(scope, f, args, kwargs)
     if cls is Draw:
         return call_draw(scope, f, args, kwargs)
+    if cls is Traced:
+        return call_unknown(scope, scope.stage.concrete(f), args, kwargs)  # raises
     if cls is _core.CompiledFunction:
         return dispatch(scope, f.__wrapped__, args, kwargs)
     method = find_in_class(cls, "__call__")

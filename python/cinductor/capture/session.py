@@ -21,7 +21,7 @@ from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
 from .plain import PlainScope
 from .rewrite import NotRewritable
 from .scope import Scope
-from .stage import OPAQUE, Abandon, Stage
+from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
@@ -101,15 +101,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     return job.fn(*args, **kwargs)
 
 
-class Raised(BaseException):
-    """An exception left the function before anything happened that cannot be undone."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: BaseException) -> Any:
     """The function itself raises: with its effects until then, its text and its traceback. Values
     that a check was to guard may have led capture elsewhere; then the function does not raise.
     """
@@ -133,7 +125,7 @@ ADVICE = {
 }
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """An error of the compiler in one line, and what can be done."""
     text = " ".join(str(error).split())[:600]
     advice = next((words for cls, words in ADVICE.items() if isinstance(error, cls)), None)
@@ -220,7 +212,8 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Retry, StaticRetry):
+    except (Abandon, Raised, Retry, StaticRetry):
+        job.last = Outcome(stage)
         raise
     except _core.CheckFailed:
         job.last = Outcome(stage)
@@ -271,6 +264,8 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
     except _core.CinductorError:
         pass
     job.last = Outcome(stage)
+    if names_traced(error):
+        reword(error)
     if isinstance(error, Exception):
         job.remember(bound, f"it raised {type(error).__name__}")
 
