@@ -122,12 +122,12 @@ choose_backend(CxTracer *t)
     enum { SEGMENTS_PER_SPECIALIZATION = 8 };
     CxState *state = t->state;
     int failed = 0;
-    PyObject *known = cx_dict_find(state->segment_counts, t->name, &failed);
+    PyObject *known = cx_dict_find(state->segment_counts, t->key, &failed);
     long count = known ? PyLong_AsLong(known) + 1 : 1;
     long limit = SEGMENTS_PER_SPECIALIZATION * (long)t->options.recompile_limit;
     PyObject *number = PyLong_FromLong(count);
 
-    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->name, number) < 0)
+    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->key, number) < 0)
         count = -1;
     Py_XDECREF(number);
     if (count < 0)

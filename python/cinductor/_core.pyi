@@ -95,7 +95,8 @@ class Block:
 
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: a break raises Unsupported naming line and reason instead of flushing."""
+    fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
+    function's segments are counted by; its name alone unless given."""
     def __init__(
         self,
         name: str,
@@ -104,6 +105,7 @@ class Tracer:
         device: str = "cpu",
         backend: str = "",
         fullgraph: bool = False,
+        key: str = ...,
     ) -> None: ...
     breaks: list[Break]
     needs_python: bool  # an outside effect or a break: no Specialization may be made
@@ -314,8 +316,8 @@ class Tracer:
 
 def set_surface(
     functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]
-) -> None:
-    """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
+) -> tuple[dict[Any, Any] | None, dict[str, Any] | None]:
+    """Gives the tables in force before. functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
     (NotImplemented or missing: a break, then NumPy's own function runs on
     concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
 

@@ -196,6 +196,13 @@ class Job:
         """The function's name, for messages."""
         return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
 
+    @property
+    def key(self) -> str:
+        """Tells functions of one name apart."""
+        code = getattr(self.fn, "__code__", None)
+        where = "" if code is None else f" {code.co_filename}:{code.co_firstlineno}"
+        return self.name + where
+
     def option(self, name: str) -> Any:
         """One option in force."""
         return self.settings["options"].get(name, getattr(config, name))

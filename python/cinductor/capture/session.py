@@ -201,6 +201,7 @@ def capture(
         device=job.settings["device"] or "cpu",
         backend=backend,
         fullgraph=job.settings["fullgraph"],
+        key=job.key,
     )
     tracer.user_frames_skip = PACKAGE
     symbols = Symbols(tracer, job.profile, dynamic)
