@@ -7,6 +7,7 @@
 #include "ir/range.h"
 
 #include "ir/form.h"
+#include "ir/interval.h"
 
 #define MAX_DEPTH 12
 /* No sum of a few constants below it overflows. */
@@ -32,14 +33,8 @@ positions(CiSym *sym, const CiExpr *size)
 static CiRange
 range_of_type(CiSym *sym, CiDtype dtype)
 {
-    int bits = 8 * ci_dtype_size(dtype);
-    if (dtype == CI_DTYPE_bool)
-        return between(sym, 0, 1);
-    if (bits == 64)
-        return UNKNOWN;
-    if (ci_dtype_class(dtype) == CI_CLASS_uint)
-        return between(sym, 0, ((int64_t)1 << bits) - 1);
-    return between(sym, -((int64_t)1 << (bits - 1)), ((int64_t)1 << (bits - 1)) - 1);
+    CiInterval all = ci_interval_of_type(dtype);
+    return all.low == INT64_MIN ? UNKNOWN : between(sym, all.low, all.high);
 }
 
 static CiRange

@@ -10,7 +10,7 @@
  *
  * Invariant: the last walk through a block was with intervals that hold in every trip.
  * needs: composite operations are gone. keeps: values bit for bit, checks that may fail. */
-#include "passes/interval.h"
+#include "ir/interval.h"
 #include "passes/pass.h"
 
 /* Joins of a carried value before it climbs. */

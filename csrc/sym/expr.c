@@ -1,5 +1,5 @@
 /* Interning, symbols, and the ring operations. Invariant: a node is reached by one pointer only,
- * its args are canonical and older than it, and its interval and symbols are filled in before
+ * its args are canonical and older than it, and its bounds and symbols are filled in before
  * anyone sees it. */
 #include "sym/expr.h"
 
@@ -151,7 +151,7 @@ intern(CiSym *sym, const CiExpr *shape)
         e->symbols = self;
         e->nsymbols = 1;
     } else {
-        CiInterval range = ci_interval_compute(e);
+        CiBounds range = ci_bounds_compute(e);
         e->low = range.low;
         e->high = range.high;
         collect_symbols(sym, e);
@@ -167,7 +167,7 @@ ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args)
 {
     CiExpr shape = {.kind = kind, .nargs = nargs, .args = args};
     const CiExpr *e = intern(sym, &shape);
-    bool folds = kind != CI_EXPR_product && ci_interval_is_point(ci_interval_of(e));
+    bool folds = kind != CI_EXPR_product && ci_bounds_is_point(ci_bounds_of(e));
     return folds ? ci_expr_const(sym, e->low) : e;
 }
 

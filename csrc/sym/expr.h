@@ -11,7 +11,7 @@
  *   min, max   of two or more args in order of id, at most one of them a const
  * A linear with one term, coefficient 1 and value 0 is that term itself. ceildiv(a, b) is
  * (a + b - 1) // b for a const b > 0, else -((-a) // b). Range analysis is part of building: each
- * expression carries an interval of int64, where INT64_MIN and INT64_MAX mean unbounded, and
+ * expression carries its bounds in int64, where INT64_MIN and INT64_MAX mean unbounded, and
  * floordiv/mod/min/max fold by it. Division by an expression that may be 0 keeps its form; by const
  * 0 fails with CI_ERR_VALUE. */
 #ifndef CI_SYM_EXPR_H

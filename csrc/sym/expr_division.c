@@ -75,8 +75,8 @@ static const CiExpr *
 floordiv_rest(CiSym *sym, const CiExpr *e, int64_t m)
 {
     const CiExpr *divisor = ci_expr_const(sym, m), *x, *y;
-    CiInterval range = ci_interval_floordiv(ci_interval_of(e), ci_interval_of(divisor));
-    if (ci_interval_is_point(range))
+    CiBounds range = ci_bounds_floordiv(ci_bounds_of(e), ci_bounds_of(divisor));
+    if (ci_bounds_is_point(range))
         return ci_expr_const(sym, range.low);
     int64_t g = split_small_part(sym, e, m, &x, &y), coef, product, shift;
     if (g)
@@ -123,8 +123,8 @@ mod_by_const(CiSym *sym, const CiExpr *e, int64_t m)
 {
     const CiExpr *rest, *x, *y, *divisor = ci_expr_const(sym, m);
     take_multiples(sym, e, m, &rest);
-    CiInterval range = ci_interval_floordiv(ci_interval_of(rest), ci_interval_of(divisor));
-    if (ci_interval_is_point(range))
+    CiBounds range = ci_bounds_floordiv(ci_bounds_of(rest), ci_bounds_of(divisor));
+    if (ci_bounds_is_point(range))
         return ci_expr_add(sym, rest, ci_expr_const(sym, ci_checked_mul(sym->ctx, -range.low, m)));
     const CiExpr *plain = drop_inner_mods(sym, rest, m);
     if (plain != rest)

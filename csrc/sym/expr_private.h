@@ -15,24 +15,24 @@ struct CiSym {
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */
 };
 
-typedef struct CiInterval {
+typedef struct CiBounds {
     int64_t low, high;
-} CiInterval;
+} CiBounds;
 
 /* Exactly one integer, and not one that stands for "unbounded". */
 static inline bool
-ci_interval_is_point(CiInterval a)
+ci_bounds_is_point(CiBounds a)
 {
     return a.low == a.high && a.low != INT64_MIN && a.low != INT64_MAX;
 }
 
-CiInterval ci_interval_of(const CiExpr *e);
-CiInterval ci_interval_add(CiInterval a, CiInterval b);
-CiInterval ci_interval_mul(CiInterval a, CiInterval b);
-CiInterval ci_interval_floordiv(CiInterval a, CiInterval b);
-CiInterval ci_interval_mod(CiInterval a, CiInterval b);
-/* The interval of an expression that is not a symbol, from those of its args. */
-CiInterval ci_interval_compute(const CiExpr *e);
+CiBounds ci_bounds_of(const CiExpr *e);
+CiBounds ci_bounds_add(CiBounds a, CiBounds b);
+CiBounds ci_bounds_mul(CiBounds a, CiBounds b);
+CiBounds ci_bounds_floordiv(CiBounds a, CiBounds b);
+CiBounds ci_bounds_mod(CiBounds a, CiBounds b);
+/* The bounds of an expression that is not a symbol, from those of its args. */
+CiBounds ci_bounds_compute(const CiExpr *e);
 
 /* A floordiv, mod, min or max of these very args. */
 const CiExpr *ci_expr_node(CiSym *sym, CiExprKind kind, int nargs, const CiExpr *const *args);

@@ -1,6 +1,6 @@
-/* Intervals of int64 that saturate. As a low end INT64_MIN means unbounded, as a high end INT64_MAX
- * does; clamping towards them only ever widens an interval, so each result holds for the exact
- * integers, which never overflow. */
+/* Bounds of expressions: intervals of int64 that saturate. As a low end INT64_MIN means unbounded,
+ * as a high end INT64_MAX does; clamping towards them only ever widens an interval, so each result
+ * holds for the exact integers, which never overflow. */
 #include "sym/expr_private.h"
 
 __extension__ typedef __int128 Wide;
@@ -8,40 +8,40 @@ __extension__ typedef __int128 Wide;
 #define WIDE_INFINITY ((Wide)1 << 126)
 
 static Wide
-wide_low(CiInterval a)
+wide_low(CiBounds a)
 {
     return a.low == CI_MINUS_INFINITY ? -WIDE_INFINITY : a.low;
 }
 
 static Wide
-wide_high(CiInterval a)
+wide_high(CiBounds a)
 {
     return a.high == CI_INFINITY ? WIDE_INFINITY : a.high;
 }
 
-static CiInterval
+static CiBounds
 narrow(Wide low, Wide high)
 {
-    CiInterval out;
+    CiBounds out;
     out.low = low <= INT64_MIN ? INT64_MIN : low >= INT64_MAX ? INT64_MAX : (int64_t)low;
     out.high = high <= INT64_MIN ? INT64_MIN : high >= INT64_MAX ? INT64_MAX : (int64_t)high;
     return out;
 }
 
-static CiInterval
-join(CiInterval a, CiInterval b)
+static CiBounds
+join(CiBounds a, CiBounds b)
 {
-    return (CiInterval){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    return (CiBounds){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
 }
 
-CiInterval
-ci_interval_of(const CiExpr *e)
+CiBounds
+ci_bounds_of(const CiExpr *e)
 {
-    return (CiInterval){e->low, e->high};
+    return (CiBounds){e->low, e->high};
 }
 
-CiInterval
-ci_interval_add(CiInterval a, CiInterval b)
+CiBounds
+ci_bounds_add(CiBounds a, CiBounds b)
 {
     Wide low = a.low == INT64_MIN || b.low == INT64_MIN ? INT64_MIN : (Wide)a.low + b.low;
     Wide high = a.high == INT64_MAX || b.high == INT64_MAX ? INT64_MAX : (Wide)a.high + b.high;
@@ -60,8 +60,8 @@ product(Wide a, Wide b)
     return a * b;
 }
 
-CiInterval
-ci_interval_mul(CiInterval a, CiInterval b)
+CiBounds
+ci_bounds_mul(CiBounds a, CiBounds b)
 {
     Wide corners[4] = {
         product(wide_low(a), wide_low(b)),
@@ -88,74 +88,74 @@ quotient(Wide a, Wide b)
 }
 
 /* b.low >= 1 */
-static CiInterval
-floordiv_by_positive(CiInterval a, CiInterval b)
+static CiBounds
+floordiv_by_positive(CiBounds a, CiBounds b)
 {
     Wide low = wide_low(a), high = wide_high(a), least = b.low, most = wide_high(b);
     return narrow(quotient(low, low < 0 ? least : most), quotient(high, high < 0 ? most : least));
 }
 
-static CiInterval
-negate(CiInterval a)
+static CiBounds
+negate(CiBounds a)
 {
     return narrow(-wide_high(a), -wide_low(a));
 }
 
 /* A divisor that may be 0 counts as one that is not: where it is, there is no value. */
-CiInterval
-ci_interval_floordiv(CiInterval a, CiInterval b)
+CiBounds
+ci_bounds_floordiv(CiBounds a, CiBounds b)
 {
-    CiInterval above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
+    CiBounds above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
     if (b.low >= 0)
         return floordiv_by_positive(a, above);
-    CiInterval flipped = floordiv_by_positive(negate(a), negate(below));
+    CiBounds flipped = floordiv_by_positive(negate(a), negate(below));
     return b.high <= 0 ? flipped : join(flipped, floordiv_by_positive(a, above));
 }
 
 /* b.low >= 1 */
-static CiInterval
-mod_by_positive(CiInterval a, CiInterval b)
+static CiBounds
+mod_by_positive(CiBounds a, CiBounds b)
 {
     if (a.low >= 0 && a.high < b.low)
         return a;
-    CiInterval out = {0, b.high == CI_INFINITY ? CI_INFINITY : b.high - 1};
+    CiBounds out = {0, b.high == CI_INFINITY ? CI_INFINITY : b.high - 1};
     if (a.low >= 0 && a.high < out.high)
         out.high = a.high;
     return out;
 }
 
-CiInterval
-ci_interval_mod(CiInterval a, CiInterval b)
+CiBounds
+ci_bounds_mod(CiBounds a, CiBounds b)
 {
-    CiInterval above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
+    CiBounds above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
     if (b.low >= 0)
         return mod_by_positive(a, above);
-    CiInterval flipped = negate(mod_by_positive(negate(a), negate(below)));
+    CiBounds flipped = negate(mod_by_positive(negate(a), negate(below)));
     return b.high <= 0 ? flipped : join(flipped, mod_by_positive(a, above));
 }
 
 /* Equal factors stand side by side: an even power is not negative. */
-static CiInterval
+static CiBounds
 range_of_product(const CiExpr *e)
 {
-    CiInterval all = {1, 1};
+    CiBounds all = {1, 1};
     for (int k = 0, power; k < e->nargs; k += power) {
-        CiInterval base = ci_interval_of(e->args[k]), one = {1, 1};
+        CiBounds base = ci_bounds_of(e->args[k]), one = {1, 1};
         for (power = 0; k + power < e->nargs && e->args[k + power] == e->args[k]; power++)
-            one = ci_interval_mul(one, base);
+            one = ci_bounds_mul(one, base);
         if (power % 2 == 0 && one.low < 0)
             one.low = 0;
-        all = ci_interval_mul(all, one);
+        all = ci_bounds_mul(all, one);
     }
     return all;
 }
 
-static CiInterval
+static CiBounds
 range_of_extremum(const CiExpr *e)
 {
-    CiInterval all = ci_interval_of(e->args[0]);
+    CiBounds all = ci_bounds_of(e->args[0]);
     for (int k = 1; k < e->nargs; k++) {
-        CiInterval one = ci_interval_of(e->args[k]);
+        CiBounds one = ci_bounds_of(e->args[k]);
         bool low = (one.low < all.low) == (e->kind == CI_EXPR_min);
         bool high = (one.high < all.high) == (e->kind == CI_EXPR_min);
         all.low = low ? one.low : all.low;
@@ -164,23 +164,23 @@ range_of_extremum(const CiExpr *e)
     return all;
 }
 
-CiInterval
-ci_interval_compute(const CiExpr *e)
+CiBounds
+ci_bounds_compute(const CiExpr *e)
 {
-    CiInterval all = {e->value, e->value};
+    CiBounds all = {e->value, e->value};
     switch (e->kind) {
     case CI_EXPR_linear:
         for (int k = 0; k < e->nargs; k++) {
-            CiInterval coef = {e->coefs[k], e->coefs[k]};
-            all = ci_interval_add(all, ci_interval_mul(coef, ci_interval_of(e->args[k])));
+            CiBounds coef = {e->coefs[k], e->coefs[k]};
+            all = ci_bounds_add(all, ci_bounds_mul(coef, ci_bounds_of(e->args[k])));
         }
         return all;
     case CI_EXPR_product:
         return range_of_product(e);
     case CI_EXPR_floordiv:
-        return ci_interval_floordiv(ci_interval_of(e->args[0]), ci_interval_of(e->args[1]));
+        return ci_bounds_floordiv(ci_bounds_of(e->args[0]), ci_bounds_of(e->args[1]));
     case CI_EXPR_mod:
-        return ci_interval_mod(ci_interval_of(e->args[0]), ci_interval_of(e->args[1]));
+        return ci_bounds_mod(ci_bounds_of(e->args[0]), ci_bounds_of(e->args[1]));
     case CI_EXPR_min:
     case CI_EXPR_max:
         return range_of_extremum(e);

@@ -1,6 +1,6 @@
-/* Intervals of 64-bit numbers, and what integer operations make of them. */
-#ifndef CI_PASSES_INTERVAL_H
-#define CI_PASSES_INTERVAL_H
+/* Intervals of 64-bit numbers, and what integer operations make of them, wrapping as types do. */
+#ifndef CI_IR_INTERVAL_H
+#define CI_IR_INTERVAL_H
 
 #include "ir/op.h"
 

@@ -1,5 +1,5 @@
 /* Interval arithmetic. Ends are computed in 128 bits; what may wrap is all that its type holds. */
-#include "passes/interval.h"
+#include "ir/interval.h"
 
 __extension__ typedef __int128 Wide;
 
