@@ -48,6 +48,7 @@ demo: $(VENV)/.with-demo
 
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/indexing.py
 
 fuzz: $(TESTING)
 	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py

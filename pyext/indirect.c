@@ -13,7 +13,8 @@ typedef struct Indirect {
     CxTraced *indices[CI_MAX_INDICES];
     int naxes, axes[CI_MAX_INDICES];
     CiOp combine;
-    bool is_distinct, is_plain; /* plain: the result lies in C order */
+    bool is_distinct, is_inside; /* inside: the indices are known to be in range */
+    bool is_plain;               /* the result lies in C order */
 } Indirect;
 
 /* ---- what all share ---- */
@@ -102,6 +103,11 @@ static bool
 wrap_indices(const Indirect *job, const CiNode *a, CiNode **wrapped)
 {
     for (int k = 0; k < job->naxes; k++) {
+        if (job->is_inside) {
+            wrapped[k] = ci_graph_cast(job->building.graph, cx_node(job->indices[k]), CI_DTYPE_i64,
+                                       job->building.loc);
+            continue;
+        }
         wrapped[k] = ci_graph_wrap_index(job->building.graph, cx_node(job->indices[k]),
                                          a->sizes[job->axes[k]], cx_may_check(job->tracer),
                                          job->building.loc);
@@ -194,21 +200,23 @@ body_scatter(CiContext *ctx, void *arg)
 PyObject *
 cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"target", "axes", "indices", "value", "combine", "distinct", NULL};
+    static char *names[] = {"target",  "axes",     "indices", "value",
+                            "combine", "distinct", "inside",  NULL};
     CxTracer *t = (CxTracer *)self;
     Indirect job = {.tracer = t, .combine = CI_OP_none};
     PyObject *target = NULL, *axes = NULL, *indices = NULL, *value = NULL, *result = NULL;
     const char *combine = NULL;
-    int distinct = 0;
+    int distinct = 0, inside = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|zp:scatter", names, &target, &axes,
-                                     &indices, &value, &combine, &distinct))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|zpp:scatter", names, &target, &axes,
+                                     &indices, &value, &combine, &distinct, &inside))
         return NULL;
     if (!cx_is_traced(target))
         return PyErr_Format(PyExc_TypeError, "scatter() writes to a Traced array");
     job.target = (CxTraced *)Py_NewRef(target);
     job.is_distinct = distinct != 0;
+    job.is_inside = inside != 0;
     if (combine != NULL && (job.combine = ci_op_find(combine)) == CI_OP_none) {
         PyErr_Format(PyExc_ValueError, "no operation '%s'", combine);
         goto done;

@@ -280,9 +280,11 @@ class Tracer:
         value: Any,
         combine: str | None = None,
         distinct: bool = False,
+        inside: bool = False,
     ) -> Any:
         """Stores a value, broadcast, at the elements that gather takes; the last of several for one
         element stays, or each is combined with what is there. distinct: there is one for each.
+        inside: the indices are known to be in range, and are not looked at.
         NotImplemented, too, where the target is written at once."""
     def compress(self, x: Any, mask: Any) -> Traced:
         """The elements of one axis where a mask is true; equal masks make equal sizes."""

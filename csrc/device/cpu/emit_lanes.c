@@ -179,6 +179,7 @@ typedef struct Segment {
     CiCpuStage *s;
     int number;
     bool *is_printed;
+    bool has_room; /* for all that this block can pack */
 } Segment;
 
 static bool
@@ -256,21 +257,28 @@ combined_value(CiCpuEmitter *c, const CiNest *nest, int value)
     return text.data;
 }
 
+/* Nobody can foresee a mask: each value is stored, and the next takes its place where the mask is
+ * false; only behind the last true one there is none. */
 static void
-print_store(CiCpuEmitter *c, const CiCpuStage *s, int n)
+print_pack(CiCpuEmitter *c, const CiNest *nest, const CiScalar *op, bool has_room)
+{
+    if (!has_room)
+        ci_text_line(c->out, "if (%s < %s)", op->index->name,
+                     ci_emit_index_text(c->base, op->index->limit));
+    c->out->indent += has_room ? 0 : 4;
+    ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name_of(c, op->args[0]));
+    c->out->indent -= has_room ? 0 : 4;
+    ci_text_line(c->out, "%s += %s;", op->index->name, name_of(c, op->args[1]));
+}
+
+static void
+print_store(CiCpuEmitter *c, const CiCpuStage *s, int n, bool has_room)
 {
     const CiNest *nest = s->stage->nests[n];
     int value = s->code->results[n];
     const CiScalar *op = &s->code->values[value].op;
     if (op->op == CI_OP_pack) {
-        /* Nobody can foresee a mask: each value is stored, and the next takes its place where the
-         * mask is false; only behind the last true one there is none. */
-        ci_text_line(c->out, "if (%s < %s)", op->index->name,
-                     ci_emit_index_text(c->base, op->index->limit));
-        c->out->indent += 4;
-        ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name_of(c, op->args[0]));
-        c->out->indent -= 4;
-        ci_text_line(c->out, "%s += %s;", op->index->name, name_of(c, op->args[1]));
+        print_pack(c, nest, op, has_room);
         return;
     }
     const char *name = nest->is_combined ? combined_value(c, nest, value) : name_of(c, value);
@@ -295,15 +303,16 @@ print_sinks(Segment *g, bool folds_here)
         if (is_fold)
             ci_cpu_emit_fold_step(g->c, s, own, name_of(g->c, value));
         else
-            print_store(g->c, s, n);
+            print_store(g->c, s, n, g->has_room);
     }
 }
 
 /* The lines of one segment, for one lane. */
 static char *
-print_segment(CiCpuEmitter *c, CiCpuStage *s, int number, bool folds_here, int indent)
+print_segment(CiCpuEmitter *c, CiCpuStage *s, int number, bool folds_here, bool has_room,
+              int indent)
 {
-    Segment g = {c, s, number, CI_NEW_ARRAY(c->ctx, bool, s->code->nvalues + 1)};
+    Segment g = {c, s, number, CI_NEW_ARRAY(c->ctx, bool, s->code->nvalues + 1), has_room};
     CiText text = ci_text_new(c->ctx), *saved = c->out;
     text.indent = indent;
     c->out = &text;
@@ -428,6 +437,25 @@ print_poll(CiCpuEmitter *c, const CiCpuStage *s)
     ci_text_line(c->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
 }
 
+/* Opens the case that all which a segment packs has room for a whole block. */
+static bool
+open_room(CiCpuEmitter *c, const CiCpuStage *s, int number)
+{
+    CiText test = ci_text_new(c->ctx);
+    for (int n = 0; n < s->stage->nnests; n++) {
+        int value = s->code->results[n];
+        const CiScalar *op = &s->code->values[value].op;
+        if (op->op == CI_OP_pack && s->segment[value] == number)
+            ci_text_add(&test, "%s%s + m <= %s", test.length ? " && " : "", op->index->name,
+                        ci_emit_index_text(c->base, op->index->limit));
+    }
+    if (!test.length || s->lanes == CI_LANES_tile)
+        return false;
+    ci_text_line(c->out, "if (%s) {", test.data);
+    c->out->indent += 4;
+    return true;
+}
+
 /* Blocks of lanes, segment by segment, with arrays between. */
 static void
 print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
@@ -440,8 +468,18 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
         print_poll(c, s);
     }
     for (int k = 0; k < s->nsegments; k++) {
-        char *body = print_segment(c, s, k, is_tile, c->out->indent + 4);
+        bool packs = open_room(c, s, k);
+        char *body = print_segment(c, s, k, is_tile, packs, c->out->indent + 4);
         print_lane_loop(c, s, "m", is_tile ? "lo" : "q", body, false);
+        if (packs) {
+            c->out->indent -= 4;
+            ci_text_line(c->out, "} else {");
+            c->out->indent += 4;
+            body = print_segment(c, s, k, is_tile, false, c->out->indent + 4);
+            print_lane_loop(c, s, "m", "q", body, false);
+            c->out->indent -= 4;
+            ci_text_line(c->out, "}");
+        }
         print_boundary(c, s, k, has_fold_arrays, is_tile ? "lo" : "q");
     }
     if (!is_tile) {
@@ -454,7 +492,7 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 static void
 print_plain(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
-    char *body = print_segment(c, s, 0, true, c->out->indent + 4);
+    char *body = print_segment(c, s, 0, true, false, c->out->indent + 4);
     const char *var = s->lane_var->name;
     if (!*body)
         return;
@@ -485,12 +523,13 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     ci_text_line(c->out, "int64_t k = 0;");
     ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
     c->out->indent += 4;
-    print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, c->out->indent + 4), false);
+    print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, false, c->out->indent + 4),
+                    false);
     c->out->indent -= 4;
     ci_text_line(c->out, "}");
     if (!is_aligned) {
         bool is_short = s->lane_extent->high < 16 * lanes;
-        const char *body = print_segment(c, s, 0, true, c->out->indent + 4);
+        const char *body = print_segment(c, s, 0, true, false, c->out->indent + 4);
         if (!is_short)
             body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
         print_lane_loop(c, s, "m - k", "q + k", body, !is_short);
@@ -521,7 +560,7 @@ ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     if (s->lanes == CI_LANES_none) {
         for (int n = 0; n < s->stage->nnests; n++) {
             if (s->code->values[s->code->results[n]].is_needed)
-                print_store(c, s, n);
+                print_store(c, s, n, false);
         }
         return;
     }

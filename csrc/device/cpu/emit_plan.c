@@ -2,6 +2,8 @@
  * on the lane, where calls of vector mathematics and scans cut the code, and which arrays carry
  * values over the cuts.
  *
+ * What is packed is a segment of its own: its mask is computed in lanes before.
+ *
  * Invariant: times order everything. Segment k is time 2k, what happens between segments k and k +
  * 1 (folds of arrays, scans, calls) is time 2k + 1; an array is taken again only after its last
  * reader. */
@@ -155,7 +157,7 @@ find_segments(CiCpuStage *s)
         for (int a = 0; a < op->nargs; a++)
             if (!s->is_invariant[op->args[a]] && s->segment[op->args[a]] > s->segment[k])
                 s->segment[k] = s->segment[op->args[a]];
-        s->segment[k] += is_cut(s, k);
+        s->segment[k] += is_cut(s, k) || (op->op == CI_OP_pack && s->lanes == CI_LANES_inner);
         if (s->segment[k] >= s->nsegments)
             s->nsegments = s->segment[k] + 1;
     }

@@ -82,15 +82,11 @@ def scattered(t: Any, *args: Any, **kwargs: Any) -> None:
 
 class Key:
     """A key taken apart: a view of the array, the axes of it that are indexed, an index for each,
-    and whether the indices' axes come first in the result."""
+    and the mask that is all of the key."""
 
     def __init__(self, t: Any, x: Any, key: Any) -> None:
         items = fill(t, x, key)
-        self.mask = next((i for i in items if is_mask(i)), None)
-        self.is_mask_alone = self.mask is not None and all(
-            i is self.mask or is_whole(i) for i in items[1:]
-        )
-        self.is_mask_alone &= items[0] is self.mask
+        self.mask = lone_mask(items)
         basic: list[Any] = []
         indices: list[tuple[int, list[Any]]] = []
         at, source = 0, 0
@@ -157,6 +153,11 @@ def is_mask(item: Any) -> bool:
     return type(item) is Traced and item.dtype == BOOL
 
 
+def lone_mask(items: list[Any]) -> Any:
+    """The mask that is all of a key, or None."""
+    return items[0] if items and is_mask(items[0]) and all(map(is_whole, items[1:])) else None
+
+
 def is_whole(item: Any) -> bool:
     """Whether an item is `:`."""
     return type(item) is slice and item == WHOLE
@@ -194,7 +195,7 @@ def getitem(t: Any, x: Any, key: Any) -> Any:
     if is_scalar_key(t, x, key):
         return t.as_scalar(gather(t, Key(t, x, key)))
     found = key_of(t, x, key)
-    if found.is_mask_alone and found.mask.ndim == x.ndim:
+    if found.mask is not None and found.mask.ndim == x.ndim:
         return t.compress(flat(t, x), flat(t, found.mask))
     return gather(t, found)
 
@@ -220,11 +221,13 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
         x[key] = value
         return
     value = stored(t, x, value)
-    found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)
-    if found.is_mask_alone and value.ndim <= x.ndim - found.mask.ndim:
-        choose(t, x, found.mask, value)
+    mask = lone_mask(fill(t, x, key))
+    if mask is not None and value.ndim <= x.ndim - mask.ndim:
+        check_mask(mask, x.shape[: mask.ndim])
+        choose(t, x, mask, value)
         return
-    put_values(t, found, value, found.is_mask_alone)
+    found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)
+    put_values(t, found, value, found.mask is not None)
 
 
 def stored(t: Any, x: Any, value: Any) -> Any:

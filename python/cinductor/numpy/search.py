@@ -157,17 +157,21 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     index = t.cast(index, INT64)
     refuse(type(index.size) is int and index.size == 0, "an empty array")
     require(t, t.reduce("all", t.apply("greater_equal", index, 0), None), "no negative elements")
-    most = t.reduce("max", t.concat([index, t.full((1,), np.int64(least - 1), INT64)], 0), None)
+    if (index.size > 0) is not True:
+        index_or_least = t.concat([index, t.full((1,), np.int64(least - 1), INT64)], 0)
+        most = t.reduce("max", index_or_least, None)
+    else:
+        most = t.apply("maximum", t.reduce("max", index, None), least - 1)
     length = t.define(t.apply("add", most, 1), least, None)
     counts = t.full((length,), np.int64(0), INT64)
     if weights is None:
-        scattered(t, counts, [0], [index], np.int64(1), combine="add")
+        scattered(t, counts, [0], [index], np.int64(1), combine="add", inside=True)
         return counts
     weight = operand(t, weights, np.dtype(np.float64))
     if weight.shape != index.shape:
         raise ValueError("The weights and list don't have the same length.")
     sums = t.full((length,), np.float64(0), np.dtype(np.float64))
-    scattered(t, sums, [0], [index], weight, combine="add")
+    scattered(t, sums, [0], [index], weight, combine="add", inside=True)
     return sums
 
 
