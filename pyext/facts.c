@@ -11,7 +11,8 @@ struct CxFact {
     CiRelation relation;
     const CiExpr *a, *b;
     const CiExpr *least; /* not negative; NULL for != */
-    long token;          /* 0: of a check */
+    long token;          /* 0: of a check; -1: a guard */
+    int guard;           /* its number */
     unsigned epoch, stretch;
 };
 
@@ -32,7 +33,7 @@ push(CxTracer *t, CxFact fact)
 static int
 add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, long token)
 {
-    CxFact fact = {relation, a, b, NULL, token, t->epoch, cx_stretch_now(t)};
+    CxFact fact = {relation, a, b, NULL, token, t->env->nguards - 1, t->epoch, cx_stretch_now(t)};
     const CiExpr *d = cx_size_make(t, CX_SIZE_sub, b, a);
 
     if (d == NULL)
@@ -52,6 +53,34 @@ int
 cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
 {
     return add(t, relation, a, b, 0);
+}
+
+/* The latest guard is a fact for the rest of the call. */
+int
+cx_fact_add_guard(CxTracer *t)
+{
+    const CiShapeGuard *guard = &t->env->guards[t->env->nguards - 1];
+    return add(t, guard->relation, guard->left, guard->right, -1);
+}
+
+/* forget_guards(mark): what was decided since by the sizes of this call is open again. */
+PyObject *
+cx_tracer_forget_guards(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+    int count = 0;
+
+    CX_ENTRY();
+    int kept = cx_mark_guards(t, mark);
+    if (kept < 0)
+        return NULL;
+    if (kept < t->env->nguards)
+        t->env->nguards = kept;
+    for (int k = 0; k < t->nfacts; k++)
+        if (t->facts[k].token != -1 || t->facts[k].guard < kept)
+            t->facts[count++] = t->facts[k];
+    t->nfacts = count;
+    Py_RETURN_NONE;
 }
 
 void

@@ -15,7 +15,11 @@ typedef struct CxFunction {
     int var_args, var_keywords; /* parameter number, or -1 */
     int stance;
     Py_ssize_t calls, failed_checks;
+    int unusual; /* calls whose sizes were unusual for what there is, and that returned */
 } CxFunction;
+
+/* After so many of them they are compiled for. */
+enum { MOST_UNUSUAL = 8 };
 
 enum { POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD };
 
@@ -177,19 +181,23 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
     PyObject *table = Py_NewRef(f->table), *result = NULL;
     CxAnswer answer = CX_NO_MATCH;
     unsigned suspects = 0;
+    bool is_unusual = false;
 
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer == CX_NO_MATCH; k++) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer < CX_MATCH; k++) {
         result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound,
                                         f->nparameters, &answer, &suspects);
-        if (answer != CX_NO_MATCH)
+        if (answer >= CX_MATCH)
             note_use(f, table, k);
+        is_unusual |= answer == CX_UNUSUAL;
         if (result == NULL && PyErr_Occurred())
             goto done;
     }
-    f->failed_checks += answer == CX_CHECK_FAILED;
-    if (answer == CX_CHECK_FAILED)
+    is_unusual = is_unusual && answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
+    f->failed_checks += is_unusual || answer == CX_CHECK_FAILED;
+    if (is_unusual || answer == CX_CHECK_FAILED) {
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    else if (answer == CX_MATCH)
+        f->unusual += is_unusual && result != NULL;
+    } else if (answer == CX_MATCH)
         result =
             suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
     else if (stance == 2)
@@ -396,6 +404,7 @@ function_add(PyObject *self, PyObject *spec)
     if (!PyObject_TypeCheck(spec, (PyTypeObject *)f->state->specialization_type))
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->parameters, f->where);
+    f->unusual = 0;
     PyObject *table = table_with(f->table, spec, true);
     if (table == NULL)
         return NULL;

@@ -334,7 +334,7 @@ relation_holds(const CxRelation *r, const int64_t *table)
     }
 }
 
-/* 1, or 0 with *why. */
+/* 1, 0 or CX_GUARDS_UNUSUAL with *why. */
 static int
 check_sizes(Lookup *l, PyObject **why)
 {
@@ -354,7 +354,7 @@ check_sizes(Lookup *l, PyObject **why)
         if (!relation_holds(&g->relations[k], l->table)) {
             if (why != NULL)
                 *why = cx_guards_relation_failure(g, &g->relations[k], l->values, l->table);
-            return 0;
+            return g->relations[k].guard.is_usual ? CX_GUARDS_UNUSUAL : 0;
         }
     return 1;
 }
@@ -364,6 +364,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
                 int64_t *table, PyObject **why)
 {
     Lookup lookup = {g, args, nargs, values, table};
+    int fits = 1;
 
     memset(values, 0, sizeof *values * (size_t)g->nsources);
     if (g->ctx != NULL)
@@ -375,8 +376,8 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
                 *why = cx_guards_failure(g, &g->checks[k], values, NULL);
             return why != NULL && *why == NULL ? -1 : 0;
         }
-    if (g->ctx != NULL && check_sizes(&lookup, why) == 0)
-        return why != NULL && *why == NULL ? -1 : 0;
+    if (g->ctx != NULL && (fits = check_sizes(&lookup, why)) != 1)
+        return why != NULL && *why == NULL ? -1 : fits;
     for (int k = 0; k < g->nsources; k++)
         if (values[k] == NULL && find_value(&lookup, k) == NULL) {
             if (why != NULL)

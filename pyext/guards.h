@@ -15,8 +15,9 @@ int cx_guards_count(const CxGuards *guards); /* sources */
 /* The number of an expression of any CiSym whose symbols have the same names; -1. */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
 int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
+enum { CX_GUARDS_UNUSUAL = 2 };
 /* 1: all hold, values (borrowed where is_owned is false) and table filled; 0: one does not, *why
- * set when asked for; -1. */
+ * set when asked for; CX_GUARDS_UNUSUAL: only one that usually holds does not; -1. */
 int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
                     int64_t *table, PyObject **why);
 void cx_guards_finish(const CxGuards *guards, int64_t *table); /* the values guards do not need */

@@ -215,9 +215,9 @@ number_ranges(CxGuards *g)
         const CiExpr *s = g->known[k].symbol;
         int64_t low = g->known[k].solved != NULL || g->known[k].axis < 0 ? CI_MINUS_INFINITY : 0;
         if (s->low > low)
-            add_relation(g, (CiShapeGuard){CI_REL_le, ci_expr_const(g->sym, s->low), s, nowhere});
+            add_relation(g, (CiShapeGuard){CI_REL_le, ci_expr_const(g->sym, s->low), s, nowhere, false});
         if (s->high != CI_INFINITY)
-            add_relation(g, (CiShapeGuard){CI_REL_le, s, ci_expr_const(g->sym, s->high), nowhere});
+            add_relation(g, (CiShapeGuard){CI_REL_le, s, ci_expr_const(g->sym, s->high), nowhere, false});
     }
 }
 
@@ -234,7 +234,7 @@ number_solved(CxGuards *g)
             if (!extent->is_definition || extent->expr->kind == CI_EXPR_symbol)
                 continue;
             CxRelation *r = &g->relations[g->nrelations++];
-            r->guard = (CiShapeGuard){CI_REL_eq, extent->expr, extent->expr, nowhere};
+            r->guard = (CiShapeGuard){CI_REL_eq, extent->expr, extent->expr, nowhere, false};
             r->left = extent->number;
             r->right = ci_values_number(&g->builder, resolved(g, extent->expr));
         }
@@ -262,7 +262,8 @@ as_bound(CxGuards *g, CiShapeGuard *guard)
     return true;
 }
 
-/* Does one of the guards before say as much? One that says less makes place. */
+/* Does one of the guards before say as much? One that says less makes place. Neither for one that
+ * only usually holds. */
 static bool
 is_implied(CiShapeGuard *guards, int count, const CiShapeGuard *guard, bool is_bound)
 {
@@ -271,8 +272,10 @@ is_implied(CiShapeGuard *guards, int count, const CiShapeGuard *guard, bool is_b
         bool is_same = old->left == guard->left && old->right == guard->right;
         bool is_mirror = old->left == guard->right && old->right == guard->left &&
                          (guard->relation == CI_REL_eq || guard->relation == CI_REL_ne);
-        if (old->relation == guard->relation && (is_same || is_mirror))
+        if (old->relation == guard->relation && (is_same || is_mirror)) {
+            old->is_usual = old->is_usual && guard->is_usual;
             return true;
+        }
         if (!is_bound || old->relation != CI_REL_le)
             continue;
         int64_t before = 0, now = 0;
@@ -282,7 +285,10 @@ is_implied(CiShapeGuard *guards, int count, const CiShapeGuard *guard, bool is_b
                        ci_expr_is_const(guard->right, &now);
         if (!is_low && !is_high)
             continue;
-        if (is_low ? now > before : now < before)
+        bool says_more = is_low ? now > before : now < before;
+        if (old->is_usual != guard->is_usual && says_more != old->is_usual && now != before)
+            continue;
+        if (says_more || (old->is_usual && !guard->is_usual))
             *old = *guard;
         return true;
     }
@@ -303,8 +309,10 @@ number_guards(CiContext *ctx, CxGuards *g, const CiShapeEnv *env)
         if (!is_implied(kept, nkept, &guard, is_bound))
             kept[nkept++] = guard;
     }
-    for (int k = 0; k < nkept; k++)
-        add_relation(g, kept[k]);
+    for (int usual = 0; usual < 2; usual++)
+        for (int k = 0; k < nkept; k++)
+            if (kept[k].is_usual == (usual == 1))
+                add_relation(g, kept[k]);
 }
 
 static void

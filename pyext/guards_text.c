@@ -422,7 +422,8 @@ placed_relation(const CxGuards *g, const CiShapeGuard *guard)
     if (text == NULL || file == NULL || *file == '\0')
         return text;
     const char *slash = strrchr(file, '/');
-    placed = PyUnicode_FromFormat("%U (%s:%d)", text, slash ? slash + 1 : file, guard->loc.line);
+    placed = PyUnicode_FromFormat("%s%U (%s:%d)", guard->is_usual ? "usually " : "", text,
+                                  slash ? slash + 1 : file, guard->loc.line);
     Py_DECREF(text);
     return placed;
 }

@@ -81,7 +81,7 @@ typedef struct CxMark {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *at;
     unsigned epoch;
-    int nnodes, nopen, nsaved;
+    int nnodes, nopen, nsaved, nguards;
     CxSaved *saved;
 } CxMark;
 
@@ -155,6 +155,7 @@ cx_tracer_mark(PyObject *self, PyObject *unused)
     m->nnodes = t->graph->at->nnodes;
     m->nopen = t->nopen;
     m->nsaved = 0;
+    m->nguards = t->env->nguards;
     m->saved = PyMem_Malloc(sizeof *m->saved * ((size_t)count + 1));
     if (m->saved == NULL || cx_stretch_begin(t) < 0) {
         Py_DECREF(m);
@@ -178,6 +179,15 @@ reset_input(CxTracer *t, CxStorage *s)
     s->stretch = 0;
     s->version = ++t->last_version;
     s->is_written = false;
+}
+
+int
+cx_mark_guards(const CxTracer *t, PyObject *mark)
+{
+    if (Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return ((CxMark *)mark)->nguards;
+    PyErr_SetString(PyExc_TypeError, "a Mark is expected");
+    return -1;
 }
 
 PyObject *

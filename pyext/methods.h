@@ -41,6 +41,8 @@ PyObject *cx_tracer_as_python(PyObject *self, PyObject *value);
 PyObject *cx_tracer_is_fixed(PyObject *self, PyObject *value);
 PyObject *cx_tracer_at_least(PyObject *self, PyObject *args);
 PyObject *cx_tracer_is_positive(PyObject *self, PyObject *value);
+PyObject *cx_tracer_usually_positive(PyObject *self, PyObject *value);
+PyObject *cx_tracer_forget_guards(PyObject *self, PyObject *mark);
 PyObject *cx_tracer_define(PyObject *self, PyObject *args);
 PyObject *cx_tracer_fitted(PyObject *self, PyObject *args);
 PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);

@@ -97,16 +97,16 @@ compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject
 static PyObject *
 divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
 {
-    int is_zero = cx_size_decide(t, CI_REL_eq, b, t->zero);
-    if (is_zero < 0)
+    int has_value = cx_size_usual(t, CI_REL_ne, b, t->zero);
+    if (has_value < 0)
         return NULL;
-    if (is_zero == 1) {
+    if (has_value == 0) {
         PyErr_SetString(PyExc_ZeroDivisionError, ufunc == CI_OP_floor_divide
                                                      ? "integer division or modulo by zero"
                                                      : "integer modulo by zero");
         return NULL;
     }
-    if (is_zero == CX_OPEN)
+    if (has_value == CX_OPEN)
         Py_RETURN_NOTIMPLEMENTED;
     CxSizeOp op = ufunc == CI_OP_floor_divide ? CX_SIZE_floordiv : CX_SIZE_mod;
     return cx_size_object(t, cx_size_make(t, op, a, b));

@@ -79,15 +79,16 @@ cx_tracer_at_least(PyObject *self, PyObject *args)
     const CiExpr *e = cx_size_from(t, value), *bound = e ? cx_size_from(t, low) : NULL;
     if (bound == NULL)
         return NULL;
-    int is_less = cx_size_decide(t, CI_REL_le, e, bound);
-    if (is_less < 0)
+    int is_less = cx_size_prove(t, CI_REL_le, e, bound),
+        is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, bound, e) : is_less;
+    if (is_more < 0)
         return NULL;
-    return cx_size_object(t, is_less == CX_OPEN ? cx_size_make(t, CX_SIZE_max, e, bound)
-                             : is_less == 1     ? bound
-                                                : e);
+    return cx_size_object(t, is_less == 1   ? bound
+                             : is_more == 1 ? e
+                                            : cx_size_make(t, CX_SIZE_max, e, bound));
 }
 
-/* is_positive(int): True where that is known; it is guarded where it depends on the arguments. */
+/* is_positive(int): True where that is known; where it depends on the arguments, as it usually is. */
 PyObject *
 cx_tracer_is_positive(PyObject *self, PyObject *value)
 {
@@ -95,8 +96,27 @@ cx_tracer_is_positive(PyObject *self, PyObject *value)
 
     CX_ENTRY();
     const CiExpr *e = cx_size_from(t, value);
-    int answer = e ? cx_size_decide(t, CI_REL_lt, t->zero, e) : -1;
+    int answer = e ? cx_size_usual(t, CI_REL_lt, t->zero, e) : -1;
     return answer < 0 ? NULL : PyBool_FromLong(answer == 1);
+}
+
+/* usually_positive(int): as int > 0, of what is so but for empty arrays. */
+PyObject *
+cx_tracer_usually_positive(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+    const CiExpr *e = expr_of(value);
+    int answer = CX_OPEN;
+
+    CX_ENTRY();
+    if (e != NULL)
+        answer = cx_size_usual(t, CI_REL_lt, t->zero, e);
+    if (answer != CX_OPEN)
+        return answer < 0 ? NULL : PyBool_FromLong(answer);
+    PyObject *zero = PyLong_FromLong(0);
+    PyObject *result = zero ? PyObject_RichCompare(value, zero, Py_GT) : NULL;
+    Py_XDECREF(zero);
+    return result;
 }
 
 typedef struct Substitute {

@@ -208,7 +208,7 @@ typedef struct Decision {
     const CiExpr *a, *b;
     CiLoc loc;
     int answer;
-    bool may_guard;
+    bool may_guard, is_usual;
 } Decision;
 
 static void
@@ -221,13 +221,16 @@ body_decide(CiContext *ctx, void *arg)
     if (d->answer < 0)
         d->answer = cx_facts_decide(t, d->relation, d->a, d->b);
     if (d->answer < 0 && d->may_guard)
-        d->answer = ci_shape_guard(ctx, t->env, d->relation, d->a, d->b, d->loc);
+        d->answer = (d->is_usual ? ci_shape_usual : ci_shape_guard)(ctx, t->env, d->relation, d->a,
+                                                                    d->b, d->loc);
 }
 
+typedef enum Guarding { NEVER, GUARDS, USUALLY } Guarding;
+
 static int
-decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, bool guards)
+decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, Guarding how)
 {
-    Decision d = {t, relation, a, b, {"", 0}, -1, false};
+    Decision d = {t, relation, a, b, {"", 0}, -1, false, how == USUALLY};
 
     if (a == b)
         return relation == CI_REL_eq || relation == CI_REL_le;
@@ -236,10 +239,13 @@ decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, bool 
                : relation == CI_REL_ne ? 1
                : relation == CI_REL_le ? a->value <= b->value
                                        : a->value < b->value;
-    d.may_guard = guards && cx_size_is_known(t, a) && cx_size_is_known(t, b);
+    d.may_guard = how != NEVER && cx_size_is_known(t, a) && cx_size_is_known(t, b);
     if (d.may_guard)
         d.loc = cx_location(t);
+    int before = t->env->nguards;
     if (cx_protect(t->state, t->sym_ctx, body_decide, &d) < 0)
+        return -1;
+    if (how == USUALLY && d.answer == 1 && t->env->nguards > before && cx_fact_add_guard(t) < 0)
         return -1;
     return d.answer < 0 ? CX_OPEN : d.answer;
 }
@@ -247,21 +253,29 @@ decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, bool 
 int
 cx_size_decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
 {
-    return decide(t, relation, a, b, true);
+    return decide(t, relation, a, b, GUARDS);
+}
+
+int
+cx_size_usual(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
+{
+    return decide(t, relation, a, b, USUALLY);
 }
 
 int
 cx_size_prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
 {
-    return decide(t, relation, a, b, false);
+    return decide(t, relation, a, b, NEVER);
 }
 
+/* Equal sizes may be so by chance: where they are not, another program is right. */
 int
 cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
-    int holds = cx_size_decide(t, relation, a, b);
+    Guarding how = relation == CI_REL_eq ? GUARDS : USUALLY;
+    int holds = decide(t, relation, a, b, how);
     if (holds == CX_OPEN && !cx_may_check(t))
-        holds = cx_tracer_break(t, "%s", why) < 0 ? -1 : cx_size_decide(t, relation, a, b);
+        holds = cx_tracer_break(t, "%s", why) < 0 ? -1 : decide(t, relation, a, b, how);
     else if (holds == CX_OPEN)
         holds = cx_size_check(t, relation, a, b, why) < 0 ? -1 : 1;
     return holds;

@@ -28,6 +28,8 @@ PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy of its shape */
  * CX_OPEN or -1. Proofs alone: cx_size_prove. */
 int cx_size_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+/* As cx_size_decide, of a relation that usually holds: see ci_shape_usual. */
+int cx_size_usual(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* As cx_size_decide; where that is open the running program checks it. */
 int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                     const char *why);
@@ -64,6 +66,7 @@ CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 /* facts.c; cx_facts_decide: inside cx_protect; 1, 0, -1 open */
 int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+int cx_fact_add_guard(CxTracer *tracer);
 void cx_facts_release(CxTracer *tracer);
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
 /* size_bound.c: the largest magnitude that e can have when no symbol is larger than most. */

@@ -17,26 +17,26 @@ from_end_if_negative(CxTracer *t, const CiExpr *at, const CiExpr *size)
 static const CiExpr *
 from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
 {
-    int is_negative = cx_size_decide(t, CI_REL_lt, at, t->zero);
-    if (is_negative < 0)
+    int is_inside = cx_size_usual(t, CI_REL_le, t->zero, at);
+    if (is_inside < 0)
         return NULL;
-    if (is_negative == CX_OPEN)
+    if (is_inside == CX_OPEN)
         return from_end_if_negative(t, at, size);
-    return is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+    return is_inside ? at : cx_size_make(t, CX_SIZE_add, at, size);
 }
 
 /* What can be said of the index before the program runs: its place, or CX_OPEN. */
 static int
 place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
 {
-    int is_negative = cx_size_decide(t, CI_REL_lt, at, t->zero);
-    if (is_negative != 0 && is_negative != 1)
-        return is_negative;
-    *start = is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+    int is_counted = cx_size_usual(t, CI_REL_le, t->zero, at);
+    if (is_counted != 0 && is_counted != 1)
+        return is_counted;
+    *start = is_counted ? at : cx_size_make(t, CX_SIZE_add, at, size);
     if (*start == NULL)
         return -1;
-    return is_negative ? cx_size_decide(t, CI_REL_le, t->zero, *start)
-                       : cx_size_decide(t, CI_REL_lt, at, size);
+    return is_counted ? cx_size_usual(t, CI_REL_lt, at, size)
+                      : cx_size_usual(t, CI_REL_le, t->zero, *start);
 }
 
 int
@@ -59,12 +59,24 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
 const CiExpr *
 cx_size_extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
 {
-    int is_less = cx_size_decide(t, CI_REL_le, a, b);
-    if (is_less < 0)
+    int is_less = cx_size_prove(t, CI_REL_le, a, b),
+        is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, b, a) : 0;
+    if (is_less < 0 || is_more < 0)
         return NULL;
-    if (is_less == CX_OPEN)
+    if (is_less == CX_OPEN && is_more != 1)
         return cx_size_make(t, op, a, b);
     return (is_less == 1) == (op == CX_SIZE_min) ? a : b;
+}
+
+/* A bound that a slice clamps: usually none is needed, and knowing that is worth more. */
+static const CiExpr *
+clamped(CxTracer *t, CxSizeOp op, const CiExpr *at, const CiExpr *end)
+{
+    int is_inside = op == CX_SIZE_max ? cx_size_usual(t, CI_REL_le, end, at)
+                                      : cx_size_usual(t, CI_REL_le, at, end);
+    if (is_inside < 0)
+        return NULL;
+    return is_inside == CX_OPEN ? cx_size_make(t, op, at, end) : is_inside ? at : end;
 }
 
 static const CiExpr *
@@ -77,8 +89,8 @@ clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const
         return cx_index_define((CxTraced *)bound, size, true);
     const CiExpr *at = cx_size_from(t, bound);
     at = at == NULL ? NULL : from_end(t, at, size);
-    at = at == NULL ? NULL : cx_size_extremum(t, CX_SIZE_max, at, low);
-    return at == NULL ? NULL : cx_size_extremum(t, CX_SIZE_min, at, high);
+    at = at == NULL ? NULL : clamped(t, CX_SIZE_max, at, low);
+    return at == NULL ? NULL : clamped(t, CX_SIZE_min, at, high);
 }
 
 /* (stop - start + step - 1) // step for a positive step, and its mirror for a negative one. */
@@ -87,10 +99,10 @@ slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
 {
     bool is_up = step > 0;
     const CiExpr *from = is_up ? start : stop, *to = is_up ? stop : start;
-    int is_empty = cx_size_decide(t, CI_REL_le, to, from);
-    if (is_empty < 0)
+    int has_some = from == to ? 0 : cx_size_usual(t, CI_REL_lt, from, to);
+    if (has_some < 0)
         return NULL;
-    if (is_empty == 1)
+    if (has_some == 0)
         return t->zero;
     int64_t stride = is_up ? step : -step;
     const CiExpr *count = cx_size_make(t, CX_SIZE_sub, to, from);
@@ -98,7 +110,7 @@ slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
         count = cx_size_make(t, CX_SIZE_add, count, cx_size_const(t, stride - 1));
         count = cx_size_make(t, CX_SIZE_floordiv, count, cx_size_const(t, stride));
     }
-    return is_empty == CX_OPEN ? cx_size_make(t, CX_SIZE_max, count, t->zero) : count;
+    return has_some == CX_OPEN ? cx_size_make(t, CX_SIZE_max, count, t->zero) : count;
 }
 
 /* A bound without what clamps it; NULL, without an exception too, where its sign is open. */

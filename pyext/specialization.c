@@ -145,7 +145,10 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     *answer = CX_NO_MATCH;
     if (room_open(&room, s) < 0)
         return NULL;
-    if (cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL) <= 0)
+    int fits = cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL);
+    if (fits == CX_GUARDS_UNUSUAL)
+        *answer = CX_UNUSUAL;
+    if (fits != 1)
         goto done;
     *answer = CX_MATCH;
     s->hits++;
@@ -200,7 +203,7 @@ cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nar
     int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
-    return holds > 0 ? Py_NewRef(Py_None) : why;
+    return holds == 1 ? Py_NewRef(Py_None) : why;
 }
 
 void

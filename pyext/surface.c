@@ -657,6 +657,8 @@ PyMethodDef cx_tracer_methods[] = {
     {"is_fixed", cx_tracer_is_fixed, METH_O, NULL},
     {"at_least", cx_tracer_at_least, METH_VARARGS, NULL},
     {"is_positive", cx_tracer_is_positive, METH_O, NULL},
+    {"forget_guards", cx_tracer_forget_guards, METH_O, NULL},
+    {"usually_positive", cx_tracer_usually_positive, METH_O, NULL},
     {"define", cx_tracer_define, METH_VARARGS, NULL},
     {"fitted", cx_tracer_fitted, METH_VARARGS, NULL},
     {"last_value", cx_tracer_last_value, METH_VARARGS, NULL},

@@ -13,7 +13,6 @@ typedef struct CxFact CxFact;
 
 struct CxTracer {
     PyObject_HEAD CxState *state;
-    PyObject *key; /* of the function among all: its segments are counted */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object the last location came from */
     const char *cell_file;
@@ -69,6 +68,7 @@ int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool ever
 
 /* mark.c: stretches of building. What was made in one is a value as long as it is open. */
 int cx_stretch_begin(CxTracer *tracer);
+int cx_mark_guards(const CxTracer *tracer, PyObject *mark); /* how many there were; -1 */
 bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
 static inline unsigned
 cx_stretch_now(const CxTracer *tracer)

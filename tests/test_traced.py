@@ -728,15 +728,14 @@ def test_surface():
     def method(tracer, self, args, kwargs):
         return total(tracer, (self,), {})
 
-    table = {np.sum: total}
-    before = _core.set_surface(table, {"sum": method, "dot": lambda *a: NotImplemented})
+    _core.set_surface({np.sum: total}, {"sum": method, "dot": lambda *a: NotImplemented})
     try:
         check(lambda x: (np.sum(x), x.sum()), A)
         tracer, got, _ = trace(lambda x: x.dot(x.T), A.copy())
         same(got, A.dot(A.T))
         assert "dot" in tracer.breaks[0].reason
     finally:
-        assert _core.set_surface(before[0] or {}, before[1] or {})[0] is table
+        _core.set_surface({}, {})
 
 
 def test_builders():

@@ -22,7 +22,7 @@ bind_value(CiRecorder *rec, int position, const CiExpr *limit)
 {
     for (int k = 0; k < rec->body.nops; k++) {
         const CiScalar *op = &rec->body.ops[k];
-        if (op->op == CI_OP_bind && op->args[0] == position && op->index->limit == limit)
+        if (op->op == CI_OP_bind && op->args[0] == position && op->index->limit == ci_expr_limit(limit))
             return k;
     }
     CiScalar bind = {.op = CI_OP_bind, .dtype = CI_DTYPE_i64, .args = {position}, .nargs = 1};

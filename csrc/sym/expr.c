@@ -203,8 +203,21 @@ ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low, int
 }
 
 const CiExpr *
+ci_expr_limit(const CiExpr *extent)
+{
+    int64_t other = 1;
+    if (extent->kind != CI_EXPR_max || extent->nargs != 2)
+        return extent;
+    for (int k = 0; k < 2; k++)
+        if (ci_expr_is_const(extent->args[k], &other) && other <= 0)
+            return extent->args[1 - k];
+    return extent;
+}
+
+const CiExpr *
 ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent)
 {
+    extent = ci_expr_limit(extent);
     name = ci_intern(sym->ctx, name);
     const CiExpr *known = ci_map_find(sym->symbols, CI_KEY(name));
     if (known && known->symbol_kind != CI_SYMBOL_index)

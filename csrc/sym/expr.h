@@ -67,8 +67,10 @@ const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, in
                              int64_t high);
 /* A loop variable in [0, extent): its range follows from the extent's, its limit is the extent.
  * Each call makes a new symbol unless name and extent are the same: an i0 of another extent is
- * another symbol that prints alike. That i0 exists says that its extent is at least 1. */
+ * another symbol that prints alike. That i0 exists says that its extent is at least 1: so of an
+ * extent max(n, 0) the limit is n, which `ci_expr_limit` gives. */
 const CiExpr *ci_expr_index(CiSym *sym, const char *name, const CiExpr *extent);
+const CiExpr *ci_expr_limit(const CiExpr *extent);
 /* A value known only while the program runs, in [low, limit); limit NULL: no upper bound. The same
  * name gives the same symbol; asking again with another range is an error. That it exists says that
  * its range is not empty. */

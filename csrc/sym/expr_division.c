@@ -299,17 +299,30 @@ keep(CiSym *sym, CiExprKind kind, const CiExpr **kept, int count, const CiExpr *
     return left + 1;
 }
 
+/* The min (or max) that e is, or is a constant away from; NULL where there is none. So that
+ * max(max(x, 0) - 1, 0) is max(x - 1, 0), as a slice of a slice is a slice. */
+static const CiExpr *
+extremum_in(CiExprKind kind, const CiExpr *e)
+{
+    if (e->kind == CI_EXPR_linear && e->nargs == 1 && e->coefs[0] == 1)
+        e = e->args[0];
+    return e->kind == kind ? e : NULL;
+}
+
 static const CiExpr *
 extremum(CiSym *sym, CiExprKind kind, const CiExpr *a, const CiExpr *b)
 {
-    const CiExpr *sides[2] = {a, b};
-    int room = (a->kind == kind ? a->nargs : 1) + (b->kind == kind ? b->nargs : 1), count = 0;
+    const CiExpr *sides[2] = {a, b}, *inner[2] = {extremum_in(kind, a), extremum_in(kind, b)};
+    int room = (inner[0] ? inner[0]->nargs : 1) + (inner[1] ? inner[1]->nargs : 1), count = 0;
     const CiExpr *few[16], **kept = room <= 16 ? few : CI_NEW_ARRAY(sym->ctx, const CiExpr *, room);
     for (int s = 0; s < 2; s++) {
-        if (sides[s]->kind != kind)
+        const CiExpr *more = sides[s]->kind == kind ? NULL : ci_expr_const(sym, sides[s]->value);
+        if (inner[s] == NULL)
             count = keep(sym, kind, kept, count, sides[s]);
-        for (int k = 0; sides[s]->kind == kind && k < sides[s]->nargs; k++)
-            count = keep(sym, kind, kept, count, sides[s]->args[k]);
+        for (int k = 0; inner[s] != NULL && k < inner[s]->nargs; k++) {
+            const CiExpr *arg = inner[s]->args[k];
+            count = keep(sym, kind, kept, count, more ? ci_expr_add(sym, arg, more) : arg);
+        }
     }
     return count == 1 ? kept[0] : ci_expr_node(sym, kind, count, kept);
 }

@@ -70,33 +70,49 @@ negated(CiShapeGuard guard)
 {
     switch (guard.relation) {
     case CI_REL_eq:
-        return (CiShapeGuard){CI_REL_ne, guard.left, guard.right, guard.loc};
+        return (CiShapeGuard){CI_REL_ne, guard.left, guard.right, guard.loc, false};
     case CI_REL_ne:
-        return (CiShapeGuard){CI_REL_eq, guard.left, guard.right, guard.loc};
+        return (CiShapeGuard){CI_REL_eq, guard.left, guard.right, guard.loc, false};
     case CI_REL_le:
-        return (CiShapeGuard){CI_REL_lt, guard.right, guard.left, guard.loc};
+        return (CiShapeGuard){CI_REL_lt, guard.right, guard.left, guard.loc, false};
     case CI_REL_lt:
-        return (CiShapeGuard){CI_REL_le, guard.right, guard.left, guard.loc};
+        return (CiShapeGuard){CI_REL_le, guard.right, guard.left, guard.loc, false};
     }
     return guard;
+}
+
+static bool
+decide(CiContext *ctx, CiShapeEnv *env, CiShapeGuard guard)
+{
+    int decided = ci_shape_decide(env->sym, guard.relation, guard.left, guard.right);
+    if (decided >= 0)
+        return decided;
+    bool answer = holds(guard.relation, ci_shape_env_hint(ctx, env, guard.left),
+                        ci_shape_env_hint(ctx, env, guard.right));
+    if (!answer)
+        guard = negated(guard);
+    for (int k = 0; k < env->nguards; k++) {
+        CiShapeGuard *old = &env->guards[k];
+        if (old->relation == guard.relation && old->left == guard.left &&
+            old->right == guard.right) {
+            old->is_usual = old->is_usual && guard.is_usual;
+            return answer;
+        }
+    }
+    CI_PUSH(ctx, env->guards, env->nguards, env->capguards, guard);
+    return answer;
 }
 
 bool
 ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                const CiExpr *b, CiLoc loc)
 {
-    int decided = ci_shape_decide(env->sym, relation, a, b);
-    if (decided >= 0)
-        return decided;
-    bool answer = holds(relation, ci_shape_env_hint(ctx, env, a), ci_shape_env_hint(ctx, env, b));
-    CiShapeGuard guard = {relation, a, b, loc};
-    if (!answer)
-        guard = negated(guard);
-    for (int k = 0; k < env->nguards; k++) {
-        const CiShapeGuard *old = &env->guards[k];
-        if (old->relation == guard.relation && old->left == guard.left && old->right == guard.right)
-            return answer;
-    }
-    CI_PUSH(ctx, env->guards, env->nguards, env->capguards, guard);
-    return answer;
+    return decide(ctx, env, (CiShapeGuard){relation, a, b, loc, false});
+}
+
+bool
+ci_shape_usual(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
+               const CiExpr *b, CiLoc loc)
+{
+    return decide(ctx, env, (CiShapeGuard){relation, a, b, loc, true});
 }

@@ -15,6 +15,7 @@ typedef struct CiShapeGuard {
     CiRelation relation;
     const CiExpr *left, *right;
     CiLoc loc;
+    bool is_usual; /* sizes that deny it are so rare that nothing is compiled for them at first */
 } CiShapeGuard;
 
 typedef struct CiSymbolSource {
@@ -39,6 +40,10 @@ int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e
 int ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* Decides the relation: by proof when there is one; otherwise by the hints, adding a guard. */
 bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
+                    const CiExpr *b, CiLoc loc);
+/* The same for a relation that usually holds: where it does not NumPy raises an exception, or there
+ * is next to nothing to do. */
+bool ci_shape_usual(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                     const CiExpr *b, CiLoc loc);
 
 #endif

@@ -66,6 +66,7 @@ class Carried:
         self.no_steps: set[str] = set()
         self.first_trace: list[int] | None = None
         self.period, self.turn = 1, 0
+        self.promises: list[Any] = []  # decisions that outlive the run they were made in
         self.is_while = loop.items is None
         self.flag = False  # whether the loop's flag ends it
         self.recall(loop.memory)
@@ -303,6 +304,7 @@ class Carried:
         self.period = period
         rest = self.loop.extent % period
         self.loop.tail += int(rest)
+        self.promises.append(lambda: int(rest))
         return True
 
     def carry(self, name: str, value: Any) -> None:
@@ -461,8 +463,10 @@ class Carried:
 
     def leave_last_trip(self, name: str) -> bool:
         loop = self.loop
-        if self.is_while or loop.tail >= self.period or self.runs_once() is not True:
+        if self.is_while or loop.tail >= self.period or not self.runs_once():
             loop.fail(f"{name} is used behind the loop as its last trip left it")
+        extent = self.extent
+        self.promises.append(lambda: self.runs_once(extent))
         loop.tail += self.period
         return False
 
@@ -536,6 +540,8 @@ class Carried:
                 self.closed[name] = tracer.last_value(value, body)
         self.close()
         tracer.restore(loop.attempt.mark)
+        for promise in self.promises:
+            promise()
         return self.make_region(held)
 
     def results(self, names: dict[str, Any]) -> list[Any]:
@@ -569,7 +575,6 @@ class Carried:
 
     def make_region(self, held: dict[str, int]) -> dict[str, Any]:
         loop, tracer, site = self.loop, self.tracer, self.loop.site
-        runs = False if self.is_while else self.runs_once()
         needs_trip = any(value is not UNBOUND for value in self.closed.values())
         entries: list[Any] = []
         if self.counter is not None:
@@ -601,9 +606,8 @@ class Carried:
         made = iter(tracer.region(op, blocks, tuple(entries), tuple(e.kind for e in entries)))
         exits = {n: self.entry[n] if n in site.carried else UNBOUND for n in site.state}
         trips = self.extent if not self.is_while else None
-        if self.counter is not None:
-            counter = next(made)
-            runs = tracer.apply("greater", counter, 0)
+        counter = next(made) if self.counter is not None else None
+        if counter is not None:
             if any(name in site.live_out for name in self.steps):
                 trips = tracer.define(counter, 0, None)
         if site.flag:
@@ -619,12 +623,15 @@ class Carried:
         for name, (like, parts) in self.split.items():
             exits[name] = rebuilt(like, iter([exits.pop(part) for part in parts]))
         for name, types in self.types.items():
-            if name in site.live_out and self.note_sources(name, exits[name], types, runs):
+            if name in site.live_out and self.note_sources(name, exits[name], types):
                 needs_trip = True
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        if runs is not True and (needs_trip or any(n in site.live_out for n in self.joined)):
-            loop.check(runs, "the loop makes a trip")
+        if needs_trip or any(n in site.live_out for n in self.joined):
+            if counter is not None:
+                loop.check(tracer.apply("greater", counter, 0), "the loop makes a trip")
+            elif self.is_while or not self.runs_once():
+                loop.check(False, "the loop makes a trip")
         return exits
 
     def made(self, kind: Type, made: Iterator[Any]) -> Any:
@@ -632,7 +639,7 @@ class Carried:
         value = next(made)
         return self.tracer.mixed(value, next(made)) if kind.mixed else value
 
-    def note_sources(self, name: str, value: Any, types: list[Type | None], runs: Any) -> bool:
+    def note_sources(self, name: str, value: Any, types: list[Type | None]) -> bool:
         """Arrays that may be memory of before the loop; whether a trip at all rules that out."""
         needs_trip = False
         parts = zip(leaves(value), leaves(self.entry[name]), self.ends[name], types, strict=True)
@@ -641,11 +648,11 @@ class Carried:
                 continue
             if end is not None:
                 self.regions.merge(made, [end, entry])
-            elif runs is not True and not entry.is_fresh:
+            elif not entry.is_fresh:
                 needs_trip = True
         return needs_trip
 
-    def runs_once(self) -> Any:
-        """True where the region makes a trip for sure, else the condition."""
-        extent = self.extent
+    def runs_once(self, extent: Any = None) -> bool:
+        """Whether the region makes a trip; guarded where that depends on the arguments."""
+        extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)

@@ -87,7 +87,11 @@ class Loop(Region):
             self.scope.stage.tire()
         ends = self.phase == DONE or not self.goes_on
         if not ends and self.items is not None and self.phase != TAIL:
-            ends = self.position >= int(self.items.length)
+            length = self.items.length
+            if self.phase == PEEL and type(length) is Traced:
+                ends = not self.tracer.is_positive(length - self.position)
+            else:
+                ends = self.position >= int(length)
         if ends:
             self.conclude()
             raise StopIteration
@@ -174,7 +178,7 @@ class Loop(Region):
         """Back to where the loop began; False when that cannot be."""
         if self.base is None or not self.base.can_undo:
             return False
-        self.base.undo()
+        self.base.drop()
         self.attempt = None
         self.phase = phase
         self.position = self.runs = self.tail = 0
@@ -210,8 +214,8 @@ class Loop(Region):
         if self.offset >= MAX_PEELED:
             return False
         if self.items is not None:
-            length = self.items.length
-            if (length > self.offset) is not True:
+            length = self.items.length - self.offset
+            if length <= 0 if type(length) is int else not self.tracer.is_positive(length):
                 return False
         if not self.again(PEEL):
             return False
@@ -222,7 +226,7 @@ class Loop(Region):
 
     def fall_back(self, reason: str, error: BaseException) -> bool:
         """Python runs the loop where it can; else an outer construct does without a region."""
-        self.attempt.undo()  # type: ignore[union-attr]
+        self.attempt.drop()  # type: ignore[union-attr]
         self.attempt.end()  # type: ignore[union-attr]
         self.attempt = None
         is_open = self.items is None or type(self.items.length) is Traced
@@ -267,7 +271,7 @@ class Loop(Region):
             return
         if not carried.learn(names):
             carried.close()
-            self.attempt.undo()
+            self.attempt.drop()
             return
         self.now = carried.finish(names)
         self.attempt.end()

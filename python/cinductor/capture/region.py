@@ -143,6 +143,13 @@ class Attempt:
         """Whether nothing has happened since that stays."""
         return self.mark.is_valid and self.stage.effects == self.effects
 
+    def drop(self) -> None:
+        """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
+        call is open again.
+        """
+        self.undo()
+        self.stage.tracer.forget_guards(self.mark)
+
     def undo(self) -> None:
         """Back to where it was made; it may be undone again."""
         regions = self.regions

@@ -315,7 +315,7 @@ def median(
         x, axis = flat(t, x), 0
     axis = normal_axis(axis, x.ndim)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    require(t, x.size != 0, "an empty array warns")
+    require(t, t.usually_positive(x.size), "an empty array warns")
     dtype = np.dtype(np.float64) if x.dtype.kind in "biu" else x.dtype
 
     def call(values: Any, result: Any) -> None:
@@ -347,7 +347,7 @@ def quantile_handler(name: str) -> Any:
         if axis is None:
             x, axis = flat(t, x), 0
         axis = normal_axis(axis, x.ndim)
-        require(t, x.size != 0, "an empty array warns")
+        require(t, t.usually_positive(x.size), "an empty array warns")
         wanted = np.asarray(q, np.float64)
         shape = (*wanted.shape, *x.shape[:axis], *x.shape[axis + 1 :])
 

@@ -69,7 +69,7 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
         flags = x.flags
         if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
             strides = x.strides
-            refuse(any(s <= 0 for s in strides), "order='K' of strides that are not positive")
+            refuse(not all(t.usually_positive(s) for s in strides), "order='K' of strides that are not positive")
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
             x = x if x.flags.c_contiguous else t.copy(x, "C")
             order = "C"
@@ -204,7 +204,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = t.reshape(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    if n == 0 or repeats == 0:
+    if not t.usually_positive(n) or repeats == 0:
         return t.empty((*before, n * repeats, *after), x.dtype)
     spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, repeats, *after))
     return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after))
@@ -279,10 +279,9 @@ def diag(t: Any, v: Any, k: int = 0) -> Any:
     k = operator.index(k)
     n = x.shape[0] + abs(k)
     made = t.full((n, n), x.dtype.type(0), x.dtype)
-    if x.size:
-        part = made[: n - k, k:] if k >= 0 else made[-k:, : n + k]
-        mask = np.equal(t.iota(part.shape, 0), t.iota(part.shape, 1))
-        t.assign(part, t.apply("where", mask, t.reshape(x, (x.shape[0], 1)), part))
+    part = made[: n - k, k:] if k >= 0 else made[-k:, : n + k]
+    mask = np.equal(t.iota(part.shape, 0), t.iota(part.shape, 1))
+    t.assign(part, t.apply("where", mask, t.reshape(x, (x.shape[0], 1)), part))
     return made
 
 
@@ -306,10 +305,13 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     made = x
     for k, by in total.items():
         n = made.shape[k]
-        if n == 0 or (type(by) is int and type(n) is int and by % n == 0):
+        if not t.usually_positive(n) or (type(by) is int and type(n) is int and by % n == 0):
             continue
         front = (slice(None),) * k
-        at = n - by % n
+        if type(by) is int and type(n) is Traced and t.usually_positive(n - abs(by) + 1):
+            at = n - by if by > 0 else -by
+        else:
+            at = n - by % n
         made = t.concat([made[(*front, slice(at, None))], made[(*front, slice(None, at))]], k)
     return t.copy(x, "K") if made is x else made
 
