@@ -122,6 +122,13 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
             return status;
     }
     CxTraced *lifted = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_none, false);
+    if (lifted == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
+        PyErr_Clear();
+        return cx_tracer_break(tracer, "a value of type '%s' written to an array",
+                               Py_TYPE(value)->tp_name) < 0
+                   ? -1
+                   : write_real(target, value);
+    }
     if (lifted == NULL)
         return -1;
     bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&

@@ -9,14 +9,14 @@ static const char *const exception_names[CI_ERR_COUNT] = {
 };
 
 static int
-add_class(CxState *state, PyObject *module, const char *name)
+add_class(CxState *state, PyObject *module, const char *name, PyObject *base)
 {
     PyObject *type = NULL;
     char full[80];
     int result = -1;
 
     PyOS_snprintf(full, sizeof full, "cinductor.%s", name);
-    type = PyErr_NewException(full, state->base_error, NULL);
+    type = PyErr_NewException(full, base, NULL);
     if (type == NULL || PyDict_SetItemString(state->exceptions, name, type) < 0)
         goto done;
     result = PyModule_AddObjectRef(module, name, type);
@@ -35,11 +35,12 @@ cx_errors_init(CxState *state, PyObject *module)
     if (state->exceptions == NULL || state->base_error == NULL ||
         PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
         return -1;
-    /* No Exception: the user's own handlers do not see it. */
+    /* No Exceptions: the user's own handlers do not see them. */
     state->region_break =
         PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
     if (state->region_break == NULL ||
-        PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0)
+        PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0 ||
+        add_class(state, module, "CheckFailed", PyExc_BaseException) < 0)
         return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
@@ -49,7 +50,7 @@ cx_errors_init(CxState *state, PyObject *module)
         if (known != NULL) {
             if (PyDict_SetItemString(state->exceptions, name, known) < 0)
                 return -1;
-        } else if (add_class(state, module, name) < 0) {
+        } else if (add_class(state, module, name, state->base_error) < 0) {
             return -1;
         }
     }
@@ -75,6 +76,25 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
         name = "InternalError";
     PyErr_SetString(cx_exception(state, name), message);
     return -1;
+}
+
+/* A warning at the user's line; the package knows which frames are the user's. */
+int
+cx_warn(const char *format, ...)
+{
+    PyObject *module = PyImport_ImportModule("cinductor.user"), *text = NULL, *done = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (module != NULL)
+        text = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    if (text != NULL)
+        done = PyObject_CallMethod(module, "warn", "O", text);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
 }
 
 int

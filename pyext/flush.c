@@ -122,12 +122,12 @@ choose_backend(CxTracer *t)
     enum { SEGMENTS_PER_SPECIALIZATION = 8 };
     CxState *state = t->state;
     int failed = 0;
-    PyObject *known = cx_dict_find(state->segment_counts, t->name, &failed);
+    PyObject *known = cx_dict_find(state->segment_counts, t->key, &failed);
     long count = known ? PyLong_AsLong(known) + 1 : 1;
     long limit = SEGMENTS_PER_SPECIALIZATION * (long)t->options.recompile_limit;
     PyObject *number = PyLong_FromLong(count);
 
-    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->name, number) < 0)
+    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->key, number) < 0)
         count = -1;
     Py_XDECREF(number);
     if (count < 0)
@@ -136,12 +136,11 @@ choose_backend(CxTracer *t)
     if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
         return t->backend;
     if (count == limit + 1 &&
-        PyErr_WarnFormat(
-            PyExc_RuntimeWarning, 2,
-            "cinductor: %U compiled %ld pieces between steps that Python runs, the limit; further "
-            "ones "
-            "are interpreted. A number that differs in each call may have become part of them.",
-            t->name, limit) < 0)
+        cx_warn("%U has compiled %ld different pieces between steps that Python runs, the limit; "
+                "further ones run by the interpreter backend. Often a number that Python computes "
+                "anew in each call has become part of them: keep it in a 0-d array, or compile the "
+                "part without the breaks that cinductor.explain shows",
+                t->name, limit) < 0)
         return NULL;
     return plain;
 }
@@ -403,8 +402,8 @@ done:
     return result;
 }
 
-/* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else has
- * happened. */
+/* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else
+ * has happened. */
 PyObject *
 cx_tracer_undo(PyObject *self, PyObject *unused)
 {

@@ -37,9 +37,13 @@ module_set_surface(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!:set_surface", &PyDict_Type, &functions, &PyDict_Type,
                           &methods))
         return NULL;
+    PyObject *before = Py_BuildValue("(OO)", state->functions ? state->functions : Py_None,
+                                     state->methods ? state->methods : Py_None);
+    if (before == NULL)
+        return NULL;
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
-    Py_RETURN_NONE;
+    return before;
 }
 
 static PyObject *

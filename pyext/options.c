@@ -28,6 +28,8 @@ read_text(const char *text, const char **out)
     return 0;
 }
 
+#define read_levels read_text
+
 static int
 take_bool(PyObject *value, bool *out)
 {
@@ -50,6 +52,8 @@ take_text(PyObject *value, const char **out)
     return *out == NULL ? -1 : 0;
 }
 
+#define take_levels take_text
+
 static int
 take_option(CiOptions *options, PyObject *key, PyObject *value)
 {
@@ -57,7 +61,7 @@ take_option(CiOptions *options, PyObject *key, PyObject *value)
         PyErr_SetString(PyExc_TypeError, "names of options are strings");
         return -1;
     }
-#define OPTION(name, type, initial, env, doc)                                                      \
+#define OPTION(name, type, initial, allowed, env, doc)                                             \
     if (PyUnicode_CompareWithASCIIString(key, #name) == 0)                                         \
         return take_##type(value, &options->name);
 #include "base/options.def"
@@ -76,7 +80,7 @@ cx_options_fill(PyObject *values, CiOptions *options)
 
     ci_options_default(options);
     /* A malformed variable counts as unset: an environment must not break a program. */
-#define OPTION(name, type, initial, env, doc)                                                      \
+#define OPTION(name, type, initial, allowed, env, doc)                                             \
     if ((text = getenv(env)) != NULL)                                                              \
         (void)read_##type(text, &options->name);
 #include "base/options.def"
@@ -90,6 +94,11 @@ cx_options_fill(PyObject *values, CiOptions *options)
 #define VALUE_bool(value) PyBool_FromLong(value)
 #define VALUE_int(value) PyLong_FromLongLong(value)
 #define VALUE_text(value) PyUnicode_FromString(value)
+#define VALUE_levels(value) PyUnicode_FromString(value)
+#define ALLOWED_bool(allowed) allowed
+#define ALLOWED_int(allowed) allowed
+#define ALLOWED_text(allowed) allowed
+#define ALLOWED_levels(allowed) ci_compile_levels()
 
 PyObject *
 cx_options_list(void)
@@ -98,10 +107,10 @@ cx_options_list(void)
     CiOptions options;
 
     ci_options_default(&options);
-#define OPTION(name, type, initial, env, doc)                                                      \
+#define OPTION(name, type, initial, allowed, env, doc)                                             \
     if (list != NULL) {                                                                            \
-        PyObject *row =                                                                            \
-            Py_BuildValue("(ssNss)", #name, #type, VALUE_##type(options.name), env, doc);          \
+        PyObject *row = Py_BuildValue("(ssNsss)", #name, #type, VALUE_##type(options.name),        \
+                                      ALLOWED_##type(allowed), env, doc);                          \
         if (row == NULL || PyList_Append(list, row) < 0)                                           \
             Py_CLEAR(list);                                                                        \
         Py_XDECREF(row);                                                                           \

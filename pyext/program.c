@@ -70,7 +70,7 @@ warn_of_cache(CxState *state)
     char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
     if (text == NULL)
         return 0;
-    int result = PyErr_WarnEx(PyExc_RuntimeWarning, text, 2);
+    int result = cx_warn("%s", text);
     free(text);
     return result;
 }
@@ -165,6 +165,14 @@ find_small(const CiGraph *graph)
     return small;
 }
 
+/* What a device cannot take, arrays of the host are computed with there. */
+static bool
+can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
+{
+    return backend->allocate != NULL && !cx_is_on_device(options, backend) &&
+           PyErr_ExceptionMatches(cx_exception(state, "Unsupported"));
+}
+
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *info)
@@ -172,7 +180,13 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     CiRequest request;
     CxProgram *p = NULL;
 
-    if (compile_copy(state, graph, options, backend, NULL, NULL, &request) < 0)
+    int made = compile_copy(state, graph, options, backend, NULL, NULL, &request);
+    if (made < 0 && can_run_on_host(state, options, backend)) {
+        PyErr_Clear();
+        backend = ci_backend_find("cpu", NULL);
+        made = compile_copy(state, graph, options, backend, NULL, NULL, &request);
+    }
+    if (made < 0)
         return NULL;
     p = (CxProgram *)((PyTypeObject *)state->program_type)
             ->tp_alloc((PyTypeObject *)state->program_type, 0);

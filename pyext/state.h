@@ -57,6 +57,7 @@ CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of i
 int cx_errors_init(CxState *state, PyObject *module);
 PyObject *cx_exception(CxState *state, const char *name); /* borrowed */
 int cx_raise_status(CxState *state, CiStatus status, const char *message);
+int cx_warn(const char *format, ...); /* at the user's line */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
 enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };

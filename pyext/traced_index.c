@@ -207,12 +207,13 @@ raise_for(CxTraced *x, PyObject *key)
 {
     PyObject *dummy = cx_size_dummy(x), *real = dummy ? cx_concrete_tree(key) : NULL;
     PyObject *item = real ? PyObject_GetItem(dummy, real) : NULL;
+    bool is_scalar = x->view == NULL && x->storage->kind == CI_KIND_scalar;
     Py_XDECREF(real);
     Py_XDECREF(dummy);
-    if (item != NULL) {
-        Py_DECREF(item);
-        PyErr_SetString(PyExc_IndexError, "the index is not accepted here");
-    }
+    if (item != NULL || (real != NULL && is_scalar))
+        PyErr_SetString(PyExc_IndexError, is_scalar ? "invalid index to scalar variable."
+                                                    : "the index is not accepted here");
+    Py_XDECREF(item);
 }
 
 /* Another kind of index: the surface's handler, else the real array. */

@@ -29,22 +29,25 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     if (cx_tracer_break(tracer, "an operator with an operand of type '%s'",
                         Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0 &&
         (x = cx_concrete_tree(a)) != NULL && (y = cx_concrete_tree(b)) != NULL)
-        result = cx_tracer_wrap(tracer, python(x, y));
+        result = python(x, y);
+    if (result != NULL && result == x && cx_is_traced(a)) /* in place */
+        Py_SETREF(result, Py_NewRef(a));
+    else
+        result = cx_tracer_wrap(tracer, result);
     Py_XDECREF(x);
     Py_XDECREF(y);
     return result;
 }
 
+/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse. */
 static PyObject *
-break_into(PyObject *a, PyObject *b, binaryfunc python)
+or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
 {
-    PyObject *value = binary_break(a, b, python);
-    CxTraced *t = (CxTraced *)a;
-    if (value == NULL || (t->view == NULL && t->storage->kind != CI_KIND_array))
-        return value;
-    int failed = cx_assign_value(t, value, "output array is read-only");
-    Py_DECREF(value);
-    return failed < 0 ? NULL : Py_NewRef(a);
+    CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    if (result != NULL || !PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")))
+        return result;
+    PyErr_Clear();
+    return binary_break(a, b, python);
 }
 
 static bool
@@ -67,20 +70,15 @@ repeat(PyObject *a, PyObject *b, binaryfunc python)
 }
 
 static PyObject *
-binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
+binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
-    CX_ENTRY();
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(ufunc, a, b, python);
     if ((cx_is_python_kind(a) || cx_is_python_kind(b)) && (is_sequence(a) || is_sequence(b)))
         return repeat(a, b, python);
-    if (!is_operand(a) || !is_operand(b)) {
-        PyObject *other = is_operand(a) ? b : a;
-        if (PyArray_IsAnyScalar(other) || PyArray_Check(other))
-            return in_place ? break_into(a, b, python) : binary_break(a, b, python);
-        Py_RETURN_NOTIMPLEMENTED;
-    }
+    if (!is_operand(a) || !is_operand(b))
+        return binary_break(a, b, python);
     if (cx_is_mixed_op(a, b))
         return cx_mixed_op(ufunc, a, b);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
@@ -98,16 +96,23 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
                     : cx_ufunc_call(t->tracer, ufunc, 2, args);
 }
 
-#define BINARY(slot, inplace, ufunc, python)                                                       \
+static PyObject *
+binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
+{
+    CX_ENTRY();
+    return or_break(binary_traced(a, b, ufunc, python, in_place), a, b, python);
+}
+
+#define BINARY(slot, inplace, ufunc, name)                                                         \
     PyObject *cx_##slot(PyObject *a, PyObject *b);                                                 \
     PyObject *cx_##inplace(PyObject *a, PyObject *b);                                              \
     PyObject *cx_##slot(PyObject *a, PyObject *b)                                                  \
     {                                                                                              \
-        return binary(a, b, ufunc, python, false);                                                 \
+        return binary(a, b, ufunc, PyNumber_##name, false);                                        \
     }                                                                                              \
     PyObject *cx_##inplace(PyObject *a, PyObject *b)                                               \
     {                                                                                              \
-        return binary(a, b, ufunc, python, true);                                                  \
+        return binary(a, b, ufunc, PyNumber_InPlace##name, true);                                  \
     }
 #define UNARY(slot, ufunc, python)                                                                 \
     PyObject *cx_##slot(PyObject *a);                                                              \
@@ -126,6 +131,8 @@ cx_divmod(PyObject *a, PyObject *b)
 {
     PyObject *quotient = NULL, *rest = NULL, *result = NULL;
 
+    if (!is_operand(a) || !is_operand(b))
+        return binary_break(a, b, PyNumber_Divmod);
     quotient = cx_nb_floor_divide(a, b);
     rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b)
                                                              : Py_XNewRef(quotient);
@@ -202,20 +209,23 @@ settle_exponent(CxTraced *base, PyObject *b, bool *failed)
 }
 
 static PyObject *
-power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
+inplace_power_of(PyObject *a, PyObject *b)
+{
+    return PyNumber_InPlacePower(a, b, Py_None);
+}
+
+static PyObject *
+power_traced(PyObject *a, PyObject *b, bool in_place)
 {
     PyObject *args[2] = {a, b};
 
-    CX_ENTRY();
-    if (modulo != Py_None)
-        Py_RETURN_NOTIMPLEMENTED;
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
     if (cx_is_mixed_op(a, b))
         return cx_mixed_op(CI_OP_power, a, b);
     if (!is_operand(a) || !is_operand(b))
-        Py_RETURN_NOTIMPLEMENTED;
+        return binary_break(a, b, in_place ? inplace_power_of : power_of);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
     int ufunc = CI_OP_power, nargs = 2;
@@ -232,6 +242,15 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     }
     return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
                     : cx_ufunc_call(t->tracer, ufunc, nargs, args);
+}
+
+static PyObject *
+power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
+{
+    CX_ENTRY();
+    if (modulo != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    return or_break(power_traced(a, b, in_place), a, b, in_place ? inplace_power_of : power_of);
 }
 
 PyObject *
@@ -277,7 +296,8 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     if (cx_is_mixed_op(a, b))
         return cx_mixed_op(ufuncs[op], a, b);
     if (is_operand(b))
-        return cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args);
+        return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
+                        comparisons[op]);
     PyObject *real =
         cx_traced_demand((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;

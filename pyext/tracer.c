@@ -408,6 +408,7 @@ tracer_dealloc(PyObject *self)
     cx_defined_release(t);
     cx_facts_release(t);
     Py_XDECREF(t->name);
+    Py_XDECREF(t->key);
     Py_XDECREF(t->option_values);
     Py_XDECREF(t->skip);
     Py_XDECREF(t->cell);
@@ -424,21 +425,22 @@ tracer_dealloc(PyObject *self)
 static PyObject *
 tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name", "options", "device", "backend", "fullgraph", NULL};
-    PyObject *name = NULL, *options = NULL;
+    static char *names[] = {"name", "options", "device", "backend", "fullgraph", "key", NULL};
+    PyObject *name = NULL, *options = NULL, *key = NULL;
     const char *device = "cpu", *backend = "";
     int fullgraph = 0;
     CxTracer *t = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!ssp:Tracer", names, &name, &PyDict_Type,
-                                     &options, &device, &backend, &fullgraph))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!sspU:Tracer", names, &name, &PyDict_Type,
+                                     &options, &device, &backend, &fullgraph, &key))
         return NULL;
     t = (CxTracer *)type->tp_alloc(type, 0);
     if (t == NULL)
         return NULL;
     t->is_finished = true;
     t->name = Py_NewRef(name);
+    t->key = Py_NewRef(key != NULL ? key : name);
     t->state = PyType_GetModuleState(type);
     t->option_values = options ? PyDict_Copy(options) : PyDict_New();
     t->breaks = PyList_New(0);
@@ -451,9 +453,8 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->fullgraph = fullgraph != 0;
     t->epoch = 1;
     if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->saved ||
-        !t->skip ||
-        PyUnicode_AsUTF8(name) == NULL || cx_options_fill(t->option_values, &t->options) < 0 ||
-        cx_symbols_open(t) < 0)
+        !t->skip || PyUnicode_AsUTF8(name) == NULL ||
+        cx_options_fill(t->option_values, &t->options) < 0 || cx_symbols_open(t) < 0)
         goto fail;
     t->backend = ci_backend_find(device, backend);
     if (t->backend == NULL) {
@@ -551,7 +552,8 @@ static PyMemberDef tracer_members[] = {
     {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
-    {"elements", T_LONGLONG, offsetof(CxTracer, nelements), READONLY, "Made by the runs of this call."},
+    {"elements", T_LONGLONG, offsetof(CxTracer, nelements), READONLY,
+     "Made by the runs of this call."},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},

@@ -13,6 +13,7 @@ typedef struct CxFact CxFact;
 
 struct CxTracer {
     PyObject_HEAD CxState *state;
+    PyObject *key; /* of the function among all: its segments are counted */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object the last location came from */
     const char *cell_file;

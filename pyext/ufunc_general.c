@@ -427,9 +427,8 @@ cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kw
     return call_with_keywords(tracer, ufunc, number, args, kwargs);
 }
 
-PyObject *
-cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
-               PyObject *kwargs)
+static PyObject *
+traced_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
 {
     CxState *state = tracer->state;
     int number = cx_ufunc_find(state, ufunc);
@@ -445,4 +444,18 @@ cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *ar
     if (number >= 0 && PyUnicode_Compare(method, state->str_outer) == 0)
         return cx_ufunc_outer(tracer, number, args, kwargs);
     return cx_ufunc_fallback(tracer, ufunc, method, args, kwargs, "a method that is not captured");
+}
+
+PyObject *
+cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+               PyObject *kwargs)
+{
+    PyObject *result = traced_ufunc(tracer, ufunc, method, args, kwargs);
+
+    if (result == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
+        PyErr_Clear();
+        result = cx_ufunc_fallback(tracer, ufunc, method, args, kwargs,
+                                   "an operand that is not captured");
+    }
+    return result;
 }

@@ -220,18 +220,67 @@ def test_identities():
 def test_settings_are_checked():
     with pytest.raises(TypeError):
         cinductor.compile(lambda x: x, unknown=1)
-    with pytest.raises(KeyError, match="did you mean 'threads'"):
+    with pytest.raises(ValueError, match="did you mean 'threads'"):
         cinductor.compile(lambda x: x, options={"thread": 1})
-    with pytest.raises(TypeError):
-        cinductor.compile(lambda x: x, options={"threads": "many"})
     with pytest.raises(ValueError, match="reduce-overhead"):
         cinductor.compile(lambda x: x, mode="reduce_overhead")
     with pytest.raises(ValueError, match="backend"):
         cinductor.compile(lambda x: x, backend="nothing")
     with pytest.raises(ValueError, match="device"):
         cinductor.compile(lambda x: x, device="tpu")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="fn is 3; wanted: a function"):
         cinductor.compile(3)
+
+
+@pytest.mark.parametrize(
+    "settings, error, text",
+    [
+        (dict(options={"numerics": "x"}), ValueError, "option 'numerics' is 'x'; allowed: 'numpy', 'fast'"),
+        (dict(options={"wrapper": "pyton"}), ValueError, "allowed: 'c', 'python'; did you mean 'python'?"),
+        (dict(options={"arch": "v5"}), ValueError, "option 'arch' is 'v5'; allowed: '', 'x86-64-v2', "),
+        (dict(options={"threads": -3}), ValueError, "option 'threads' is -3; allowed: an int from 0 to 1024"),
+        (dict(options={"threads": "many"}), TypeError, "option 'threads' is 'many'; allowed: an int from 0"),
+        (dict(options={"threads": True}), TypeError, "option 'threads' is True; allowed: an int from 0"),
+        (dict(options={"inline_limit": 0}), ValueError, "option 'inline_limit' is 0; allowed: an int of at least 1"),
+        (dict(options={"on_limit": "x"}), ValueError, "option 'on_limit' is 'x'; allowed: 'dynamic', 'eager', 'error'"),
+        (dict(options={"fusion": 2}), TypeError, "option 'fusion' is 2; allowed: True, False"),
+        (dict(options={"dump": "graph,lops"}), ValueError, "option 'dump' is 'lops'; allowed: .*did you mean 'loops'"),
+        (dict(options={"numerics": None}), TypeError, "option 'numerics' is None; allowed: 'numpy', 'fast'"),
+        (dict(options={3: 4}), ValueError, "there is no option 3; cinductor.list_options"),
+        (dict(options=[1]), TypeError, r"options is \[1\]; allowed: a dict"),
+        (dict(fullgraf=True), TypeError, "no keyword argument 'fullgraf'; did you mean 'fullgraph'?"),
+        (dict(numerics="fast"), TypeError, "it is an option: options={'numerics': 'fast'}"),
+        (dict(fullgraph="yes"), TypeError, "fullgraph is 'yes'; allowed: True, False"),
+        (dict(dynamic="auto"), TypeError, "dynamic is 'auto'; allowed: True, False, None"),
+        (dict(mode=3), ValueError, "mode is 3; allowed: 'default', "),
+        (dict(backend="interpreter"), ValueError, "is 'interpreter'; allowed: 'c', 'interp'; did you mean 'interp'?"),
+        (dict(backend="cuda"), ValueError, "backend of device 'cpu' is 'cuda'.*device='cuda' has it"),
+        (dict(device=0), ValueError, "device is 0; allowed: 'cpu', 'cuda'"),
+    ],
+)
+def test_each_setting_says_what_is_allowed(settings, error, text):
+    with pytest.raises(error, match=text):
+        cinductor.compile(lambda x: x, **settings)
+    names = settings.get("options")
+    if isinstance(names, dict) and all(isinstance(n, str) for n in names):
+        before = cinductor.config.as_dict()
+        with pytest.raises(error, match=text):
+            cinductor.config.patch(**{"fusion": False, **names}).__enter__()
+        for name, value in names.items():
+            with pytest.raises(error, match=text):
+                setattr(cinductor.config, name, value)
+        assert cinductor.config.as_dict() == before
+
+
+def test_a_variable_of_the_environment_that_is_not_allowed_costs_a_warning(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nimport cinductor\nprint(cinductor.config.threads, cinductor.config.numerics)\n")
+    env = {**os.environ, "CINDUCTOR_THREADS": "-2", "CINDUCTOR_NUMERICS": "exact"}
+    done = subprocess.run([sys.executable, str(program)], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "numpy"], done.stderr
+    told = [line for line in done.stderr.splitlines() if "RuntimeWarning" in line]
+    assert len(told) == 2 and all("program.py:2: " in line for line in told), done.stderr
+    assert "CINDUCTOR_THREADS has no effect: option 'threads' is -2; allowed" in done.stderr
 
 
 def test_modes_and_options():
@@ -260,7 +309,7 @@ def test_config():
         cinductor.config.inline_limits = 3
     with pytest.raises(AttributeError):
         _ = cinductor.config.nothing
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="option 'threads' is 'two'; allowed: an int"):
         cinductor.config.threads = "two"
 
 

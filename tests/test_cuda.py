@@ -1,8 +1,9 @@
-"""The CUDA backend. Everything here compiles to a cubin through NVRTC, which needs no GPU; with
-CINDUCTOR_TEST_CUDA=1 and a GPU it also runs, beside backend `interp`.
+"""The CUDA backend. Graphs compile to cubins through NVRTC, which needs no GPU; Python programs run on an emulated
+card. With CINDUCTOR_TEST_CUDA=1 and a GPU all of it runs there, beside backend `interp` and NumPy.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -164,16 +165,22 @@ print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+def fake_libraries(folder):
+    """Builds the driver without a card and the NVRTC of the emulator into a folder."""
+    where = ROOT / "tests" / "cuda"
+    compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
+    driver = [*compiler, folder / "libcuda.so.1", where / "fake_driver.c", where / "emulator.c"]
+    subprocess.run([*driver, "-ldl", "-lpthread"], check=True)
+    subprocess.run([*compiler, folder / "libnvrtc.so.13", where / "fake_nvrtc.c"], check=True)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory):
     """Runs Python with a driver that has no card; returns what it printed."""
     if nvrtc_folder() is None:
         pytest.skip("no NVRTC (the extra cinductor[cuda] brings it)")
-    folder = tmp_path_factory.mktemp("driver")
-    source = ROOT / "tests" / "cuda" / "fake_driver.c"
-    compiler = os.environ.get("CC", "cc").split()
-    command = [*compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source]
-    subprocess.run(command, check=True)
+    folder = fake_libraries(tmp_path_factory.mktemp("driver"))
 
     def run(code, **variables):
         env = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
@@ -211,6 +218,63 @@ def test_device_failures(fake_driver, function, said):
 
 def test_fork(fake_driver):
     assert "child 7" in fake_driver(FORK)
+
+
+# --- programs, on the card or on an emulated one -----------------------------------------------------
+
+# Without a GPU: loops in one thread, in warps, over a grid, around kernels; checks, sizes made by data, library calls.
+SOME = """
+automata.majority clustering.k_means dynamic_programming.edit_distance failures.index_out_of_range
+failures.singular fractals.mandelbrot_by_pixels graphs.dijkstra graphs.floyd_by_elements hashing.crc32
+hashing.open_addressing linear_algebra.cholesky linear_algebra.lu_with_pivots linear_algebra.conjugate_gradient
+monte_carlo.ising nets.attention particles.n_body_by_pairs particles.neighbour_lists roots.bisection roots.sieve
+signals.histogram signals.run_lengths_by_edges sorting.radix_sort sorting.shuffle_by_swaps stencils.adi
+stencils.relax_until_still stencils.seidel_2d
+""".split()
+
+
+@pytest.fixture(scope="session")
+def card(tmp_path_factory):
+    """Runs a script of tests/cuda on the card or the emulator; returns its lines."""
+    env = dict(os.environ)
+    if not RUNS:
+        if shutil.which(env.get("CXX", "g++").split()[0]) is None:
+            pytest.skip("the emulator needs a C++ compiler")
+        folder = fake_libraries(tmp_path_factory.mktemp("emulator"))
+        host = ROOT / "tests" / "cuda" / "host.py"
+        env |= {
+            "LD_LIBRARY_PATH": str(folder),
+            "CINDUCTOR_NVRTC": str(folder),
+            "CINDUCTOR_CACHE_DIR": str(folder / "cache"),
+            "EMULATOR_FOLDER": str(folder),
+            "EMULATOR_COMPILER": f"{sys.executable} {host}",
+        }
+
+    def run(script, *arguments, **variables):
+        command = [sys.executable, ROOT / "tests" / "cuda" / script, *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=env | variables, timeout=900
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        print(done.stdout)
+        return done.stdout.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("order", ["first"] if RUNS else ["first", "last"])
+def test_programs(card, order):
+    """NumPy's results. `order`: which of the emulator's threads run first, so that a barrier that lacks is seen."""
+    lines = card("programs.py", *([] if RUNS else SOME), EMULATOR_ORDER=order)
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert lines and not failed, "\n".join(failed)
+
+
+def test_sizes_that_vary(card):
+    """One program for all sizes, 0 and 1 among them."""
+    lines = card("sizes.py", *([] if not RUNS else ["all"]))
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert lines and not failed, "\n".join(failed)
 
 
 def test_without_a_driver(tmp_path):

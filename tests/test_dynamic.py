@@ -400,7 +400,7 @@ def test_mark_dynamic():
         f(np.ones((65, 3)), np.ones(3))
     with pytest.raises(ValueError, match="axis 0 has size 1, outside"):
         cinductor.mark_dynamic(np.ones((1, 3)), 0, min=2)
-    with pytest.raises(IndexError, match="axis 2"):
+    with pytest.raises(IndexError, match="dim is 2; wanted: an axis from -2 to 1"):
         cinductor.mark_dynamic(x, 2)
     with pytest.raises(TypeError, match="list"):
         cinductor.mark_dynamic([1], 0)
@@ -482,10 +482,8 @@ def test_on_limit_eager_and_error():
     f(np.ones(2)), f(np.ones(3))
     with pytest.raises(RuntimeError, match="2 specialisations, recompile_limit"):
         f(np.ones(4))
-    f = compile(lambda x: x + 1, options={"recompile_limit": 1, "on_limit": "never"})
-    f(np.ones(2))
     with pytest.raises(ValueError, match="on_limit"):
-        f(np.ones(2, "f4"))
+        compile(lambda x: x + 1, options={"recompile_limit": 1, "on_limit": "never"})
 
 
 def test_accumulated_limit():

@@ -728,14 +728,15 @@ def test_surface():
     def method(tracer, self, args, kwargs):
         return total(tracer, (self,), {})
 
-    _core.set_surface({np.sum: total}, {"sum": method, "dot": lambda *a: NotImplemented})
+    table = {np.sum: total}
+    before = _core.set_surface(table, {"sum": method, "dot": lambda *a: NotImplemented})
     try:
         check(lambda x: (np.sum(x), x.sum()), A)
         tracer, got, _ = trace(lambda x: x.dot(x.T), A.copy())
         same(got, A.dot(A.T))
         assert "dot" in tracer.breaks[0].reason
     finally:
-        _core.set_surface({}, {})
+        assert _core.set_surface(before[0] or {}, before[1] or {})[0] is table
 
 
 def test_builders():

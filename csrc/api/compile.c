@@ -75,21 +75,35 @@ show_pass(void *arg, const char *pass, CiGraph *graph)
     SHOW(job, pass, ci_graph_print(&text, graph));
 }
 
+const char *
+ci_compile_levels(void)
+{
+    return
+#define PASS(name, doc) #name "|"
+#include "passes/passes.def"
+#undef PASS
+        "graph|ranges|loops|kernels|wrapper|json|source|all";
+}
+
+static bool
+is_level(const char *name, size_t length)
+{
+    for (const char *at = ci_compile_levels(); *at; at += strspn(at, "|")) {
+        size_t size = strcspn(at, "|");
+        if (size == length && !strncmp(at, name, length))
+            return true;
+        at += size;
+    }
+    return false;
+}
+
 /* A misspelt level would print nothing, so it is refused. */
 static void
 check_dump_option(Job *job)
 {
-    static const char *const LEVELS[] = {
-#define PASS(name, doc) #name,
-#include "passes/passes.def"
-#undef PASS
-        "graph", "ranges", "loops", "kernels", "wrapper", "json", "source", "all"};
     for (const char *at = job->request->options->dump; *at;) {
         size_t length = strcspn(at, ", ");
-        bool is_known = length == 0;
-        for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS && !is_known; i++)
-            is_known = strlen(LEVELS[i]) == length && !strncmp(LEVELS[i], at, length);
-        if (!is_known)
+        if (length != 0 && !is_level(at, length))
             ci_fail(job->ctx, CI_ERR_VALUE, "option dump: there is no level or pass '%.*s'",
                     (int)length, at);
         at += length + strspn(at + length, ", ");

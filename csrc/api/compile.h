@@ -25,6 +25,9 @@ typedef struct CiRequest {
     CiProgram *program; /* out: one reference, the caller's */
 } CiRequest;
 
+/* The levels and passes that the option dump may name, as "a|b|c". */
+const char *ci_compile_levels(void);
+
 /* Runs in graph->ctx; on failure program is NULL and ci_context_message tells why. */
 CiStatus ci_compile(CiRequest *request);
 

@@ -39,7 +39,7 @@ ci_backend_find(const char *device, const char *name)
 void
 ci_options_default(CiOptions *options)
 {
-#define OPTION(name, type, value, env, doc) options->name = value;
+#define OPTION(name, type, value, allowed, env, doc) options->name = value;
 #include "base/options.def"
 #undef OPTION
 }

@@ -12,7 +12,8 @@ typedef struct CiOptions {
 #define CI_OPTION_bool bool
 #define CI_OPTION_int int64_t
 #define CI_OPTION_text const char *
-#define OPTION(name, type, value, env, doc) CI_OPTION_##type name;
+#define CI_OPTION_levels const char *
+#define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
 #include "base/options.def"
 #undef OPTION
 } CiOptions;

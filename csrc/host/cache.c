@@ -30,17 +30,27 @@ typedef struct Trailer {
     char magic[8];
 } Trailer;
 
+typedef enum Trouble {
+    TROUBLE_folder = 1,
+    TROUBLE_entry = 2,
+    TROUBLE_store = 4,
+} Trouble;
+
 struct CiCache {
     char directory[PATH_MAX]; /* "" when there is none */
     pid_t remove_at_close;    /* the process that owns a throw-away directory, or 0 */
     _Atomic int64_t hits, misses, stores, rejected;
     char *_Atomic warning;
+    atomic_uint told; /* of each kind once: bits of Trouble */
 };
 
-static void __attribute__((format(printf, 2, 3))) warn(CiCache *cache, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+warn(CiCache *cache, Trouble trouble, const char *format, ...)
 {
     char *text = NULL, *none = NULL;
     va_list args;
+    if (atomic_fetch_or(&cache->told, trouble) & trouble)
+        return;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
@@ -100,7 +110,10 @@ try_directory(CiCache *cache, const char *path, bool asked_for)
     if (!reason)
         strcpy(cache->directory, resolved);
     else if (asked_for)
-        warn(cache, "the cache directory %s is not used: %s", path, reason);
+        warn(
+            cache, TROUBLE_folder,
+            "the disk cache in %s is not used: %s; set CINDUCTOR_CACHE_DIR to a folder of your own",
+            path, reason);
     return !reason;
 }
 
@@ -149,8 +162,10 @@ ci_cache_open(const char *path)
         strcpy(cache->directory, place);
         cache->remove_at_close = getpid();
     } else {
-        warn(cache, "no directory can be used as a cache: %s: %s", temporary_root(),
-             strerror(errno));
+        warn(cache, TROUBLE_folder,
+             "no folder can be used as disk cache (%s: %s); set CINDUCTOR_CACHE_DIR to one of your "
+             "own",
+             temporary_root(), strerror(errno));
     }
     return cache;
 }
@@ -245,7 +260,10 @@ ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, char *
     }
     if (error != ENOENT) {
         atomic_fetch_add(&cache->rejected, 1);
-        warn(cache, "the cache entry %s is damaged (%s); it is made again", out, strerror(error));
+        warn(cache, TROUBLE_entry,
+             "the entry %s of the disk cache is damaged (%s); it is made again, there is nothing "
+             "to do",
+             out, strerror(error));
         unlink(out);
     }
     atomic_fetch_add(&cache->misses, 1);
@@ -272,7 +290,11 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
         free(whole);
     }
     if (error)
-        warn(cache, "nothing can be stored in the cache %s: %s", cache->directory, strerror(error));
+        warn(cache, TROUBLE_store,
+             "nothing can be stored in the disk cache %s: %s; make room, or set "
+             "CINDUCTOR_CACHE_DIR to "
+             "another folder",
+             cache->directory, strerror(error));
     else
         atomic_fetch_add(&cache->stores, 1);
     return !error;

@@ -12,6 +12,7 @@ typedef struct CiTarget {
     int vector_bytes;              /* width of one vector register; 0 when the device has none */
     int64_t row_bytes; /* most bytes of scratch an outer iteration may hold (stays in near cache) */
     int64_t chunk_elements; /* elements of work worth a chunk of its own */
+    int64_t tree_elements;  /* a statement with more of them is none of a tree's */
     int max_buffers;        /* pointers one kernel may take */
     int max_fused_nests;
     int64_t unroll_limit; /* reductions at most this long are unrolled */

@@ -1,9 +1,12 @@
-/* Loops whose trips may run at the same time.
+/* Loops whose trips may run at the same time; where threads are many, also the trips of a loop that
+ * is all there is inside another, with its.
  *
  * No trip may touch what another one stores. Of elements of arrays that is asked of every store and
  * every other access to the same buffer: different trips must address different ones, by the same
  * proof that keeps points of a kernel's outer axes apart. A one-element temp is a trip's own when
- * the trip stores it first and nothing outside the loop uses it. */
+ * the trip stores it first and nothing outside the loop uses it. A check may fail in one trip while
+ * others run on: nothing they store is seen then. Where a kernel is run in ranges, one range would
+ * have to stop the others, so trips that check stay in order. */
 #include "schedule/plan.h"
 
 /* Pairs of elements compared at most: each is a proof. */
@@ -39,7 +42,7 @@ add_items(CiScheduler *s, Accesses *all, const CiItems *items)
         const CiNest *nest = item->nest;
         if (item->ext)
             all->why_not = "it calls a library";
-        if (item->check)
+        if (item->check && !s->target->has_lanes_across_threads)
             all->why_not = "a check in it may fail";
         if (item->region && item->region->nswaps)
             all->why_not = "arrays in it exchange their memory";
@@ -87,8 +90,10 @@ check_store(CiScheduler *s, const CiKernel *trips, const Accesses *all, const Ac
     return NULL;
 }
 
-const char *
-ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+/* Of the loops over `axes`, of which item is the innermost, together. */
+static const char *
+why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiKernelAxis *axes,
+                 int count)
 {
     const CiRegion *region = item->region;
     Accesses all = {0};
@@ -104,8 +109,7 @@ ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
         return "it has too many elements to compare";
     const CiItems items = {(CiItem *)item, 1, 1};
     ci_count_uses(&items, loop.nreaders, loop.nwriters);
-    CiKernelAxis axis = {.var = region->var, .extent = region->extent};
-    CiKernel trips = {.outer = &axis, .nouter = 1};
+    CiKernel trips = {.outer = axes, .nouter = count};
     for (int k = 0; k < all.count; k++) {
         if (!all.list[k].is_store || is_own_of_trip(s, &loop, all.list[k].buffer))
             continue;
@@ -114,6 +118,32 @@ ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
             return why;
     }
     return NULL;
+}
+
+const char *
+ci_why_not_parallel(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+{
+    CiKernelAxis axis = {.var = item->region->var, .extent = item->region->extent};
+    return why_not_together(s, item, tree, &axis, 1);
+}
+
+int
+ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
+{
+    CiKernelAxis axes[CI_MAX_RANK];
+    int depth = 0, found = 0;
+    while (item->kind == CI_ITEM_for && !item->region->nswaps && depth < CI_MAX_RANK) {
+        for (int k = 0; k < depth; k++)
+            if (ci_expr_depends_on(item->region->extent, axes[k].var))
+                return found;
+        axes[depth++] = (CiKernelAxis){.var = item->region->var, .extent = item->region->extent};
+        if (!why_not_together(s, item, tree, axes, depth))
+            found = depth;
+        if (!s->target->has_lanes_across_threads || item->region->body.count != 1)
+            break;
+        item = &item->region->body.items[0];
+    }
+    return found;
 }
 
 /* ---- how much there is to share out ---- */
@@ -162,11 +192,13 @@ most_work(const CiItems *items, Work around)
     return most;
 }
 
-/* As for nests: over two sizes that are not known it is taken to be much. */
+/* As for nests: over two sizes that are not known it is taken to be much; over one where a thread
+ * is slow and there are many. */
 bool
 ci_is_worth_threads(CiScheduler *s, const CiItem *item)
 {
     const CiItems items = {(CiItem *)item, 1, 1};
     Work work = most_work(&items, (Work){1, 0});
-    return work.nunknown > 1 || work.known > 2 * s->target->chunk_elements;
+    int most = s->target->has_lanes_across_threads ? 0 : 1;
+    return work.nunknown > most || work.known > 2 * s->target->tree_elements;
 }

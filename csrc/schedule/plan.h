@@ -105,6 +105,8 @@ bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
 /* parallel.c: NULL when the trips of a `for` may run at the same time, else the reason. tree: what
  * has become of it, or NULL when it is not made yet. */
 const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
+/* How many loops, each all there is in the one before, may run all their trips at the same time. */
+int ci_parallel_loops(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
 /* And are they worth it? */
 bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
 

@@ -87,7 +87,7 @@ static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
     const CiExpr *unknown = NULL;
-    const int64_t few = block->target->chunk_elements;
+    const int64_t few = block->target->tree_elements;
     int64_t work = 1; /* no more than few + 1, for a size may be anything */
     for (int k = 0; k < nest->naxes; k++) {
         const CiExpr *extent = nest->axes[k].extent;
@@ -368,21 +368,24 @@ trip_work(CiScheduler *s, const CiLoopTree *tree)
     return work;
 }
 
-/* The loop becomes the kernel's parallel axis, one trip a unit. */
+/* The outermost loops become the kernel's parallel axes, one trip of the innermost a unit. */
 static void
-share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree)
+share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
 {
-    const CiTreeNode loop = tree->nodes[0];
-    const CiRegion *region = loop.region;
-    const CiExpr *work = trip_work(s, &loop.body);
-    *tree = loop.body;
-    kernel->outer = CI_NEW(s->ctx, CiKernelAxis);
-    kernel->outer[0] =
-        (CiKernelAxis){.var = region->var, .extent = region->extent, .label = CI_LABEL_parallel};
-    kernel->nouter = kernel->nparallel = 1;
-    kernel->units = region->extent;
-    if (ci_expr_depends_on(work, region->var))
-        work = largest_over(s->sym, work, region->var, 0, region->extent);
+    const CiExpr *work;
+    kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, count);
+    kernel->nouter = kernel->nparallel = count;
+    for (int k = 0; k < count; k++) {
+        const CiTreeNode loop = tree->nodes[0];
+        kernel->outer[k] = (CiKernelAxis){
+            .var = loop.region->var, .extent = loop.region->extent, .label = CI_LABEL_parallel};
+        kernel->units = ci_expr_mul(s->sym, kernel->units, loop.region->extent);
+        *tree = loop.body;
+    }
+    work = trip_work(s, tree);
+    for (int k = 0; k < count && work; k++)
+        if (ci_expr_depends_on(work, kernel->outer[k].var))
+            work = largest_over(s->sym, work, kernel->outer[k].var, 0, kernel->outer[k].extent);
     kernel->unit_work = work ? work : ci_expr_const(s->sym, LONG_WORK);
 }
 
@@ -401,13 +404,13 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
     kernel->unit_work = ci_expr_const(s->sym, tree_work(tree));
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
-    const char *why = ci_why_not_parallel(s, draft->region, tree);
-    if (!why)
-        share_out(s, kernel, tree);
+    int nparallel = ci_parallel_loops(s, draft->region, tree);
+    if (nparallel)
+        share_out(s, kernel, tree, nparallel);
     else if (draft->region->kind == CI_ITEM_for)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
                 ci_format(s->ctx, "trips of %s stay in order: %s", draft->region->region->var->name,
-                          why));
+                          ci_why_not_parallel(s, draft->region, tree)));
     ci_place_scalars(s, kernel, draft);
     take_tree(s, kernel, tree);
     for (int k = 0; k < kernel->nouter; k++)

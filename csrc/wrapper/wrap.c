@@ -132,9 +132,33 @@ wrap_launch(Wrap *wrap, const CiKernel *kernel)
             mark_stored(wrap, kernel->buffers[k], CI_SIDE_device);
 }
 
+static bool
+may_raise(const CiExternItem *ext)
+{
+    static const char *const never[] = {"matmul", "dot", "einsum"};
+    for (size_t k = 0; k < sizeof never / sizeof *never; k++)
+        if (!strcmp(ext->ext->name, never[k]))
+            return false;
+    return true;
+}
+
+/* An exception shows what was written before it. */
+static void
+show_written(Wrap *wrap)
+{
+    const CiLoops *loops = wrap->wrapper->kernels->loops;
+    for (int i = 0; i < loops->ninputs; i++)
+        if (loops->buffers[i]->is_written && loops->buffers[i]->kind == CI_BUFFER_input) {
+            make_valid(wrap, loops->buffers[i], home_side(wrap->wrapper, loops->buffers[i]));
+            forget_host(wrap, loops->buffers[i]);
+        }
+}
+
 static void
 wrap_extern(Wrap *wrap, const CiExternItem *ext)
 {
+    if (wrap->wrapper->options.host_arrays && may_raise(ext))
+        show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {
         buffer_on(wrap, ext->operands[k], CI_SIDE_host);
         make_valid(wrap, ext->operands[k], CI_SIDE_host);

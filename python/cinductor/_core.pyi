@@ -20,7 +20,7 @@ class LoweringError(CinductorError): ...
 class CompilerNotFound(CinductorError): ...
 class CompileError(CinductorError): ...
 class DeviceError(CinductorError): ...
-class CheckFailed(CinductorError): ...  # the running program met what it cannot do
+class CheckFailed(BaseException): ...  # a check failed in the running program; never leaves
 
 class Traced:
     """A value being traced. Never created directly.
@@ -95,7 +95,8 @@ class Block:
 
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: a break raises Unsupported naming line and reason instead of flushing."""
+    fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
+    function's segments are counted by; its name alone unless given."""
     def __init__(
         self,
         name: str,
@@ -104,6 +105,7 @@ class Tracer:
         device: str = "cpu",
         backend: str = "",
         fullgraph: bool = False,
+        key: str = ...,
     ) -> None: ...
     breaks: list[Break]
     needs_python: bool  # an outside effect or a break: no Specialization may be made
@@ -318,8 +320,8 @@ class Tracer:
 
 def set_surface(
     functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]
-) -> None:
-    """functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
+) -> tuple[dict[Any, Any] | None, dict[str, Any] | None]:
+    """Gives the tables in force before. functions: NumPy function -> handler(tracer, args, kwargs) used by __array_function__
     (NotImplemented or missing: a break, then NumPy's own function runs on
     concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
 
@@ -392,8 +394,8 @@ MISSING: Any
 def set_stance(stance: int) -> int: ...  # process-wide part; returns the old one
 def is_compiling() -> bool: ...
 
-# (name, type, default, environment variable, doc) of options.def
-def options() -> list[tuple[str, str, Any, str, str]]: ...
+# (name, type, default, allowed, environment variable, doc) of options.def
+def options() -> list[tuple[str, str, Any, str, str, str]]: ...
 
 # (name, kind, arity, {dtype: supported}) of ops.def
 def ops() -> list[tuple[str, str, int, dict[str, bool]]]: ...

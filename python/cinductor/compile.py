@@ -13,7 +13,6 @@ import functools
 import sys
 import threading
 import types
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -21,8 +20,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from . import _core
-from .config import config, nearest, resolve
+from .config import OPTIONS, config, nearest, refusal, resolve
 from .dynamic import Profile, profile_path
+from .user import PACKAGE, warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
@@ -48,6 +48,7 @@ def compile(
     backend: str | None = None,
     device: str | None = None,
     disable: bool = False,
+    **unknown: Any,
 ) -> Any:
     """A function that does what fn does, compiled when it is first called.
 
@@ -67,21 +68,20 @@ def compile(
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
     disable: return a function that runs fn as it is.
 
-    Raises TypeError for what is not callable, ValueError for an unknown mode, backend or device,
-    KeyError for an unknown option. The compiled function raises what fn raises.
+    Raises TypeError for what is not callable and for settings of another type, ValueError for names
+    and values that do not exist. The compiled function raises what fn raises.
     """
+    check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+    resolve(mode, options)
+    check_backend(backend, device)
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
-        "dynamic": dynamic,
+        "dynamic": dynamic if dynamic is None else bool(dynamic),
         "mode": mode,
         "options": dict(options or {}),
         "backend": backend,
         "device": device,
     }
-    if dynamic not in (None, True, False):
-        raise TypeError(f"dynamic is True, False or None, not {dynamic!r}")
-    resolve(mode, options)
-    check_backend(backend, device)
     if device not in (None, "cpu"):
         from .device import prepare
 
@@ -93,21 +93,44 @@ def compile(
     if isinstance(fn, _core.CompiledFunction):
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     if not callable(fn):
-        raise TypeError(f"a callable is compiled, not {type(fn).__name__}")
+        raise TypeError(f"fn is {fn!r}; wanted: a function or another callable")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
 
 
+SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
+
+
+def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
+    """Raises TypeError for a keyword that compile has not, and for a flag that is none."""
+    for name, value in unknown.items():
+        if name in OPTIONS:
+            close = f"; it is an option: options={{{name!r}: {value!r}}}"
+        else:
+            close = nearest(name, (*SETTINGS, *OPTIONS))
+        raise TypeError(f"compile() has no keyword argument {name!r}{close}")
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_) and (name != "dynamic" or value is not None):
+            or_none = ", None" if name == "dynamic" else ""
+            raise TypeError(f"{name} is {value!r}; allowed: True, False{or_none}")
+
+
 def check_backend(backend: str | None, device: str | None) -> None:
     """Raises ValueError for names that no backend has."""
-    rows = _core.backends()
-    devices = {row[0] for row in rows}
-    if device is not None and device not in devices:
-        raise ValueError(f"unknown device {device!r}{nearest(str(device), devices)}")
-    names = {row[1] for row in rows if device is None or row[0] == device}
-    if backend is not None and backend not in names:
-        raise ValueError(f"unknown backend {backend!r}{nearest(str(backend), names)}")
+    if backend is None and device is None:
+        return
+    names: dict[str, list[str]] = {}
+    for row in _core.backends():
+        names.setdefault(row[0], []).append(row[1])
+    if device is not None and device not in names:
+        raise ValueError(refusal("device", device, names))
+    own = names[device or "cpu"]
+    if backend is not None and backend not in own:
+        others = [d for d in names if backend in names[d]]
+        hint = f" (device={others[0]!r} has it)" if others else ""
+        of = f"backend of device {device or 'cpu'!r}"
+        raise ValueError(refusal(of, backend, own) + hint)
 
 
 def make(fn: Any, settings: dict[str, Any]) -> Any:
@@ -147,16 +170,6 @@ def signature_of(fn: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Any, 
     return tuple(names), tuple(kinds), tuple(defaults)
 
 
-def warn(message: str) -> None:
-    """A warning at the caller of the compiled function."""
-    level, frame = 1, sys._getframe(0)
-    package = __file__.rpartition("compile.py")[0]
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        frame = frame.f_back
-        level += 1
-    warnings.warn("cinductor: " + message, RuntimeWarning, stacklevel=level)
-
-
 class Job:
     """What is known of one function beside its specialisations."""
 
@@ -182,6 +195,13 @@ class Job:
     def name(self) -> str:
         """The function's name, for messages."""
         return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
+
+    @property
+    def key(self) -> str:
+        """Tells functions of one name apart."""
+        code = getattr(self.fn, "__code__", None)
+        where = "" if code is None else f" {code.co_filename}:{code.co_firstlineno}"
+        return self.name + where
 
     def option(self, name: str) -> Any:
         """One option in force."""
@@ -255,8 +275,6 @@ class Job:
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
         on_limit = self.option("on_limit")
-        if on_limit not in ("dynamic", "eager", "error"):
-            raise ValueError(f"on_limit is 'dynamic', 'eager' or 'error', not {on_limit!r}")
         many = (
             f"{self.captures} compiles, accumulated_recompile_limit"
             if is_accumulated
@@ -264,14 +282,18 @@ class Job:
         )
         last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
         text = f"{self.name} has {many}. The latest calls did not fit, for {last}"
+        advice = (
+            "; cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+            "recompile_limit keeps more"
+        )
         if on_limit == "error":
             raise RuntimeError(text)
         again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
         if again and not self.is_at_limit:
             self.is_at_limit = True
-            self.warn_once("limit", f"{text}. It is compiled once more, for any sizes")
+            self.warn_once("limit", f"{text}. It is compiled once more, for any sizes{advice}")
             return None
-        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now")
+        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
         return "the limit of recompiles is reached"
 
     def trim(self, compiled: Any) -> None:
@@ -314,10 +336,9 @@ class Job:
 
 def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback without the frames of this package."""
-    package = __file__.rpartition("compile.py")[0]
     kept = []
     while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(package):
+        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):
@@ -430,8 +451,8 @@ class set_stance:  # noqa: N801  (used like a function)
     """
 
     def __init__(self, stance: str) -> None:
-        if stance not in STANCES:
-            raise ValueError(f"unknown stance {stance!r}{nearest(str(stance), STANCES)}")
+        if not isinstance(stance, str) or stance not in STANCES:
+            raise ValueError(refusal("stance", stance, STANCES))
         self.stance = stance
         self.before = _core.set_stance(STANCES[stance])
 

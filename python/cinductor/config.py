@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import _core
+from .user import warn
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -18,15 +20,20 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
+LARGEST = 2**63 - 1
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(NamedTuple):
-    """One option: `type` is bool, int or text; `environment` the variable that sets its default."""
+    """One option: `type` is bool, int, text or levels (names with commas between); `allowed` has the
+    values of a text ("a|b") or the range of an int ("1.."); `environment` is the variable that sets
+    its default.
+    """
 
     name: str
     type: str
     default: Any
+    allowed: str
     environment: str
     doc: str
 
@@ -34,26 +41,48 @@ class Option(NamedTuple):
 OPTIONS: dict[str, Option] = {row[0]: Option(*row) for row in _core.options()}
 
 
-def nearest(name: str, names: Any) -> str:
+def nearest(name: Any, names: Any) -> str:
     """The end of a message about an unknown name: the name that may have been meant."""
     import difflib
 
-    found = difflib.get_close_matches(name, list(names), 1, 0.4)
+    found = difflib.get_close_matches(name, list(names), 1) if isinstance(name, str) else []
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def checked(name: str, value: Any) -> Any:
-    """A value for an option. Raises KeyError for an unknown name, TypeError for another type."""
-    option = OPTIONS.get(name)
+def refusal(what: str, value: Any, names: Any) -> str:
+    """The message for a value that is none of these names."""
+    allowed = ", ".join(map(repr, names))
+    return f"{what} is {value!r}; allowed: {allowed}{nearest(value, names)}"
+
+
+def checked(name: Any, value: Any) -> Any:
+    """A value for an option. Raises ValueError for an unknown name or value, TypeError for another
+    type; the message names the option, the value and what is allowed.
+    """
+    option = OPTIONS.get(name) if isinstance(name, str) else None
     if option is None:
-        raise KeyError(f"unknown option {name!r}{nearest(name, OPTIONS)}")
-    if option.type == "bool" and (isinstance(value, bool) or value in (0, 1)):
-        return bool(value)
-    if option.type == "int" and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if option.type == "text" and isinstance(value, str):
-        return value
-    raise TypeError(f"option {name!r} takes a {option.type}, not {value!r}")
+        close = nearest(name, OPTIONS) or "; cinductor.list_options() has them all"
+        raise ValueError(f"there is no option {name!r}{close}")
+    what, is_bool = f"option {name!r}", isinstance(value, bool | np.bool_)
+    if option.type == "bool":
+        if is_bool or (isinstance(value, int) and value in (0, 1)):
+            return bool(value)
+        raise TypeError(f"{what} is {value!r}; allowed: True, False")
+    if option.type == "int":
+        low, _, high = option.allowed.partition("..")
+        words = f"an int from {low} to {high}" if high else f"an int of at least {low}"
+        if is_bool or not isinstance(value, int | np.integer):
+            raise TypeError(f"{what} is {value!r}; allowed: {words}")
+        if not int(low) <= value <= int(high or LARGEST):
+            raise ValueError(f"{what} is {value!r}; allowed: {words}")
+        return int(value)
+    names = option.allowed.split("|")
+    if not isinstance(value, str):
+        raise TypeError(refusal(what, value, names))
+    for part in value.replace(",", " ").split() if option.type == "levels" else [value]:
+        if part not in names:
+            raise ValueError(refusal(what, part, names))
+    return value
 
 
 def from_environment(option: Option) -> Any:
@@ -61,18 +90,15 @@ def from_environment(option: Option) -> Any:
     text = os.environ.get(option.environment)
     if text is None:
         return option.default
+    value: Any = text
+    if option.type == "bool" and text.lower() in TRUE + FALSE:
+        value = text.lower() in TRUE
+    elif option.type == "int" and text.strip().lstrip("+-").isdecimal():
+        value = int(text)
     try:
-        if option.type == "bool":
-            if text.lower() not in TRUE + FALSE:
-                raise ValueError(text)
-            return text.lower() in TRUE
-        return int(text) if option.type == "int" else text
-    except ValueError:
-        warnings.warn(
-            f"{option.environment}={text!r} is no {option.type}; it is left at {option.default!r}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        return checked(option.name, value)
+    except (TypeError, ValueError) as error:
+        warn(f"the environment variable {option.environment} has no effect: {error}")
         return option.default
 
 
@@ -80,7 +106,7 @@ class Config:
     """Process-wide options as attributes: `cinductor.config.threads = 2`.
 
     They hold for functions captured from then on. Reading or setting an unknown one is an
-    AttributeError; a value of another type is a TypeError.
+    AttributeError; a value that is not allowed is a ValueError or, of another type, a TypeError.
     """
 
     def __init__(self) -> None:
@@ -91,11 +117,11 @@ class Config:
         try:
             return self.__dict__["_values"][name]
         except KeyError:
-            raise AttributeError(f"no option {name!r}{nearest(name, OPTIONS)}") from None
+            raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in OPTIONS:
-            raise AttributeError(f"no option {name!r}{nearest(name, OPTIONS)}")
+            raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}")
         self._values[name] = checked(name, value)
 
     def __dir__(self) -> list[str]:
@@ -111,11 +137,11 @@ class Config:
 
     @contextlib.contextmanager
     def patch(self, **values: Any) -> Iterator[None]:
-        """Sets options inside a with statement."""
+        """Sets options inside a with statement: all of them, or none when one is not allowed."""
         before = self.as_dict()
-        for name, value in values.items():
-            setattr(self, name, value)
+        new = {name: checked(name, value) for name, value in values.items()}
         try:
+            self._values.update(new)
             yield
         finally:
             self._values.update(before)
@@ -125,11 +151,11 @@ config = Config()
 
 
 def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
-    """What a mode and a function's own options ask for, checked. KeyError, TypeError,
-    ValueError.
-    """
-    if mode is not None and mode not in MODES:
-        raise ValueError(f"unknown mode {mode!r}{nearest(str(mode), MODES)}")
+    """What a mode and a function's own options ask for, checked: TypeError, ValueError."""
+    if mode is not None and (not isinstance(mode, str) or mode not in MODES):
+        raise ValueError(refusal("mode", mode, MODES))
+    if not isinstance(options, dict | None):
+        raise TypeError(f"options is {options!r}; allowed: a dict of options")
     asked = dict(MODES[mode or "default"])
     for name, value in (options or {}).items():
         asked[name] = checked(name, value)

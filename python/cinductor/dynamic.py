@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .user import wrong
 
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n.
 Place = tuple[str, int | None]
@@ -46,20 +47,29 @@ _marks: dict[int, tuple[weakref.ref[np.ndarray], dict[int, Mark]]] = {}
 
 
 def mark(x: Any, dim: Any, made: Mark) -> None:
+    function = f"mark_{made.kind}"
     if not isinstance(x, np.ndarray):
-        raise TypeError(f"an array is marked, not {type(x).__name__}")
-    axes = range(x.ndim) if dim is None else dim if isinstance(dim, tuple | list) else (dim,)
+        raise TypeError(wrong(function, "x", x, "an array"))
+    every = made.kind == "static"
+    axes = dim if isinstance(dim, tuple | list) else (dim,)
+    if dim is None and every:
+        axes = range(x.ndim)
+    for axis in axes:
+        if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
+            or_none = ", or None for every axis" if every else ""
+            raise TypeError(wrong(function, "dim", axis, f"an int or a tuple of ints{or_none}"))
+        if not -x.ndim <= axis < x.ndim:
+            wanted = f"an axis from {-x.ndim} to {x.ndim - 1}" if x.ndim else "an array with axes"
+            raise IndexError(wrong(function, "dim", axis, wanted))
     found = _marks.get(id(x))
     if found is None or found[0]() is not x:
         key = id(x)
         found = _marks[key] = weakref.ref(x, lambda _: _marks.pop(key, None)), {}
     for axis in axes:
-        if not -x.ndim <= axis < x.ndim:
-            raise IndexError(f"axis {axis} of an array with {x.ndim}")
-        axis %= x.ndim
-        if not made.low <= x.shape[axis] or (made.high is not None and x.shape[axis] > made.high):
-            raise ValueError(f"axis {axis} has size {x.shape[axis]}, outside of {range_text(made)}")
-        found[1][axis] = made
+        size = x.shape[axis]
+        if size < made.low or (made.high is not None and size > made.high):
+            raise ValueError(f"{function}: axis {axis} has size {size}, outside of {range_text(made)}")
+        found[1][int(axis) % x.ndim] = made
 
 
 def marks_of(x: np.ndarray) -> dict[int, Mark]:
@@ -79,7 +89,15 @@ def mark_dynamic(
     is outside raises ValueError, and so does a function that works for one size only: it names the
     line that says so. Raises TypeError, IndexError and ValueError for what cannot be marked.
     """
-    mark(x, dim, Mark("dynamic", 0 if min is None else min, max))
+    for name, value in (("min", min), ("max", max)):
+        if value is not None and (not isinstance(value, int | np.integer) or value is True):
+            raise TypeError(wrong("mark_dynamic", name, value, "an int or None"))
+    low = 0 if min is None else int(min)
+    if low < 0:
+        raise ValueError(wrong("mark_dynamic", "min", low, "at least 0"))
+    if max is not None and max < low:
+        raise ValueError(f"mark_dynamic: min is {low}, max is {max}; wanted: min <= max")
+    mark(x, dim, Mark("dynamic", low, None if max is None else int(max)))
 
 
 def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
@@ -96,7 +114,7 @@ def mark_static(x: np.ndarray, dim: int | tuple[int, ...] | None = None) -> None
 
 def range_text(m: Mark) -> str:
     """The range of a mark, for messages."""
-    return f"the marked range [{m.low}, {'inf' if m.high is None else m.high}]"
+    return f"the marked range [{m.low}, {'inf)' if m.high is None else f'{m.high}]'}"
 
 
 class Profile:

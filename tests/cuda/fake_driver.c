@@ -1,6 +1,8 @@
 /* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a
- * launch does nothing but count. $FAKE_CUDA_FAIL names a function that fails (out of memory for
- * allocation, else an unknown error). */
+ * launch of real code does nothing but count, one of the fake NVRTC's is emulated. $FAKE_CUDA_FAIL
+ * names a function that fails (out of memory for allocation, else an unknown error). */
+#include "emulator.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,7 @@ EXPORT int cuMemAllocAsync(Address *block, size_t size, void *stream);
 EXPORT int cuMemFreeAsync(Address block, void *stream);
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device);
 EXPORT int cuMemPoolSetAttribute(void *pool, int attribute, void *value);
+EXPORT int cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream);
 EXPORT int cuMemcpyHtoD_v2(Address to, const void *from, size_t size);
 EXPORT int cuMemcpyDtoH_v2(void *to, Address from, size_t size);
 EXPORT int cuStreamSynchronize(void *stream);
@@ -43,6 +46,7 @@ EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 
 static int blocks, launches;
+static int is_emulated; /* all of a process or none */
 
 int
 cuInit(unsigned flags)
@@ -105,23 +109,24 @@ cuCtxPopCurrent_v2(void **context)
 int
 cuModuleLoadData(void **module, const void *image)
 {
-    *module = (void *)image;
-    return fails("cuModuleLoadData", 999);
+    is_emulated = *(const char *)image == '/';
+    *module = is_emulated ? emulator_open(image) : (void *)image;
+    return !*module ? 1 : fails("cuModuleLoadData", 999);
 }
 
 int
 cuModuleUnload(void *module)
 {
-    (void)module;
+    if (is_emulated)
+        emulator_close(module);
     return 0;
 }
 
 int
 cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    (void)name;
-    *function = module;
-    return 0;
+    *function = is_emulated ? emulator_find(module, name) : module;
+    return *function ? 0 : 1;
 }
 
 int
@@ -137,10 +142,13 @@ int
 cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
-    (void)function, (void)gy, (void)gz, (void)by, (void)bz, (void)shared, (void)stream,
-        (void)parameters, (void)extra;
+    (void)gz, (void)by, (void)bz, (void)stream, (void)extra;
     launches++;
-    return gx == 0 || bx == 0 ? 1 : fails("cuLaunchKernel", 999);
+    if (gx == 0 || gy == 0 || bx == 0 || bx > 1024)
+        return 1;
+    if (is_emulated)
+        emulator_launch(function, gx, gy, bx, shared, parameters);
+    return fails("cuLaunchKernel", 999);
 }
 
 int
@@ -175,6 +183,15 @@ int
 cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
     (void)pool, (void)attribute, (void)value;
+    return 0;
+}
+
+int
+cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
+{
+    (void)stream;
+    for (size_t k = 0; k < count; k++)
+        ((unsigned *)(size_t)block)[k] = value;
     return 0;
 }
 

@@ -154,6 +154,7 @@ make_target(CiContext *ctx, const Run *run)
                          .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
+                         .tree_elements = 32768,
                          .max_buffers = 64,
                          .max_fused_nests = 64,
                          .unroll_limit = 8};

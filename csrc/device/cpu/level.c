@@ -115,7 +115,7 @@ ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
     target->has_lanes_across_threads = false;
     target->vector_bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
     target->row_bytes = 128 * 1024;
-    target->chunk_elements = 32768;
+    target->chunk_elements = target->tree_elements = 32768;
     target->max_buffers = 64;
     target->max_fused_nests = 64;
     target->unroll_limit = CI_SERIAL_LIMIT;

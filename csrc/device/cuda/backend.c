@@ -23,7 +23,7 @@
 /* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
 typedef struct Layout {
     const char *name;
-    bool is_flat, is_split;
+    bool is_flat, is_split, has_checks;
     int vector; /* flat: points a thread takes */
     CiCudaShape shape, finish;
     CiCudaExtent points, length;
@@ -75,10 +75,12 @@ fill_target(CiTarget *target, const CiOptions *options)
     (void)options;
     *target = (CiTarget){.device = "cuda",
                          .backend = "cuda",
+                         .has_trees = true,
                          .has_lanes_across_threads = true,
                          .vector_bytes = 16,
                          .row_bytes = 64 * 1024,
                          .chunk_elements = 16384,
+                         .tree_elements = 512,
                          .max_buffers = 128,
                          .max_fused_nests = 64,
                          .unroll_limit = CI_SERIAL_LIMIT};
@@ -120,6 +122,7 @@ describe_kernel(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *
     *layout = (Layout){.name = ci_format(ctx, "%s", kernel->name),
                        .is_flat = plan->is_flat,
                        .is_split = plan->is_split,
+                       .has_checks = kernel->nchecks > 0,
                        .vector = plan->stages ? plan->stages[0].vector : 1,
                        .shape = plan->shape,
                        .finish = plan->finish,
@@ -443,6 +446,34 @@ launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *l
     return result ? result : freed;
 }
 
+static int
+start_points(const CiCudaDriver *driver, const Layout *layout, int64_t points,
+             Parameters *parameters)
+{
+    int64_t threads = layout->is_flat ? ceildiv(points, layout->vector) : points;
+    return start(driver, layout->run, ceildiv(threads, layout->shape.points), 1, &layout->shape,
+                 layout->shared_bytes, parameters);
+}
+
+/* Waits for the kernel, for the host must know whether to go on. */
+static int
+launch_checked(const CiCudaDriver *driver, const Layout *layout, int64_t points,
+               Parameters *parameters, int *failed)
+{
+    CUdeviceptr place = 0;
+    int result = driver->allocate(&place, sizeof *failed, NULL);
+    if (result)
+        return result;
+    parameters->list[parameters->count++] = &place;
+    result = driver->clear(place, 0, 1, NULL);
+    if (!result)
+        result = start_points(driver, layout, points, parameters);
+    if (!result)
+        result = driver->copy_out(failed, place, sizeof *failed);
+    int freed = driver->release(place, NULL);
+    return result ? result : freed;
+}
+
 static int32_t
 launch_kernel(CiExecutable *base, const CiLaunch *launch, CiFault *fault)
 {
@@ -466,12 +497,18 @@ launch_kernel(CiExecutable *base, const CiLaunch *launch, CiFault *fault)
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);
-    int64_t blocks =
-        ceildiv(layout->is_flat ? ceildiv(points, layout->vector) : points, layout->shape.points);
-    return ci_cuda_leave(
-        state, layout->is_split ? launch_split(&state->driver, layout, launch, points, &parameters)
-                                : start(&state->driver, layout->run, blocks, 1, &layout->shape,
-                                        layout->shared_bytes, &parameters));
+    int failed = 0,
+        result = layout->is_split
+                     ? launch_split(&state->driver, layout, launch, points, &parameters)
+                 : layout->has_checks
+                     ? launch_checked(&state->driver, layout, points, &parameters, &failed)
+                     : start_points(&state->driver, layout, points, &parameters);
+    status = ci_cuda_leave(state, result);
+    if (status || !failed)
+        return status;
+    fault->kind = CI_ERR_CHECK;
+    fault->node = failed - 1;
+    return CI_ERR_CHECK;
 }
 
 const CiBackend ci_backend_cuda = {

@@ -64,7 +64,8 @@ typedef struct CiCudaShape {
     int group, points; /* threads of a group, groups of a block */
 } CiCudaShape;
 
-typedef struct CiCudaPlan {
+typedef struct CiCudaPlan CiCudaPlan;
+struct CiCudaPlan {
     const CiKernel *kernel;
     bool is_flat, is_split;
     bool is_wide; /* indices need 64 bits */
@@ -79,14 +80,27 @@ typedef struct CiCudaPlan {
                               registers */
     int64_t shared_bytes;
     const CiExpr *npoints, *length; /* outer points; vectors of the domain of a split fold */
-} CiCudaPlan;
+    bool is_tree, is_alone;         /* is_alone: a leaf that the first thread of a group runs */
+    CiCudaPlan **leaves;            /* of a tree: one per leaf */
+    int nleaves;
+};
 
 CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
                          bool may_vectorise);
+/* A statement of a tree, for groups of this shape. */
+CiCudaPlan *ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
+                              const CiCudaShape *shape);
+/* Elements must be done one after the other: a nest reads, at another index, what one stores. */
+bool ci_cuda_has_hazard(const CiStage *stage);
+/* plan_tree.c */
+void ci_cuda_plan_tree(CiContext *ctx, const CiKernels *kernels, CiCudaPlan *plan);
+const CiCudaPlan *ci_cuda_find_leaf(const CiCudaPlan *plan, const CiKernel *leaf);
+bool ci_cuda_leaf_stores_memory(const CiKernel *leaf);
 /* plan_memory.c */
 void ci_cuda_plan_caches(CiContext *ctx, CiCudaPlan *plan);
 void ci_cuda_plan_locals(CiCudaPlan *plan);
 void ci_cuda_plan_rows(CiContext *ctx, CiCudaPlan *plan);
+void ci_cuda_fit_rows(CiContext *ctx, CiCudaPlan *plan); /* with fewer points a block if need be */
 void ci_cuda_plan_barriers(CiCudaPlan *plan);
 void ci_cuda_plan_alignment(CiSym *sym, CiCudaPlan *plan);
 /* NULL, or the cache that holds this access in stage number `stage`. */
@@ -96,6 +110,7 @@ const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage 
 bool ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector);
 const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan,
                                   const CiCudaStage *stage); /* NULL: none */
+#define CI_CUDA_SHARED_COMFORT 49152 /* bytes of rows a block takes without crowding others out */
 #define CI_CUDA_CHUNK_BLOCKS                                                                       \
     528 /* blocks that fill a large card: what a split fold is shared out among */
 #define CI_CUDA_PARTIAL 16 /* bytes of one partial result */
@@ -138,6 +153,8 @@ void ci_cuda_end_batch(CiCudaEmitter *c);
 /* Counts of the stage's packed values, at zero. */
 void ci_cuda_emit_pack_starts(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector);
+/* The value of a run-time scalar. */
+const char *ci_cuda_slot_text(CiCudaEmitter *c, const CiBuffer *buffer);
 /* Stores a value where its buffer lives; guarded where several threads hold it. */
 void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer,
                         const CiExpr *index, const char *value);
@@ -161,6 +178,19 @@ bool ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *cons
 
 /* emit_kernel.c: the functions of one kernel. */
 void ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan);
+/* Memory of a plan's locals and rows; the axes of the point with this number; all its stages;
+ * elements shared out as points. */
+void ci_cuda_emit_declarations(CiCudaEmitter *c);
+void ci_cuda_emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector,
+                       const char *number);
+void ci_cuda_emit_stages(CiCudaEmitter *c);
+const char *ci_cuda_index_type(const CiCudaEmitter *c);
+
+/* emit_tree.c: loops and branches around stages. */
+void ci_cuda_emit_tree(CiCudaEmitter *c);
+bool ci_cuda_tree_swaps(const CiLoopTree *tree);
+/* The variable of a scalar. */
+const char *ci_cuda_scalar_name(CiCudaEmitter *c, const CiBuffer *buffer);
 
 /* emit_source.c: the whole source. */
 void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,

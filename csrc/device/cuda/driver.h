@@ -38,6 +38,8 @@ typedef unsigned long long CUdeviceptr;
     DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                          \
     DRIVER(pool, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, int device))                     \
     DRIVER(pool_attribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value)) \
+    DRIVER(clear, cuMemsetD32Async,                                                                \
+           (CUdeviceptr block, unsigned value, size_t count, CUstream stream))                     \
     DRIVER(copy_in, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size))              \
     DRIVER(copy_out, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size))                   \
     DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \

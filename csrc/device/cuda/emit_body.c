@@ -46,7 +46,7 @@ typedef struct Element {
 static const char *
 value_name(const Element *e, int position)
 {
-    return ci_format(e->c->ctx, "t%d", position);
+    return ci_format(e->c->ctx, "v%d", position);
 }
 
 static int
@@ -86,8 +86,8 @@ is_vector_access(const Element *e, const CiBuffer *buffer, const CiExpr *index)
            ci_cuda_is_vector(e->c->sym, index, e->var, e->vector);
 }
 
-static const char *
-slot_text(CiCudaEmitter *c, const CiBuffer *buffer)
+const char *
+ci_cuda_slot_text(CiCudaEmitter *c, const CiBuffer *buffer)
 {
     const char *type = ci_emit_type(buffer->dtype),
                *part = ci_emit_type(ci_dtype_real(buffer->dtype));
@@ -116,13 +116,15 @@ emit_load(const Element *e, CiText *out, int position)
     const CiCudaCache *cache = ci_cuda_find_cache(c->plan, e->s, op->buffer, op->index);
     const char *lane = e->vector > 1 ? "v" : "0";
     if (op->buffer->kind == CI_BUFFER_scalar)
-        ci_text_add(out, "%s", slot_text(c, op->buffer));
+        ci_text_add(out, "%s", ci_cuda_slot_text(c, op->buffer));
     else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_register)
         ci_text_add(
             out, "%s()",
             ci_emit_type(op->dtype)); /* read before it is made: memory that nobody filled */
     else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_local)
         ci_text_add(out, "%s", local_name(c, placement));
+    else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_scalar)
+        ci_text_add(out, "%s", ci_cuda_scalar_name(c, op->buffer));
     else if (cache)
         ci_emit_widen(
             c->base, out, op->dtype,
@@ -221,7 +223,7 @@ emit_scan(const Element *e, int position)
     const char *names[2] = {accumulator, value_name(e, value->op.args[0])};
     if (!ci_cuda_emit_wrapping(&text, ci_op_combine(value->op.op), value->op.dtype, names))
         ci_emit_combine(e->c->base, &text, value->op.op, value->op.dtype, names[0], names[1]);
-    ci_text_line(e->c->out, "const %s t%d = %s = %s;", ci_emit_type(value->op.dtype), position,
+    ci_text_line(e->c->out, "const %s v%d = %s = %s;", ci_emit_type(value->op.dtype), position,
                  accumulator, text.data);
 }
 
@@ -240,7 +242,7 @@ emit_value(const Element *e, int position)
     if (value->op.op == CI_OP_bind) /* whoever reads it writes the symbol */
         ci_text_line(e->c->out, "const int64_t %s = %s;", value->op.index->name, text.data);
     else
-        ci_text_line(e->c->out, "const %s t%d = %s;", ci_emit_type(value->op.dtype), position,
+        ci_text_line(e->c->out, "const %s v%d = %s;", ci_emit_type(value->op.dtype), position,
                      text.data);
 }
 
@@ -282,6 +284,8 @@ ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffe
         store_with(c, store_guard(c, s, false), buffer, row_element(c, placement, index), value);
     } else if (c->plan->kernel->placements[placement].place == CI_PLACE_local) {
         ci_text_line(c->out, "%s = %s;", local_name(c, placement), value);
+    } else if (c->plan->kernel->placements[placement].place == CI_PLACE_scalar) {
+        ci_text_line(c->out, "%s = %s;", ci_cuda_scalar_name(c, buffer), value);
     }
 }
 
@@ -314,9 +318,13 @@ store_in_order(const Element *e, const CiNest *nest, int result)
         return;
     }
     CiText old = ci_text_new(c->ctx), text = ci_text_new(c->ctx);
-    ci_emit_widen(c->base, &old, nest->target->dtype,
-                  ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, nest->target),
-                            ci_emit_index_text(c->base, nest->store)));
+    const CiPlacement *placement = ci_kernel_find_placement(c->plan->kernel, nest->target);
+    if (placement && placement->place == CI_PLACE_scalar)
+        ci_text_add(&old, "%s", ci_cuda_scalar_name(c, nest->target));
+    else
+        ci_emit_widen(c->base, &old, nest->target->dtype,
+                      ci_format(c->ctx, "%s[%s]", ci_emit_buffer(c->base, nest->target),
+                                ci_emit_index_text(c->base, nest->store)));
     ci_text_line(c->out, "const %s %s = %s;", ci_emit_type(nest->target->dtype), names[0],
                  old.data);
     if (!ci_cuda_emit_wrapping(&text, nest->combine, nest->target->dtype, names))

@@ -1,12 +1,12 @@
 /* Functions around the elements: which thread has which point, the loops of stages, parameters.
  *
  * Parameters, in order: the kernel's buffers, its sizes, the values of the scalar inputs it reads,
- * and for a split fold the partial results and the number of chunks. The launch (launch.c) fills
- * the same list. */
+ * for a split fold the partial results and the number of chunks, for a tree with checks where to
+ * say which one failed. The launch (backend.c) fills the same list. */
 #include "device/cuda/cuda.h"
 
-static const char *
-index_type(const CiCudaEmitter *c)
+const char *
+ci_cuda_index_type(const CiCudaEmitter *c)
 {
     return c->plan->is_wide ? "int64_t" : "int32_t";
 }
@@ -44,10 +44,12 @@ in_vectors(CiCudaEmitter *c, const CiExpr *extent, int vector)
 }
 
 /* The axes of the point whose number (in vectors of the last axis) is `number`. */
-static void
-emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector, const char *number)
+void
+ci_cuda_emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector,
+                  const char *number)
 {
-    const char *type = index_type(c), *scale = vector > 1 ? ci_format(c->ctx, "*%d", vector) : "";
+    const char *type = ci_cuda_index_type(c),
+               *scale = vector > 1 ? ci_format(c->ctx, "*%d", vector) : "";
     const char *suffix = vector > 1 ? "_base" : "";
     if (count == 1)
         ci_text_line(c->out, "const %s %s%s = (%s)%s%s;", type, axes[0].var->name, suffix, type,
@@ -83,7 +85,7 @@ emit_flat(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
     const CiCudaStage *s = &c->plan->stages[0];
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     ci_text_line(c->out, "const %s t = (%s)blockIdx.x*%d + (%s)threadIdx.x;", type, type,
                  c->plan->shape.points, type);
     if (s->has_tail) {
@@ -101,7 +103,7 @@ emit_flat(CiCudaEmitter *c)
     }
     ci_text_line(c->out, "if (t >= %s)", index_text(c, in_vectors(c, c->plan->npoints, s->vector)));
     ci_text_line(c->out, "    return;");
-    emit_axes(c, kernel->outer, kernel->nouter, s->vector, "t");
+    ci_cuda_emit_axes(c, kernel->outer, kernel->nouter, s->vector, "t");
     ci_cuda_emit_elements(c, s, s->vector);
 }
 
@@ -111,7 +113,7 @@ static void
 emit_point(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     bool fits =
         c->shape.points == 1 ||
         ci_sym_known_multiple_of(c->sym, c->plan->npoints, ci_expr_const(c->sym, c->shape.points));
@@ -131,7 +133,7 @@ emit_point(CiCudaEmitter *c)
         ci_text_line(c->out, "const bool is_active = block_point < npoints;");
     ci_text_line(c->out, "const %s point = %s;", type,
                  c->has_idle ? "is_active ? block_point : npoints - 1" : "block_point");
-    emit_axes(c, kernel->outer, kernel->nouter, 1, "point");
+    ci_cuda_emit_axes(c, kernel->outer, kernel->nouter, 1, "point");
 }
 
 static int64_t
@@ -158,8 +160,8 @@ declare_row(CiCudaEmitter *c, int placement)
                  (long long)(c->shape.lanes_inside || c->shape.points == 1 ? count : 1));
 }
 
-static void
-declare_values(CiCudaEmitter *c)
+void
+ci_cuda_emit_declarations(CiCudaEmitter *c)
 {
     const CiCudaPlan *plan = c->plan;
     if (fold_memory(c))
@@ -188,13 +190,13 @@ declare_values(CiCudaEmitter *c)
 static void
 emit_trips(CiCudaEmitter *c, const CiCudaStage *s, const char *count)
 {
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     ci_text_line(c->out, "#pragma unroll");
     open_block(c, ci_format(c->ctx, "for (int k = 0; k < %lld; k++) {", (long long)s->trips));
     ci_text_line(c->out, "const %s e = (%s)k*%d + g;", type, type, c->shape.group);
     if (!s->is_exact)
         open_block(c, ci_format(c->ctx, "if (e < %s) {", count));
-    emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
+    ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
     ci_cuda_emit_elements(c, s, s->vector);
     if (!s->is_exact)
         close_block(c);
@@ -208,12 +210,12 @@ emit_round(CiCudaEmitter *c, const CiCudaStage *s, int rounds, const char *count
     int64_t total;
     bool is_exact = ci_expr_is_const(shared_count(c, s), &total) && !c->plan->is_split &&
                     total % ((int64_t)s->vector * rounds * c->shape.group) == 0;
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     ci_text_line(c->out, "#pragma unroll");
     open_block(c, ci_format(c->ctx, "for (int k = 0; k < %d; k++) {", rounds));
     ci_text_line(c->out, "const %s e = first + k*(%s);", type, step);
     open_block(c, is_exact ? "{" : ci_format(c->ctx, "if (e < %s) {", count));
-    emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
+    ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
     if (is_load)
         ci_cuda_emit_batch_loads(c, s);
     else
@@ -227,13 +229,13 @@ static void
 emit_rounds(CiCudaEmitter *c, const CiCudaStage *s, const char *start, const char *count,
             const char *step)
 {
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     int rounds = ci_cuda_start_batch(c, s);
     if (rounds == 1) {
         ci_text_line(c->out, "#pragma unroll 4");
         open_block(
             c, ci_format(c->ctx, "for (%s e = %s; e < %s; e += %s) {", type, start, count, step));
-        emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
+        ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
         ci_cuda_emit_elements(c, s, s->vector);
         close_block(c);
         return;
@@ -250,7 +252,7 @@ emit_rounds(CiCudaEmitter *c, const CiCudaStage *s, const char *start, const cha
 static void
 emit_shared_loop(CiCudaEmitter *c, const CiCudaStage *s)
 {
-    const char *type = index_type(c),
+    const char *type = ci_cuda_index_type(c),
                *count = index_text(c, in_vectors(c, shared_count(c, s), s->vector));
     const char *start =
         c->plan->is_split ? ci_format(c->ctx, "(%s)chunk*%d + g", type, c->shape.group) : "g";
@@ -288,10 +290,10 @@ start_scans(CiCudaEmitter *c, const CiCudaStage *s)
 static void
 emit_serial(CiCudaEmitter *c, const CiCudaStage *s)
 {
-    const char *type = index_type(c);
+    const char *type = ci_cuda_index_type(c);
     open_block(c, ci_format(c->ctx, "for (%s e = g; e < %s; e += %d) {", type,
                             index_text(c, shared_count(c, s)), c->shape.group));
-    emit_axes(c, s->stage->axes, s->nshared, 1, "e");
+    ci_cuda_emit_axes(c, s->stage->axes, s->nshared, 1, "e");
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
     start_scans(c, s);
@@ -343,15 +345,21 @@ emit_stage(CiCudaEmitter *c, const CiCudaStage *s)
     close_block(c);
 }
 
+void
+ci_cuda_emit_stages(CiCudaEmitter *c)
+{
+    for (int t = 0; t < (c->plan->is_split ? 1 : c->plan->nstages); t++)
+        emit_stage(c, &c->plan->stages[t]);
+}
+
 static void
 emit_group(CiCudaEmitter *c)
 {
     emit_point(c);
     if (c->plan->is_split)
         ci_text_line(c->out, "const int chunk = (int)blockIdx.y;");
-    declare_values(c);
-    for (int t = 0; t < (c->plan->is_split ? 1 : c->plan->nstages); t++)
-        emit_stage(c, &c->plan->stages[t]);
+    ci_cuda_emit_declarations(c);
+    ci_cuda_emit_stages(c);
 }
 
 /* Folds the chunks and runs what follows the fold. */
@@ -360,7 +368,7 @@ emit_finish(CiCudaEmitter *c)
 {
     const CiCudaStage *first = &c->plan->stages[0];
     emit_point(c);
-    declare_values(c);
+    ci_cuda_emit_declarations(c);
     open_block(c, "{");
     ci_cuda_emit_partials_in(c, first);
     ci_cuda_emit_fold_group(c, first);
@@ -372,24 +380,51 @@ emit_finish(CiCudaEmitter *c)
 
 /* ---- parameters ---- */
 
-int
-ci_cuda_slots(CiContext *ctx, const CiKernel *kernel, const CiBuffer ***slots)
+typedef struct Slots {
+    CiContext *ctx;
+    const CiBuffer **list;
+    int count, capacity;
+} Slots;
+
+static void
+add_slot(Slots *slots, const CiBuffer *buffer)
 {
-    int count = 0, capacity = 0;
-    *slots = NULL;
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiBody *body = &kernel->stages[t].nests[n]->body;
-            for (int k = 0; k < body->nops; k++) {
-                const CiBuffer *buffer = body->ops[k].op == CI_OP_load ? body->ops[k].buffer : NULL;
-                bool is_known = !buffer || buffer->kind != CI_BUFFER_scalar;
-                for (int j = 0; j < count; j++)
-                    is_known |= (*slots)[j] == buffer;
-                if (!is_known)
-                    CI_PUSH(ctx, *slots, count, capacity, buffer);
-            }
-        }
-    return count;
+    bool is_known = !buffer || buffer->kind != CI_BUFFER_scalar;
+    for (int j = 0; j < slots->count; j++)
+        is_known |= slots->list[j] == buffer;
+    if (!is_known)
+        CI_PUSH(slots->ctx, slots->list, slots->count, slots->capacity, buffer);
+}
+
+static void
+add_slots_of_nest(void *arg, const CiNest *nest)
+{
+    for (int k = 0; k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load)
+            add_slot(arg, nest->body.ops[k].buffer);
+}
+
+static void
+add_slots_of_tree(Slots *slots, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        add_slot(slots, node->check ? node->check->buffer : NULL);
+        add_slot(slots, node->region ? node->region->condition : NULL);
+        add_slots_of_tree(slots, &node->body);
+        add_slots_of_tree(slots, &node->other);
+    }
+}
+
+int
+ci_cuda_slots(CiContext *ctx, const CiKernel *kernel, const CiBuffer ***list)
+{
+    Slots slots = {.ctx = ctx};
+    ci_kernel_visit_nests(kernel, add_slots_of_nest, &slots);
+    if (ci_kernel_tree(kernel))
+        add_slots_of_tree(&slots, ci_kernel_tree(kernel));
+    *list = slots.list;
+    return slots.count;
 }
 
 static void
@@ -398,10 +433,10 @@ emit_parameters(CiCudaEmitter *c)
     const CiKernel *kernel = c->plan->kernel;
     const CiBuffer **slots;
     const char *separator = "";
+    bool swaps = c->plan->is_tree && ci_cuda_tree_swaps(ci_kernel_tree(kernel));
     for (int k = 0; k < kernel->nbuffers; k++, separator = ", ")
-        ci_text_add(c->out, "%s%s%s *__restrict__ %s", separator,
-                    kernel->is_stored[k] ? "" : "const ",
-                    ci_emit_storage(kernel->buffers[k]->dtype),
+        ci_text_add(c->out, "%s%s%s *%s%s", separator, kernel->is_stored[k] ? "" : "const ",
+                    ci_emit_storage(kernel->buffers[k]->dtype), swaps ? "" : "__restrict__ ",
                     ci_emit_buffer(c->base, kernel->buffers[k]));
     for (int k = 0; k < kernel->nsize_args; k++, separator = ", ")
         ci_text_add(c->out, "%sconst int64_t size%d", separator, k);
@@ -416,6 +451,8 @@ emit_parameters(CiCudaEmitter *c)
     }
     if (c->plan->is_split)
         ci_text_add(c->out, "%sunsigned char *__restrict__ partials, const int chunks", separator);
+    if (kernel->nchecks)
+        ci_text_add(c->out, "%sint *__restrict__ fault", separator);
 }
 
 /* Loops that wait for memory alone gain from a full multiprocessor; rows kept in registers need the
@@ -453,7 +490,10 @@ ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan)
     c->base->kernel = plan->kernel;
     ci_text_add(c->out, "\n");
     ci_emit_locations(c->out, plan->kernel);
-    emit_function(c, "", &plan->shape, plan->is_flat ? emit_flat : emit_group);
+    emit_function(c, "", &plan->shape,
+                  plan->is_tree   ? ci_cuda_emit_tree
+                  : plan->is_flat ? emit_flat
+                                  : emit_group);
     if (plan->is_split)
         emit_function(c, "_finish", &plan->finish, emit_finish);
 }

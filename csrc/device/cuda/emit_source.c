@@ -33,7 +33,11 @@ static const char shuffle_helpers[] =
     "static __device__ ci_c128 ci_shuffle(ci_c128 a, int h) { return ci_c128{ci_shuffle(a.re, h), "
     "ci_shuffle(a.im, h)}; }\n"
     "template <class T> static __device__ T ci_first(T a, int width) { return "
-    "(T)__shfl_sync(0xffffffffu, a, 0, width); }\n";
+    "(T)__shfl_sync(0xffffffffu, a, 0, width); }\n"
+    "static __device__ ci_c64 ci_first(ci_c64 a, int width) { return ci_c64{ci_first(a.re, width), "
+    "ci_first(a.im, width)}; }\n"
+    "static __device__ ci_c128 ci_first(ci_c128 a, int width) { return ci_c128{ci_first(a.re, "
+    "width), ci_first(a.im, width)}; }\n";
 
 static const char extremum_helpers[] =
     "#if __CUDA_ARCH__ >= 800\n"
@@ -174,11 +178,12 @@ ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *opti
     ci_emit_types(out);
     if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
         ci_text_add(out, "%s", division_helpers);
-    if (ci_emit_mentions(body.data, "ci_shuffle"))
+    bool has_arg = ci_emit_mentions(body.data, "ci_arg");
+    if (has_arg || ci_emit_mentions(body.data, "ci_shuffle") ||
+        ci_emit_mentions(body.data, "ci_first"))
         ci_text_add(out, "%s", shuffle_helpers);
-    if (ci_emit_mentions(body.data, "ci_arg"))
-        ci_text_add(out, "%s%s", ci_emit_mentions(body.data, "ci_shuffle") ? "" : shuffle_helpers,
-                    arg_helpers);
+    if (has_arg)
+        ci_text_add(out, "%s", arg_helpers);
     if (ci_emit_mentions(body.data, "ci_nan_max") || ci_emit_mentions(body.data, "ci_nan_min"))
         ci_text_add(out, "%s", extremum_helpers);
     ci_cuda_emit_vector_types(c, out);

@@ -112,20 +112,27 @@ vote_stage(VectorVotes *votes, const CiKernel *kernel, const CiStage *stage)
     }
 }
 
-/* Reads, at another index, what it stores: elements must be done one after the other. Or data says
- * where it reads or stores, which no vector reaches. */
-static bool
-has_hazard(const CiStage *stage)
+bool
+ci_cuda_has_hazard(const CiStage *stage)
 {
     for (int n = 0; n < stage->nnests; n++)
         for (int k = 0; k < stage->nests[n]->body.nops; k++) {
             const CiScalar *op = &stage->nests[n]->body.ops[k];
-            if (op->op == CI_OP_bind)
-                return true;
             for (int m = 0; op->op == CI_OP_load && m < stage->nnests; m++)
                 if (stage->nests[m]->target == op->buffer && stage->nests[m]->store != op->index)
                     return true;
         }
+    return false;
+}
+
+/* Data says where it reads or stores, which no vector reaches. */
+static bool
+is_indirect(const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        for (int k = 0; k < stage->nests[n]->body.nops; k++)
+            if (stage->nests[n]->body.ops[k].op == CI_OP_bind)
+                return true;
     return false;
 }
 
@@ -135,7 +142,7 @@ choose_vector(CiSym *sym, const CiCudaPlan *plan, CiCudaStage *s, const CiExpr *
 {
     VectorVotes votes = {.sym = sym, .var = ci_cuda_vector_axis(plan, s), .vector = 1};
     s->vector = 1;
-    if (!votes.var || has_hazard(s->stage))
+    if (!votes.var || is_indirect(s->stage) || ci_cuda_has_hazard(s->stage))
         return;
     vote_stage(&votes, plan->kernel, s->stage);
     if (!votes.widest)
@@ -389,25 +396,61 @@ plan_group(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
     if (!plan->is_split)
         ci_cuda_plan_caches(ctx, plan);
     ci_cuda_plan_locals(plan);
-    ci_cuda_plan_rows(ctx, plan);
+    ci_cuda_fit_rows(ctx, plan);
     ci_cuda_plan_barriers(plan);
 }
 
-CiCudaPlan *
-ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel, bool may_vectorise)
+static CiCudaPlan *
+new_plan(CiContext *ctx, CiSym *sym, const CiKernel *kernel)
 {
-    CiSym *sym = kernels->loops->sym;
     CiCudaPlan *plan = CI_NEW(ctx, CiCudaPlan);
-    bool has_inner = false;
     plan->kernel = kernel;
     plan->npoints = axes_product(sym, kernel->outer, kernel->nouter);
     plan->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
     plan->is_shared_local = CI_NEW_ARRAY(ctx, bool, kernel->nplacements + 1);
     plan->row_offset = CI_NEW_ARRAY(ctx, int64_t, kernel->nplacements + 1);
     plan->is_wide = needs_wide(sym, plan);
+    return plan;
+}
+
+static bool
+has_inner_axes(const CiKernel *kernel)
+{
     for (int t = 0; t < kernel->nstages; t++)
-        has_inner |= kernel->stages[t].naxes > 0;
-    if (has_inner)
+        if (kernel->stages[t].naxes > 0)
+            return true;
+    return false;
+}
+
+CiCudaPlan *
+ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
+                  const CiCudaShape *shape)
+{
+    CiSym *sym = kernels->loops->sym;
+    CiCudaPlan *plan = new_plan(ctx, sym, leaf);
+    if (leaf->nouter && !has_inner_axes(leaf)) {
+        plan_flat(ctx, sym, plan, false);
+        plan->shape = *shape;
+        return plan;
+    }
+    plan_stages(ctx, plan);
+    plan->shape = *shape;
+    ci_cuda_plan_locals(plan);
+    ci_cuda_plan_rows(ctx, plan);
+    ci_cuda_plan_barriers(plan);
+    return plan;
+}
+
+CiCudaPlan *
+ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel, bool may_vectorise)
+{
+    CiSym *sym = kernels->loops->sym;
+    CiCudaPlan *plan = new_plan(ctx, sym, kernel);
+    if (ci_kernel_tree(kernel)) {
+        ci_cuda_plan_tree(ctx, kernels, plan);
+        return plan;
+    }
+    if (has_inner_axes(kernel))
         plan_group(ctx, sym, plan, may_vectorise);
     else
         plan_flat(ctx, sym, plan, may_vectorise);

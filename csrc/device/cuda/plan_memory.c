@@ -2,8 +2,6 @@
  * wait for whom; and what alignment vectors ask of memory. After shapes and rounds are decided. */
 #include "device/cuda/cuda.h"
 
-#define CI_CUDA_SHARED_COMFORT 49152 /* bytes of rows a block takes without crowding others out */
-
 static int64_t
 round_up(int64_t value, int64_t to)
 {
@@ -157,8 +155,8 @@ row_count(CiContext *ctx, const CiKernel *kernel, const CiPlacement *placement)
     return kernel->lanes_on_outer ? count / kernel->outer[kernel->nouter - 1].factor : count;
 }
 
-static void
-plan_rows(CiContext *ctx, CiCudaPlan *plan)
+void
+ci_cuda_plan_rows(CiContext *ctx, CiCudaPlan *plan)
 {
     const CiKernel *kernel = plan->kernel;
     int64_t bytes = 0;
@@ -177,14 +175,14 @@ plan_rows(CiContext *ctx, CiCudaPlan *plan)
 
 /* Fewer points a block while their rows crowd others out. */
 void
-ci_cuda_plan_rows(CiContext *ctx, CiCudaPlan *plan)
+ci_cuda_fit_rows(CiContext *ctx, CiCudaPlan *plan)
 {
     int least =
         plan->shape.lanes_inside ? (plan->shape.group >= 32 ? 1 : 32 / plan->shape.group) : 32;
-    plan_rows(ctx, plan);
+    ci_cuda_plan_rows(ctx, plan);
     while (plan->shared_bytes > CI_CUDA_SHARED_COMFORT && plan->shape.points / 2 >= least) {
         plan->shape.points /= 2;
-        plan_rows(ctx, plan);
+        ci_cuda_plan_rows(ctx, plan);
     }
 }
 

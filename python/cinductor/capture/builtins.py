@@ -243,7 +243,7 @@ def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(next)
 def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if args and scope.stage.source_of(args[0]) is not None:
+    if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if args and type(args[0]) is np.broadcast:
         args = (scope.stage.filled(args[0]), *args[1:])

@@ -20,6 +20,7 @@ import numpy as np
 from .. import _core
 from ..numpy import surface
 from ..numpy.random import DRAWS, Draw
+from ..user import PACKAGE
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -41,7 +42,6 @@ FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fiel
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 ufunc = np.ufunc
 
 
@@ -78,6 +78,8 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_partial(scope, f, args, kwargs)
     if cls is Draw:
         return call_draw(scope, f, args, kwargs)
+    if cls is Traced:
+        return call_unknown(scope, scope.stage.concrete(f), args, kwargs)  # raises
     if cls is _core.CompiledFunction:
         return dispatch(scope, f.__wrapped__, args, kwargs)
     method = find_in_class(cls, "__call__")

@@ -52,6 +52,9 @@ class PlainScope(Scope):
     not_ = staticmethod(operator.not_)
     then, choose = PlainControl.then, PlainControl.choose
 
+    def caught(self) -> None:
+        pass
+
     def _set_global(self, name: str, value: Any) -> None:
         self.fn_globals[name] = value
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
+from ..dynamic import StaticRetry
 from ..numpy.random import DRAWS, Draw
 from .constructs import TracedControl
 from .items import Items, Range
@@ -31,10 +33,18 @@ from .objects import (
 )
 from .sites import Site
 from .slot import Managed, Slot
-from .stage import OPAQUE, Stage
+from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
 
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
 UNROLL_LIMIT = 65536
+OWN_ERRORS = (
+    Abandon,
+    Raised,
+    StaticRetry,
+    _core.RegionBreak,
+    _core.CheckFailed,
+    _core.CinductorError,
+)
 
 
 def is_constant_key(key: Any) -> bool:
@@ -596,12 +606,28 @@ class Scope(TracedControl):
     def context(self, value: Any) -> Any:
         """The manager of a with statement."""
         cls = type(value)
+        if cls is Traced:
+            self.stage.stop("enters an array")
+            return self.stage.concrete(value)  # raises when entered
         if cls is np.errstate and self.stage.source_of(value) is None:
             return value  # made by the table of calls, which has looked at its arguments
         if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
             return value
         self.stage.stop(f"enters a {cls.__name__}")
         return Managed(self.stage, value)
+
+    def caught(self) -> None:
+        """First in every except clause: what is the library's own is none of the user's business,
+        and a message that names a traced value is not the one that NumPy gives.
+        """
+        error = sys.exc_info()[1]
+        if isinstance(error, OWN_ERRORS):
+            raise  # noqa: PLE0704  (this is called by the handler)
+        stage = self.stage
+        if error is not None and names_traced(error):
+            if stage.effects == 0 and stage.undo():
+                raise Raised(error) from None
+            reword(error)
 
     def subject(self, value: Any) -> Any:
         """The subject of a match statement."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 import types
 from collections.abc import Callable
@@ -15,15 +14,15 @@ from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
 from ..dynamic import StaticRetry, Symbols
 from ..numpy import surface
+from ..user import PACKAGE
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
 from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
 from .plain import PlainScope
 from .rewrite import NotRewritable
 from .scope import Scope
-from .stage import OPAQUE, Abandon, Stage
+from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
 LITTLE_WORK = 400_000
@@ -56,35 +55,40 @@ def run(
     why = next((w for w in map(why_not_argument, arguments_of(job, bound)) if w), None)
     if why is not None:
         return job.run_plain(bound, args, kwargs, f"an argument is {why}")
+    backend = choose_backend(job)
     try:
-        return attempt(job, compiled, bound, args, kwargs, choose_backend(job))
-    except Abandon as reason:
-        return job.run_plain(bound, args, kwargs, str(reason))
-    except _core.CheckFailed as reason:
-        return answer(job, bound, args, kwargs, str(reason))
-    except Raised as failure:
-        return raise_again(job, bound, args, kwargs, failure.error)
+        return guarded(job, compiled, bound, args, kwargs, backend)
     except Retry as failure:
         error = failure.error
-    if (job.settings["device"] or "cpu") != "cpu":  # which has no interpreter
-        if any(map(_core.is_device_array, arguments_of(job, bound))):
-            raise error
-        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
-        job.remember(bound, describe(error))
-        return job.fn(*args, **kwargs)
-    job.warn_once("compiler", f"{job.name} runs by the interpreter backend: {describe(error)}")
+    if isinstance(error, _core.Unsupported):
+        return job.run_plain(bound, args, kwargs, str(error))
+    device = job.settings["device"] or "cpu"
+    if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
+        raise error
+    if device == "cpu" and backend != "interp":
+        try:
+            result = guarded(job, compiled, bound, args, kwargs, "interp")
+        except Retry as failure:
+            error = failure.error
+        else:
+            text = f"{job.name} runs by the interpreter backend: {describe(error)}"
+            job.warn_once("compiler", text)
+            return result
+    job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
+    job.remember(bound, describe(error))
+    return job.fn(*args, **kwargs)
+
+
+def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
+    """The call by one backend; raises Retry where that has failed before anything happened."""
     try:
-        return attempt(job, compiled, bound, args, kwargs, "interp")
+        return attempt(job, compiled, bound, args, kwargs, backend)
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
     except _core.CheckFailed as reason:
         return answer(job, bound, args, kwargs, str(reason))
     except Raised as failure:
         return raise_again(job, bound, args, kwargs, failure.error)
-    except Retry as failure:
-        job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(failure.error)}")
-        job.remember(bound, describe(failure.error))
-        return job.fn(*args, **kwargs)
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -97,15 +101,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     return job.fn(*args, **kwargs)
 
 
-class Raised(BaseException):
-    """An exception left the function before anything happened that cannot be undone."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: BaseException) -> Any:
     """The function itself raises: with its effects until then, its text and its traceback. Values
     that a check was to guard may have led capture elsewhere; then the function does not raise.
     """
@@ -121,12 +117,19 @@ class Retry(BaseException):
         self.error = error
 
 
-def describe(error: Exception) -> str:
+ADVICE = {
+    _core.CompilerNotFound: "install gcc or clang, or set CC to a C compiler",
+    _core.CompileError: "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
+    _core.DeviceError: "device='cpu' needs no driver",
+    _core.InternalError: "a mistake of cinductor's: please report it; cinductor.disable leaves it out",
+}
+
+
+def describe(error: BaseException) -> str:
     """An error of the compiler in one line, and what can be done."""
     text = " ".join(str(error).split())[:600]
-    if isinstance(error, _core.CompilerNotFound):
-        text += " (install gcc or clang, or set CC to a C compiler)"
-    return f"{type(error).__name__}: {text}"
+    advice = next((words for cls, words in ADVICE.items() if isinstance(error, cls)), None)
+    return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
@@ -198,6 +201,7 @@ def capture(
         device=job.settings["device"] or "cpu",
         backend=backend,
         fullgraph=job.settings["fullgraph"],
+        key=job.key,
     )
     tracer.user_frames_skip = PACKAGE
     symbols = Symbols(tracer, job.profile, dynamic)
@@ -209,7 +213,8 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Retry, StaticRetry):
+    except (Abandon, Raised, Retry, StaticRetry):
+        job.last = Outcome(stage)
         raise
     except _core.CheckFailed:
         job.last = Outcome(stage)
@@ -260,6 +265,8 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
     except _core.CinductorError:
         pass
     job.last = Outcome(stage)
+    if names_traced(error):
+        reword(error)
     if isinstance(error, Exception):
         job.remember(bound, f"it raised {type(error).__name__}")
 

@@ -35,11 +35,34 @@ from .region import Regions
 OPAQUE = -1
 MANY_BREAKS = 16  # in one call, before one asks what they are good for
 LITTLE_WORK = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
+TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
 byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Abandon(BaseException):
     """The call cannot be captured and nothing has happened yet: the function itself shall run."""
+
+
+class Raised(BaseException):
+    """An exception left the function, or was caught by it that NumPy would have worded in another
+    way, before anything happened that cannot be undone.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def names_traced(error: BaseException | None) -> bool:
+    """Whether a message names a traced value, which NumPy would name otherwise."""
+    return type(error) in (TypeError, AttributeError) and TRACED in str(error)
+
+
+def reword(error: BaseException) -> None:
+    """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
+    error.args = tuple(
+        a.replace(TRACED, "numpy.ndarray") if isinstance(a, str) else a for a in error.args
+    )
 
 
 class Stage:

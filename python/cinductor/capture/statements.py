@@ -149,9 +149,13 @@ class Statements(Expressions):
 
     def _try(self, node: Any) -> ast.stmt:
         end = int(bool(node.finalbody))
+        asks = isinstance(node, ast.Try)  # no `except*`, which gives groups of Exceptions
         node.body = self._inside(node.body, 1 + end)
         self.blocks += end
         node.handlers = [self.visit(h) for h in node.handlers]
+        for handler in node.handlers if asks else ():
+            call = ast.copy_location(ast.Expr(self.ask(handler, "caught")), handler)
+            handler.body.insert(0, call)
         self.blocks -= end
         node.orelse = self._inside(node.orelse, end)
         node.finalbody = self._inside(node.finalbody, 1)

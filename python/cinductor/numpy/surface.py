@@ -248,13 +248,13 @@ linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.t
 
 
 def load() -> None:
-    """Fills the tables and gives them to the C module."""
+    """Fills the tables and gives them to the C module; once more it changes nothing."""
     for name in FOLLOWED:
         found: Any = np
         for part in name.split("."):
             found = getattr(found, part, None)
         source = getattr(found, "_implementation", found)
-        if found is not None and hasattr(source, "__code__"):
+        if found is not None and hasattr(source, "__code__") and id(found) not in functions_by_id:
             functions_by_id[id(found)] = Row(found, None, creates=True, follow=source)
     for module in (
         "elementwise",

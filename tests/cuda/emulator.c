@@ -1,0 +1,181 @@
+/* Threads are fibers: each runs until it waits for its warp or its block, and goes on when all that
+ * live have come there. Which thread runs first is $EMULATOR_ORDER (first: 0, 1, 2…; last: the
+ * other way round), so that a result that needs a barrier which is not there differs between them.
+ * Kernels that never wait run as plain calls. */
+#include "emulator.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define MAX_THREADS 1024
+#define WARP 32
+#define STACK (1 << 16)
+#define WIDEST 16
+
+typedef struct Dim {
+    int x, y, z;
+} Dim;
+
+/* What the kernel's library sees: host.py declares the same. */
+typedef struct Runtime {
+    Dim thread, block;
+    unsigned char *shared;
+    void (*wait)(int for_warp);
+    void (*exchange)(void *value, int size, int lane);
+} Runtime;
+
+typedef struct Kernel {
+    Runtime **runtime; /* the library's pointer to it */
+    void (*start)(void **parameters);
+    bool waits;
+} Kernel;
+
+typedef enum State { STATE_runs, STATE_waits_for_warp, STATE_waits_for_block, STATE_ended } State;
+
+typedef struct Thread {
+    ucontext_t context;
+    State state;
+    unsigned char value[WIDEST];
+} Thread;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one launch at a time */
+static Runtime runtime;
+static Thread threads[MAX_THREADS];
+static unsigned char *stacks;
+static ucontext_t scheduler;
+static const Kernel *running;
+static void **running_parameters;
+
+static void
+wait_for(int for_warp)
+{
+    int number = runtime.thread.x;
+    threads[number].state = for_warp ? STATE_waits_for_warp : STATE_waits_for_block;
+    swapcontext(&threads[number].context, &scheduler);
+}
+
+/* The value becomes that of another lane of the warp. */
+static void
+exchange(void *value, int size, int lane)
+{
+    int number = runtime.thread.x, other = number / WARP * WARP + lane;
+    memcpy(threads[number].value, value, (size_t)size);
+    wait_for(true);
+    memcpy(value, threads[other].value, (size_t)size);
+    wait_for(true);
+}
+
+static void
+run_thread(void)
+{
+    running->start(running_parameters);
+    threads[runtime.thread.x].state = STATE_ended;
+}
+
+static bool
+release(int first, int end, State state)
+{
+    bool has_any = false;
+    for (int k = first; k < end; k++) {
+        if (threads[k].state == STATE_runs ||
+            (threads[k].state != state && threads[k].state != STATE_ended))
+            return false;
+        has_any |= threads[k].state == state;
+    }
+    for (int k = first; k < end; k++)
+        if (threads[k].state == state)
+            threads[k].state = STATE_runs;
+    return has_any;
+}
+
+static void
+run_block(int count, bool is_reversed)
+{
+    for (int k = 0; k < count; k++) {
+        getcontext(&threads[k].context);
+        threads[k].context.uc_stack.ss_sp = stacks + (size_t)k * STACK;
+        threads[k].context.uc_stack.ss_size = STACK;
+        threads[k].context.uc_link = &scheduler;
+        threads[k].state = STATE_runs;
+        makecontext(&threads[k].context, run_thread, 0);
+    }
+    for (bool goes_on = true; goes_on;) {
+        for (int i = 0; i < count; i++) {
+            int k = is_reversed ? count - 1 - i : i;
+            runtime.thread.x = k;
+            if (threads[k].state == STATE_runs)
+                swapcontext(&scheduler, &threads[k].context);
+        }
+        goes_on = false;
+        for (int k = 0; k < count; k += WARP)
+            goes_on |= release(k, k + WARP < count ? k + WARP : count, STATE_waits_for_warp);
+        if (!goes_on)
+            goes_on = release(0, count, STATE_waits_for_block);
+    }
+    for (int k = 0; k < count; k++)
+        if (threads[k].state != STATE_ended)
+            abort(); /* threads wait for each other at different places */
+}
+
+void *
+emulator_open(const void *image)
+{
+    return *(const char *)image == '/' ? dlopen(image, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+void
+emulator_close(void *module)
+{
+    dlclose(module);
+}
+
+void *
+emulator_find(void *module, const char *name)
+{
+    char symbol[256] = "start_";
+    Kernel *kernel = calloc(1, sizeof *kernel); /* as long as the process: tests are short */
+    void *start = dlsym(module, strncat(symbol, name, sizeof symbol - 16)),
+         *waits = dlsym(module, "emulator_waits");
+    if (!kernel || !start || !waits)
+        return NULL;
+    kernel->runtime = dlsym(module, "emulator_runtime");
+    memcpy(&kernel->start, &start, sizeof start);
+    kernel->waits = *(const int *)waits;
+    return kernel;
+}
+
+void
+emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count,
+                unsigned shared_bytes, void **parameters)
+{
+    const Kernel *kernel = function;
+    const char *order = getenv("EMULATOR_ORDER");
+    bool is_reversed = order && !strcmp(order, "last");
+    pthread_mutex_lock(&lock);
+    runtime = (Runtime){.shared = aligned_alloc(64, (shared_bytes + 64) / 64 * 64),
+                        .wait = wait_for,
+                        .exchange = exchange};
+    memset(runtime.shared, 0x5a, shared_bytes);
+    if (!stacks)
+        stacks = malloc((size_t)STACK * MAX_THREADS);
+    running = kernel;
+    running_parameters = parameters;
+    *kernel->runtime = &runtime;
+    for (unsigned y = 0; y < grid_y; y++)
+        for (unsigned i = 0; i < grid_x; i++) {
+            runtime.block = (Dim){(int)(is_reversed ? grid_x - 1 - i : i), (int)y, 0};
+            for (unsigned k = 0; k < count && !kernel->waits; k++) {
+                runtime.thread.x = (int)(is_reversed ? count - 1 - k : k);
+                kernel->start(parameters);
+            }
+            if (kernel->waits)
+                run_block((int)count, is_reversed);
+        }
+    free(runtime.shared);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,13 @@
+/* Runs CUDA kernels on the host, thread after thread of block after block: what the fake driver
+ * does with a "cubin" that the fake NVRTC made. */
+#ifndef EMULATOR_H
+#define EMULATOR_H
+
+/* NULL when the image is no such library. */
+void *emulator_open(const void *image);
+void emulator_close(void *module);
+void *emulator_find(void *module, const char *name);
+void emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned threads,
+                     unsigned shared_bytes, void **parameters);
+
+#endif

@@ -1,0 +1,83 @@
+"""CUDA C++ to a library that the emulator runs: host.py SOURCE LIBRARY.
+
+Only what cinductor prints is understood. Threads, blocks, barriers and shuffles are the emulator's; the few
+instructions that sources name become the host's.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+RUNTIME = """
+#include "/usr/include/math.h"
+#include "/usr/include/string.h"
+struct EmulatorDim { int x, y, z; };
+struct EmulatorRuntime {
+    EmulatorDim thread, block;
+    unsigned char *shared;
+    void (*wait)(int for_warp);
+    void (*exchange)(void *value, int size, int lane);
+};
+extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
+#define threadIdx (emulator_runtime->thread)
+#define blockIdx (emulator_runtime->block)
+#define __global__
+#define __device__
+#define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __syncthreads() emulator_runtime->wait(0)
+#define __syncwarp() emulator_runtime->wait(1)
+#define __int_as_float(bits) __builtin_bit_cast(float, (int)(bits))
+#define __float_as_uint(value) __builtin_bit_cast(unsigned, (float)(value))
+#define __longlong_as_double(bits) __builtin_bit_cast(double, (long long)(bits))
+static int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
+template <class T> static T __shfl_sync(unsigned, T value, int from, int width = 32)
+{
+    emulator_runtime->exchange(&value, sizeof value, threadIdx.x % 32 / width * width + from);
+    return value;
+}
+template <class T> static T __shfl_xor_sync(unsigned, T value, int mask)
+{
+    emulator_runtime->exchange(&value, sizeof value, threadIdx.x % 32 ^ mask);
+    return value;
+}
+"""
+
+INSTRUCTIONS = {
+    r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(a\) : "h"\(h\)\);': "a = (float)__builtin_bit_cast(_Float16, h);",
+    r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\(r\) : "h"\(h\)\);': "r = (float)__builtin_bit_cast(_Float16, h);",
+    r'asm\("cvt\.rn\.f16\.f(32|64) %0, %1;" : "=h"\(h\) : "[fd]"\(a\)\);': "h = __builtin_bit_cast(uint16_t, (_Float16)a);",
+    r"extern __shared__ __align__\(16\) unsigned char rows\[\];": "unsigned char *const rows = emulator_runtime->shared;",
+}
+
+
+def start_of(name, parameters):
+    """A function that calls the kernel with values behind pointers, as cuLaunchKernel is given them."""
+    types = [
+        re.sub(r"\w+$", "", one.strip()).replace("__restrict__", "")
+        for one in parameters.split(",")
+        if one.strip()
+    ]
+    values = ", ".join(f"*({kind}*)p[{k}]" for k, kind in enumerate(types))
+    return f'extern "C" void start_{name}(void **p) {{ {name}({values}); }}\n'
+
+
+def main(source, library):
+    with open(source) as file:
+        text = file.read()
+    for pattern, replacement in INSTRUCTIONS.items():
+        text = re.sub(pattern, replacement, text)
+    waits = "__sync" in text or "__shfl" in text
+    runtime = RUNTIME.replace("WAITS", str(int(waits)))
+    for name, parameters in re.findall(r"^(k\w+)\(([^)]*)\)$", text, re.MULTILINE):
+        text += start_of(name, parameters)
+    flags = "-std=gnu++17 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno".split()
+    compiler = os.environ.get("CXX", "g++").split()
+    command = [*compiler, *flags, "-x", "c++", "-", "-o", library]
+    return subprocess.run(command, input=runtime + text, text=True).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

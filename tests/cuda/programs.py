@@ -1,0 +1,65 @@
+"""Programs of tests/programs by backend "cuda", at one size, twice, beside NumPy: one line each.
+
+    python programs.py [NAME ...]
+
+`ok` or `fail`, the name, and where it ran: whole on the card, or what brought it back to the host. The card may be
+the emulator's.
+"""
+
+import copy
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import programs
+import test_programs
+
+import cinductor
+from cinductor.capture import session
+
+
+def compiled(function, **settings):
+    return cinductor.compile(function, backend="cuda", device="cuda", **settings)
+
+
+def whereabouts(program, n):
+    """What of the program left the card."""
+    arguments = program.make(n, np.random.default_rng(n))
+    try:
+        report = cinductor.explain(compiled(program.function), *arguments)
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+    if report.plain is not None:
+        return f"runs in NumPy: {report.plain}"
+    reasons = [f"break: {one.reason}" for one in report.breaks]
+    if report.programs and report.externs_count:
+        reasons.append(f"{report.externs_count} library calls")
+    return "; ".join(reasons) if reasons else f"whole, {report.kernels_count} kernels"
+
+
+def run(name, program):
+    n = sorted(program.sizes)[1]
+    fn = compiled(program.function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        where = whereabouts(program, n)
+        try:
+            test_programs.check(program, fn, [n])
+        except AssertionError as error:
+            return f"fail {name} {where}: {' '.join(str(error).split())[:400]}"
+    return f"ok {name} {where}"
+
+
+def main():
+    session.LITTLE_WORK = 0
+    every = programs.load()
+    for name in sys.argv[1:] or every:
+        print(run(name, copy.copy(every[name])), flush=True)
+
+
+if __name__ == "__main__":
+    main()

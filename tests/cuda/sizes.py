@@ -1,0 +1,90 @@
+"""Functions by backend "cuda" with symbolic sizes, beside NumPy: one line each. `all`: large sizes too.
+
+Each is compiled once and called at every size; a second capture would be a failure of its own.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+
+import cinductor
+
+
+def loop_over_rows(x):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * i + x[0]
+    return x
+
+
+def triangle(x):
+    n = len(x)
+    s = x[:1].sum()
+    for i in range(n):
+        for j in range(i, n):
+            s = s + x[j] * 0.5
+    return s
+
+
+def prefix(x):
+    for i in range(1, len(x)):
+        x[i] = x[i] + x[i - 1]
+    return x
+
+
+FUNCTIONS = {
+    "pointwise": lambda x: np.maximum(x * 2 + 1, 0),
+    "broadcast": lambda x: x[:, None] * x[None, :7],
+    "sum": lambda x: x.sum(),
+    "mean and spread": lambda x: (x - x.mean()) / np.sqrt((x * x).sum() + 1),
+    "any": lambda x: (x > 3).any(),
+    "rows": lambda x: np.stack([x, x * 2]).sum(axis=1),
+    "columns": lambda x: np.stack([x, x * 2]).sum(axis=0),
+    "reversed": lambda x: x[::-1] + x,
+    "neighbours": lambda x: x[1:] - x[:-1],
+    "concatenate": lambda x: np.concatenate([x, x[:3]]),
+    "cumsum": lambda x: np.cumsum(x),
+    "gather": lambda x: x[np.arange(len(x))[::-1]],
+    "compress": lambda x: x[x > 0.5] * 2,
+    "where": lambda x: np.flatnonzero(x > 0.5),
+    "scatter": lambda x: np.bincount((np.arange(len(x)) % 7), weights=x, minlength=7),
+    "sort by rank": lambda x: x[np.argsort(x)],
+    "a branch": lambda x: np.exp(-x) if x.sum() > 3 else x * 2,
+}
+LOOPS = {"loop over rows": loop_over_rows, "triangle": triangle, "prefix": prefix}
+
+
+def is_near(got, want):
+    got, want = np.asarray(got), np.asarray(want)
+    return (
+        got.shape == want.shape
+        and got.dtype == want.dtype
+        and np.allclose(got, want, rtol=1e-9, atol=1e-9, equal_nan=True)
+    )
+
+
+def run(name, function, sizes):
+    fn = cinductor.compile(function, backend="cuda", device="cuda", dynamic=True)
+    for n in sizes:
+        x = np.linspace(0, 1, n)
+        want, got = function(x.copy()), fn(x.copy())
+        if not is_near(got, want):
+            return f"fail {name} at {n}: {str(got)[:100]} instead of {str(want)[:100]}"
+    captures = cinductor.stats()["functions"][fn.__name__]["captures"]
+    cinductor.reset() if hasattr(cinductor, "reset") else None
+    return f"ok {name} captures {captures}"
+
+
+def main():
+    warnings.simplefilter("ignore")
+    every = len(sys.argv) > 1
+    sizes = (64, 7, 2, 1, 0, 1000) + ((1_000_000,) if every else ())
+    with np.errstate(all="ignore"):
+        for name, function in FUNCTIONS.items():
+            print(run(name, function, sizes), flush=True)
+        for name, function in LOOPS.items():
+            print(run(name, function, sizes[:6]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

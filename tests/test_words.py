@@ -1,0 +1,262 @@
+"""What a user reads when something is wrong: NumPy's own words, or one message that says what was
+given and what is wanted. Warnings point at the user's line.
+"""
+
+import copy
+import linecache
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core, compile
+
+X = np.arange(6.0).reshape(2, 3)
+V = np.arange(3.0)
+
+
+def made(source, **names):
+    """The function f of a source that no file has, as a notebook's cell has none."""
+    file = f"<ipython-input-{abs(hash(source))}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    space = {"np": np, "cinductor": cinductor, "__name__": "__main__", **names}
+    exec(__builtins__["compile"](source, file, "exec"), space)
+    return space["f"]
+
+
+def outcome(fn, *args):
+    """What a call comes to, without addresses."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = repr(fn(*args))
+        except Exception as error:
+            result = f"{type(error).__name__}: {error}"
+    texts = [result, *(str(w.message) for w in caught)]
+    return [re.sub("0x[0-9a-f]+", "0x", text) for text in texts]
+
+
+class Foreign:
+    """Has operators of its own, which NumPy calls element by element."""
+
+    def __radd__(self, other):
+        return ("radd", other)
+
+
+class Refusing:
+    """Has operators of its own, which NumPy leaves the whole array to."""
+
+    __array_ufunc__ = None
+
+    def __radd__(self, other):
+        return ("radd", other.shape)
+
+
+OPERATIONS = """
+a + None | a + object() | None * a | a @ None | a + "x" | a - {} | a < None | a == None | a & 1 | ~a
+a() | a.sum()() | s() | a["x"] | a[1.5] | a[object()] | a.sum()[0] | a[9] | a.sum()[0:1] | next(a)
+np.add(a, None) | np.add(a, object()) | np.dot(a, None) | np.where(a, None, 1) | np.exp(None)
+divmod(a, None) | pow(a, None) | a ** None | a.sum() + None | sum(a, None) | a @ a @ None
+a.__add__(None) | s + None | s + object() | s < None | s[0] | len(s) | s in s | s @ s | n + None
+[None] + a | a + [None, 1, 2] | a + foreign | a + refusing | np.multiply(a, [None] * 3) | a.nothing
+np.add(a) | np.sum(a, axis="x") | a.sum(1, 2, 3, 4, 5, 6, 7, 8) | np.exp(a, a, a) | "%d" % a
+a.reshape("x") | a.astype("nothing") | np.stack([a, None]) | {}[a] | hash(a) | range(a) | np.zeros(n + "x")
+"""
+STATEMENTS = """
+a += None | a += "x" | a @= None | a **= None | s += None | a[0] = None | a[0] = object() | a[0] = "x"
+a["x"] = 1 | a[1.5] = 1 | a[9] = 1 | del a[0] | a[:] = [None, 1, 2] | a.shape = "x"
+with a: pass | for x in s: pass | x, y = a | a.nothing = 3
+"""
+
+
+def each(text):
+    return [part.strip() for line in text.strip().splitlines() for part in line.split(" | ")]
+
+
+@pytest.mark.parametrize("line", [*(f"a = {e}" for e in each(OPERATIONS)), *each(STATEMENTS)])
+def test_what_cannot_be_done_is_said_in_numpys_words(line):
+    head = "def f(a, s, n, foreign, refusing):\n"
+    plain = f"{head}    {line}\n    return a, s\n"
+    within = (
+        f"{head}    try:\n        {line}\n    except Exception as error:\n"
+        "        return type(error).__name__, str(error)\n    return a, s\n"
+    )
+    behind = f"{head}    print(end='')\n    {line}\n    return a, s\n"
+    for source in (plain, within, behind):
+        fn = made(source)
+        compiled = compile(fn, backend="interp")
+        expected = outcome(fn, V.copy(), 2.5, 3, Foreign(), Refusing())
+        for _ in range(2):
+            assert outcome(compiled, V.copy(), 2.5, 3, Foreign(), Refusing()) == expected, source
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: cinductor.mark_dynamic([1], 0), TypeError, ["mark_dynamic", "x is of class list", "array"]),
+        (lambda: cinductor.mark_dynamic(X, "0"), TypeError, ["dim is '0'", "an int or a tuple of ints"]),
+        (lambda: cinductor.mark_dynamic(X, 2), IndexError, ["dim is 2", "an axis from -2 to 1"]),
+        (lambda: cinductor.mark_dynamic(X, 0, min=-1), ValueError, ["min is -1", "at least 0"]),
+        (lambda: cinductor.mark_dynamic(X, 0, max=1.5), TypeError, ["max is 1.5", "an int"]),
+        (lambda: cinductor.mark_dynamic(X, 0, min=5, max=4), ValueError, ["min is 5", "max is 4"]),
+        (lambda: cinductor.mark_dynamic(X, 0, min=3), ValueError, ["size 2", "[3, inf)"]),
+        (lambda: cinductor.mark_static(3), TypeError, ["mark_static", "x is 3"]),
+        (lambda: cinductor.mark_unbacked(X, None), TypeError, ["mark_unbacked", "dim is None"]),
+        (lambda: cinductor.fori_loop(0, 3, 5, V), TypeError, ["fori_loop", "body is 5", "function"]),
+        (lambda: cinductor.fori_loop(0, "3", max, V), TypeError, ["fori_loop", "upper is '3'", "int"]),
+        (lambda: cinductor.while_loop(V, max, V), TypeError, ["while_loop", "cond is of class ndarray"]),
+        (lambda: cinductor.while_loop(max, 3, V), TypeError, ["while_loop", "body is 3"]),
+        (lambda: cinductor.cond(True, 3, max), TypeError, ["cond", "true_fn is 3", "function"]),
+        (lambda: cinductor.cond(False, max, None), TypeError, ["cond", "false_fn is None"]),
+        (lambda: cinductor.scan(3, V, V), TypeError, ["scan", "f is 3", "function"]),
+        (lambda: cinductor.scan(max, V, 3), TypeError, ["scan", "xs is 3", "an array"]),
+        (lambda: cinductor.scan(max, V, None), TypeError, ["scan", "length is None", "an int"]),
+        (lambda: cinductor.scan(max, V, V, 4), ValueError, ["scan", "length is 4", "xs has 3 rows"]),
+        (lambda: cinductor.scan(max, V, V[:0]), ValueError, ["scan", "no rows"]),
+        (lambda: cinductor.scan(lambda c, x: c, V, V), TypeError, ["scan", "what f returned is of class ndarray", "(carry, y)"]),
+    ],
+)
+def test_wrong_arguments_are_named(call, error, words):
+    with pytest.raises(error) as raised:
+        call()
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_loops_as_functions_say_the_same_when_compiled():
+    def f(a):
+        return cinductor.fori_loop(0, a.shape[0], 5, a)
+
+    with pytest.raises(TypeError, match="fori_loop: body is 5"):
+        compile(f, backend="interp")(V)
+
+
+# --- what is ours stays ours ----------------------------------------------------------------------
+
+
+def test_a_failed_check_is_no_exception():
+    assert issubclass(_core.CheckFailed, BaseException)
+    assert not issubclass(_core.CheckFailed, Exception)
+
+
+HANDLERS = ["except Exception", "except BaseException", "except", "except (IndexError, ValueError)"]
+
+
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_handlers_see_nothing_of_the_librarys_own(handler):
+    source = f"""
+def f(a, where):
+    seen = []
+    try:
+        total = 0.0
+        for k in range(where.shape[0]):
+            total += a[where[k]]
+        print(total, end="")
+    {handler}:
+        seen.append(str(__import__("sys").exc_info()[1]))
+        total = -1.0
+    return total, seen
+"""
+    fn = made(source)
+    for backend in ("interp",):
+        compiled = compile(fn, backend=backend)
+        for where in ([0, 1], [2, 9], [1, 1], [0, -7]):
+            where = np.array(where)
+            assert compiled(V, where) == fn(V, where)
+
+
+def test_handlers_do_not_see_that_a_backend_fails():
+    source = """
+def f(a):
+    try:
+        b = np.exp(a) + 1
+        c = float(b.sum())
+    except BaseException:
+        return -1.0
+    return c
+"""
+    program = f"""
+import sys, linecache
+import numpy as np, cinductor
+source = {source!r}
+linecache.cache["<cell>"] = (len(source), None, source.splitlines(True), "<cell>")
+exec(compile(source, "<cell>", "exec"))
+a = np.arange(3.0)
+np.testing.assert_allclose(cinductor.compile(f)(a), f(a), rtol=1e-12)
+"""
+    env = {**os.environ, "CC": "/bin/false", "CINDUCTOR_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning") == 1, done.stderr
+
+
+def test_fullgraph_reaches_the_caller_through_handlers():
+    def f(a):
+        try:
+            print(a)
+        except Exception:
+            return None
+        return a
+
+    with pytest.raises(cinductor.Unsupported, match="calls print"):
+        compile(f, backend="interp", fullgraph=True)(V)
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+def warned(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [w for w in caught if "cinductor" in str(w.message)]
+
+
+def test_the_warning_of_many_pieces_points_at_the_function():
+    source = """
+def f(a, numbers):
+    b = a[len(numbers):] + 1
+    print(end="")
+    return b * 2
+"""
+    fn = made(source)
+    compiled = compile(fn, backend="c", options={"recompile_limit": 1})
+
+    def call():
+        for k in range(12):
+            compiled(np.ones(300_000), [None] * k)
+
+    (w,) = warned(call)
+    assert w.filename == fn.__code__.co_filename and w.lineno in (4, 5)
+    assert "explain" in str(w.message)
+
+
+def test_the_warning_at_the_limit_points_at_the_caller_and_says_what_to_do():
+    compiled = compile(lambda x, k: x * k, backend="interp", dynamic=False, options={"recompile_limit": 2})
+
+    def call():
+        for k in range(5):
+            compiled(V, (k, "x")[0])
+
+    (w,) = warned(call)
+    assert w.filename == __file__ and w.lineno == call.__code__.co_firstlineno + 2
+    assert "recompile_limit" in str(w.message) and "dynamic" in str(w.message)
+
+
+def test_what_cannot_be_captured_costs_no_warning():
+    def f(a):
+        a[0] = None
+        return a
+
+    compiled = compile(f, backend="interp")
+    assert warned(lambda: [compiled(V.copy()) for _ in range(3)]) == []
+
+
+def test_copies_are_compiled_functions():
+    compiled = compile(lambda x: x + 1, backend="interp")
+    np.testing.assert_array_equal(copy.copy(compiled)(V), V + 1)
