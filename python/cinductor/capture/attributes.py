@@ -1,0 +1,230 @@
+"""Attributes read, set and deleted by a captured function: what a later call would find there again.
+
+A read is guarded by the path it was reached by, or by the class where the class decides; what code
+of the user's computes (a property, a cached one) is followed; what nobody can see through is a break.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..numpy.random import DRAWS, Draw
+from .objects import (
+    FREE_TYPES,
+    MISSING,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    is_numpys,
+    reads_plainly,
+)
+from .slot import Slot
+from .stage import OPAQUE
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
+METHOD_KINDS = frozenset(
+    {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
+)
+CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
+# Classes whose attributes are functions of the value.
+VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
+
+
+class Attributes:
+    """The methods of a scope for attributes."""
+
+    __slots__ = ()
+
+    stage: Stage
+
+    def attr(self, value: Any, name: str) -> Any:
+        """value.name"""
+        cls = type(value)
+        if cls is Traced or cls in PURE_TYPES:
+            if cls is Traced:
+                self.stage.regions.look_at_class((value,))
+            if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
+                value = self.stage.filled(value)
+            return getattr(value, name)
+        if cls is types.ModuleType:
+            return self._module_attr(value, name)
+        if isinstance(value, type):
+            return self._class_attr(value, name)
+        return self._object_attr(value, name)
+
+    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
+        where = module.__dict__
+        own = where.get("__name__")
+        if is_numpys(own) or own in PURE_MODULES:
+            return getattr(module, name)
+        value = where.get(name, MISSING)
+        if value is MISSING:
+            return self.stage.adopt(getattr(module, name))
+        cache = self.stage.globals.get(id(where))
+        if cache is None:
+            cache = self.stage.globals[id(where)] = (where, {})
+        found = cache[1].get(name)
+        if found is not None and found[0] is value:
+            return found[1]
+        return self._global(where, cache[1], name, value)
+
+    def _class_attr(self, cls: type, name: str) -> Any:
+        stage = self.stage
+        value = getattr(cls, name)
+        if is_numpys(cls.__module__) or cls.__module__ == "builtins" or name.startswith("__"):
+            return stage.wrap(value)
+        source = stage.source_of(cls)
+        if source is None or source == OPAQUE:
+            source = stage.source("const", cls)
+        source = stage.source("attr", source, name)
+        if isinstance(value, types.MethodType):  # a class method: made anew by each read
+            stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
+            return value
+        return stage.enter(value, source)
+
+    def _object_attr(self, value: Any, name: str) -> Any:
+        stage, cls = self.stage, type(value)
+        if not reads_plainly(cls):
+            return self._hooked_attr(value, name)
+        found = find_in_class(cls, name)
+        kind = type(found)
+        own = getattr(value, "__dict__", None)
+        is_data = found is not MISSING and hasattr(kind, "__set__")
+        if type(own) is dict and name in own and not is_data:
+            return self._read(value, name, own[name])
+        if found is MISSING:
+            if find_in_class(cls, "__getattr__") is not MISSING:
+                return self._unknown_attr(value, name, "__getattr__")
+            return getattr(value, name)  # raises
+        if kind is property and type(found.fget) is types.FunctionType:
+            self._guard_class(cls, name, found)
+            return self.call(found.fget, value)
+        if kind is functools.cached_property and type(found.func) is types.FunctionType:
+            self._guard_class(cls, name, found)
+            made = self.call(found.func, value)
+            self._set_attr(found.attrname, made, value)
+            return made
+        if kind is types.FunctionType:
+            self._guard_method(value, cls, name, found)
+            return getattr(value, name)
+        if name.startswith("__"):
+            return stage.wrap(getattr(value, name))
+        if kind is classmethod:
+            self._guard_method(value, cls, name, found.__func__)
+            return getattr(value, name)
+        if kind is staticmethod:
+            return self._read(value, name, getattr(value, name))
+        if kind is types.MemberDescriptorType or kind.__name__ == "_tuplegetter":
+            return self._read(value, name, getattr(value, name))
+        if not hasattr(kind, "__get__"):
+            if stage.source_of(value) is None:
+                return self._class_attr(cls, name)
+            return self._read(value, name, found)
+        if isinstance(value, VALUE_CLASSES) or kind in METHOD_KINDS:
+            return getattr(value, name)
+        if cls is np.random.Generator and name in DRAWS:
+            return Draw(self, value, name)
+        return self._unknown_attr(value, name, kind.__name__)
+
+    def _hooked_attr(self, value: Any, name: str) -> Any:
+        cls = type(value)
+        if cls is np.random.Generator and name in DRAWS:
+            return Draw(self, value, name)
+        if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
+            return self.stage.wrap(getattr(value, name))
+        return self._unknown_attr(value, name, "__getattribute__")
+
+    def _unknown_attr(self, value: Any, name: str, what: str) -> Any:
+        self.stage.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
+        return self.stage.adopt(getattr(value, name))
+
+    def _guard_method(self, value: Any, cls: type, name: str, found: Any) -> None:
+        """A method of a class of the user's may be replaced between two calls."""
+        stage = self.stage
+        source = stage.source_of(value)
+        if source == OPAQUE or is_numpys(cls.__module__):
+            return
+        if source is not None:  # the object itself may have got an attribute of that name, too
+            method = stage.source("attr", source, name)
+            stage.check_once(stage.source("attr", method, "__func__"), "is", found)
+        elif type(bound := getattr(cls, name)) is types.MethodType:
+            where = stage.source("attr", stage.source("const", cls), name)
+            stage.check_once(stage.source("attr", where, "__func__"), "is", bound.__func__)
+        else:
+            self._guard_class(cls, name, found)
+
+    def _guard_class(self, cls: type, name: str, found: Any) -> None:
+        """Guards an attribute of a class, reached through the class."""
+        stage = self.stage
+        if not is_numpys(cls.__module__):
+            where = stage.source("attr", stage.source("const", cls), name)
+            stage.check_once(where, "is", found)
+
+    def _read(self, value: Any, name: str, item: Any) -> Any:
+        stage = self.stage
+        source = stage.source_of(value)
+        if source is None:
+            return stage.wrap(item)
+        if source == OPAQUE:
+            return stage.adopt(item)
+        return stage.enter(item, stage.source("attr", source, name))
+
+    def attr_slot(self, value: Any, name: str) -> Slot:
+        """The place value.name"""
+        return Slot(self._get_attr, self._set_attr, self._del_attr, name, value)
+
+    def _get_attr(self, name: str, value: Any) -> Any:
+        return self.attr(value, name)
+
+    def _set_attr(self, name: str, item: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        if cls is Traced:
+            return self._set_array_attr(name, item, value)
+        found = find_in_class(cls, name)
+        if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
+            if type(found) is property and type(found.fset) is types.FunctionType:
+                self.call(found.fset, value, item)
+                return None
+            if cls.__setattr__ is object.__setattr__:
+                self._touch_attributes(value)
+                return setattr(value, name, item)
+        stage.effect(f"sets .{name} of a {cls.__name__}")
+        if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
+            stage.tracer.flush()
+        return setattr(value, name, stage.concrete(item))
+
+    def _touch_attributes(self, value: Any) -> None:
+        """Called before an attribute of an object made in the call is set or deleted."""
+        regions = self.stage.regions
+        if regions.touched:
+            own = getattr(value, "__dict__", None)
+            if type(own) is not dict:
+                self.stage.stop(f"sets an attribute of a {type(value).__name__}")
+            regions.touch(own)
+
+    def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
+        stage = self.stage
+        if name == "shape":
+            value.shape = item
+            return
+        if name in ("real", "imag", "flat"):
+            stage.before_write(value)
+            stage.stop(f"assigns .{name} of an array")
+        else:
+            stage.abandon(f"assigns .{name} of an array")
+        setattr(stage.concrete(value), name, stage.concrete(item))
+
+    def _del_attr(self, name: str, value: Any) -> None:
+        if self.stage.source_of(value) is not None or type(value) is Traced:
+            self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
+        else:
+            self._touch_attributes(value)
+        delattr(value, name)
