@@ -56,6 +56,7 @@ cx_tracer_block(PyObject *self, PyObject *unused)
     b->tracer = (CxTracer *)Py_NewRef(t);
     b->block = build.block;
     b->epoch = t->epoch;
+    b->nexprs = ci_sym_count(t->sym);
     b->nopen = t->nopen;
     b->is_open = false;
     b->extent = b->index = NULL;
@@ -206,8 +207,8 @@ block_value(PyObject *self, PyObject *number)
 static bool
 is_of_block(const CxBlock *b, const CiExpr *symbol)
 {
-    return symbol->symbol_kind == CI_SYMBOL_unbacked ||
-           (b->index != NULL && strcmp(b->index->name, symbol->name) == 0);
+    const CiExpr *known = ci_sym_find_symbol(b->tracer->sym, symbol->name);
+    return known == NULL || known->id >= b->nexprs;
 }
 
 static void
@@ -395,6 +396,29 @@ block_result(PyObject *self, PyObject *args)
 
 /* ---- what a block has ---- */
 
+/* A float of Python's that is computed as NumPy's would be. */
+static bool
+is_either_way(const CiNode *node)
+{
+    switch (node->op) {
+    case CI_OP_add:
+    case CI_OP_subtract:
+    case CI_OP_multiply:
+    case CI_OP_negative:
+    case CI_OP_absolute:
+        return node->dtype == CI_DTYPE_f64;
+    case CI_OP_less:
+    case CI_OP_less_equal:
+    case CI_OP_greater:
+    case CI_OP_greater_equal:
+    case CI_OP_equal:
+    case CI_OP_not_equal:
+        return node->args[0]->dtype == CI_DTYPE_f64;
+    default:
+        return false;
+    }
+}
+
 /* What the block computes, for comparison with another run of the same source. */
 static PyObject *
 get_trace(PyObject *self, void *closure)
@@ -405,7 +429,7 @@ get_trace(PyObject *self, void *closure)
 
     for (int k = 0; list != NULL && b->epoch == b->tracer->epoch && k < b->block->nnodes; k++) {
         const CiNode *node = b->block->nodes[k];
-        if (cx_node_is_quiet(node))
+        if (cx_node_is_quiet(node) && !is_either_way(node))
             continue;
         PyObject *item = PyLong_FromLong((long)node->op * CI_DTYPE_COUNT * 2 + (long)node->dtype);
         if (item == NULL || PyList_Append(list, item) < 0)

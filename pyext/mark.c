@@ -10,6 +10,7 @@
 #include "build.h"
 #include "methods.h"
 #include "region.h"
+#include "size.h"
 
 #include "base/map.h"
 
@@ -81,6 +82,7 @@ typedef struct CxMark {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *at;
     unsigned epoch;
+    uint32_t nexprs; /* of the tracer's sym */
     int nnodes, nopen, nsaved, nguards;
     CxSaved *saved;
 } CxMark;
@@ -152,6 +154,7 @@ cx_tracer_mark(PyObject *self, PyObject *unused)
     m->tracer = (CxTracer *)Py_NewRef(t);
     m->at = t->graph->at;
     m->epoch = t->epoch;
+    m->nexprs = ci_sym_count(t->sym);
     m->nnodes = t->graph->at->nnodes;
     m->nopen = t->nopen;
     m->nsaved = 0;
@@ -298,6 +301,24 @@ cx_tracer_is_before(PyObject *self, PyObject *args)
     for (int k = 0; !found && k < m->nsaved; k++)
         found = m->saved[k].storage == s;
     return PyBool_FromLong(found);
+}
+
+/* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it
+ * has no such bound. */
+PyObject *
+cx_tracer_most(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *size = NULL, *mark = NULL;
+    const CiExpr *most = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO!:most", &size, t->state->mark_type, &mark))
+        return NULL;
+    const CiExpr *e = cx_size_from(t, size);
+    if (e == NULL || cx_size_most(t, e, ((const CxMark *)mark)->nexprs, &most) < 0)
+        return NULL;
+    return most == NULL ? Py_NewRef(Py_None) : cx_size_object(t, most);
 }
 
 /* work_since(mark): nodes of the open block that compute arrays or NumPy's numbers. */

@@ -26,6 +26,7 @@ PyObject *cx_tracer_written(PyObject *self, PyObject *mark);
 PyObject *cx_tracer_check(PyObject *self, PyObject *args);
 PyObject *cx_tracer_is_before(PyObject *self, PyObject *args);
 PyObject *cx_tracer_work_since(PyObject *self, PyObject *mark);
+PyObject *cx_tracer_most(PyObject *self, PyObject *args);
 
 /* block.c, region.c */
 PyObject *cx_tracer_block(PyObject *self, PyObject *unused);
@@ -34,7 +35,7 @@ PyObject *cx_tracer_set_version(PyObject *self, PyObject *args);
 PyObject *cx_tracer_select(PyObject *self, PyObject *args);
 PyObject *cx_tracer_same_type(PyObject *self, PyObject *args);
 
-/* region_value.c, mixed.c */
+/* region_value.c, region_view.c, mixed.c */
 PyObject *cx_tracer_prepare(PyObject *self, PyObject *value);
 PyObject *cx_tracer_settled(PyObject *self, PyObject *value);
 PyObject *cx_tracer_as_python(PyObject *self, PyObject *value);
@@ -46,6 +47,9 @@ PyObject *cx_tracer_forget_guards(PyObject *self, PyObject *mark);
 PyObject *cx_tracer_define(PyObject *self, PyObject *args);
 PyObject *cx_tracer_fitted(PyObject *self, PyObject *args);
 PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);
+PyObject *cx_tracer_varying(PyObject *self, PyObject *args);
+PyObject *cx_tracer_blank(PyObject *self, PyObject *args);
+PyObject *cx_tracer_detached(PyObject *self, PyObject *value);
 PyObject *cx_tracer_mixed(PyObject *self, PyObject *args);
 
 /* indirect.c */

@@ -10,6 +10,7 @@ typedef struct CxBlock {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *block, *outer;
     unsigned epoch;
+    uint32_t nexprs; /* of the tracer's sym when it was opened first */
     int nopen;
     const CiExpr *extent, *index; /* of a `for`; of the tracer's sym */
     CiNode **held;                /* values kept for when the block is closed */

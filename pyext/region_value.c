@@ -119,48 +119,6 @@ cx_tracer_usually_positive(PyObject *self, PyObject *value)
     return result;
 }
 
-typedef struct Substitute {
-    CxTracer *tracer;
-    const CiExpr *e, *symbol, *value, *result;
-} Substitute;
-
-static void
-body_last(CiContext *ctx, void *arg)
-{
-    Substitute *s = arg;
-    CiSym *sym = s->tracer->sym;
-    const CiExpr *last = ci_expr_sub(sym, s->value, s->tracer->one);
-
-    (void)ctx;
-    s->result = ci_expr_substitute(sym, s->e, 1, &s->symbol, &last);
-}
-
-/* last_value(int, index, extent): what the int is in the last trip; None when it is no expression
- * of the index and of what is fixed. */
-PyObject *
-cx_tracer_last_value(PyObject *self, PyObject *args)
-{
-    PyObject *value = NULL, *index = NULL, *extent = NULL;
-    Substitute s = {.tracer = (CxTracer *)self};
-
-    CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:last_value", &value, &index, &extent))
-        return NULL;
-    s.e = expr_of(value);
-    s.symbol = expr_of(index);
-    s.value = cx_size_from(s.tracer, extent);
-    if (s.value == NULL)
-        return NULL;
-    if (s.e == NULL || s.symbol == NULL)
-        Py_RETURN_NONE;
-    for (int k = 0; k < s.e->nsymbols; k++)
-        if (s.e->symbols[k] != s.symbol && s.e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked)
-            Py_RETURN_NONE;
-    if (cx_protect(s.tracer->state, s.tracer->sym_ctx, body_last, &s) < 0)
-        return NULL;
-    return cx_size_object(s.tracer, s.result);
-}
-
 typedef struct Define {
     CxTracer *tracer;
     CxTraced *value;
@@ -196,7 +154,13 @@ cx_tracer_define(PyObject *self, PyObject *args)
     if (cx_protect(t->state, t->sym_ctx, body_symbol, &d) < 0)
         return NULL;
     CiNode *node = cx_build_define(t, (CxTraced *)value, d.symbol);
-    return node ? cx_traced_int(t, d.symbol) : NULL;
+    CxStorage *symbol = node ? cx_storage_from_node(t, node, CI_KIND_python) : NULL;
+    if (symbol == NULL)
+        return NULL;
+    symbol->expr = d.symbol;
+    if (cx_defined_add(t, ((CxTraced *)value)->storage, symbol, NULL, false) < 0)
+        return NULL;
+    return cx_traced_int(t, d.symbol);
 }
 
 /* fitted(array, like): the array with its sizes written as like's are, where they are known to be

@@ -47,6 +47,10 @@ const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number whe
  * in [0, size]. */
 const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
 const CiExpr *cx_size_define(CxTraced *value);
+/* A value that is known as a symbol from now on; takes the reference to symbol, whose `expr` says
+ * which. size: what it was defined against, or NULL. */
+int cx_defined_add(CxTracer *tracer, CxStorage *value, CxStorage *symbol, const CiExpr *size,
+                   bool is_bound);
 void cx_defined_release(CxTracer *tracer);
 const CiExpr *cx_defined_symbol(const CxTracer *tracer, int number);
 bool cx_view_depends_on(const CxView *view, const CiExpr *symbol);
@@ -91,5 +95,9 @@ int cx_symbols_open(CxTracer *tracer);
 /* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
  */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+
+/* region_view.c: the largest value of e by what is older than `before` (ci_sym_count); *most NULL:
+ * there is no such bound. */
+int cx_size_most(CxTracer *tracer, const CiExpr *e, uint32_t before, const CiExpr **most);
 
 #endif

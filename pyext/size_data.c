@@ -79,9 +79,8 @@ find_defined(const CxTracer *t, const CxStorage *value, const CiExpr *size, bool
     return NULL;
 }
 
-/* Takes the reference to symbol. */
-static int
-remember(CxTracer *t, CxStorage *value, CxStorage *symbol, const CiExpr *size, bool is_bound)
+int
+cx_defined_add(CxTracer *t, CxStorage *value, CxStorage *symbol, const CiExpr *size, bool is_bound)
 {
     CxDefined *grown = PyMem_Realloc(t->defined, sizeof *grown * ((size_t)t->ndefined + 1));
     if (grown == NULL) {
@@ -147,7 +146,7 @@ define(CxTraced *value, const CiExpr *size, bool is_bound)
     if (s == NULL)
         return NULL;
     s->expr = job.symbol;
-    return remember(t, value->storage, s, job.size, is_bound) < 0 ? NULL : job.symbol;
+    return cx_defined_add(t, value->storage, s, job.size, is_bound) < 0 ? NULL : job.symbol;
 }
 
 const CiExpr *

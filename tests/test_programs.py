@@ -28,8 +28,8 @@ dynamic_programming.needleman_wunsch dynamic_programming.rna_folding dynamic_pro
 dynamic_programming.viterbi
 failures.assertion failures.caught failures.index_out_of_range failures.integer_overflow failures.no_convergence
 failures.pivot_of_zero failures.shapes_that_differ failures.singular failures.unbound_name
-fractals.burning_ship fractals.julia fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_real
-fractals.newton_fractal
+fractals.burning_ship fractals.julia fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_by_shrinking
+fractals.mandelbrot_real fractals.newton_fractal
 graphs.bellman_ford graphs.breadth_first graphs.connected_components graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
 graphs.floyd_warshall graphs.page_rank graphs.spanning_tree graphs.transitive_closure
 hashing.adler32 hashing.adler32_by_sums hashing.crc16 hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
@@ -40,9 +40,10 @@ linear_algebra.conjugate_gradient linear_algebra.covariance linear_algebra.csr_b
 linear_algebra.cyclic_reduction linear_algebra.forward_substitution linear_algebra.gauss_jordan
 linear_algebra.gauss_seidel linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.jacobi_eigenvalues
 linear_algebra.jacobi_solver linear_algebra.lu linear_algebra.lu_with_pivots linear_algebra.matrix_power
-linear_algebra.modified_gram_schmidt linear_algebra.thomas
+linear_algebra.modified_gram_schmidt linear_algebra.power_iteration linear_algebra.thomas
 monte_carlo.bootstrap monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points
-monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price monte_carlo.percolation monte_carlo.random_walk
+monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price
+monte_carlo.percolation monte_carlo.random_walk
 nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.hopfield nets.little_lenet
 nets.logistic_regression nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons
 nets.self_organising_map nets.train
@@ -56,7 +57,7 @@ signals.deriche signals.dithering signals.fft_in_place signals.fft_recursive sig
 signals.histogram signals.histogram_2d signals.iir_channels signals.median_filter signals.one_pole
 signals.run_lengths_by_edges signals.sobel signals.stockham signals.zero_crossings
 sorting.binary_search sorting.bitonic_network sorting.bubble_sort sorting.counting_sort sorting.insertion_sort
-sorting.merge sorting.odd_even_network sorting.pareto_front sorting.radix_sort sorting.selection_by_minimum
+sorting.merge sorting.odd_even_network sorting.pareto_front sorting.quick_select sorting.radix_sort sorting.selection_by_minimum
 sorting.shuffle_by_swaps
 stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
 stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black

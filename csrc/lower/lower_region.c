@@ -363,7 +363,8 @@ lower_if(CiLowering *low, CiNode *node)
         for (int k = 0; k < nresults; k++) {
             CiNode *value = node->blocks[b]->results[k];
             CiHome home = ci_lowering_state(low, value)->home;
-            if (!home.buffer || !ci_home_is_same(value, home, homes[k]))
+            if (value->op != CI_OP_empty &&
+                (!home.buffer || !ci_home_is_same(value, home, homes[k])))
                 ci_lowering_store(low, value, value, value, homes[k]);
         }
         leave(low, &around, node);

@@ -46,8 +46,9 @@ struct CiScheduler {
     CiDraft *drafts;
     int ndrafts, capdrafts;
     CiSchedulerTotals *totals;
-    const CiScheduler *outer; /* of the list around the region */
-    const CiRegion *region;   /* the one whose block this is, or NULL */
+    const CiScheduler *outer;     /* of the list around the region */
+    const CiRegion *region;       /* the one whose block this is, or NULL */
+    const CiScheduler *condition; /* of the body of a while: of what it sees besides; or NULL */
     bool is_in_loop;
 };
 

@@ -14,6 +14,7 @@ schedule_block(CiScheduler *s, CiItems *items, const CiItem *region)
     inner->ndrafts = inner->capdrafts = 0;
     inner->outer = s;
     inner->region = region->region;
+    inner->condition = NULL;
     inner->is_in_loop = s->is_in_loop || region->kind != CI_ITEM_if;
     ci_schedule_draft(inner, items);
     return inner;
@@ -33,6 +34,8 @@ ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item)
     draft->inner[0] = schedule_block(s, &region->body, item);
     draft->inner[1] = schedule_block(
         s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
+    if (item->kind == CI_ITEM_while && draft->inner[0])
+        draft->inner[0]->condition = draft->inner[1];
     const char *why = s->target->has_trees ? ci_why_not_tree(s, draft) : NULL;
     draft->is_tree = s->target->has_trees && !why;
     if (why)

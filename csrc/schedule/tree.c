@@ -117,6 +117,17 @@ largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, con
                        ci_expr_const(sym, 0));
 }
 
+static const CiExpr *
+largest_over_defined(const CiScheduler *block, const CiExpr *e)
+{
+    for (int k = block->ndrafts - 1; e && k >= 0; k--) {
+        const CiExpr *symbol = block->drafts[k].check ? block->drafts[k].check->symbol : NULL;
+        if (symbol && ci_expr_depends_on(e, symbol))
+            e = largest_over(block->sym, e, symbol, symbol->low, symbol->limit);
+    }
+    return e;
+}
+
 /* The same for all symbols that come to be in the block or around it, as far out as `outside`,
  * which is not looked at; NULL when no bound is known. */
 static const CiExpr *
@@ -124,11 +135,9 @@ largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
 {
     for (; e && block != outside; block = block->outer) {
         const CiExpr *var = block->region->var;
-        for (int k = block->ndrafts - 1; e && k >= 0; k--) {
-            const CiExpr *symbol = block->drafts[k].check ? block->drafts[k].check->symbol : NULL;
-            if (symbol && ci_expr_depends_on(e, symbol))
-                e = largest_over(block->sym, e, symbol, symbol->low, symbol->limit);
-        }
+        e = largest_over_defined(block, e);
+        if (e && block->condition)
+            e = largest_over_defined(block->condition, e);
         if (e && var && ci_expr_depends_on(e, var))
             e = largest_over(block->sym, e, var, 0, block->region->extent);
     }
@@ -136,7 +145,7 @@ largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
 }
 
 static const char *
-why_not_target(const CiScheduler *block, const CiScheduler *outside, const CiBuffer *buffer)
+why_not_sized(const CiScheduler *block, const CiScheduler *outside, const CiBuffer *buffer)
 {
     for (int k = 0; k < buffer->rank; k++) {
         if (!largest(block, outside, buffer->sizes[k]))
@@ -170,10 +179,13 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
             return ci_format(block->ctx, "the trips of %s are worth threads",
                              draft->region->region->var->name);
         for (int n = 0; n < draft->nnests && !why; n++) {
-            const CiBuffer *target = draft->nests[n].nest->target;
-            if (is_worth_threads(block, draft->nests[n].nest))
+            const CiDraftNest *nest = &draft->nests[n];
+            const CiBuffer *target = nest->nest->target;
+            if (is_worth_threads(block, nest->nest))
                 return ci_format(block->ctx, "the work on %s is worth threads", target->name);
-            why = why_not_target(block, outside, target);
+            why = why_not_sized(block, outside, target);
+            for (int r = 0; r < nest->nreads && !why; r++)
+                why = why_not_sized(block, outside, nest->reads[r]);
         }
         for (int side = 0; side < 2 && draft->region && !why; side++)
             why = why_not_block(outside, draft->inner[side], is_shared);
@@ -203,20 +215,33 @@ ci_why_not_tree(CiScheduler *s, const CiDraft *draft)
 
 /* Memory made inside a loop is taken once, before the tree, as large as it will ever be. */
 static void
+fix_size(const CiScheduler *block, const CiScheduler *outside, CiBuffer *buffer)
+{
+    bool is_same = true;
+    if (buffer->kind != CI_BUFFER_temp)
+        return;
+    const CiExpr **sizes = CI_NEW_ARRAY(block->ctx, const CiExpr *, buffer->rank + 1);
+    for (int k = 0; k < buffer->rank; k++) {
+        sizes[k] = largest(block, outside, buffer->sizes[k]);
+        is_same &= sizes[k] == buffer->sizes[k];
+    }
+    if (is_same)
+        return;
+    const int8_t *order = ci_layout_order_of_strides(block->ctx, block->sym, buffer->rank,
+                                                     buffer->sizes, buffer->strides);
+    buffer->sizes = sizes;
+    buffer->strides = ci_layout_dense_strides(block->ctx, block->sym, buffer->rank, sizes, order);
+}
+
+/* Also of what is only read: np.empty has contents, whatever they are. */
+static void
 fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiDraft *draft)
 {
     for (int n = 0; n < draft->nnests; n++) {
-        CiBuffer *target = draft->nests[n].nest->target;
-        if (target->kind != CI_BUFFER_temp)
-            continue;
-        const CiExpr **sizes = CI_NEW_ARRAY(block->ctx, const CiExpr *, target->rank + 1);
-        const int8_t *order = ci_layout_order_of_strides(block->ctx, block->sym, target->rank,
-                                                         target->sizes, target->strides);
-        for (int k = 0; k < target->rank; k++)
-            sizes[k] = largest(block, outside, target->sizes[k]);
-        target->sizes = sizes;
-        target->strides =
-            ci_layout_dense_strides(block->ctx, block->sym, target->rank, sizes, order);
+        const CiDraftNest *nest = &draft->nests[n];
+        fix_size(block, outside, nest->nest->target);
+        for (int k = 0; k < nest->nreads; k++)
+            fix_size(block, outside, nest->reads[k]);
     }
 }
 

@@ -108,6 +108,12 @@ void ci_expr_visit_symbols(const CiExpr *e, void (*visit)(void *arg, const CiExp
 int64_t ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
                          int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg);
 
+/* How many expressions there are: those made from now on have ids of at least that. */
+uint32_t ci_sym_count(const CiSym *sym);
+/* The largest value that e can have, in terms of symbols that were there when ci_sym_count was
+ * `before`; NULL where the limits of later symbols do not give one. */
+const CiExpr *ci_expr_most(CiSym *sym, const CiExpr *e, uint32_t before);
+
 /* What can be said without a guard: true means proved, false means not proved. */
 bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b);

@@ -198,7 +198,7 @@ class Tracer:
     def usually_positive(self, value: int | Traced) -> bool | Traced: ...
     def is_positive(self, value: int | Traced) -> bool:
         """Whether that is known; guarded where it depends on the arguments."""
-    def last_value(self, value: Traced, index: Traced, extent: int | Traced) -> int | Traced | None:
+    def last_value(self, value: Traced, block: Block) -> int | Traced | None:
         """What an int expression of a loop's index is in the last trip."""
     def assume(self, condition: Any, holds: bool = True) -> int:
         """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or

@@ -68,7 +68,9 @@ def mark(x: Any, dim: Any, made: Mark) -> None:
     for axis in axes:
         size = x.shape[axis]
         if size < made.low or (made.high is not None and size > made.high):
-            raise ValueError(f"{function}: axis {axis} has size {size}, outside of {range_text(made)}")
+            raise ValueError(
+                f"{function}: axis {axis} has size {size}, outside of {range_text(made)}"
+            )
         found[1][int(axis) % x.ndim] = made
 
 

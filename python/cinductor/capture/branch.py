@@ -12,12 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from . import varying
 from .objects import Traced
 from .region import Attempt, Region, RegionBreak, truth
 from .state import (
     UNBOUND,
     have_same_structure,
     is_number,
+    is_of_class,
     is_same,
     kind_of,
     leaves,
@@ -114,6 +116,7 @@ class Merge:
         self.ends = (first, second)
         self.blocks = (level.then_block, level.else_block)
         self.pairs: list[tuple[Any, Any]] = []  # results wanted, per arm
+        self.lengths: list[tuple[varying.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
@@ -123,6 +126,8 @@ class Merge:
         for end in self.ends:
             handles.update({handle.storage: handle for handle, _ in end.written})
         made = self.make(list(handles.values()))
+        for length, number in self.lengths:
+            length.define(self.tracer, made[number])
         names: dict[str, Any] = {}
         for name, value in plan.items():
             if value is UNBOUND:
@@ -142,6 +147,8 @@ class Merge:
         if type(part) is not Result:
             return part
         value = made[part.number]
+        if part.lengths:
+            return varying.read(self.tracer, value, part.lengths)
         return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
 
     def plan(self, name: str) -> Any:
@@ -153,7 +160,7 @@ class Merge:
             return self.plan_unbound(name, a, b)
         returns = [end.names.get(RETURN) is True for end in self.ends]
         if returns[0] != returns[1] and name in self.region.site.returned:
-            return self.plan_unread(*((UNBOUND, b) if returns[0] else (a, UNBOUND)))
+            return self.plan_unread(name, *((UNBOUND, b) if returns[0] else (a, UNBOUND)))
         if name.startswith(OURS) and name != OURS + "value":
             return self.plan_flag(a, b)
         if not have_same_structure(a, b):
@@ -164,9 +171,9 @@ class Merge:
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
         if not name.startswith(OURS):
             self.checks.append((b is UNBOUND, name))
-        return self.plan_unread(a, b)
+        return self.plan_unread(name, a, b)
 
-    def plan_unread(self, a: Any, b: Any) -> Any:
+    def plan_unread(self, name: str, a: Any, b: Any) -> Any:
         """One arm's value; behind the other, which has none, nobody looks."""
         bound = b if a is UNBOUND else a
         parts = []
@@ -174,9 +181,25 @@ class Merge:
             if type(part) is not Held:
                 parts.append(part)
                 continue
-            blank = Blank(part)
-            parts.append(self.want(*((blank, part) if a is UNBOUND else (part, blank))))
+            parts.append(self.want_blank(name, part, a is UNBOUND))
         return rebuilt(bound, iter(parts))
+
+    def want_blank(self, name: str, part: Held, is_first: bool) -> Result:
+        """The value in one arm; in the other, the first or the second, nobody looks at it."""
+        lengths: dict[int, varying.Length] = {}
+        shape = list(part.value.shape) if part.kind == "array" else []
+        for axis, size in enumerate(shape):
+            most = self.tracer.most(size, self.level.attempt.mark)
+            if most is None:
+                self.region.fail(f"the size of {name} is known only in one branch")
+            if not is_same(most, size):
+                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
+                shape[axis] = most
+        value = InBuffer(part, tuple(shape), lengths) if lengths else part
+        blank = Blank(part, tuple(shape))
+        result = self.want(*((blank, value) if is_first else (value, blank)))
+        result.lengths = lengths
+        return result
 
     def plan_flag(self, a: Any, b: Any) -> Any:
         if a is b and type(a) is bool:
@@ -194,10 +217,38 @@ class Merge:
             self.region.fail(f"{name} is of another type in each branch")
         if kinds[0][0] == "array":  # type: ignore[index]
             if self.tracer.same_type(a.node, b.node) != 1:
-                self.region.fail(f"{name} is of another shape in each branch")
+                return self.join_sizes(name, a, b)
         elif not all(type(v) is Held or is_number(v) for v in (a, b)):
             self.region.fail(f"{name} is no 64-bit number")
         return self.want(a, b)
+
+    def join_sizes(self, name: str, a: Held, b: Held) -> Any:
+        """Arrays of two shapes lie in buffers that are large enough for both."""
+        axes = self.tracer.varying(a.node, b.node)
+        if axes is None:
+            self.region.fail(f"{name} is of another type in each branch")
+        shape = list(a.value.shape)
+        lengths: dict[int, varying.Length] = {}
+        for axis in axes:
+            length = self.length(a.value.shape[axis], b.value.shape[axis])
+            if length is None:
+                self.region.fail(f"{name} is of another shape in each branch")
+            lengths[axis] = length
+            shape[axis] = length.capacity
+        result = self.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
+        result.lengths = lengths
+        return result
+
+    def length(self, a: Any, b: Any) -> varying.Length | None:
+        """The number that says which of two sizes an array has."""
+        length = varying.find([length for length, _ in self.lengths], a, b)
+        if length is None:
+            most = varying.capacity(self.tracer, a, b, self.level.attempt.mark)
+            if most is None:
+                return None
+            length = varying.Length(a, b, most)
+            self.lengths.append((length, self.want(Size(a), Size(b)).number))
+        return length
 
     def mix(self, a: Any, b: Any, kinds: Any) -> Any:
         """A number that is Python's in one arm and NumPy's in the other: NumPy's, with the bool
@@ -211,6 +262,8 @@ class Merge:
         dtype = max((k for k in kinds if k[0] == "scalar"), default=kinds[0])[1]
         parts = [as_strong(self.tracer, v, dtype) for v in (a, b)]
         if any(p is None for p in parts) or dtype.char not in "fdlq?":
+            return None
+        if not all(is_of_class(kind, dtype) for kind in kinds):
             return None
         value = self.want(*parts)
         value.strong = self.want(*(Bool(s) for s in strong)).number
@@ -241,7 +294,9 @@ class Merge:
             return []
         harmless = all(block.is_harmless for block in self.blocks)
         is_small = all(
-            type(v) is not Held or v.kind != "array" for pair in self.pairs for v in pair
+            type(v) is not InBuffer and (type(v) is not Held or v.kind != "array")
+            for pair in self.pairs
+            for v in pair
         )
         if harmless and is_small and not handles:
             return self.select()
@@ -261,7 +316,7 @@ class Merge:
         if type(value) is Held:
             return value.block.value(value.number)
         if type(value) is Blank:
-            return value.like.block.blank(value.like.number)
+            return self.blank(value)
         return self.constant(value, pair)
 
     def constant(self, value: Any, pair: tuple[Any, Any]) -> Any:
@@ -299,55 +354,93 @@ class Merge:
     def kind(self, pair: tuple[Any, Any]) -> str:
         """The kind of a pair's result."""
         for value in pair:
-            if type(value) is Bool:
+            if type(value) is Bool or type(value) is Size:
                 return "python"
+            if type(value) is InBuffer:
+                return "array"
         kinds = [v.kind if type(v) is Held else kind_of(v)[0] for v in pair if type(v) is not Blank]  # type: ignore[index]
         return "scalar" if "scalar" in kinds else kinds[0]
 
     def add_result(self, block: Any, value: Any, pair: Any, like: Any) -> None:
         if type(value) is Held:
             block.result(value.node, like)
+        elif type(value) is Size:
+            block.result(varying.number_of(self.tracer, value.size))
+        elif type(value) is InBuffer:
+            buffer = self.tracer.blank(value.held.node, value.shape)
+            held = block.value(value.held.number)
+            varying.write(self.tracer, buffer, held, value.lengths)
+            block.result(buffer)
         elif type(value) is Blank:
-            blank = value.like.block.blank(value.like.number)
-            if blank is None:
-                self.region.fail("a size is known only in one branch")
-            block.result(blank)
+            block.result(self.blank(value))
         elif type(value) is Bool and type(value.value) is Held:
             block.result(value.value.node)
         else:
             block.result(self.constant(value, pair))
 
+    def blank(self, value: Blank) -> Any:
+        like = value.like
+        if like.kind == "array":
+            return self.tracer.blank(like.node, value.shape)
+        return like.block.blank(like.number)
+
+    def is_alone(self, held: Held, end: End) -> bool:
+        """Memory that only one name still has where the arm ends."""
+        ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
+        return self.region.is_alone(held.value, ends)
+
     def note_sources(self, value: Any, pair: tuple[Any, Any]) -> None:
         """A merged array may be memory of before: then it can be read, not written."""
         mark = self.level.attempt.mark
-        sources = [
-            part.value
-            for part in pair
-            if type(part) is Held
-            and part.kind == "array"
-            and self.tracer.is_before(part.value.whole, mark)
-        ]
+        sources = []
+        for part, end in zip(pair, self.ends, strict=True):
+            held = part.held if type(part) is InBuffer else part
+            if type(held) is not Held or held.kind != "array":
+                continue
+            if self.tracer.is_before(held.value.whole, mark) and not self.is_alone(held, end):
+                sources.append(held.value)
         if sources:
             self.region.regions.merge(value, sources)
 
 
 class Result:
-    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
+    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one; lengths:
+    the sizes of an array that are others in each arm.
+    """
 
-    __slots__ = ("number", "strong")
+    __slots__ = ("number", "strong", "lengths")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.strong: int | None = None
+        self.lengths: dict[int, varying.Length] = {}
 
 
 class Blank:
     """Stands for a value that nobody looks at."""
 
-    __slots__ = ("like",)
+    __slots__ = ("like", "shape")
 
-    def __init__(self, like: Held) -> None:
-        self.like = like
+    def __init__(self, like: Held, shape: tuple[Any, ...]) -> None:
+        self.like, self.shape = like, shape
+
+
+class InBuffer:
+    """An array in a buffer that is large enough for that of the other arm, too."""
+
+    __slots__ = ("held", "shape", "lengths")
+
+    def __init__(self, held: Held, shape: tuple[Any, ...], lengths: Any) -> None:
+        self.held, self.shape, self.lengths = held, shape, lengths
+
+
+class Size:
+    """One of an array's sizes."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
 
 
 class Bool:

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import varying
 from .condition import strength
+from .last import Last
 from .objects import Traced
 from .region import truth
 from .state import (
-    ATOMS,
     UNBOUND,
     have_same_structure,
     is_int,
     is_number,
+    is_of_class,
     is_same,
     kind_of,
     leaves,
@@ -43,13 +45,17 @@ class Peel(Exception):
 
 
 class Type:
-    """The type of a leaf carried by value; like: a Traced array that has it."""
+    """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
+    sizes that change, by axis; ends: with what, and what is enough for all trips.
+    """
 
-    __slots__ = ("kind", "dtype", "like", "mixed")
+    __slots__ = ("kind", "dtype", "like", "mixed", "lengths", "ends")
 
     def __init__(self, kind: str, dtype: Any, like: Any = None, mixed: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
         self.mixed = mixed  # Python's number or NumPy's: a bool that says which goes with it
+        self.lengths: dict[int, varying.Length] = {}
+        self.ends: dict[int, tuple[Any, Any]] = {}
 
 
 class Carried:
@@ -62,6 +68,7 @@ class Carried:
         self.types: dict[str, list[Type | None]] = {}
         self.steps: dict[str, Any] = {}
         self.written: list[Any] = []
+        self.lengths: list[varying.Length] = []
         self.joined: set[str] = set()
         self.no_steps: set[str] = set()
         self.first_trace: list[int] | None = None
@@ -142,6 +149,8 @@ class Carried:
         else:
             self.body = block
             self.trip = block.index(self.extent)
+        for length in self.lengths:
+            length.define(self.tracer, block.param("i8", "python"))
         head = self.make_head(block)
         if self.is_while and self.loop.items is not None:
             self.open_body(None)
@@ -155,7 +164,8 @@ class Carried:
     def make_head(self, block: Any) -> dict[str, Any]:
         carried = frozenset(self.loop.site.carried)
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
-        self.params: list[tuple[Any, Any]] = []  # parameter, entry
+        self.params: list[tuple[Any, Any]] = []  # what a name has at the head, and at the entry
+        self.likes: list[Any] = []  # the parameters themselves
         self.versions: list[int] = []
         for name, types in self.types.items():
             items = []
@@ -163,20 +173,38 @@ class Carried:
                 if kind is None:
                     items.append(leaf)
                     continue
-                like = kind.like
-                param = block.param(kind.dtype, kind.kind) if like is None else block.param(like)
-                self.params.append((param, leaf))
-                self.versions.append(param.version)
+                param = self.open_param(block, leaf, kind)
                 if kind.mixed:
                     strong = block.param("?", "scalar")
-                    self.params.append((strong, strength(leaf, kind_of(leaf))))  # type: ignore[arg-type]
-                    self.versions.append(strong.version)
+                    self.add_param(strong, strength(leaf, kind_of(leaf)), strong)  # type: ignore[arg-type]
                     param = self.tracer.mixed(param, strong)
                 items.append(param)
             head[name] = rebuilt(self.entry[name], iter(items))
         for handle in self.written:
             block.bind(handle)
         return head
+
+    def open_param(self, block: Any, entry: Any, kind: Type) -> Any:
+        """What a leaf is at the head of a trip."""
+        if kind.like is None:
+            like = param = block.param(kind.dtype, kind.kind)
+        elif not kind.lengths:
+            like = param = block.param(kind.like)
+        else:
+            like = block.param(self.tracer.blank(entry, self.shape_of_buffer(entry, kind)))
+            param = varying.read(self.tracer, like, kind.lengths)
+        self.add_param(param, entry, like)
+        return param
+
+    def add_param(self, param: Any, entry: Any, like: Any) -> None:
+        self.params.append((param, entry))
+        self.likes.append(like)
+        self.versions.append(param.version)
+
+    @staticmethod
+    def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
+        lengths = kind.lengths
+        return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
     def open_body(self, test: Any) -> bool:
         """Closes the block of a while's condition and opens that of its body."""
@@ -258,13 +286,16 @@ class Carried:
         for name in list(self.types):
             if name not in changed and self.widen(name, names.get(name, UNBOUND)):
                 again = True
+        again |= self.group()
         if self.first_trace is None:
             self.first_trace = self.body.trace
         if again:
             return False
         if self.joined and self.body.trace != self.first_trace:
             raise Peel("values are of another type at the loop's entry")
-        return self.look_at_last(names)
+        self.last = Last(self)
+        name = self.last.look(names)
+        return True if name is None else self.leave_last_trip(name)
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -347,7 +378,10 @@ class Carried:
             return Type("scalar", new[1], mixed=True)
         if old == new:
             if old[0] == "array" and not self.fits(after, before):
-                raise Peel(f"the array {name} changes its shape")
+                kind = Type(*new, before)
+                if not self.vary(kind, before, before, after):
+                    raise Peel(f"the array {name} changes its shape")
+                return kind
             if old[0] != "array" and not (type(before) is Traced or is_number(before)):
                 self.loop.fail(f"{name} is no 64-bit number")
             return Type(*new, before if new[0] == "array" else None)
@@ -359,9 +393,43 @@ class Carried:
 
     def can_lift(self, value: Any, dtype: Any) -> bool:
         """Whether a number is NumPy's of that dtype, or exactly as much."""
+        if not is_of_class(kind_of(value), dtype):
+            return False
         if type(value) is Traced:
             return value.kind != "array" and value.dtype == dtype
         return lifted(self.tracer, value, "scalar", dtype) is not None
+
+    def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
+        """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
+        loop, tracer = self.loop, self.tracer
+        axes = varying.axes_that_vary(tracer, before, after)
+        if axes is None:
+            return False
+        mark = loop.attempt.mark  # type: ignore[union-attr]
+        ends: dict[int, tuple[Any, Any]] = {}
+        for axis in sorted({*axes, *kind.lengths}):
+            end = after.shape[axis]
+            most = varying.capacity(tracer, entry.shape[axis], end, mark)
+            is_known = axis not in kind.lengths and is_same(tracer.most(end, mark), end)
+            if most is None or (is_known and loop.may_peel):
+                return False
+            ends[axis] = (end, most)
+        kind.ends = ends
+        return True
+
+    def group(self) -> bool:
+        """Finds which sizes change alike; whether that is news."""
+        pairs = [
+            (kind, leaf.shape)
+            for name, types in self.types.items()
+            for leaf, kind in zip(leaves(self.entry[name]), types, strict=True)
+            if kind is not None and kind.ends
+        ]
+        lengths = varying.grouped(pairs, self.lengths)
+        if lengths is None:
+            return False
+        self.lengths = lengths
+        return True
 
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
@@ -374,6 +442,7 @@ class Carried:
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         again = False
+        entries = leaves(self.entry[name])
         for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
             kind = types[k]
             if kind is None:
@@ -390,8 +459,11 @@ class Carried:
                 self.joined.discard(name)
                 again = True
             elif kind.kind == "array":
-                if type(after) is not Traced or not self.fits(after, before):
+                if type(after) is not Traced or after.kind != "array":
                     raise Peel(f"the array {name} changes its shape or type")
+                if kind.lengths or not self.fits(after, before):
+                    if not self.vary(kind, entries[k], before, after):
+                        raise Peel(f"the array {name} changes its shape or type")
             elif type(after) is Traced or not is_number(after):
                 if kind_of(after) != (kind.kind, kind.dtype):
                     raise Peel(f"{name} changes its type")
@@ -402,64 +474,6 @@ class Carried:
         return again
 
     # --- names that only trips make ---
-
-    def look_at_last(self, names: dict[str, Any]) -> bool:
-        """What live names behind the loop are that are dead at its head; False: the last trip has
-        to run behind the region.
-        """
-        site = self.loop.site
-        self.closed: dict[str, Any] = {}
-        self.last: dict[str, Any] = {}
-        self.split: dict[str, tuple[Any, list[str]]] = {}  # a tuple, and what its leaves are called
-        for name in site.live_out:
-            is_carried = name in site.carried and self.entry[name] is not UNBOUND
-            if is_carried or name == site.flag:
-                continue
-            value = names.get(name, UNBOUND)
-            parts = {name: value}
-            if type(value) is tuple:
-                parts = {f"{name}[{k}]": leaf for k, leaf in enumerate(leaves(value))}
-                self.split[name] = value, list(parts)
-            if not all(self.look_at_leaf(part, leaf) for part, leaf in parts.items()):
-                return self.leave_last_trip(name)
-        return True
-
-    def look_at_leaf(self, name: str, value: Any) -> bool:
-        """Whether the region gives a value of its last trip."""
-        if value is UNBOUND or type(value) in ATOMS or is_number(value):
-            self.closed[name] = value
-        elif type(value) is not Traced:
-            self.closed[name] = value
-            return not (isinstance(value, tuple | list | dict | set) or hasattr(value, "__dict__"))
-        elif self.is_outer(value) or self.is_expression(value):
-            self.closed[name] = value
-        elif value.kind != "array" or self.is_made_inside(value):
-            self.last[name] = value
-        else:
-            return False
-        return True
-
-    def is_expression(self, value: Any) -> bool:
-        return (
-            not self.is_while
-            and self.period == 1
-            and self.tracer.last_value(value, self.body) is not None
-        )
-
-    def is_outer(self, value: Any) -> bool:
-        """Memory of before the loop, seen whole."""
-        return (
-            value.kind == "array"
-            and value.is_whole
-            and self.tracer.is_before(value, self.loop.attempt.mark)
-        )
-
-    def is_made_inside(self, value: Any) -> bool:
-        """Memory that a trip made."""
-        held = {param.storage for param, _ in self.params}
-        return value.storage not in held and not self.tracer.is_before(
-            value.whole, self.loop.attempt.mark
-        )
 
     def leave_last_trip(self, name: str) -> bool:
         loop = self.loop
@@ -521,28 +535,23 @@ class Carried:
                 loop.fail("it does no array work")
         first = self.cond if self.is_while else body
         results = self.results(names)
-        likes = [param for param, _ in self.params]
         if self.counter is not None:
             body.result(tracer.apply("add", self.counter, 1))
         if self.flag_param is not None:
             value = names[loop.site.flag]
             body.result(truth(loop.stage, value) if type(value) is Traced else tracer.lift(value))
-        for value, like in zip(results, likes, strict=True):
+        for length in self.lengths:
+            body.result(varying.number_of(tracer, length.end))
+        for value, like in zip(results, self.likes, strict=True):
             body.result(tracer.fitted(value, like) if like.kind == "array" else value, like)
         for handle in self.written:
             body.result(handle)
-        held: dict[str, int] = {}
-        for name, value in self.last.items():
-            held[name] = body.hold(value)
-            body.result(value, first.param(value))
-        for name, value in self.closed.items():
-            if type(value) is Traced and not self.is_outer(value):
-                self.closed[name] = tracer.last_value(value, body)
+        self.last.finish(body, first)
         self.close()
         tracer.restore(loop.attempt.mark)
         for promise in self.promises:
             promise()
-        return self.make_region(held)
+        return self.make_region()
 
     def results(self, names: dict[str, Any]) -> list[Any]:
         """What a trip hands on; `ends` has the memory of before the loop among it."""
@@ -558,29 +567,44 @@ class Carried:
                 else None
                 for leaf in leaves(names[name])
             ]
+        numbers = iter(range(len(self.params)))
         for name, types in self.types.items():
             for leaf, kind in zip(leaves(names[name]), types, strict=True):
-                if kind is not None and kind.kind == "array":
-                    results.append(leaf)
-                elif kind is not None:
-                    results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
-                    if kind.mixed:
-                        results.append(self.strength_of(leaf))
+                if kind is None:
+                    continue
+                number = next(numbers)
+                if kind.kind == "array":
+                    results.append(self.put_away(number, leaf, kind))
+                    continue
+                results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
+                if kind.mixed:
+                    next(numbers)
+                    results.append(self.strength_of(leaf))
         return results
+
+    def put_away(self, number: int, leaf: Any, kind: Type) -> Any:
+        """An array as the region hands it on."""
+        if not kind.lengths:
+            return leaf
+        param, buffer = self.params[number][0], self.likes[number]
+        if not is_same(leaf, param) or param.version != self.versions[number]:
+            varying.write(self.tracer, buffer, leaf, kind.lengths)
+        return buffer
 
     def strength_of(self, value: Any) -> Any:
         """Whether a number is NumPy's, as a traced bool."""
         strong = value if type(value) is bool else strength(value, kind_of(value))  # type: ignore[arg-type]
         return strong if type(strong) is Traced else self.tracer.lift(strong)
 
-    def make_region(self, held: dict[str, int]) -> dict[str, Any]:
-        loop, tracer, site = self.loop, self.tracer, self.loop.site
-        needs_trip = any(value is not UNBOUND for value in self.closed.values())
+    def entries(self) -> list[Any]:
+        """What the first trip gets."""
+        tracer = self.tracer
         entries: list[Any] = []
         if self.counter is not None:
             entries.append(tracer.lift(0, "i8"))
         if self.flag_param is not None:
             entries.append(tracer.lift(False))
+        entries += [varying.number_of(tracer, length.entry) for length in self.lengths]
         kinds: list[Type | None] = []
         for kind in (k for types in self.types.values() for k in types if k is not None):
             kinds += [kind, None] if kind.mixed else [kind]
@@ -588,22 +612,29 @@ class Carried:
             if kind is None:
                 entries.append(leaf if type(leaf) is Traced else tracer.lift(leaf))
             elif kind.kind == "array":
-                entries.append(leaf)
+                entries.append(self.entry_buffer(leaf, kind))
             else:
                 entries.append(lifted(tracer, leaf, kind.kind, kind.dtype))
-        entries += self.written
-        for name, number in held.items():
-            before = loop.entry.get(name, UNBOUND)
-            if type(before) is Traced and tracer.same_type(before, (self.body, number)) == 1:
-                entries.append(before)
-                continue
-            needs_trip = True
-            entries.append(self.body.blank(number))
-            if entries[-1] is None:
-                loop.fail(f"the size of {name} is known only in the loop")
+        return [*entries, *self.written]
+
+    def entry_buffer(self, leaf: Any, kind: Type) -> Any:
+        """The array itself, or memory that is large enough with the array in it."""
+        shape = self.shape_of_buffer(leaf, kind)
+        if all(map(is_same, shape, leaf.shape)):
+            return leaf
+        buffer = self.tracer.blank(leaf, shape)
+        varying.write(self.tracer, buffer, leaf, kind.lengths)
+        return buffer
+
+    def make_region(self) -> dict[str, Any]:
+        loop, tracer, site = self.loop, self.tracer, self.loop.site
+        needs_trip = self.last.needs_trip
+        entries = self.entries()
+        kinds = [*(e.kind for e in entries), *self.last.kinds()]
+        entries += self.last.entries()
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         op = "while" if self.is_while else "for"
-        made = iter(tracer.region(op, blocks, tuple(entries), tuple(e.kind for e in entries)))
+        made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
         exits = {n: self.entry[n] if n in site.carried else UNBOUND for n in site.state}
         trips = self.extent if not self.is_while else None
         counter = next(made) if self.counter is not None else None
@@ -612,16 +643,15 @@ class Carried:
                 trips = tracer.define(counter, 0, None)
         if site.flag:
             exits[site.flag] = next(made) if self.flag_param is not None else False
+        for length in self.lengths:
+            length.define(tracer, next(made))
         for name, types in self.types.items():
             parts = zip(leaves(self.entry[name]), types, strict=True)
             items = [leaf if kind is None else self.made(kind, made) for leaf, kind in parts]
             exits[name] = rebuilt(self.entry[name], iter(items))
         for handle in self.written:
             tracer.set_version(handle, next(made))
-        exits.update(self.closed)
-        exits.update({name: next(made) for name in held})
-        for name, (like, parts) in self.split.items():
-            exits[name] = rebuilt(like, iter([exits.pop(part) for part in parts]))
+        exits.update(self.last.exits(made))
         for name, types in self.types.items():
             if name in site.live_out and self.note_sources(name, exits[name], types):
                 needs_trip = True
@@ -637,6 +667,8 @@ class Carried:
     def made(self, kind: Type, made: Iterator[Any]) -> Any:
         """A leaf behind the loop."""
         value = next(made)
+        if kind.lengths:
+            return varying.read(self.tracer, value, kind.lengths)
         return self.tracer.mixed(value, next(made)) if kind.mixed else value
 
     def note_sources(self, name: str, value: Any, types: list[Type | None]) -> bool:

@@ -12,7 +12,7 @@ from .branch import End, Level, Merge
 from .objects import Traced
 from .region import Region, truth
 from .sites import Site
-from .state import kind_of, lifted
+from .state import is_of_class, kind_of, lifted
 
 VALUE, FLAG = "operand", "__ci_operand"
 
@@ -26,6 +26,10 @@ class Condition(Region):
         self.condition = truth(self.stage, value)
         self.level = Level(self, self.condition, 0, {})
         self.name = VALUE
+
+    def is_alone(self, array: Any, values: list[Any]) -> bool:
+        """What else refers to memory is not known here."""
+        return False
 
     def end_arm(self, block: Any, value: Any) -> End:
         """The operand's value, and everything as before it."""
@@ -112,6 +116,8 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
         dtype = kinds[0][1] if kinds[0][0] == "scalar" else kinds[1][1]
         parts = [lifted(tracer, v, "scalar", dtype) for v in (a, b)]
         if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdlq":
+            return None
+        if not all(is_of_class(kind, dtype) for kind in kinds):
             return None
     else:
         parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]

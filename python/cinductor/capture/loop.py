@@ -209,15 +209,19 @@ class Loop(Region):
         if self.worked_trips >= PATIENCE:
             raise Restart(self)
 
-    def peel_one(self, why: Peel) -> bool:
-        """Runs one more trip before the region."""
+    @property
+    def may_peel(self) -> bool:
+        """Whether one more trip can be run before the region."""
         if self.offset >= MAX_PEELED:
             return False
-        if self.items is not None:
-            length = self.items.length - self.offset
-            if length <= 0 if type(length) is int else not self.tracer.is_positive(length):
-                return False
-        if not self.again(PEEL):
+        if self.items is None:
+            return True
+        length = self.items.length - self.offset
+        return length > 0 if type(length) is int else self.tracer.is_positive(length)
+
+    def peel_one(self, why: Peel) -> bool:
+        """Runs one more trip before the region."""
+        if not self.may_peel or not self.again(PEEL):
             return False
         self.offset += 1
         self.memory.offset = self.offset

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .objects import Traced
-from .state import UNBOUND, Touched, fill, is_same, walk
+from .state import UNBOUND, Touched, fill, is_same, references, walk
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -213,15 +213,26 @@ class Region:
         if not attempt.touched.before:
             return []
         now = attempt.touched.swap()
-        roots = [*self.entry.values(), *self.others.values()]
-        frame = self.frame and self.frame.f_back
-        while frame is not None and frame.f_globals.get("__name__") != SESSION:
-            roots.extend(frame.f_locals.values())
-            frame = frame.f_back
-        seen = walk(roots)
+        seen = walk([*self.entry.values(), *self.others.values(), *self.callers()])
         for container, items in now:
             fill(container, items)
         return [container for container, _ in now if seen is None or id(container) in seen]
+
+    def callers(self) -> list[Any]:
+        """What the frames around this one see."""
+        values: list[Any] = []
+        frame = self.frame and self.frame.f_back
+        while frame is not None and frame.f_globals.get("__name__") != SESSION:
+            values.extend(frame.f_locals.values())
+            frame = frame.f_back
+        return values
+
+    def is_alone(self, array: Any, values: list[Any]) -> bool:
+        """Whether at most one of the values, with what callers see, is of that memory, made here."""
+        if not array.is_fresh:
+            return False
+        seen = [*values, *self.others.values(), *self.callers()]
+        return references(seen, array.storage) <= 1
 
     def check_others(self, names: dict[str, Any]) -> None:
         """Names that the construct does not assign are as they were."""

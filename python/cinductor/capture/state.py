@@ -112,6 +112,13 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     return None
 
 
+def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
+    """Whether a number of that kind, if it is Python's, has the class that NumPy's of the dtype
+    gives when it is made Python's: `0` is no float.
+    """
+    return kind is not None and (kind[0] != "python" or kind[1].kind == dtype.kind)
+
+
 # --- containers -----------------------------------------------------------------------------------
 
 
@@ -143,6 +150,52 @@ def fill(container: Any, items: Any) -> None:
         return
     container.clear()
     container.update(items)
+
+
+def references(roots: list[Any], storage: int, limit: int = 10_000) -> int:
+    """How many values among these and in containers that they reach are of that memory."""
+    count, seen, stack = 0, set(), list(roots)
+    while stack:
+        value = stack.pop()
+        cls = type(value)
+        if cls is Traced:
+            count += value.storage == storage
+        if cls is Traced or cls in ATOMS or id(value) in seen or is_ours(cls):
+            continue
+        seen.add(id(value))
+        if len(seen) > limit:
+            return limit
+        stack.extend(inside(value))
+    return count
+
+
+def is_ours(cls: type) -> bool:
+    """A class of this package: its objects hold what is at work, not what the user can see."""
+    return cls.__module__.partition(".")[0] == "cinductor"
+
+
+def inside(value: Any) -> list[Any]:
+    """What a container or an object of the user's holds."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, types.FunctionType):
+        return [c.cell_contents for c in value.__closure__ or () if not is_empty(c)]
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    if isinstance(value, type | types.ModuleType):
+        return []
+    own = getattr(value, "__dict__", None)
+    return list(own.values()) if type(own) is dict else []
+
+
+def is_empty(cell: types.CellType) -> bool:
+    """Whether the name has no value."""
+    try:
+        return cell.cell_contents is UNBOUND
+    except ValueError:
+        return True
 
 
 def walk(roots: list[Any], limit: int = 10_000) -> set[int] | None:

@@ -90,7 +90,9 @@ def empty(
 
 def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape without negative sizes."""
-    if any(type(n) is int and n < 0 for n in shape) or len(shape) > 32:  # traced ones: by the tracer
+    if (
+        any(type(n) is int and n < 0 for n in shape) or len(shape) > 32
+    ):  # traced ones: by the tracer
         raise ValueError("negative dimensions are not allowed")
     return shape
 

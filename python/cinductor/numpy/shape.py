@@ -69,7 +69,10 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
         flags = x.flags
         if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
             strides = x.strides
-            refuse(not all(t.usually_positive(s) for s in strides), "order='K' of strides that are not positive")
+            refuse(
+                not all(t.usually_positive(s) for s in strides),
+                "order='K' of strides that are not positive",
+            )
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
             x = x if x.flags.c_contiguous else t.copy(x, "C")
             order = "C"
