@@ -114,6 +114,12 @@ bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
 /* interchange.c: a loop around rows that lie across memory becomes one around blocks of rows. */
 void ci_interchange(CiScheduler *s, CiItem *loop);
 
+/* rows.c: of two loops around an element the one over neighbours becomes a row inside the other. */
+void ci_make_rows(CiScheduler *s, CiItem *loop);
+
+/* hold.c: elements that live in variables while loops of the block run. */
+void ci_hold_elements(CiScheduler *s, CiItems *items);
+
 /* schedule.c */
 void ci_schedule_draft(CiScheduler *s, CiItems *items);  /* drafts, fused */
 void ci_schedule_finish(CiScheduler *s);                 /* their kernels */

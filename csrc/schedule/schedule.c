@@ -15,8 +15,6 @@ add_items(CiScheduler *s, CiItems *items)
             CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests,
                     ci_draft_nest(s, items->items[k].nest));
         } else {
-            if (s->target->has_trees)
-                ci_interchange(s, &items->items[k]);
             ci_add_region(s, &draft, &items->items[k]);
         }
         CI_PUSH(s->ctx, s->drafts, s->ndrafts, s->capdrafts, draft);
@@ -98,6 +96,39 @@ ci_schedule_finish(CiScheduler *s)
         finish_kernel(s, k);
 }
 
+static void
+count_uses(CiScheduler *s)
+{
+    CiLoops *loops = s->loops;
+    s->totals->nreaders = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    s->totals->nwriters = CI_NEW_ARRAY(s->ctx, int, loops->nbuffers + 1);
+    ci_count_uses(&loops->items, s->totals->nreaders, s->totals->nwriters);
+    for (int k = 0; k < loops->nresults; k++)
+        s->totals->nreaders[loops->results[k].buffer->id]++;
+}
+
+/* Loops are turned from the outside in; then elements are held, where a loop around has a place for
+ * what holds them. */
+static void
+prepare_loops(CiScheduler *s, CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        CiItem *item = &items->items[k];
+        if (!item->region)
+            continue;
+        ci_interchange(s, item);
+        ci_make_rows(s, item);
+        CiScheduler inner = *s;
+        inner.outer = s;
+        inner.region = item->region;
+        prepare_loops(&inner, &item->region->body);
+        prepare_loops(&inner, &item->region->other);
+        prepare_loops(&inner, &item->region->condition_items);
+    }
+    if (s->region)
+        ci_hold_elements(s, items);
+}
+
 CiKernels *
 ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
 {
@@ -108,11 +139,11 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
                      .target = target,
                      .options = options,
                      .totals = &totals};
-    totals.nreaders = CI_NEW_ARRAY(s.ctx, int, loops->nbuffers + 1);
-    totals.nwriters = CI_NEW_ARRAY(s.ctx, int, loops->nbuffers + 1);
-    ci_count_uses(&loops->items, totals.nreaders, totals.nwriters);
-    for (int k = 0; k < loops->nresults; k++)
-        totals.nreaders[loops->results[k].buffer->id]++;
+    count_uses(&s);
+    if (target->has_trees) {
+        prepare_loops(&s, &loops->items);
+        count_uses(&s);
+    }
     ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);

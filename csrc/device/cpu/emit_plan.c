@@ -98,16 +98,43 @@ needs_arrays(const CiCpuStage *s)
 
 /* ---- values ---- */
 
+/* Does a load of what the nest stores meet it in another lane? */
 static bool
-load_is_invariant(const CiCpuEmitter *c, const CiCpuStage *s, const CiScalar *op)
+may_meet(CiCpuEmitter *c, const CiCpuStage *s, const CiNest *nest, const CiExpr *index)
 {
-    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, op->buffer);
-    bool is_per_lane = placement && placement->place != CI_PLACE_scalar && c->tile > 0;
-    return !is_per_lane && !ci_stage_stores(s->stage, op->buffer);
+    if (nest->store == index)
+        return false;
+    if (!s->lane_var)
+        return true;
+    const CiExpr *other = ci_expr_index(c->sym, "other", s->lane_extent);
+    index = ci_expr_substitute(c->sym, index, 1, &s->lane_var, &other);
+    return !ci_sym_known_apart(c->sym, nest->store, index, nest->target->rank,
+                               nest->target->strides, 0, NULL);
+}
+
+/* No lane stores it. */
+static bool
+is_left_alone(CiCpuEmitter *c, const CiCpuStage *s, const CiScalar *op)
+{
+    for (int n = 0; n < s->stage->nnests; n++) {
+        const CiNest *nest = s->stage->nests[n];
+        if (nest->target == op->buffer &&
+            (nest->store == op->index || may_meet(c, s, nest, op->index)))
+            return false;
+    }
+    return true;
 }
 
 static bool
-find_invariance(const CiCpuEmitter *c, const CiCpuStage *s, int value)
+load_is_invariant(CiCpuEmitter *c, const CiCpuStage *s, const CiScalar *op)
+{
+    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, op->buffer);
+    bool is_per_lane = placement && placement->place != CI_PLACE_scalar && c->tile > 0;
+    return !is_per_lane && is_left_alone(c, s, op);
+}
+
+static bool
+find_invariance(CiCpuEmitter *c, const CiCpuStage *s, int value)
 {
     const CiScalar *op = &s->code->values[value].op;
     if (s->lanes == CI_LANES_none)
@@ -124,7 +151,7 @@ find_invariance(const CiCpuEmitter *c, const CiCpuStage *s, int value)
 }
 
 static void
-find_invariants(const CiCpuEmitter *c, CiCpuStage *s)
+find_invariants(CiCpuEmitter *c, CiCpuStage *s)
 {
     for (int k = 0; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
@@ -256,7 +283,7 @@ find_slots(CiCpuEmitter *c, CiCpuStage *s)
 /* A load of what the stage stores, at another element, makes lanes depend on each other for all a
  * compiler can know; and so does what data places. */
 static bool
-find_hazard(const CiCpuStage *s)
+find_hazard(CiCpuEmitter *c, const CiCpuStage *s)
 {
     for (int n = 0; n < s->stage->nnests; n++)
         if (ci_nest_is_serial(s->stage->nests[n]))
@@ -264,7 +291,8 @@ find_hazard(const CiCpuStage *s)
     for (int k = 0; k < s->code->nvalues; k++) {
         const CiScalar *op = &s->code->values[k].op;
         for (int n = 0; n < s->stage->nnests && op->op == CI_OP_load; n++)
-            if (s->stage->nests[n]->target == op->buffer && s->stage->nests[n]->store != op->index)
+            if (s->stage->nests[n]->target == op->buffer &&
+                may_meet(c, s, s->stage->nests[n], op->index))
                 return true;
     }
     return false;
@@ -310,7 +338,7 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
     find_invariants(c, s);
     find_segments(s);
     s->is_fused_fold = lanes == CI_LANES_inner && can_fuse_folds(s);
-    s->has_hazard = find_hazard(s);
+    s->has_hazard = find_hazard(c, s);
     s->is_narrow = find_narrow(c, s);
     for (int k = 0; k < s->nfolds && needs_arrays(s); k++)
         s->is_cheap[s->folds[k].value] = false;

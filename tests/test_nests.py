@@ -1,0 +1,218 @@
+"""Loops that are turned around, and elements that live in variables: the results of Python, where that is done and where
+it must not be."""
+
+import numpy as np
+import pytest
+
+import cinductor
+
+
+def lu(a):
+    n = len(a)
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                a[i, j] -= a[i, k] * a[k, j]
+            a[i, j] /= a[j, j]
+        for j in range(i, n):
+            for k in range(i):
+                a[i, j] -= a[i, k] * a[k, j]
+
+
+def cholesky(a):
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                a[i, j] -= a[i, k] * a[j, k]
+            a[i, j] /= a[j, j]
+        for k in range(i):
+            a[i, i] -= a[i, k] * a[i, k]
+        a[i, i] = np.sqrt(a[i, i])
+
+
+def product(a):
+    """a[0] += a[1] @ a[2], as three loops."""
+    n = a.shape[1]
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                a[0, i, j] += a[1, i, k] * a[2, k, j]
+
+
+def product_of_itself(a):
+    """Rows read what other columns of the same row become."""
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                a[i, j] += a[i, k] * a[k, j]
+
+
+def with_itself(a):
+    """The last trip of k meets the element that is stored."""
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(n):
+            for k in range(j + 1):
+                a[i, j] -= a[i, k] * 0.25
+
+
+def running(a):
+    for i in range(a.shape[0]):
+        for j in range(1, a.shape[1]):
+            a[i, j] = a[i, j - 1] * 0.5 + a[i, j]
+
+
+def running_back(a):
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1] - 2, -1, -1):
+            a[i, j] = a[i, j + 1] * 0.5 + a[i, j]
+
+
+def running_two_back(a):
+    for i in range(a.shape[0]):
+        for j in range(2, a.shape[1]):
+            a[i, j] = a[i, j - 1] * 0.5 + a[i, j - 2]
+
+
+def running_overwritten(a):
+    """Another store comes between the two."""
+    for i in range(a.shape[0]):
+        for j in range(1, a.shape[1]):
+            a[i, j] = a[i, j - 1] + 1
+            a[i, j] = a[i, j] * 2
+            a[i, 0] = a[i, j]
+
+
+def where_positive(a):
+    """The held element is stored in some trips."""
+    for i in range(a.shape[0]):
+        for j in range(1, a.shape[1]):
+            if a[i, j] > 0:
+                a[i, 0] += a[i, j]
+
+
+def into_the_next_row(a):
+    """No trip, and no element, in the last row."""
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(n - 1 - i):
+            a[i + 1, 0] += a[i, j]
+
+
+def column_sums(a):
+    """The row of sums is one of those added up: not to be turned around."""
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            a[0, j] += a[i, j]
+
+
+def shifted_columns(a):
+    """A column reads what the one before it stored."""
+    for r in range(2):
+        for j in range(1, a.shape[1]):
+            for i in range(a.shape[0]):
+                a[i, j] += a[i, j - 1] * r
+
+
+def diagonal_neighbours(a):
+    for r in range(2):
+        for j in range(1, a.shape[1]):
+            for i in range(1, a.shape[0]):
+                a[i, j] += a[i - 1, j - 1] * r
+
+
+def alternating(a):
+    """Two elements in turn, held side by side."""
+    for i in range(a.shape[0]):
+        for j in range(2, a.shape[1]):
+            a[i, 0], a[i, 1] = a[i, 1] + a[i, j], a[i, 0] * 0.5
+
+
+def smallest_way(a):
+    for i in range(1, a.shape[0]):
+        for j in range(1, a.shape[1]):
+            a[i, j] += min(a[i - 1, j], a[i, j - 1] + 1, a[i - 1, j - 1])
+
+
+SQUARES = [
+    lu,
+    cholesky,
+    product_of_itself,
+    with_itself,
+    running,
+    running_back,
+    running_two_back,
+    running_overwritten,
+    where_positive,
+    into_the_next_row,
+    column_sums,
+    shifted_columns,
+    diagonal_neighbours,
+    alternating,
+    smallest_way,
+]
+
+
+def matrix(n, dtype):
+    a = np.random.default_rng(n).integers(-3, 4, (n, n)).astype(dtype)
+    return a @ a.T + 4 * n * np.eye(n, dtype=dtype)
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize("fn", SQUARES)
+def test_squares(fn, backend):
+    for n, dtype in ((1, "f8"), (2, "f8"), (13, "f8"), (40, "f4"), (13, "f2")):
+        want = matrix(n, dtype)
+        got = want.copy()
+        fn(want)
+        cinductor.compile(fn, backend=backend, dynamic=False)(got)
+        assert np.array_equal(got, want, equal_nan=True), (n, dtype)
+
+
+@pytest.mark.parametrize("fn", SQUARES)
+def test_squares_of_any_size(fn):
+    call = cinductor.compile(fn, backend="interp", dynamic=True)
+    for n in (12, 3, 1, 20):
+        want = matrix(n, "f8")
+        got = want.copy()
+        fn(want)
+        call(got)
+        assert np.array_equal(got, want, equal_nan=True), n
+
+
+@pytest.mark.parametrize("fn", [running, where_positive, column_sums, smallest_way])
+def test_integers(fn):
+    """Sums wrap around as NumPy's do."""
+    want = np.full((9, 11), 2**62, np.int64) + np.arange(11)
+    if fn is running:
+        want = want.view(np.float64).copy()
+    got = want.copy()
+    with np.errstate(all="ignore"):
+        fn(want)
+        cinductor.compile(fn, dynamic=False)(got)
+    assert np.array_equal(got, want, equal_nan=True)
+
+
+def test_a_product_is_rows():
+    want = np.random.default_rng(0).standard_normal((3, 20, 20))
+    got = want.copy()
+    product(want)
+    report = cinductor.explain(product, got)
+    assert np.array_equal(got, want)
+    assert "for i0<20 vector" in report.kernels
+
+
+@pytest.mark.parametrize(
+    "fn, is_held",
+    [
+        (cholesky, True),
+        (running, True),
+        (with_itself, False),
+        (running_overwritten, False),
+    ],
+)
+def test_what_is_held(fn, is_held):
+    report = cinductor.explain(fn, matrix(20, "f8"))
+    assert (" scalar[0]" in report.kernels) == is_held
