@@ -1,8 +1,9 @@
 /* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python;
- * a call takes the lock itself. The same (name, key) is the same call, so each pair is kept once.
+ * a call takes the lock itself, unless it can be made directly. The same (name, key) is the same
+ * call, so each pair is kept once.
  */
-#include "array.h"
 #include "build.h"
+#include "direct.h"
 
 static PyObject *
 operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
@@ -22,16 +23,19 @@ operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, con
 typedef struct Callee {
     CxState *state;
     PyObject *callable;
+    CxDirect direct;
 } Callee;
 
 static int32_t
-call_python(void *data, const CiExternCall *call)
+call_library(void *data, const CiExternCall *call)
 {
     const Callee *callee = data;
     PyObject *args[17] = {NULL}, *result = NULL;
     int n = call->noperands;
     int32_t status = CI_ERR_PYTHON;
 
+    if (callee->direct.run != NULL && callee->direct.run(&callee->direct, call))
+        return 0;
     CX_CALLBACK_BEGIN();
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
@@ -89,10 +93,11 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
     PyObject *capsule = NULL;
 
     if (ext != NULL && callee != NULL && own_name != NULL && own_key != NULL) {
-        *callee = (Callee){state, Py_NewRef(callable)};
+        *callee = (Callee){.state = state, .callable = Py_NewRef(callable)};
+        cx_direct_init(state, &callee->direct, name);
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
-                          .call = call_python,
+                          .call = call_library,
                           .data = callee,
                           .retain = keep,
                           .release = keep,

@@ -5,13 +5,12 @@
  * Float flags: those that kernels raise are collected in call->float_flags. They are cleared before
  * kernels run and read after; around a library call, which keeps its own books, they are read first
  * and cleared again. Flags of pool threads are the pool's to bring home to the calling thread. */
-#include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/float_flags.h"
 #include "runtime/plan.h"
 
-#define FLAGS (FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID)
 #define SMALL_POINTERS 96
 #define SMALL_VALUES 256
 #define SMALL_ROWS 24
@@ -28,40 +27,6 @@ typedef struct Frame {
     unsigned flags;
     unsigned turns;
 } Frame;
-
-#if defined(__x86_64__) && defined(__GNUC__)
-
-/* The bits of MXCSR are those of fenv.h. Writing the register costs more than all else in a small
- * call, and is seldom needed. */
-static unsigned
-read_flags(void)
-{
-    return __builtin_ia32_stmxcsr() & FLAGS;
-}
-
-static void
-clear_flags(void)
-{
-    unsigned control = __builtin_ia32_stmxcsr();
-    if (control & FLAGS)
-        __builtin_ia32_ldmxcsr(control & ~(unsigned)FLAGS);
-}
-
-#else
-
-static unsigned
-read_flags(void)
-{
-    return (unsigned)fetestexcept(FLAGS);
-}
-
-static void
-clear_flags(void)
-{
-    feclearexcept(FLAGS);
-}
-
-#endif
 
 static int32_t
 take_memory(const CiProgram *program, bool on_host, int64_t bytes, void **block)
@@ -142,9 +107,9 @@ call_extern(Frame *frame, int number)
                          .ranks = plan->ranks,
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands]};
-    frame->flags |= read_flags();
+    frame->flags |= ci_float_flags_read();
     int32_t status = plan->ext.call(plan->ext.data, &call);
-    clear_flags();
+    ci_float_flags_clear();
     return status;
 }
 
@@ -317,9 +282,9 @@ run_frame(Frame *frame, int64_t *table)
     }
     call->fault.kind = 0;
     call->reason = NULL;
-    clear_flags();
+    ci_float_flags_clear();
     int32_t status = run_steps(frame);
-    call->float_flags = frame->flags | read_flags();
+    call->float_flags = frame->flags | ci_float_flags_read();
     if (call->symbols)
         memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);
     if (status)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .surface import array, as_result, function, into, refuse, result_type
+from .surface import array, as_result, function, in_place, into, refuse, result_type
 
 
 def call_dot(a: Any, b: Any, out: Any) -> None:
@@ -28,7 +28,7 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
     """Both as arrays, and the dtype of their product."""
     x, y = array(t, a), array(t, b)
     dtype = result_type(x, y)
-    return t.cast(x, dtype), t.cast(y, dtype), dtype
+    return in_place(t, x, dtype), in_place(t, y, dtype), dtype
 
 
 @function(np.dot)
@@ -90,7 +90,7 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     if not set(output) <= set(extent) or len(set(output)) != len(output):
         raise ValueError("output")
     dtype = result_type(*xs)
-    xs = [t.cast(x, dtype) for x in xs]
+    xs = [in_place(t, x, dtype) for x in xs]
     shape = tuple(extent[c] for c in output)
     repeats = any(len(set(s)) != len(s) for s in terms)
     if not repeats and set(output) == set(extent):
@@ -154,7 +154,7 @@ def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> An
         dtype = linear_dtype(x)
         made = np.dtype(dtype.char.lower()) if to_real else dtype
         shape = x.shape[: x.ndim - drops]
-        return as_result(t, t.extern(name, "", call, [t.cast(x, dtype)], shape, made))
+        return as_result(t, t.extern(name, "", call, [in_place(t, x, dtype)], shape, made))
 
     return function(f)(handler)
 
@@ -175,7 +175,7 @@ def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
         out[...] = np.linalg.cholesky(a, **options)
 
     key = "upper" if upper else ""
-    return t.extern("cholesky", key, call, [t.cast(x, dtype)], x.shape, dtype)
+    return t.extern("cholesky", key, call, [in_place(t, x, dtype)], x.shape, dtype)
 
 
 @function(np.linalg.solve)
@@ -192,5 +192,5 @@ def solve(t: Any, a: Any, b: Any) -> Any:
     def call(a: Any, b: Any, out: Any) -> None:
         out[...] = np.linalg.solve(a, b)
 
-    operands = [t.cast(x, dtype), t.cast(y, dtype)]
+    operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
     return t.extern("solve", "vector" if is_vector else "", call, operands, y.shape, dtype)

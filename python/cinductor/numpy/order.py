@@ -12,6 +12,7 @@ from .surface import (
     array,
     as_result,
     function,
+    in_place,
     into,
     method,
     normal_axis,
@@ -190,7 +191,7 @@ def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None)
     if x.ndim != 1 or side not in ("left", "right"):
         raise ValueError("searchsorted")
     dtype = result_type(x, v)
-    x, y = t.cast(x, dtype), t.cast(y, dtype)
+    x, y = in_place(t, x, dtype), in_place(t, y, dtype)
     made = t.extern("searchsorted", side, searchsorted_call(side), [x, y], y.shape, INT64)
     return as_result(t, made)
 
@@ -235,7 +236,7 @@ def interp(
     if xs[1].ndim != 1 or xs[1].shape != xs[2].shape:
         raise ValueError("fp and xp are not of the same length.")
     wide = np.dtype(np.float64)
-    xs = [t.cast(v, wide) for v in xs]
+    xs = [in_place(t, v, wide) for v in xs]
     call = interp_call(left, right)
     made = t.extern("interp", f"{left!r} {right!r}", call, xs, xs[0].shape, wide)
     return as_result(t, made)

@@ -165,6 +165,12 @@ def array(t: _core.Tracer, x: Any) -> Any:
     return make(t, x)
 
 
+def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
+    """What a library call reads: an array of that dtype, where it lies if it has it already."""
+    x = array(t, x)
+    return x if x.dtype == dtype else t.cast(x, dtype)
+
+
 def boxed(t: _core.Tracer, x: Any) -> Any:
     """An array without dimensions that holds a traced scalar."""
     made = t.empty((), x.dtype)
