@@ -1,11 +1,14 @@
 """The shape of the house: layers, names, globals, and what must not stand anywhere."""
 
 import ast
+import os
 import re
 import subprocess
+import sysconfig
 
+import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import BASE_FLAGS, ROOT
 
 CSRC = ROOT / "csrc"
 # From the bottom up. A folder may include itself and what its row names.
@@ -80,6 +83,35 @@ def test_private_headers_stay_in_their_folder():
                 assert (CSRC / target).parent == path.parent
 
 
+def test_headers_include_what_they_use():
+    """Each compiles alone, so a file may include just what it needs, in any order."""
+    headers = [p for p in C_FILES + PYEXT_FILES if p.suffix == ".h" and p.name != "op_rows.h"]
+    folders = [ROOT / "pyext", sysconfig.get_path("include"), np.get_include()]
+    flags = [*BASE_FLAGS, *(f"-I{folder}" for folder in folders), "-fsyntax-only", "-w", "-x", "c"]
+    command = [os.environ.get("CC", "cc"), *flags, *headers]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+
+
+def test_what_a_header_declares_is_used_elsewhere():
+    """A function of one file alone is static; one of none is dead."""
+    sources = [*C_FILES, *PYEXT_FILES, *(ROOT / "tests").rglob("*.[ch]")]
+    words = {p: re.findall(r"\w+", without_comments(p.read_text())) for p in sources}
+    users = {}
+    for path, found in words.items():
+        for word in set(found):
+            users.setdefault(word, set()).add(path)
+    idle = []
+    for path in C_FILES + PYEXT_FILES:
+        if path.suffix == ".h" and path.name != "cinductor.h":
+            text = without_comments(path.read_text())
+            inline = re.findall(r"^(c[ix]_\w+)\(", text, re.MULTILINE)
+            for name in set(re.findall(r"\b(c[ix]_\w+)\(", text)) - set(inline):
+                if len(users[name] - {path}) < 2 and words[path].count(name) < 2:
+                    idle.append(f"{name_of(path)}: {name}")
+    assert not idle
+
+
 def test_no_globals_that_can_change(plain_core):
     """.data and .bss of every object are empty; .data.rel.ro is of constants with addresses."""
     found = []
@@ -139,23 +171,74 @@ def test_no_shell_in_c():
         assert not re.search(r"(?<![\w.>])(system|popen)\s*\(", text), name_of(path)
 
 
-@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES, ids=name_of)
-def test_sizes(path):
-    """A file has at most 700 lines, a function at most 80."""
-    lines = path.read_text().splitlines()
-    assert len(lines) <= 700 or path.suffix == ".def"
+def functions(path):
+    """Line and length of each function of a C or Python file."""
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.lineno, node.end_lineno - node.lineno
+        return
     start = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         if line == "{":
             start = number
         elif line == "}" and start:
-            assert number - start - 1 <= 80, f"the function at line {start}"
+            yield start, number - start - 1
             start = None
+
+
+@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
+def test_sizes(path):
+    """A file has at most 700 lines, a function at most 80."""
+    assert len(path.read_text().splitlines()) <= 700 or path.suffix == ".def"
+    for line, length in functions(path):
+        assert length <= 80, f"the function at line {line}"
+
+
+def test_functions_are_short():
+    """Half have at most 15 lines; one in a hundred has a reason for more than 40."""
+    lengths = sorted(n for p in C_FILES + PYEXT_FILES + PYTHON_FILES for _, n in functions(p))
+    assert lengths[len(lengths) // 2] <= 15
+    assert sum(n > 40 for n in lengths) <= len(lengths) // 100
+
+
+@pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
+def test_files_open_with_their_idea(path):
+    assert path.read_text().startswith(("/*", '"""'))
+
+
+def test_surface_knows_nothing_of_capture():
+    """`numpy` is what NumPy's functions mean in graph operations: below whoever asks for it."""
+    for path in (ROOT / "python" / "cinductor" / "numpy").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not re.match(r"(cinductor\.)?capture", node.module or ""), name_of(path)
+
+
+def test_docs_name_what_there_is():
+    """Every file that the documents name exists; so does every name of the core and the binding."""
+    folders = ["", "csrc", "pyext", "python/cinductor", "python/cinductor/capture"]
+    sources = "".join(p.read_text() for p in C_FILES + PYEXT_FILES)
+    names = {p.name for folder in ("csrc", "pyext", "python") for p in (ROOT / folder).rglob("*.*")}
+    missing = []
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for word in re.findall(r"`([^`\s]+)`", path.read_text()):
+            if re.fullmatch(r"c[ix]_\w+|C[ix][A-Z]\w+", word):
+                there = word in sources
+            elif re.fullmatch(r"[\w*./-]+\.(c|h|def|py|pyi|md|ci)", word) and "/out/" not in word:
+                there = word in names or any(any((ROOT / f).glob(word)) for f in folders)
+            else:
+                continue
+            if not there:
+                missing.append(f"{path.name}: {word}")
+    assert not missing
 
 
 def test_one_version():
     """The header's version enters cache keys: a release must not take an older one's kernels."""
     header = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
     project = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
-    package = re.search(r'^__version__ = "([^"]+)"', (ROOT / "python/cinductor/__init__.py").read_text(), re.M)[1]
+    package = re.search(
+        r'^__version__ = "([^"]+)"', (ROOT / "python/cinductor/__init__.py").read_text(), re.M
+    )[1]
     assert header == project == package

@@ -271,8 +271,8 @@ ci_range_is_below(CiSym *sym, CiRange range, const CiExpr *limit)
 
 /* ---- text ---- */
 
-void
-ci_range_print(CiText *out, CiRange range)
+static void
+print_range(CiText *out, CiRange range)
 {
     ci_text_add(out, range.low ? "[" : "(-inf");
     if (range.low)
@@ -291,7 +291,7 @@ print_block(CiText *out, const CiGraph *g, const CiBlock *block)
         CiRange range = ci_node_range(g->sym, node);
         if (range.low || range.high) {
             ci_text_add(out, "  %%%d in ", node->id);
-            ci_range_print(out, range);
+            print_range(out, range);
             ci_text_add(out, "\n");
         }
         for (int b = 0; b < node->nblocks; b++)

@@ -18,8 +18,6 @@ CiRange ci_node_range(CiSym *sym, const CiNode *node);
 bool ci_range_is_from(CiSym *sym, CiRange range, const CiExpr *low);
 bool ci_range_is_below(CiSym *sym, CiRange range, const CiExpr *limit);
 
-/* "[0, s0 - 1]", "(-inf, 7]" */
-void ci_range_print(CiText *out, CiRange range);
 /* ranges f { … }: a line for each node of which something is known, "%3 in [0, s0 - 1]". */
 void ci_ranges_print(CiText *out, CiGraph *g);
 

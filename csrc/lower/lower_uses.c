@@ -185,8 +185,8 @@ ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node)
 }
 
 /* What is defined outside a loop is used again in its next trip wherever it is used in it. */
-bool
-ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position)
+static bool
+is_after(const CiLowering *low, const CiNode *node, int position)
 {
     bool is_later = position > low->position;
     for (const CiScope *scope = low->scope; scope; scope = scope->outer) {
@@ -205,12 +205,12 @@ ci_lowering_is_used_after(const CiLowering *low, const CiNode *node)
     if (!low->scope)
         return state->last_use > low->position;
     for (int k = 0; k < state->nends; k++) {
-        if (ci_lowering_is_after(low, node, state->ends[k]))
+        if (is_after(low, node, state->ends[k]))
             return true;
     }
     for (int k = 0; k < state->nusers; k++) {
         const CiNode *user = state->users[k];
-        if (ci_lowering_is_after(low, node, user->id) ||
+        if (is_after(low, node, user->id) ||
             (ci_node_is_view(user) && ci_lowering_is_used_after(low, user)))
             return true;
     }
@@ -245,7 +245,7 @@ ci_lowering_settle(CiLowering *low, CiNode *node)
         CiNodeState *reader = ci_lowering_state(low, user);
         if (user->id == low->position)
             continue;
-        if (ci_lowering_is_after(low, node, user->id))
+        if (is_after(low, node, user->id))
             survives = true;
         else if (reader->home.buffer || reader->visit == low->visit || !ci_lowering_is_lazy(user))
             continue;

@@ -89,7 +89,6 @@ void ci_lowering_block(CiLowering *low, CiBlock *block);
 /* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next
  * trip of a loop too. */
 void ci_lowering_number(CiLowering *low);
-bool ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position);
 bool ci_lowering_is_used_after(const CiLowering *low, const CiNode *node);
 /* Defined outside a loop that is around the block being lowered. */
 bool ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node);

@@ -161,8 +161,8 @@ count_lane_votes(CiScheduler *s, const CiKernel *kernel, const CiStage *stage, C
     }
 }
 
-bool
-ci_wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
+static bool
+wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
 {
     CiLaneVotes votes = {.is_small = true};
     if (kernel->nouter == 0)
@@ -283,7 +283,7 @@ void
 ci_label_leaf(CiScheduler *s, CiKernel *leaf)
 {
     merge_axes(s, leaf);
-    leaf->lanes_on_outer = ci_wants_outer_lanes(s, leaf);
+    leaf->lanes_on_outer = wants_outer_lanes(s, leaf);
     if (leaf->lanes_on_outer)
         (void)label_lanes(leaf, has_inner_axes(leaf));
     label_stages(leaf);
@@ -293,7 +293,7 @@ void
 ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
     merge_axes(s, kernel);
-    kernel->lanes_on_outer = ci_wants_outer_lanes(s, kernel);
+    kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     kernel->nparallel = kernel->nouter;
     int64_t tile = 1;
     const CiExpr *work = ci_expr_const(s->sym, 0),

@@ -2,6 +2,16 @@
  * point. */
 #include "schedule/plan.h"
 
+static bool
+draft_reads(const CiDraftNest *nest, const CiBuffer *buffer)
+{
+    for (int k = 0; k < nest->nreads; k++) {
+        if (nest->reads[k] == buffer)
+            return true;
+    }
+    return false;
+}
+
 CiDraftNest
 ci_draft_nest(CiScheduler *s, CiNest *nest)
 {
@@ -10,20 +20,10 @@ ci_draft_nest(CiScheduler *s, CiNest *nest)
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
         if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar &&
-            !ci_draft_reads(&draft, op->buffer))
+            !draft_reads(&draft, op->buffer))
             CI_PUSH(s->ctx, draft.reads, draft.nreads, capacity, op->buffer);
     }
     return draft;
-}
-
-bool
-ci_draft_reads(const CiDraftNest *nest, const CiBuffer *buffer)
-{
-    for (int k = 0; k < nest->nreads; k++) {
-        if (nest->reads[k] == buffer)
-            return true;
-    }
-    return false;
 }
 
 static bool
@@ -81,13 +81,13 @@ ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
         return why_not_before_check(s, draft->check, nest->nest);
     if (draft->ext) {
         bool conflicts =
-            extern_touches(draft->ext, target) || ci_draft_reads(nest, draft->ext->result);
+            extern_touches(draft->ext, target) || draft_reads(nest, draft->ext->result);
         return conflicts ? ci_format(s->ctx, "%s must run between them", draft->ext->ext->name)
                          : NULL;
     }
     for (int k = 0; k < draft->nnests; k++) {
         const CiDraftNest *other = &draft->nests[k];
-        if (ci_draft_reads(nest, other->nest->target) || ci_draft_reads(other, target) ||
+        if (draft_reads(nest, other->nest->target) || draft_reads(other, target) ||
             other->nest->target == target)
             return ci_format(s->ctx, "the kernel of %s must run between them",
                              other->nest->target->name);
@@ -100,10 +100,10 @@ ci_shares_data(const CiDraft *draft, const CiDraftNest *nest)
 {
     for (int k = 0; k < draft->nnests; k++) {
         const CiDraftNest *other = &draft->nests[k];
-        if (ci_draft_reads(nest, other->nest->target) || ci_draft_reads(other, nest->nest->target))
+        if (draft_reads(nest, other->nest->target) || draft_reads(other, nest->nest->target))
             return true;
         for (int r = 0; r < nest->nreads; r++) {
-            if (ci_draft_reads(other, nest->reads[r]))
+            if (draft_reads(other, nest->reads[r]))
                 return true;
         }
     }

@@ -57,7 +57,6 @@ struct CiScheduler {
 
 /* depend.c */
 CiDraftNest ci_draft_nest(CiScheduler *s, CiNest *nest);
-bool ci_draft_reads(const CiDraftNest *nest, const CiBuffer *buffer);
 /* NULL when nest may run before everything in draft, else the reason. */
 const char *ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest);
 bool ci_shares_data(const CiDraft *draft, const CiDraftNest *nest);
@@ -88,7 +87,6 @@ void ci_fuse(CiScheduler *s);
 /* axes.c: merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
-bool ci_wants_outer_lanes(CiScheduler *s, const CiKernel *kernel);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 
 /* region.c: blocks of regions, and what crosses their trips. */

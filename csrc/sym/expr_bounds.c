@@ -40,8 +40,8 @@ ci_bounds_of(const CiExpr *e)
     return (CiBounds){e->low, e->high};
 }
 
-CiBounds
-ci_bounds_add(CiBounds a, CiBounds b)
+static CiBounds
+sum_of(CiBounds a, CiBounds b)
 {
     Wide low = a.low == INT64_MIN || b.low == INT64_MIN ? INT64_MIN : (Wide)a.low + b.low;
     Wide high = a.high == INT64_MAX || b.high == INT64_MAX ? INT64_MAX : (Wide)a.high + b.high;
@@ -60,8 +60,8 @@ product(Wide a, Wide b)
     return a * b;
 }
 
-CiBounds
-ci_bounds_mul(CiBounds a, CiBounds b)
+static CiBounds
+product_of(CiBounds a, CiBounds b)
 {
     Wide corners[4] = {
         product(wide_low(a), wide_low(b)),
@@ -124,8 +124,8 @@ mod_by_positive(CiBounds a, CiBounds b)
     return out;
 }
 
-CiBounds
-ci_bounds_mod(CiBounds a, CiBounds b)
+static CiBounds
+remainder_of(CiBounds a, CiBounds b)
 {
     CiBounds above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
     if (b.low >= 0)
@@ -142,10 +142,10 @@ range_of_product(const CiExpr *e)
     for (int k = 0, power; k < e->nargs; k += power) {
         CiBounds base = ci_bounds_of(e->args[k]), one = {1, 1};
         for (power = 0; k + power < e->nargs && e->args[k + power] == e->args[k]; power++)
-            one = ci_bounds_mul(one, base);
+            one = product_of(one, base);
         if (power % 2 == 0 && one.low < 0)
             one.low = 0;
-        all = ci_bounds_mul(all, one);
+        all = product_of(all, one);
     }
     return all;
 }
@@ -172,7 +172,7 @@ ci_bounds_compute(const CiExpr *e)
     case CI_EXPR_linear:
         for (int k = 0; k < e->nargs; k++) {
             CiBounds coef = {e->coefs[k], e->coefs[k]};
-            all = ci_bounds_add(all, ci_bounds_mul(coef, ci_bounds_of(e->args[k])));
+            all = sum_of(all, product_of(coef, ci_bounds_of(e->args[k])));
         }
         return all;
     case CI_EXPR_product:
@@ -180,7 +180,7 @@ ci_bounds_compute(const CiExpr *e)
     case CI_EXPR_floordiv:
         return ci_bounds_floordiv(ci_bounds_of(e->args[0]), ci_bounds_of(e->args[1]));
     case CI_EXPR_mod:
-        return ci_bounds_mod(ci_bounds_of(e->args[0]), ci_bounds_of(e->args[1]));
+        return remainder_of(ci_bounds_of(e->args[0]), ci_bounds_of(e->args[1]));
     case CI_EXPR_min:
     case CI_EXPR_max:
         return range_of_extremum(e);

@@ -27,10 +27,7 @@ ci_bounds_is_point(CiBounds a)
 }
 
 CiBounds ci_bounds_of(const CiExpr *e);
-CiBounds ci_bounds_add(CiBounds a, CiBounds b);
-CiBounds ci_bounds_mul(CiBounds a, CiBounds b);
 CiBounds ci_bounds_floordiv(CiBounds a, CiBounds b);
-CiBounds ci_bounds_mod(CiBounds a, CiBounds b);
 /* The bounds of an expression that is not a symbol, from those of its args. */
 CiBounds ci_bounds_compute(const CiExpr *e);
 

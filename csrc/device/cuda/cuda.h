@@ -160,7 +160,6 @@ void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *
                         const CiExpr *index, const char *value);
 const char *ci_cuda_vector_type(CiCudaEmitter *c, CiDtype dtype, int vector);
 void ci_cuda_emit_vector_types(CiCudaEmitter *c, CiText *out);
-int ci_cuda_cache_number(const CiCudaPlan *plan, const CiCudaCache *cache);
 
 /* emit_fold.c: accumulators. */
 void ci_cuda_emit_fold_start(CiCudaEmitter *c, const CiCudaFold *fold, int vector);

@@ -28,8 +28,8 @@ ci_cuda_emit_vector_types(CiCudaEmitter *c, CiText *out)
                              vector, ci_emit_storage((CiDtype)dtype), vector);
 }
 
-int
-ci_cuda_cache_number(const CiCudaPlan *plan, const CiCudaCache *cache)
+static int
+cache_number(const CiCudaPlan *plan, const CiCudaCache *cache)
 {
     return (int)(cache - plan->caches);
 }
@@ -126,9 +126,8 @@ emit_load(const Element *e, CiText *out, int position)
     else if (placement >= 0 && c->plan->kernel->placements[placement].place == CI_PLACE_scalar)
         ci_text_add(out, "%s", ci_cuda_scalar_name(c, op->buffer));
     else if (cache)
-        ci_emit_widen(
-            c->base, out, op->dtype,
-            ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache), lane));
+        ci_emit_widen(c->base, out, op->dtype,
+                      ci_format(c->ctx, "r%d[k].v[%s]", cache_number(c->plan, cache), lane));
     else if (batch_number(c, op->buffer, op->index) >= 0)
         ci_emit_widen(
             c->base, out, op->dtype,
@@ -349,7 +348,7 @@ store_element(const Element *e, int number)
         store_in_order(e, nest, e->s->code->results[number]);
     else if (cache && placement >= 0)
         store_with(c, "", nest->target,
-                   ci_format(c->ctx, "r%d[k].v[%s]", ci_cuda_cache_number(c->plan, cache),
+                   ci_format(c->ctx, "r%d[k].v[%s]", cache_number(c->plan, cache),
                              e->vector > 1 ? "v" : "0"),
                    value);
     else if (is_vector_access(e, nest->target, nest->store))
@@ -462,7 +461,7 @@ emit_vector_loads(const Element *e)
             continue;
         const CiCudaCache *cache = ci_cuda_find_cache(c->plan, e->s, op->buffer, op->index);
         if (cache && is_first_use(e, cache))
-            fill_cache(e, cache, ci_format(c->ctx, "r%d", ci_cuda_cache_number(c->plan, cache)));
+            fill_cache(e, cache, ci_format(c->ctx, "r%d", cache_number(c->plan, cache)));
         if (is_loaded_as_vector(e, k))
             ci_text_line(c->out, "x%d = *(const %s *)&%s[%s];", k,
                          ci_cuda_vector_type(c, op->dtype, e->vector),
