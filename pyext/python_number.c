@@ -241,6 +241,21 @@ check_not_zero(Number *n, CiNode *b)
         check(n, apply(n, CI_OP_not_equal, b, constant(n, b->dtype, 0.0)), "division by zero");
 }
 
+/* a ** b of ints: no fraction, and in 64 bits. The float is within a few units of the last place.
+ */
+static CiNode *
+int_power(Number *n, CiNode *a, CiNode *b)
+{
+    CiNode *size =
+        apply(n, CI_OP_power, apply(n, CI_OP_absolute, operand(n, 0, CI_DTYPE_f64), NULL),
+              operand(n, 1, CI_DTYPE_f64));
+    check(n, apply(n, CI_OP_greater_equal, b, constant(n, CI_DTYPE_i64, 0.0)),
+          "an int to a negative power");
+    check(n, apply(n, CI_OP_less, size, constant(n, CI_DTYPE_f64, 4.6e18)),
+          "an int of more than 64 bits");
+    return apply(n, CI_OP_int_power, a, b);
+}
+
 /* As ints: nothing leaves 64 bits. */
 static CiNode *
 int_op(Number *n, CiNode *a, CiNode *b)
@@ -300,6 +315,8 @@ int_op(Number *n, CiNode *a, CiNode *b)
         check(n, apply(n, CI_OP_equal, apply(n, CI_OP_right_shift, result, back), a), wide);
         return result;
     }
+    case CI_OP_power:
+        return int_power(n, a, b);
     default:
         return NULL;
     }
@@ -309,16 +326,19 @@ int_op(Number *n, CiNode *a, CiNode *b)
 static CiNode *
 float_power(Number *n, CiNode *a, CiNode *b)
 {
-    double exponent = b->value.re;
+    bool is_known = n->traced[1] == NULL;
+    double exponent = is_known ? b->value.re : 0.0;
     bool is_square = exponent == 2.0;
-    bool is_whole = exponent == (double)(int64_t)exponent && fabs(exponent) < 1024.0;
+    bool is_whole = is_known && fabs(exponent) < 1024.0 && exponent == (double)(int64_t)exponent;
     CiNode *zero = constant(n, CI_DTYPE_f64, 0.0);
 
     if (!is_whole)
         check(n, apply(n, CI_OP_greater, a, zero), "a power that may be complex");
     else if (exponent < 0.0)
         check(n, apply(n, CI_OP_not_equal, a, zero), "zero to a negative power");
-    CiNode *result = is_square ? apply(n, CI_OP_multiply, a, a) : apply(n, CI_OP_power, a, b);
+    CiNode *result = is_square          ? apply(n, CI_OP_multiply, a, a)
+                     : exponent == -1.0 ? apply(n, CI_OP_divide, constant(n, CI_DTYPE_f64, 1.0), a)
+                                        : apply(n, CI_OP_power, a, b);
     check(n, apply(n, CI_OP_isfinite, result, NULL), "a power out of range");
     return result;
 }
@@ -395,7 +415,8 @@ body_number(CiContext *ctx, void *arg)
             apply(n, (CiOp)n->ufunc, operand(n, 0, CI_DTYPE_bool), operand(n, 1, CI_DTYPE_bool));
         return;
     }
-    bool divides_ints = want == CI_DTYPE_i64 && n->ufunc == CI_OP_divide;
+    bool is_inverse = n->ufunc == CI_OP_power && n->traced[1] == NULL && n->values[1].i < 0;
+    bool divides_ints = want == CI_DTYPE_i64 && (n->ufunc == CI_OP_divide || is_inverse);
     if (divides_ints)
         want = CI_DTYPE_f64;
     for (int k = 0; k < n->nargs; k++)
@@ -421,8 +442,7 @@ is_refused(const Number *n, bool is_complex)
     case CI_OP_matmul:
         return true;
     case CI_OP_power:
-        return is_complex || n->traced[1] != NULL || /* the exponent decides what it means */
-               (n->dtypes[0] != CI_DTYPE_f64 && n->dtypes[1] != CI_DTYPE_f64);
+        return is_complex;
     case CI_OP_absolute:
     case CI_OP_floor_divide:
     case CI_OP_remainder:

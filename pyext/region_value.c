@@ -30,14 +30,16 @@ cx_tracer_settled(PyObject *self, PyObject *value)
     return cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_python);
 }
 
-/* as_python(bool): the same truth as Python's own bool. */
+/* as_python(number): the same as a number of Python's, which has its dtype. */
 PyObject *
 cx_tracer_as_python(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
     CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
-    if ((dtype != CI_DTYPE_bool && dtype != CI_DTYPE_f64) || cx_rank((CxTraced *)value) != 0)
-        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced bool or float");
+    bool is_pythons = dtype == CI_DTYPE_bool || dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f64 ||
+                      dtype == CI_DTYPE_c128;
+    if (!is_pythons || cx_rank((CxTraced *)value) != 0)
+        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced number");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);

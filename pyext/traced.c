@@ -4,6 +4,7 @@
 #include "traced.h"
 #include "array.h"
 #include "build.h"
+#include "methods.h"
 #include "mixed.h"
 #include "size.h"
 #include "ufunc.h"
@@ -306,6 +307,13 @@ GETTER(part)
     if (cx_kind(t) == CI_KIND_python) {
         if (closure == NULL && t->storage->dtype == CI_DTYPE_f64)
             return Py_NewRef(self);
+        if (t->storage->dtype == CI_DTYPE_c128 && t->storage->value == NULL) {
+            PyObject *numpys = cx_make_part(t, closure != NULL);
+            PyObject *own =
+                numpys == NULL ? NULL : cx_tracer_as_python((PyObject *)t->tracer, numpys);
+            Py_XDECREF(numpys);
+            return own;
+        }
         PyObject *value = cx_traced_demand(t, closure ? ".imag" : ".real");
         PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
                                                                  : t->tracer->state->str_real)

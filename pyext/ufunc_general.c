@@ -176,9 +176,8 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
     NPY_CASTING casting = NPY_SAME_KIND_CASTING;
 
     if (!cx_args_broadcast(tracer, args) ||
-        (call->mask &&
-         !cx_broadcast_into(tracer, &args->rank, args->sizes, cx_rank(call->mask),
-                            cx_sizes(call->mask))))
+        (call->mask && !cx_broadcast_into(tracer, &args->rank, args->sizes, cx_rank(call->mask),
+                                          cx_sizes(call->mask))))
         return false;
     if (call->casting != NULL && !PyArray_CastingConverter(call->casting, &casting)) {
         PyErr_Clear();
@@ -217,9 +216,7 @@ raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
         outs = PyTuple_New(call->nout);
         for (int k = 0; outs != NULL && k < call->nout; k++) {
             CxTraced *out = call->outs[k];
-            PyObject *dummy =
-                out == NULL ? Py_NewRef(Py_None)
-                            : cx_size_dummy(out);
+            PyObject *dummy = out == NULL ? Py_NewRef(Py_None) : cx_size_dummy(out);
             if (dummy == NULL)
                 Py_CLEAR(outs);
             else
@@ -389,10 +386,10 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
                                 ? (CxTraced *)cx_matmul(tracer, PyTuple_GET_ITEM(args, 0),
                                                         PyTuple_GET_ITEM(args, 1))
                                 : NULL;
-        bool is_exact = product != NULL && cx_rank(product) == cx_rank(target) &&
-                        cx_dtype(product) == cx_dtype(target) &&
-                        cx_sizes_equal(tracer, cx_rank(target), cx_sizes(product),
-                                       cx_sizes(target)) == 1;
+        bool is_exact =
+            product != NULL && cx_rank(product) == cx_rank(target) &&
+            cx_dtype(product) == cx_dtype(target) &&
+            cx_sizes_equal(tracer, cx_rank(target), cx_sizes(product), cx_sizes(target)) == 1;
         int status = is_exact
                          ? cx_assign_value(target, (PyObject *)product, "output array is read-only")
                          : 1;
@@ -427,6 +424,36 @@ cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kw
     return call_with_keywords(tracer, ufunc, number, args, kwargs);
 }
 
+static bool
+is_comparison(int number)
+{
+    return number == CI_OP_less || number == CI_OP_less_equal || number == CI_OP_greater ||
+           number == CI_OP_greater_equal || number == CI_OP_equal || number == CI_OP_not_equal;
+}
+
+/* A NumPy number at the left of a comparison comes as an array that NumPy made of it, for numbers
+ * compare as arrays do. Nobody else has such an array: those of the user are traced. */
+static PyObject *
+compare_number(CxTracer *tracer, PyObject *ufunc, PyObject *args)
+{
+    PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(args, 0);
+    PyObject *number = PyArray_ToScalar(PyArray_DATA(array), array);
+    PyObject *both = number == NULL ? NULL : PyTuple_Pack(2, number, PyTuple_GET_ITEM(args, 1));
+    PyObject *result = both == NULL ? NULL : cx_ufunc_general(tracer, ufunc, both, NULL);
+
+    Py_XDECREF(both);
+    Py_XDECREF(number);
+    return result;
+}
+
+static bool
+is_number_at_left(int number, PyObject *args, PyObject *kwargs)
+{
+    PyObject *left = PyTuple_GET_SIZE(args) == 2 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    return is_comparison(number) && (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) &&
+           left != NULL && PyArray_CheckExact(left) && PyArray_NDIM((PyArrayObject *)left) == 0;
+}
+
 static PyObject *
 traced_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
 {
@@ -435,7 +462,10 @@ traced_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args
 
     if (number == -2)
         return NULL;
-    if (PyUnicode_Compare(method, state->str___call__) == 0)
+    bool is_call = PyUnicode_Compare(method, state->str___call__) == 0;
+    if (is_call && is_number_at_left(number, args, kwargs))
+        return compare_number(tracer, ufunc, args);
+    if (is_call)
         return cx_ufunc_general(tracer, ufunc, args, kwargs);
     if (number >= 0 && PyUnicode_Compare(method, state->str_reduce) == 0)
         return cx_ufunc_reduce(tracer, number, args, kwargs);

@@ -220,6 +220,8 @@ ci_op_is_expensive(CiOp op)
     case CI_OP_nextafter:
     case CI_OP_spacing:
     case CI_OP_ldexp:
+    case CI_OP_erf:
+    case CI_OP_erfc:
     case CI_OP_frexp_mantissa:
     case CI_OP_frexp_exponent:
         return true;

@@ -39,6 +39,8 @@
 #define half_rint __builtin_rintf
 #define half_sqrt __builtin_sqrtf
 #define half_copysign __builtin_copysignf
+#define half_erf __builtin_erff
+#define half_erfc __builtin_erfcf
 #define half_nextafter ci_nextafter_f16
 #define half_huge_val __builtin_huge_valf
 #define half_support_floor_divide ci_floor_divide_f32

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from ..compile import is_compiling
 from ..numpy import surface
-from . import mathematics as mathematics  # fills its part of the table
+from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from .calls import (
     FOLLOWED,
     PACKAGE,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 for _f in (
     *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord),
-    *(format, repr, ascii, slice, range, str, bytes, complex, object),
+    *(format, repr, ascii, slice, range, str, bytes, object),
     *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
     *(np.promote_types, np.isdtype, np.broadcast_shapes),
     *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
 FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fields")})
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
@@ -51,6 +52,16 @@ def understands(*functions: Any) -> Callable[[Handler], Handler]:
     def enter(handler: Handler) -> Handler:
         for f in functions:
             TABLE[id(f)] = (f, handler)
+        return handler
+
+    return enter
+
+
+def understands_method(name: str) -> Callable[[Any], Any]:
+    """Enters a method of Python's numbers, called with the scope, a traced number and arguments."""
+
+    def enter(handler: Any) -> Any:
+        NUMBER_METHODS[name] = handler
         return handler
 
     return enter
@@ -329,6 +340,9 @@ def call_array_method(
     if name in surface.WRITING_METHODS and stage.before_write(owner):
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
     row = surface.methods.get(name)
+    if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
+        if owner.kind != "array" and hasattr(owner.__class__, name) and not owner.is_expression:
+            return NUMBER_METHODS[name](scope, owner, args)
     if row is None:
         return stage.adopt(f(*args, **kwargs))  # the traced value itself breaks
     try:

@@ -12,6 +12,8 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .calls import call_pure, call_unknown, dispatch, understands
 from .objects import FREE_TYPES, Traced
 from .state import is_int
@@ -95,6 +97,23 @@ def _convert(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return bool(scope.test(value)) if f is bool else call_pure(scope, f, args, kwargs)
 
 
+@understands(complex)
+def _complex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    """complex(re, im) of real numbers."""
+    tracer = scope.stage.tracer
+    if len(args) == 2 and not kwargs and is_traced(*args) and all(map(is_real, args)):
+        parts = [tracer.cast(tracer.lift(a), np.complex128) for a in args]
+        return tracer.as_python(tracer.apply("join_parts", *parts))
+    return call_pure(scope, f, args, kwargs)
+
+
+def is_real(value: Any) -> bool:
+    """A float or an int, traced or not."""
+    if type(value) is Traced:
+        return value.kind != "array" and value.dtype.kind in "if"
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
 @understands(round)
 def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or type(args[0]) is not Traced:
@@ -109,18 +128,21 @@ def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
             return result
     elif value.kind == "scalar" and value.dtype.kind == "f":
         return dispatch(scope, value.round, (digits,), {})
-    return call_unknown(scope, f, args, kwargs) if value.kind == "scalar" else _demand(f, args)
-
-
-def _demand(f: Any, args: Any) -> Any:
-    """f of the number itself."""
-    number = int(args[0]) if isinstance(args[0], int) else float(args[0])
-    return f(number, *args[1:])
+    if value.kind == "scalar":
+        return call_unknown(scope, f, args, kwargs)
+    if value.is_fresh:
+        reason = "rounds to decimal places, as only Python itself does"
+        return call_unknown(scope, f, args, kwargs, reason)
+    number = int(value) if isinstance(value, int) else float(value)
+    return f(number, *args[1:], **kwargs)
 
 
 @understands(pow)
 def _pow(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) + len(kwargs) > 2 and is_traced(*args, *kwargs.values()):
+    given = (*args, *kwargs.values())
+    if len(given) > 2 and any(type(v) is Traced and v.is_fresh for v in given):
+        return call_unknown(scope, f, args, kwargs, "a power with a modulus")
+    if len(given) > 2 and is_traced(*given):
         args = tuple(operator.index(a) for a in args)
         kwargs = {k: v if v is None else operator.index(v) for k, v in kwargs.items()}
     return call_pure(scope, f, args, kwargs)

@@ -123,6 +123,9 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
 @method("conj", "conjugate")
 def conj(t: Any, self: Any, out: Any = None) -> Any:
     """ndarray.conj"""
+    if self.kind == "python" and self.dtype.kind != "b" and out is None:
+        is_complex = self.dtype.kind == "c"
+        return t.as_python(t.apply("conjugate", self)) if is_complex else self
     return into(t, out, np.conjugate(self) if self.dtype.kind in "cbiuf" else self)
 
 

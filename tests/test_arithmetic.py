@@ -1,0 +1,168 @@
+"""Functions and methods of Python's numbers on what only the running program knows: exact, or a break with a reason."""
+
+import cmath
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import cinductor
+
+INTS = [0, 1, 2, 3, 5, 7, 12, 20, 21, 62, 63, 64, -1, -6, 1000, 99999, 2**31, 2**53 - 1, 2**53, 2**53 + 1, 2**61, 2**62, 2**63 - 1, -(2**63)]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.75, 3.0, 1e-310, 5e-324, 1e308, -1.7e308, 123456.789, math.inf, -math.inf, math.nan, 2.0**60, 0.1, 26.5]
+
+
+def outcome(fn, *args):
+    """What a call gives, or the type and text of what it raises."""
+    try:
+        return fn(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+def agree(compiled, fn, *args):
+    for _ in range(2):
+        got, want = outcome(compiled, *args), outcome(fn, *args)
+        assert repr(got) == repr(want) and type(got) is type(want), args
+
+
+OF_INTS = {
+    "gcd": lambda i, j: math.gcd(i, j),
+    "gcd of three": lambda i, j: math.gcd(i, 12, j),
+    "gcd of one": lambda i, j: math.gcd(i),
+    "lcm": lambda i, j: math.lcm(i, j),
+    "lcm of three": lambda i, j: math.lcm(i, 6, j),
+    "isqrt": lambda i, j: math.isqrt(i),
+    "factorial": lambda i, j: math.factorial(i),
+    "comb": lambda i, j: math.comb(i, 2),
+    "perm": lambda i, j: math.perm(i, 2),
+    "bit_length": lambda i, j: i.bit_length(),
+    "bit_count": lambda i, j: i.bit_count(),
+    "conjugate": lambda i, j: i.conjugate(),
+    "divmod": lambda i, j: divmod(i, j),
+    "square": lambda i, j: i**2,
+    "fifth power": lambda i, j: i**5,
+    "power": lambda i, j: i**j,
+    "two to the": lambda i, j: 2**j,
+    "inverse": lambda i, j: i**-1,
+    "pow with a modulus": lambda i, j: pow(i, 3, 7),
+    "round": lambda i, j: round(i, -1),
+    "add": operator.add,
+}
+OF_FLOATS = {
+    "ldexp": lambda x, y: math.ldexp(x, 3),
+    "ldexp by y": lambda x, y: math.ldexp(x, int(y)),
+    "frexp": lambda x, y: math.frexp(x),
+    "modf": lambda x, y: math.modf(x),
+    "erf": lambda x, y: math.erf(x),
+    "erfc": lambda x, y: math.erfc(x),
+    "gamma": lambda x, y: math.gamma(x),
+    "lgamma": lambda x, y: math.lgamma(x),
+    "ulp": lambda x, y: math.ulp(x),
+    "nextafter": lambda x, y: math.nextafter(x, y),
+    "remainder": lambda x, y: math.remainder(x, y),
+    "isclose": lambda x, y: math.isclose(x, y),
+    "isclose within": lambda x, y: math.isclose(x, y, rel_tol=0.5, abs_tol=0.1),
+    "is_integer": lambda x, y: x.is_integer(),
+    "dist": lambda x, y: math.dist((x, 1.0), (y, 2.0)),
+    "round": lambda x, y: round(x, 2),
+    "fsum": lambda x, y: math.fsum([x, y, 0.1]),
+    "complex": lambda x, y: complex(x, y),
+    "parts": lambda x, y: (complex(x, y).real, complex(x, y).imag, complex(x, y).conjugate()),
+    "cmath": lambda x, y: cmath.phase(complex(x, y)),
+    "hex": lambda x, y: x.hex(),
+}
+MAY_BREAK = {"comb", "perm", "pow with a modulus", "round", "gamma", "lgamma", "remainder", "dist", "cmath", "hex"}
+
+
+@pytest.mark.parametrize("name", OF_INTS)
+def test_ints(name):
+    fn = OF_INTS[name]
+
+    def f(a):
+        return fn(int(a[0]), int(a[1]))
+
+    compiled = cinductor.compile(f, backend="interp")
+    whole = cinductor.compile(f, backend="interp", fullgraph=True)
+    for i in INTS:
+        for j in INTS[:: 1 if i in (0, 3, -6) else 5]:
+            if (name == "factorial" and i > 1000) or (name in ("power", "two to the") and abs(j) > 70):
+                continue
+            agree(compiled, f, np.array([i, j]))
+    if name not in MAY_BREAK:
+        agree(whole, f, np.array([12, 3]))
+
+
+@pytest.mark.parametrize("name", OF_FLOATS)
+def test_floats(name):
+    fn = OF_FLOATS[name]
+
+    def f(a):
+        return fn(float(a[0]), float(a[1]))
+
+    compiled = cinductor.compile(f, backend="interp")
+    for x in FLOATS:
+        for y in FLOATS[::3]:
+            agree(compiled, f, np.array([x, y]))
+    if name not in MAY_BREAK:
+        agree(cinductor.compile(f, backend="interp", fullgraph=True), f, np.array([2.25, 3.0]))
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_error_functions_have_the_librarys_bits(name):
+    """In compiled loops, too."""
+    fn = getattr(math, name)
+
+    def f(a, out):
+        for i in range(len(a)):
+            out[i] = fn(a[i])
+        return out
+
+    a = np.concatenate([np.random.default_rng(1).normal(size=500) * 3, FLOATS])
+    for backend in ("c", "interp"):
+        got = cinductor.compile(f, backend=backend, fullgraph=True)(a, np.empty_like(a))
+        np.testing.assert_array_equal(got, f(a, np.empty_like(a)))
+
+
+def test_fsum_of_arrays():
+    def f(a):
+        return math.fsum(a), math.fsum(a[::2]) + 1
+
+    compiled = cinductor.compile(f, backend="interp", fullgraph=True)
+    rng = np.random.default_rng(2)
+    for a in (rng.random(1000), rng.random(1000).astype("f4"), rng.integers(0, 9, 100), np.zeros(0), np.array([1e16, 1.0, -1e16])):
+        agree(compiled, f, a)
+    for a in (np.array([math.inf, -math.inf, 1.0]), np.array([1.7e308, 1.7e308, 1.0]), np.array([math.nan, 1.0, 2.0])):
+        agree(cinductor.compile(f, backend="interp"), f, a)
+
+
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+@pytest.mark.parametrize("op", [*COMPARISONS, operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, divmod])
+@pytest.mark.parametrize("left", [np.float64(1.5), np.float32(1.5), np.int64(3), np.uint8(3), np.bool_(True), np.float16(2)])
+def test_numpys_numbers_at_the_left(op, left):
+    """Of numbers of both kinds, and of arrays."""
+
+    def f(x, i, a):
+        return op(left, x), op(left, i), op(left, a[0]), op(left, a), op(a[1], left), op(x, left)
+
+    compiled = cinductor.compile(f, backend="interp", fullgraph=True)
+    for x in (1.5, 2.0, -3.25):
+        a = np.array([x, 1.5, 3.0])
+        if left.dtype.kind == "b" and op in (operator.sub,):
+            continue
+        got, want = outcome(compiled, x, 3, a), outcome(f, x, 3, a)
+        assert repr(got) == repr(want)
+
+
+def test_a_break_says_why():
+    def f(a):
+        return math.gamma(a[0]) + a[1]
+
+    with pytest.raises(cinductor.Unsupported, match="math.gamma, whose value only Python itself computes"):
+        cinductor.compile(f, backend="interp", fullgraph=True)(np.array([2.5, 1.0]))
+    compiled = cinductor.compile(f, backend="interp")
+    for k in range(3):
+        agree(compiled, f, np.array([2.5 + k, 1.0]))
