@@ -589,3 +589,16 @@ def test_a_break_that_symbols_make_is_captured_with_numbers():
     fn = cinductor.compile(squares, fullgraph=True)
     for n in (5, 7, 9, 7):
         assert np.array_equal(fn(np.ones(n)), squares(np.ones(n)))
+
+
+def test_bincount_of_nothing_gives_ints():
+    """np.bincount of an empty array gives ints even when there are weights, which are floats."""
+
+    def f(places, weights):
+        return np.bincount(places, weights=weights, minlength=7)
+
+    g = cinductor.compile(f, dynamic=True, backend="interp")
+    for n in (7, 9, 0, 1, 5, 0):
+        places, weights = np.arange(n) % 7, np.arange(n) * 0.5
+        assert_same(g(places, weights), f(places, weights))
+    assert len(g.specializations) == 1

@@ -167,6 +167,7 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     if weights is None:
         scattered(t, counts, [0], [index], np.int64(1), combine="add", inside=True)
         return counts
+    require(t, t.usually_positive(index.size), "an empty array gives ints, weights or not")
     weight = operand(t, weights, np.dtype(np.float64))
     if weight.shape != index.shape:
         raise ValueError("The weights and list don't have the same length.")
