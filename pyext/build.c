@@ -55,6 +55,10 @@ begin(CxTracer *tracer, CxBuilding *b)
     }
     if (tracer->ctx == NULL && cx_graph_open(tracer) < 0)
         return -1;
+    if (cx_graph_is_full(tracer)) {
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "the graph has too many nodes");
+        return -1;
+    }
     if (tracer->graph->env->nsources < tracer->env->nsources && !tracer->is_static &&
         cx_protect(tracer->state, tracer->ctx, body_symbols, tracer) < 0)
         return -1;

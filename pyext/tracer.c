@@ -539,7 +539,43 @@ set_backend(PyObject *self, PyObject *value, void *closure)
     return 0;
 }
 
+static PyObject *
+get_is_full(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_graph_is_full((CxTracer *)self));
+}
+
+static int
+append_places(PyObject *list, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        PyObject *place = Py_BuildValue("(si)", node->loc.file ? node->loc.file : "", node->loc.line);
+        int status = place ? PyList_Append(list, place) : -1;
+        Py_XDECREF(place);
+        for (int b = 0; b < node->nblocks && status == 0; b++)
+            status = append_places(list, node->blocks[b]);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *
+get_places(PyObject *self, void *closure)
+{
+    const CxTracer *t = (const CxTracer *)self;
+    PyObject *list = PyList_New(0);
+    (void)closure;
+    if (list != NULL && t->graph != NULL && append_places(list, t->graph->body) < 0)
+        Py_CLEAR(list);
+    return list;
+}
+
 static PyGetSetDef tracer_getset[] = {
+    {"is_full", get_is_full, NULL, "Whether the pending graph has reached node_limit.", NULL},
+    {"places", get_places, NULL, "File and line of each node of the pending graph.", NULL},
     {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
     {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},

@@ -49,6 +49,13 @@ struct CxTracer {
     bool is_static;     /* a graph has run: sizes enter the next ones as numbers */
 };
 
+/* A graph has reached the option node_limit. */
+static inline bool
+cx_graph_is_full(const CxTracer *tracer)
+{
+    return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
+}
+
 /* tracer.c, flush.c */
 extern PyType_Spec cx_tracer_spec, cx_break_spec;
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);

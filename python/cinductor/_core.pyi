@@ -151,6 +151,8 @@ class Tracer:
     # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
     # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.
     in_region: bool
+    is_full: bool  # the pending graph has reached node_limit
+    places: list[tuple[str, int]]  # of its nodes
     forbids_breaks: bool  # may be set: a break raises RegionBreak, too
     def mark(self) -> Mark:
         """A place in the open block that one can go back to."""

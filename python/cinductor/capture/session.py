@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import types
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -226,6 +227,11 @@ def capture(
             raise
         raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
     except _core.CinductorError as error:
+        if tracer.is_full:
+            why = too_large(stage)
+            if stage.effects == 0 and stage.undo():
+                raise Abandon(why) from None
+            raise _core.Unsupported(why) from None
         if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
             raise
         if stage.effects == 0 and stage.undo():
@@ -255,6 +261,24 @@ def capture(
     elif worth(job, stage) < LITTLE_WORK:
         job.remember(bound, "little array work between steps that need Python")
     return made
+
+
+def too_large(stage: Stage) -> str:
+    """Which loop made a graph too large, and what can be done."""
+    tracer = stage.tracer
+    (file, line), count = Counter(tracer.places).most_common(1)[0]
+    loops = [
+        (site.line, scope.file, site.kind)
+        for scope in stage.scopes
+        for site in scope.sites
+        if scope.file == file and site.kind != "if" and site.line <= line
+    ]
+    text = f"its graph is too large: {file}:{line} alone made {count} nodes"
+    if loops:
+        at, _, kind = max(loops)
+        how = stage.regions.reports.get((file, at, kind), "runs trip by trip")
+        text += f", in the loop at {file}:{at}, which {how}"
+    return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 
 def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:

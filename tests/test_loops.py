@@ -1,0 +1,111 @@
+"""Loops that cannot be captured, that never end, and what user code around them sees."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import cinductor
+
+
+def interrupted(call, after=0.5):
+    """The call is interrupted by Ctrl-C, and ends soon."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def endless_in_a_kernel(x):
+    while x[0] >= 0:
+        x[1] += 1
+    return x
+
+
+def endless_around_kernels(x):
+    y = x @ x.T
+    while y.sum() > -1:
+        y = np.abs(np.sin(y @ y))
+    return y
+
+
+def endless_and_shrinking(x):
+    n = 0
+    while len(x):
+        x = x[x < 1]
+        n += 1
+    return n
+
+
+CASES = [(endless_in_a_kernel, np.zeros(9)), (endless_around_kernels, np.eye(80)), (endless_and_shrinking, np.zeros(50))]
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize("fn, x", CASES, ids=[fn.__name__ for fn, _ in CASES])
+def test_a_loop_without_end_is_interrupted(fn, x, backend):
+    compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
+    given = x.copy()
+    interrupted(lambda: compiled(given))
+    ended = x - 1 if fn is endless_in_a_kernel else x[:0]
+    if fn is not endless_around_kernels:  # it is as usable as before
+        np.testing.assert_array_equal(compiled(ended.copy()), fn(ended.copy()))
+
+
+def test_a_graph_that_is_too_large_names_the_loop():
+    def fills(x):
+        kept = []
+        for i in range(len(x)):
+            kept.append(x[i] * 2)
+        return kept
+
+    compiled = cinductor.compile(fills, backend="interp", options={"node_limit": 100})
+    x = np.arange(60.0)
+    assert compiled(x) == fills(x)
+    line = fills.__code__.co_firstlineno + 2
+    (why,) = compiled._cinductor_job.plain.values()
+    assert f"{__file__}:{line + 1} alone made" in why and f"in the loop at {__file__}:{line}, which runs trip by trip" in why
+    assert "node_limit" in why
+    assert compiled(x[:10]) == fills(x[:10])
+    with pytest.raises(cinductor.Unsupported, match="too large"):
+        cinductor.compile(fills, backend="interp", fullgraph=True, options={"node_limit": 100})(x)
+
+
+def test_a_bare_except_sees_nothing_of_ours():
+    def caught(x):
+        seen = 0
+        total = 0.0
+        for i in range(len(x)):
+            try:
+                total += x[i]
+                if x[i] > 1e9:
+                    total = x
+            except:  # noqa: E722
+                seen += 1
+        return total, seen
+
+    def caught_around(x):
+        try:
+            while x[0] > 0:
+                x = x[1:] if x[0] > 3 else x * 0.5 - 0.1
+                if len(x) < 2:
+                    raise ValueError("few")
+        except BaseException as error:
+            return type(error).__name__, x
+        finally:
+            x = x + 1
+        return x
+
+    x = np.arange(12.0)
+    for fn in (caught, caught_around):
+        for args in (x, x + 2, x - 30):
+            compiled = cinductor.compile(fn, backend="interp")
+            for _ in range(2):
+                want, got = fn(args.copy()), compiled(args.copy())
+                assert repr(got) == repr(want)
