@@ -41,9 +41,10 @@ read_source(CxSource *s, PyObject *tuple, int number)
     if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
         s->kind = SOURCE_dict;
         s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-    } else if (word_is(word, "cell") && n == 2 && PyCell_Check(first))
+    } else if (word_is(word, "cell") && n <= 3 && PyCell_Check(first)) {
         s->kind = SOURCE_cell;
-    else if (word_is(word, "const") && n == 2)
+        s->key = n == 3 ? Py_NewRef(PyTuple_GET_ITEM(tuple, 2)) : NULL;
+    } else if (word_is(word, "const") && n == 2)
         s->kind = SOURCE_const;
     else
         return bad(tuple);

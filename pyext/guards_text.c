@@ -2,6 +2,40 @@
 #include "array.h"
 #include "guards_private.h"
 
+/* What an object is called by those who wrote it. */
+static PyObject *
+object_text(PyObject *o)
+{
+    bool is_module = PyModule_Check(o);
+    PyObject *name = PyObject_GetAttrString(o, is_module ? "__name__" : "__qualname__");
+    PyObject *text = NULL;
+
+    if (name == NULL) {
+        PyErr_Clear();
+        return PyUnicode_FromFormat("the same %s object", Py_TYPE(o)->tp_name);
+    }
+    text = PyUnicode_FromFormat("the %s %S",
+                                is_module         ? "module"
+                                : PyType_Check(o) ? "class"
+                                                  : "function",
+                                name);
+    Py_DECREF(name);
+    return text;
+}
+
+/* What no argument reaches: a function by its name; else the callable that was compiled, whose
+ * attributes its author knows as self's. */
+static PyObject *
+constant_text(PyObject *o)
+{
+    PyObject *name = PyMethod_Check(o) ? NULL : PyObject_GetAttrString(o, "__qualname__");
+    if (name == NULL) {
+        PyErr_Clear();
+        return PyUnicode_FromString("self");
+    }
+    return name;
+}
+
 /* x, x.w, x[0] */
 static PyObject *
 source_text(const CxGuards *g, int number)
@@ -17,9 +51,15 @@ source_text(const CxGuards *g, int number)
     case SOURCE_dict:
         return PyUnicode_FromFormat("global %S", s->key);
     case SOURCE_cell:
-        return PyUnicode_FromString("a closure's variable");
+        return s->key ? PyObject_Str(s->key) : PyUnicode_FromString("a closure's variable");
     case SOURCE_const:
-        return PyUnicode_FromFormat("%R", s->object);
+        return constant_text(s->object);
+    case SOURCE_attr:
+        from = g->sources[s->from].kind == SOURCE_const ? g->sources[s->from].object : NULL;
+        if (from != NULL && PyMethod_Check(from) &&
+            PyUnicode_CompareWithASCIIString(s->key, "__self__") == 0)
+            return PyUnicode_FromString("self");
+        /* fall through */
     default:
         from = source_text(g, s->from);
         if (from != NULL)
@@ -308,7 +348,7 @@ expectation(const CxGuards *g, const CxCheck *c)
 
     switch (c->kind) {
     case CHECK_is:
-        return PyUnicode_FromFormat("%R itself", c->a);
+        return object_text(c->a);
     case CHECK_type:
         return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
     case CHECK_equals:
@@ -322,9 +362,11 @@ expectation(const CxGuards *g, const CxCheck *c)
             return PyUnicode_FromString("an int");
         return extent_text(g, &c->sizes[0]);
     case CHECK_len:
-        return PyUnicode_FromFormat("a %s of %lld items", ((PyTypeObject *)c->a)->tp_name,
-                                    (long long)c->count);
+        return PyUnicode_FromFormat("a %s of %lld item%s", ((PyTypeObject *)c->a)->tp_name,
+                                    (long long)c->count, c->count == 1 ? "" : "s");
     case CHECK_keys:
+        if (PyTuple_Check(c->b) && PyTuple_GET_SIZE(c->b) == 0)
+            return PyUnicode_FromFormat("an empty %s", ((PyTypeObject *)c->a)->tp_name);
         return PyUnicode_FromFormat("a %s with keys %R", ((PyTypeObject *)c->a)->tp_name, c->b);
     default:
         other = source_text(g, c->other);
@@ -348,7 +390,11 @@ found_text(const CxCheck *c, PyObject *value)
     if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
         PyComplex_Check(value) || PyArray_IsScalar(value, Generic))
         return PyUnicode_FromFormat("%R", value);
-    if (c->kind == CHECK_is || c->kind == CHECK_same)
+    if (c->kind == CHECK_is)
+        return PyObject_HasAttrString(value, "__qualname__") || PyModule_Check(value)
+                   ? object_text(value)
+                   : PyUnicode_FromFormat("another %s", Py_TYPE(value)->tp_name);
+    if (c->kind == CHECK_same)
         return PyUnicode_FromFormat("another %s", Py_TYPE(value)->tp_name);
     return PyUnicode_FromFormat("a %s", Py_TYPE(value)->tp_name);
 }
@@ -360,7 +406,9 @@ special_text(const CxCheck *c, bool is_failure)
         return PyUnicode_FromString(is_failure
                                         ? "an array that is written shares memory with another"
                                         : "arrays that are written share no memory with others");
-    return PyUnicode_FromFormat(is_failure ? "global %S is set" : "global %S is not set", c->b);
+    return PyUnicode_FromFormat(is_failure ? "global %S is set, and hides Python's own"
+                                           : "%S is Python's own: no global has that name",
+                                c->b);
 }
 
 PyObject *

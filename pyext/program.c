@@ -509,8 +509,6 @@ PyObject *
 cx_program_text(CxProgram *p, const char *level)
 {
     CiRequest request;
-    if (strcmp(level, "python") == 0)
-        level = "wrapper";
     PyObject *text = PyDict_GetItemString(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {

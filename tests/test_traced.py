@@ -674,7 +674,7 @@ def test_python_wrapper_agrees():
         again = [A.copy(), A.T.copy(), 0.5]
         same(replayer(f, spec, 3)(*again), want, exact=False)
         same(again, want_args)
-        assert "def call(" in spec.program.text("python")
+        assert "def call(" in spec.program.text("wrapper")
 
 
 def test_texts():

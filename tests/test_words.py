@@ -260,3 +260,99 @@ def test_what_cannot_be_captured_costs_no_warning():
 def test_copies_are_compiled_functions():
     compiled = compile(lambda x: x + 1, backend="interp")
     np.testing.assert_array_equal(copy.copy(compiled)(V), V + 1)
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def test_explain_gives_each_break_its_line_and_the_line_its_text():
+    source = """
+def f(a):
+    b = a + 1
+    print(end="")
+    c = np.linalg.svd(b)[1]
+    return b * 2, c
+"""
+    fn = made(source)
+    report = cinductor.explain(compile(fn, backend="interp"), X)
+    svd, printed = report.breaks[-1], report.breaks[0]
+    assert (printed.line, printed.source, printed.reason) == (4, 'print(end="")', "calls print")
+    assert (svd.line, svd.source) == (5, "c = np.linalg.svd(b)[1]") and "svd" in svd.reason
+    assert printed.file == fn.__code__.co_filename
+    text = str(report)
+    assert f"{printed.file}:4: calls print\n" in text and '\n      print(end="")\n' in text
+    assert "in 2 compiled pieces" in text and report.later in text and report.plain is None
+
+
+def test_explain_keeps_the_breaks_of_a_call_that_is_given_up():
+    source = """
+def f(a):
+    for k in range(40):
+        a = a + float(str(a[0]))
+    return a
+"""
+    report = cinductor.explain(compile(made(source), backend="interp"), V)
+    assert report.plain is not None and "again and again" in report.plain
+    assert report.breaks and report.breaks[0].source == "a = a + float(str(a[0]))"
+    text = str(report)
+    assert f"runs in NumPy: {report.plain}" in text and " times)" in text
+    assert report.programs == 0 and report.wrapper == "" and "wrapper:" not in text
+
+
+def helper(x):
+    return x * 2
+
+
+class Model:
+    def __init__(self):
+        self.w, self.flag = np.ones(3), True
+
+    def step(self, x):
+        return helper(x) * self.w if self.flag else x
+
+
+def test_explain_has_guards_in_the_users_words():
+    bias = np.ones(3)
+
+    def f(x, options):
+        return np.maximum(helper(x) + bias, len(options))
+
+    guards = cinductor.explain(compile(f, backend="interp"), X, {"a": 1}).guards
+    assert "x is an array of float64, shape (2, 3), contiguous, writable" in guards
+    assert "bias is an array of float64, shape (3,), contiguous, writable" in guards
+    assert "global np is the module numpy" in guards
+    assert "global helper is the function helper" in guards
+    assert "len is Python's own: no global has that name" in guards
+    model = Model()
+    guards = cinductor.explain(compile(model.step, backend="interp"), X).guards
+    assert "self.flag is True" in guards
+    assert "self.w is an array of float64, shape (3,), contiguous, writable" in guards
+    assert not any("0x" in g for g in guards)
+
+
+def test_explain_says_why_each_specialisation_was_made():
+    def f(x, scale):
+        return x * 2 if scale else x + 1
+
+    compiled = compile(f, backend="interp", dynamic=False)
+    for x, scale in ((V, True), (V, False), (X, False)):
+        compiled(x, scale)
+    report = cinductor.explain(compiled, X, False)
+    assert len(report.specializations) == len(compiled.specializations) == 3
+    assert report.specializations[-1] == "the first call"
+    assert report.specializations[0].startswith("x.ndim was 1 when compiled at test_words.py:")
+    assert report.specializations[1].startswith("scale was True when compiled at test_words.py:")
+    assert report.recompiles == report.specializations[1::-1]
+    for reason in report.specializations:
+        assert reason in str(report)
+
+
+def test_explain_has_one_name_for_each_level():
+    report = cinductor.explain(compile(lambda x: x * 2 + 1, backend="interp"), X)
+    titles = [line[:-1] for line in str(report).splitlines() if line[-1:] == ":" and line[0] != " "]
+    assert [t for t in titles if " " not in t][-5:] == ["timings", "graph", "loops", "kernels", "wrapper"]
+    assert "def call(in0):" in report.wrapper and report.source == ""
+    with pytest.raises(AttributeError):
+        _ = report.python
+    compiled = cinductor.explain(compile(lambda x: x * 2 + 1), X)
+    assert "int32_t" in compiled.source and len({compiled.text(n) for n in ("graph", "loops", "wrapper")}) == 3

@@ -339,7 +339,7 @@ class Specialization:
     """Guards, a program and the result's structure.
 
     A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
-      ("arg", i)  ("global", dict, name)  ("cell", cell)  ("attr", source, name)  ("item",
+      ("arg", i)  ("global", dict, name)  ("cell", cell[, name])  ("attr", source, name)  ("item",
       source, key)  ("const", object)
     Checks are tuples (source, kind, …), evaluated cheapest first, what holds a thing before the
     thing; then what the tracer's shape guards say:

@@ -182,6 +182,8 @@ class Job:
         self.is_at_limit = False  # compiled once more for any sizes
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
+        self.why: str | None = None  # NumPy answered the latest call that was tried, or None
+        self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.warned: set[str] = set()
         self.failed_checks = 0
         self.nodes = 0  # of the largest segment compiled
@@ -234,7 +236,7 @@ class Job:
         key = key_of(bound) if self.plain else None
         if key is not None and key in self.plain and not self.settings["fullgraph"]:
             return self.run_eager(args, kwargs)
-        why = self.why_plain() or self.why_no_more(compiled, bound)
+        self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:
             return self.run_eager(args, kwargs)
         from .capture.session import run
@@ -296,6 +298,16 @@ class Job:
         self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
         return "the limit of recompiles is reached"
 
+    def keep(self, compiled: Any, specialization: Any) -> None:
+        """Adds a specialisation, with the reason why it was made."""
+        first = not compiled.specializations
+        why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
+        self.made[id(specialization)] = "the first call" if first else "".join(why)
+        compiled.add(specialization)
+        self.trim(compiled)
+        kept = {id(s) for s in compiled.specializations}
+        self.made = {k: text for k, text in self.made.items() if k in kept}
+
     def trim(self, compiled: Any) -> None:
         """Drops the specialisations used longest ago that are over the limit."""
         for specialization in compiled.specializations[max(self.option("recompile_limit"), 1) :]:
@@ -321,6 +333,7 @@ class Job:
 
     def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
         """Runs the function itself; such calls do so from now on."""
+        self.why = why
         if self.settings["fullgraph"]:
             raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
         if remember:

@@ -321,6 +321,8 @@ def place_of(sources: list[tuple[Any, ...]], number: int, names: tuple[str, ...]
         return names[parts[0]] if parts[0] < len(names) else f"argument {parts[0]}"
     if kind == "global":
         return f"global {parts[1]}"
+    if kind == "cell" and len(parts) > 1:
+        return str(parts[1])
     if kind == "attr":
         return f"{place_of(sources, parts[0], names)}.{parts[1]}"
     if kind == "item":

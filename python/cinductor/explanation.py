@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from . import _core
 
-LEVELS = ("graph", "loops", "kernels", "wrapper", "python", "source")
+LEVELS = ("graph", "loops", "kernels", "wrapper", "source")
 
 
 class Break:
-    """Where Python had to run, and why."""
+    """Where Python had to run, and why. source: the line as it is written, "" when nobody has it."""
 
     def __init__(self, reason: str, file: str, line: int) -> None:
         self.reason, self.file, self.line = reason, file, line
+
+    @property
+    def source(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
 
     def __repr__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"
@@ -24,29 +32,36 @@ class Explanation:
     """The report of one call. str() is readable; the parts are attributes.
 
     result: what the call returned.
-    plain: why the function ran in NumPy, or None.
+    plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
+    None.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
-    loops, kernels, wrapper, python and source ("" without one), with kernels_count and
-    externs_count.
-    guards: in words. recompiles: which guards calls of the compiled function failed, the latest last.
-    breaks: list of Break. regions: what became of loops and branches on traced values, as lines
-    "file:line: for captured". timings: milliseconds and counts by name.
-    rewritten: the function's source as capture runs it.
+    loops, kernels, wrapper (Python source, which options={"wrapper": "python"} runs) and source (""
+    without one), with kernels_count and externs_count.
+    guards: in words. breaks: list of Break, in the order in which they were met. regions: what
+    became of loops and branches on traced values, as lines "file:line: for captured".
+    specializations: why each that the compiled function has was made, the one used last first.
+    recompiles: which guards calls of the compiled function failed, the latest last.
+    timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
     """
 
-    def __init__(self, name: str, result: Any, outcome: Any, plain: str | None) -> None:
-        self.name, self.result, self.plain = name, result, plain
+    def __init__(self, job: Any, result: Any) -> None:
+        self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
+        remembered = list(job.plain.values())
+        self.later: str | None = remembered[-1] if remembered else None
         self.breaks: list[Break] = []
         self.guards: list[str] = []
         self.recompiles: list[str] = []
+        self.specializations: list[str] = []
         self.regions: list[str] = []
         self.timings: dict[str, Any] = {}
         self.rewritten = ""
         self.programs = 0
         self.program: Any = None
+        outcome = job.last
         if outcome is not None:
             self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
             self.regions = list(outcome.regions)
+        if outcome is not None and self.plain is None:
             self.timings = dict(outcome.info)
             self.program = outcome.program
             self.programs = outcome.flushes
@@ -56,7 +71,7 @@ class Explanation:
                 self.programs = max(self.programs, 1)
 
     def text(self, level: str) -> str:
-        """One level of the last program: graph, loops, kernels, wrapper, python, json or source."""
+        """One level of the last program: graph, a pass, ranges, loops, kernels, wrapper, json, source."""
         return "" if self.program is None else self.program.text(level)
 
     @property
@@ -75,24 +90,57 @@ class Explanation:
         raise AttributeError(name)
 
     def __str__(self) -> str:
-        parts = [f"cinductor.explain({self.name})", ""]
-        if self.plain is not None:
-            parts += [f"runs in NumPy: {self.plain}", ""]
-        parts.append(f"{self.programs} compiled graph(s), {len(self.breaks)} break(s)")
-        parts += [f"  {b!r}" for b in self.breaks]
-        if self.regions:
-            parts += ["", "loops and branches:", *(f"  {line}" for line in self.regions)]
-        if self.guards:
-            parts += ["", "guards:", *(f"  {g}" for g in self.guards)]
-        if self.recompiles:
-            parts += ["", "recompiled for:", *(f"  {r}" for r in self.recompiles)]
-        if self.timings:
-            parts += ["", "timings:", *(f"  {k}: {v}" for k, v in self.timings.items())]
-        if self.rewritten:
-            parts += ["", "as captured:", indent(self.rewritten)]
+        parts = [f"{self.name}{self.place and ', '}{self.place}", *self._verdict(), ""]
+        counted = Counter((b.file, b.line, b.reason) for b in self.breaks)
+        lines = []
+        for (file, line, reason), count in counted.items():
+            times = f" ({count} times)" if count > 1 else ""
+            lines += with_source(f"{file}:{line}: {reason}{times}")
+        parts += section("Python runs here", lines)
+        regions = [line for region in self.regions for line in with_source(region)]
+        parts += section("loops and branches", regions)
+        parts += section("guards: what a call must be like for this program", self.guards)
+        made = [f"{k}. {why}" for k, why in enumerate(self.specializations, 1)]
+        parts += section("specialisations, the one used last first", made)
+        parts += section("calls that fitted none, the latest last", self.recompiles)
+        parts += section("timings", self._timings())
         for level in LEVELS if self.program is not None else ():
-            parts += ["", level + ":", indent(self.text(level))]
-        return "\n".join(parts) + "\n"
+            if text := self.text(level).rstrip("\n"):
+                parts += section(level, text.split("\n"))
+        if self.rewritten:
+            parts += section("as captured", self.rewritten.split("\n"))
+        return "\n".join(parts)
+
+    def _verdict(self) -> list[str]:
+        """What became of the call, and what will become of others."""
+        if self.plain is not None:
+            return [f"  runs in NumPy: {self.plain}"]
+        if self.guards or not self.breaks:
+            kernels, calls = self.kernels_count, self.externs_count
+            return [
+                f"  compiled whole, no Python between: {plural(kernels, 'kernel')}, "
+                f"{plural(calls, 'library call')}"
+            ]
+        lines = [
+            f"  in {plural(self.programs, 'compiled piece')}, with Python between: "
+            f"{plural(len(self.breaks), 'break')}"
+        ]
+        if self.later is not None:
+            lines.append(f"  later calls like it run in NumPy: {self.later}")
+        return lines
+
+    def _timings(self) -> list[str]:
+        times = {k: v for k, v in self.timings.items() if k.endswith("_ms")}
+        others = {k: v for k, v in self.timings.items() if k not in times}
+        lines = []
+        if others.pop("reused", False) and self.programs:
+            lines.append("nothing was compiled: this process had the graph already")
+        if times:
+            each = (f"{k.removesuffix('_ms')} {v:.1f}" for k, v in times.items())
+            lines.append("milliseconds: " + ", ".join(each))
+        if others:
+            lines.append(", ".join(f"{k.replace('_', ' ')} {v}" for k, v in others.items()))
+        return lines
 
     __repr__ = __str__
 
@@ -102,9 +150,27 @@ class Explanation:
             file.write(str(self))
 
 
-def indent(text: str) -> str:
-    """Lines, each two columns to the right."""
-    return "\n".join("  " + line if line else line for line in text.rstrip("\n").split("\n"))
+def section(title: str, lines: Iterable[str]) -> list[str]:
+    """A heading and its lines, when there are any."""
+    body = ["  " + line if line else line for line in lines]
+    return [f"{title}:", *body, ""] if body else []
+
+
+def with_source(text: str) -> list[str]:
+    """A text that begins with file:line, and below it that line of the file."""
+    found = re.match(r"(.+?):(\d+):", text)
+    source = linecache.getline(found[1], int(found[2])).strip() if found else ""
+    return [text, "    " + source] if source else [text]
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def place_of(fn: Any) -> str:
+    """Where a function is defined."""
+    code = getattr(fn, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
@@ -116,6 +182,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     known = None
     if isinstance(fn, _core.CompiledFunction):
         known = fn._cinductor_job  # type: ignore[attr-defined]
+        kept = fn.specializations
         settings = {**known.settings, "fullgraph": False}
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     compiled = make(fn, settings)
@@ -123,9 +190,10 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     if known is not None:
         job.profile = known.profile.copy()
     result = compiled(*args, **kwargs)
-    plain = next(iter(job.plain.values()), None) if job.last is None else None
-    report = Explanation(job.name, result, job.last, plain)
-    report.recompiles = [] if known is None else list(known.reasons)
+    report = Explanation(job, result)
+    if known is not None:
+        report.recompiles = list(known.reasons)
+        report.specializations = [known.made.get(id(s), "") for s in kept]
     from .capture.rewrite import NotRewritable, print_rewritten
 
     try:

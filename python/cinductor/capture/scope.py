@@ -119,7 +119,7 @@ class Scope(Attributes, TracedControl):
 
     def free(self, name: str, value: Any) -> Any:
         """A name of a function around the captured one."""
-        return self.stage.enter(value, self.stage.source("cell", self.cells[name]))
+        return self.stage.enter(value, self.stage.source("cell", self.cells[name], name))
 
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""

@@ -76,7 +76,8 @@ def run(
             job.warn_once("compiler", text)
             return result
     job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
-    job.remember(bound, describe(error))
+    job.why = describe(error)
+    job.remember(bound, job.why)
     return job.fn(*args, **kwargs)
 
 
@@ -97,6 +98,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     like one whose checks keep failing run in NumPy from then on.
     """
     job.failed_checks += 1
+    job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
         job.remember(bound, f"a check failed: {why}")
     return job.fn(*args, **kwargs)
@@ -106,7 +108,8 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: BaseExcepti
     """The function itself raises: with its effects until then, its text and its traceback. Values
     that a check was to guard may have led capture elsewhere; then the function does not raise.
     """
-    job.remember(bound, f"it raised {describe(error)}")
+    job.why = f"it raised {describe(error)}"
+    job.remember(bound, job.why)
     return job.fn(*args, **kwargs)
 
 
@@ -254,8 +257,7 @@ def capture(
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     outcome.specialization = specialization
     if specialization is not None:
-        compiled.add(specialization)
-        job.trim(compiled)
+        job.keep(compiled, specialization)
         if tracer.float_flags & SUSPICIOUS and not stage.written and not stage.draws:
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     elif worth(job, stage) < LITTLE_WORK:
