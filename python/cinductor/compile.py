@@ -90,6 +90,10 @@ def compile(
         return functools.partial(compile, **settings, disable=disable)
     if isinstance(fn, staticmethod | classmethod):
         return type(fn)(compile(fn.__func__, **settings, disable=disable))
+    if isinstance(fn, property):
+        accessors = (fn.fget, fn.fset, fn.fdel)
+        own = (f if f is None else compile(f, **settings, disable=disable) for f in accessors)
+        return type(fn)(*own, fn.__doc__)
     if isinstance(fn, _core.CompiledFunction):
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     if not callable(fn):

@@ -42,6 +42,7 @@ NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays 
 FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fields")})
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
+DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
 STDLIB = os.path.dirname(os.__file__) + os.sep
 ufunc = np.ufunc
 
@@ -122,6 +123,9 @@ def call_unknown(
 ) -> Any:
     """A break: pending work is run, the call gets real values, its result is of unknown origin."""
     stage = scope.stage
+    module = getattr(f, "__module__", None)
+    if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
+        stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
     stage.stop(reason or f"calls {name_of(f)}")
     args = tuple(stage.concrete(a) for a in args)
     kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}

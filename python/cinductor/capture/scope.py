@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core
 from ..dynamic import StaticRetry
 from .attributes import Attributes
-from .calls import constants, dispatch
+from .calls import DEBUGGERS, constants, dispatch
 from .constructs import TracedControl
 from .items import Items, Range
 from .membership import contains
@@ -450,6 +450,8 @@ class Scope(Attributes, TracedControl):
 
     def import_module(self, name: str, is_last: bool) -> Any:
         """import name; the last module of a dotted name when it is bound by `as`."""
+        if name in DEBUGGERS:
+            self.stage.abandon(f"imports {name}")
         if name not in sys.modules:
             self.stage.stop(f"imports {name}")
         top = __import__(name, self.fn_globals, None, None, 0)

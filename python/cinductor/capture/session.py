@@ -258,7 +258,8 @@ def capture(
     outcome.specialization = specialization
     if specialization is not None:
         job.keep(compiled, specialization)
-        if tracer.float_flags & SUSPICIOUS and not stage.written and not stage.draws:
+        is_suspect = tracer.float_flags & SUSPICIOUS
+        if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     elif worth(job, stage) < LITTLE_WORK:
         job.remember(bound, "little array work between steps that need Python")

@@ -432,6 +432,11 @@ class Stage:
             self.stop("arrays overlap, and one is written to")
         return self.overlap
 
+    def writes_outside(self) -> bool:
+        """Whether an array that outlives the call was written to."""
+        reached = [t for _, source, t in self.array_ids.values() if source != OPAQUE]
+        return any(w.shares_storage(t) for w in self.written for t in reached)
+
     def check_disjoint(self) -> None:
         """Guards that written arguments overlap no other, as they did not in this call."""
         sources = {s: t for _, s, t in self.array_ids.values() if s >= 0}

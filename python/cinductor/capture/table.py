@@ -87,7 +87,9 @@ SYNTAX: dict[str, Row] = {
 }
 
 # Names whose calls look at the caller's own frame: a function that calls one runs in NumPy.
-FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "__import__"})
+FRAME_READERS = frozenset(
+    {"locals", "vars", "dir", "eval", "exec", "globals", "__import__", "breakpoint"}
+)
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",

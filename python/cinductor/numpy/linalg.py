@@ -31,10 +31,15 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
     return in_place(t, x, dtype), in_place(t, y, dtype), dtype
 
 
+def is_number(a: Any) -> bool:
+    """Whether an operand has no axes: lists and tuples have."""
+    return not isinstance(a, list | tuple) and getattr(a, "ndim", 0) == 0
+
+
 @function(np.dot)
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
-    if getattr(a, "ndim", 0) == 0 or getattr(b, "ndim", 0) == 0:
+    if is_number(a) or is_number(b):
         return into(t, out, np.multiply(a, b))
     x, y, dtype = pair(t, a, b)
     k = y.shape[-2] if y.ndim > 1 else y.shape[0]
@@ -56,7 +61,7 @@ def vdot(t: Any, a: Any, b: Any, /) -> Any:
 @function(np.inner)
 def inner(t: Any, a: Any, b: Any, /) -> Any:
     """np.inner"""
-    if getattr(a, "ndim", 0) == 0 or getattr(b, "ndim", 0) == 0:
+    if is_number(a) or is_number(b):
         return np.multiply(a, b)
     x, y, dtype = pair(t, a, b)
     if x.shape[-1] != y.shape[-1]:

@@ -388,7 +388,9 @@ def array_split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> An
 def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """np.split: parts of one size, or at the indices given."""
     if isinstance(indices_or_sections, int | np.integer):
-        x = array(t, ary)
+        x = ary if hasattr(ary, "shape") else None  # NumPy takes no lists here
+        if x is None:
+            raise AttributeError("shape")
         if x.shape[normal_axis(axis, x.ndim)] % indices_or_sections:
             raise ValueError("sections")
     return array_split(t, ary, indices_or_sections, axis)

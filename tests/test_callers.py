@@ -1,0 +1,541 @@
+"""Whatever is passed to a compiled function, and however it is used, comes out as NumPy and Python
+have it: arrays of every kind, containers, signatures, decorators, debuggers, threads.
+"""
+
+import asyncio
+import collections
+import copy
+import dataclasses
+import doctest
+import functools
+import inspect
+import linecache
+import multiprocessing
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+
+X = np.arange(6.0).reshape(2, 3)
+V = np.arange(3.0)
+
+
+def compile(fn=None, **settings):
+    return cinductor.compile(fn, **{"backend": "interp", **settings})
+
+
+def outcome(fn, *args, **kwargs):
+    """What a call comes to, with its warnings and what it left in its arguments."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = fn(*args, **kwargs)
+            said = f"{type(result).__name__} {result!r}"
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+    texts = [said, repr(args), *(str(w.message) for w in caught)]
+    return [re.sub("0x[0-9a-f]+", "0x", text) for text in texts]
+
+
+def agree(fn, *makers, calls=3):
+    compiled = compile(fn)
+    for _ in range(calls):
+        assert outcome(compiled, *(m() for m in makers)) == outcome(fn, *(m() for m in makers))
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+class Sub(np.ndarray):
+    pass
+
+
+def read_only():
+    array = X.copy()
+    array.flags.writeable = False
+    return array
+
+
+RECORDS = np.array([(1.0, 2), (3.0, 4)], dtype=[("f", "f8"), ("g", "i4")])
+ARRAYS = {
+    "masked": lambda: np.ma.array(X.copy(), mask=X > 3),
+    "matrix": lambda: np.matrix(X),
+    "subclass": lambda: X.copy().view(Sub),
+    "object": lambda: X.astype(object),
+    "longdouble": lambda: X.astype(np.longdouble),
+    "clongdouble": lambda: X.astype(np.clongdouble),
+    "big-endian": lambda: X.astype(">f8"),
+    "unaligned": lambda: np.frombuffer(b"x" + X.tobytes(), dtype="f8", offset=1).reshape(2, 3),
+    "read-only": read_only,
+    "0-d": lambda: np.array(2.5),
+    "datetime": lambda: np.array(["2020-01-01", "2021-01-01"], "M8[D]"),
+    "string": lambda: np.array(["x", "yz"]),
+    "bytes": lambda: np.array([b"x", b"yz"]),
+    "void": lambda: np.zeros(2, "V3"),
+    "structured": RECORDS.copy,
+    "recarray": lambda: RECORDS.copy().view(np.recarray),
+    "empty": lambda: np.empty((0, 3)),
+    "list": lambda: [1.0, 2.0],
+    "nested list": lambda: [[1.0, 2.0], [3.0, 4.5]],
+    "tuple": lambda: (1, 2.5),
+    "ragged list": lambda: [[1], [2, 3]],
+    "list of arrays": lambda: [V.copy(), V.copy()],
+    "range": lambda: range(4),
+    "memoryview": lambda: memoryview(V.copy()),
+    "None": lambda: None,
+    "text": lambda: "abc",
+}
+
+
+def write_first(a):
+    a[0] = 1
+    return a
+
+
+def add_to(a):
+    a += 1
+    return a
+
+
+USES = {
+    "arithmetic": lambda a: (a * 2 + 1).sum(axis=0),
+    "comparison": lambda a: a == a,
+    "product": lambda a: a * a.T,
+    "write": write_first,
+    "in place": add_to,
+    "ufunc": lambda a: np.add(a, 1),
+    "sum": lambda a: np.sum(a) + 1,
+    "dot": lambda a: np.dot(a, a),
+    "inner": lambda a: np.inner(a, a),
+    "asarray": lambda a: np.asarray(a) * 2,
+    "array": lambda a: np.array(a) + 1,
+    "field": lambda a: a["f"] * 2,
+    "attribute": lambda a: a.f * 2,
+    "whole": lambda a: a,
+    "row": lambda a: a[0],
+    "rows": lambda a: [row for row in a],
+    "length": lambda a: len(a),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_of_every_kind(kind, use):
+    agree(USES[use], ARRAYS[kind])
+
+
+def test_memory_maps(tmp_path):
+    def make():
+        array = np.memmap(tmp_path / "map", dtype="f8", mode="w+", shape=(2, 3))
+        array[:] = X
+        return array
+
+    for use in ("arithmetic", "write", "in place", "asarray", "whole", "row"):
+        agree(USES[use], make)
+
+
+ONE_ARGUMENT = """sum prod max min mean median std sort argsort argmax cumsum diff abs exp ravel transpose
+flip any all nonzero unique ptp round trace diag tril linalg.norm linalg.det linalg.inv cov average
+isnan shape ndim size zeros_like copy rot90 gradient meshgrid concatenate vstack hstack stack"""
+TWO_ARGUMENTS = """dot inner outer kron matmul vdot maximum add power isclose array_equal searchsorted
+convolve polyval take tensordot linalg.solve cross broadcast_arrays append"""
+
+
+@pytest.mark.parametrize("names, count", [(ONE_ARGUMENT, 1), (TWO_ARGUMENTS, 2)])
+def test_functions_take_lists_as_numpy_does(names, count):
+    lists = (
+        lambda: [[1.0, 2.0], [3.0, 4.5]],
+        lambda: [1, 0],
+        lambda: [[1, 2], [3, 5]],
+        lambda: (1.0, 2.0),
+    )
+    for name in names.split():
+        for first in lists:
+            for second in lists if count == 2 else (None,):
+                makers = (first,) if second is None else (first, second)
+                call = made(f"def f(*args):\n    return np.{name}(*args)\n")
+                agree(call, *makers, calls=2)
+
+
+def test_warnings_of_arrays_made_in_the_call():
+    def f(x):
+        y = x.copy()
+        y -= x
+        return y / y
+
+    compiled = compile(f)
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in divide"):
+            compiled = compile(f)
+            compiled(V)
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Plain:
+    a: object
+    b: float = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: object
+    b: float = 2.0
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: object
+    b: float = 2.0
+
+
+class Changing(Plain):
+    def __post_init__(self):
+        self.c = 1
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def set_field(p):
+    p.a = p.a + 1
+    p.b = 3.0
+    return p
+
+
+CONTAINERS = {
+    "dataclass in": (lambda p: p.a * p.b, lambda: Plain(X.copy())),
+    "dataclass out": (lambda a: Plain(a * 2, 3.0), X.copy),
+    "dataclass replaced": (lambda p: dataclasses.replace(p, a=p.a + 1), lambda: Plain(X.copy())),
+    "dataclass written": (set_field, lambda: Plain(X.copy())),
+    "frozen dataclass": (lambda p: Frozen(p.a * 2, p.b + 1), lambda: Frozen(X.copy())),
+    "dataclass with slots": (lambda p: Slotted(p.a * 2, p.b + 1), lambda: Slotted(X.copy())),
+    "dataclass that derives": (lambda p: p.a * p.b, lambda: Changing(X.copy())),
+    "named tuple": (lambda n: Pair(n.a * n.b, n.b), lambda: Pair(X.copy(), 2.0)),
+    "named tuple by index": (lambda n: n[0] * n[1], lambda: Pair(X.copy(), 2.0)),
+    "named tuple replaced": (lambda n: n._replace(a=n.a + 1), lambda: Pair(X.copy(), 2.0)),
+    "dict": (lambda d: {k: v * 2 for k, v in d.items()}, lambda: {"a": X.copy(), "b": 2.0}),
+    "dict with int keys": (lambda d: d[0] + d[1], lambda: {0: X.copy(), 1: 2.0}),
+    "default dict": (lambda d: d["q"] + d["a"], lambda: collections.defaultdict(float, a=X.copy())),
+    "ordered dict": (lambda d: type(d)(a=d["a"] * 2), lambda: collections.OrderedDict(a=X.copy())),
+    "counter": (lambda d: X * d["a"], lambda: collections.Counter("aab")),
+    "deque": (lambda d: d[0] * 2, lambda: collections.deque([X.copy()])),
+    "set": (lambda s: X * len(s), lambda: {1, 2}),
+    "namespace": (lambda s: s.a * s.b, lambda: types.SimpleNamespace(a=X.copy(), b=2.0)),
+    "nested": (lambda d: d["a"][0][1] * 2, lambda: {"a": [(1, X.copy())]}),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers(name):
+    agree(*CONTAINERS[name])
+
+
+# --- signatures -----------------------------------------------------------------------------------
+
+
+def various(a, *args, k=2.0, **kw):
+    return a * k + sum(args) + sum(kw.values())
+
+
+def positional(a, b=3.0, /, *, c=1):
+    return a * b + c
+
+
+@pytest.mark.parametrize(
+    "fn, args, kwargs",
+    [
+        (various, (X,), {}),
+        (various, (X, 1, 2), {}),
+        (various, (X, 1, 2), {"k": 3.0}),
+        (various, (X,), {"z": 1, "y": 2}),
+        (various, (X, X), {"z": X}),
+        (various, (), {}),
+        (various, (X,), {"a": 1}),
+        (positional, (X, 2), {}),
+        (positional, (X,), {}),
+        (positional, (X,), {"b": 2}),
+        (positional, (X, 2, 3), {}),
+        (positional, (X, 2), {"c": 3}),
+        (positional, (X, 2), {"d": 3}),
+        (positional, (), {}),
+    ],
+)
+def test_signatures(fn, args, kwargs):
+    compiled = compile(fn)
+    for _ in range(2):
+        assert outcome(compiled, *args, **kwargs) == outcome(fn, *args, **kwargs)
+
+
+def test_what_is_asked_of_a_function():
+    compiled = compile(various)
+    assert inspect.signature(compiled) == inspect.signature(various)
+    assert inspect.getsource(compiled) == inspect.getsource(various)
+    assert inspect.unwrap(compiled) is various and inspect.getdoc(compiled) == inspect.getdoc(various)
+    assert (compiled.__name__, compiled.__module__) == ("various", __name__)
+    assert callable(compiled) and inspect.isroutine(compiled) and hash(compiled) == hash(compiled)
+    assert "various" in repr(compiled)
+
+
+# --- classes and decorators -----------------------------------------------------------------------
+
+
+class Methods:
+    scale = 3
+
+    @compile
+    def method(self, a):
+        return a * self.scale
+
+    @compile
+    @staticmethod
+    def static(a):
+        return a + 1
+
+    @staticmethod
+    @compile
+    def static_inside(a):
+        return a + 1
+
+    @compile
+    @classmethod
+    def of_class(cls, a):
+        return a * cls.scale
+
+    @classmethod
+    @compile
+    def of_class_inside(cls, a):
+        return a * cls.scale
+
+    @property
+    @compile
+    def value(self):
+        return np.ones(2) * self.scale
+
+    @compile
+    @property
+    def value_outside(self):
+        """The value."""
+        return np.ones(2) * self.scale
+
+    @functools.cached_property
+    @compile
+    def kept(self):
+        return np.ones(2) * self.scale
+
+
+class Derived(Methods):
+    __slots__ = ("w",)
+
+    @compile
+    def method(self, a):
+        return super().method(a) * self.w
+
+
+def test_methods_of_every_kind():
+    first, second = Methods(), Methods()
+    second.scale = 5
+    for _ in range(2):
+        for owner, scale in ((first, 3), (second, 5)):
+            for got in (owner.value, owner.value_outside, owner.kept):
+                np.testing.assert_array_equal(got, [scale, scale])
+            np.testing.assert_array_equal(owner.method(V), V * scale)
+            np.testing.assert_array_equal(Methods.method(owner, V), V * scale)
+            np.testing.assert_array_equal(owner.of_class(V), V * 3)
+        for got in (first.static(V), Methods.static(V), first.static_inside(V)):
+            np.testing.assert_array_equal(got, V + 1)
+        np.testing.assert_array_equal(Methods.of_class(V), Methods.of_class_inside(V))
+    assert Methods.value_outside.__doc__ == "The value."
+    derived = Derived()
+    for w in (2.0, V):
+        derived.w = w
+        np.testing.assert_array_equal(derived.method(V), V * 3 * w)
+
+
+def doubling(fn):
+    @functools.wraps(fn)
+    def inner(*args, **kwargs):
+        return fn(*args, **kwargs) * 2
+
+    return inner
+
+
+def test_decorators_stack():
+    @compile
+    @doubling
+    @compile
+    @doubling
+    def f(a):
+        return a + 1
+
+    outside = doubling(compile(doubling(lambda a: a + 1)))
+    for _ in range(2):
+        np.testing.assert_array_equal(f(V), (V + 1) * 4)
+        np.testing.assert_array_equal(outside(V), (V + 1) * 4)
+    assert f.__name__ == "f"
+    assert compile(functools.lru_cache(lambda n: n * 2))(3) == 6
+
+
+def test_recursion():
+    @compile
+    def power(n, a):
+        return a if n <= 1 else a * power(n - 1, a)
+
+    np.testing.assert_array_equal(power(4, V), V**4)
+
+    def endless(a):
+        return endless(a + 1)
+
+    with pytest.raises(RecursionError):
+        compile(endless)(V)
+
+
+def test_generators_and_coroutines():
+    def rows(a):
+        for row in a:
+            yield row * 2
+
+    async def later(a):
+        await asyncio.sleep(0)
+        return a * 2
+
+    async def each(a):
+        for row in a:
+            yield row
+
+    async def collect():
+        return [row async for row in compile(each)(X)]
+
+    assert [r.tolist() for r in compile(rows)(X)] == (X * 2).tolist()
+    assert asyncio.run(compile(later)(V)).tolist() == (V * 2).tolist()
+    assert [r.tolist() for r in asyncio.run(collect())] == X.tolist()
+
+
+# --- where code comes from ------------------------------------------------------------------------
+
+
+def made(source, name="<ipython-input-1-abc>"):
+    """The function f of a source in no file; a cell that is run again takes its name again."""
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    space = {"np": np, "__name__": "__main__"}
+    exec(__builtins__["compile"](source, name, "exec"), space)
+    return space["f"]
+
+
+def test_notebook_cells_that_are_run_again():
+    for k in (1, 2, 3):
+        f = made(f"def f(a):\n    return np.sqrt(a) * {k}\n")
+        report = cinductor.explain(compile(f), V)
+        assert report.plain is None and not report.breaks
+        np.testing.assert_array_equal(report.result, np.sqrt(V) * k)
+
+
+def test_code_without_source():
+    space = {"np": np}
+    exec("def f(a): return np.sqrt(a) * 2\ng = lambda a: a + 1", space)
+    np.testing.assert_array_equal(compile(space["f"])(V), np.sqrt(V) * 2)
+    np.testing.assert_array_equal(compile(space["g"])(V), V + 1)
+    both = [lambda a: a + 1, lambda a: a * 2]  # two on a line
+    np.testing.assert_array_equal(compile(both[0])(V), V + 1)
+    np.testing.assert_array_equal(compile(both[1])(V), V * 2)
+
+
+def test_doctests_are_found_and_run():
+    source = '''
+def f(a):
+    """
+    >>> f(np.arange(3.0))
+    array([0., 2., 4.])
+    """
+    return a * 2
+'''
+    module = types.ModuleType("documented")
+    f = made(source)
+    module.f = compile(f)
+    module.f.__module__ = f.__module__ = "documented"
+    (test,) = [t for t in doctest.DocTestFinder().find(module, globs={"np": np, "f": module.f}) if t.examples]
+    assert doctest.DocTestRunner().run(test) == doctest.TestResults(0, 1)
+
+
+# --- debuggers, copies, threads, processes --------------------------------------------------------
+
+
+def summed(a, b):
+    c = a * 2
+    d = c + b
+    return d.sum()
+
+
+def test_tracers_see_the_users_lines():
+    lines = []
+
+    def tracer(frame, event, arg):
+        if frame.f_code.co_name == "summed" and event == "line":
+            lines.append(frame.f_lineno - summed.__code__.co_firstlineno)
+        return tracer
+
+    compiled, before = compile(summed), sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        results = [compiled(V, 1.0) for _ in range(3)]
+    finally:
+        sys.settrace(before)
+    assert results == [9.0] * 3 and lines[:3] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, cinductor\n"
+        f"def f(a):\n    b = a * 2\n    {stop}\n    return b.sum()\n"
+        "g = cinductor.compile(f, backend='interp')\n"
+        "print(g(np.arange(3.0)), g(np.arange(3.0)))\n"
+    )
+    commands = "p b\nc\n" * 2
+    done = subprocess.run([sys.executable, str(program)], input=commands, capture_output=True, text=True)
+    assert done.stdout.count("program.py(5)f()") == 2, done.stdout + done.stderr
+    assert done.stdout.count("array([0., 2., 4.])") == 2 and "6.0 6.0" in done.stdout
+
+
+def test_copies_and_pickles():
+    compiled = compile(summed)
+    for other in (copy.copy(compiled), copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert other(V, 1.0) == 9.0 and other.__wrapped__ is summed
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(compile(lambda a: a))
+
+
+def test_threads_that_call_first_at_once():
+    compiled, results = compile(lambda a: np.sin(a).sum()), []
+    start = threading.Barrier(12)
+
+    def work():
+        start.wait()
+        for n in (3, 4, 5):
+            results.append((n, compiled(np.arange(float(n)))))
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 36 and len(set(results)) == 3
+
+
+def test_pools_of_processes():
+    compiled = compile(summed)
+    compiled(V, 1.0)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.starmap(compiled, [(V, 1.0), (V, 2.0)]) == [9.0, 12.0]
