@@ -146,6 +146,36 @@ choose_backend(CxTracer *t)
 }
 
 static CxProgram *
+compile_by(CxTracer *t, const CiBackend *backend)
+{
+    return cx_program_compile(t->state, t->ctx, t->graph, &t->options, t->option_values, backend,
+                              t->info);
+}
+
+/* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
+ * segment is interpreted. NULL with the exception where that is no way out. */
+static CxProgram *
+interpret_instead(CxTracer *t, const CiBackend *backend)
+{
+    CxState *state = t->state;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
+                        PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
+
+    if (!is_compilers || !t->needs_python || plain == NULL || plain == backend)
+        return NULL;
+    PyObject *error = cx_take_exception();
+    int told = state->told_of_compiler
+                   ? 0
+                   : cx_warn("%U runs by the interpreter backend: %S (install gcc or clang, or set "
+                             "CC to a C compiler that works)",
+                             t->name, error);
+    state->told_of_compiler = true;
+    Py_XDECREF(error);
+    return told < 0 ? NULL : compile_by(t, plain);
+}
+
+static CxProgram *
 compile_segment(CxTracer *t, PyObject *key)
 {
     enum { MAX_SEGMENTS = 1024 };
@@ -154,8 +184,9 @@ compile_segment(CxTracer *t, PyObject *key)
 
     if (backend == NULL)
         return NULL;
-    CxProgram *program = cx_program_compile(state, t->ctx, t->graph, &t->options, t->option_values,
-                                            backend, t->info);
+    CxProgram *program = compile_by(t, backend);
+    if (program == NULL)
+        program = interpret_instead(t, backend);
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* the program's now */

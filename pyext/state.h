@@ -43,6 +43,7 @@ typedef struct CxState {
     int nold_caches;
     char *skip_file;
     int stance;
+    bool told_of_compiler; /* that it fails, where a call went on without it */
     int compiling; /* tracers open */
 } CxState;
 

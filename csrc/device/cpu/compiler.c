@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define MESSAGE_BYTES 2000
-#define COMPILE_TIMEOUT_S 600.0
 
 static const char *const flags[] = {
     "-std=gnu11",
@@ -167,9 +166,9 @@ ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capac
     snprintf(out, capacity, "%s/kernel.so", job->directory);
     int error = ci_os_write_atomic(source_path, job->source->data, job->source->length);
     if (error)
-        ci_fail(ctx, CI_ERR_IO, "%s: %s", source_path, strerror(error));
+        ci_fail(ctx, CI_ERR_COMPILE, "%s cannot be written: %s", source_path, strerror(error));
     build_command(&command, job, source_path, out);
-    error = ci_child_run(command.words, NULL, 0, COMPILE_TIMEOUT_S, job->should_stop,
+    error = ci_child_run(command.words, NULL, 0, job->timeout_s, job->should_stop,
                          job->should_stop_arg, &result);
     if (error)
         ci_fail(ctx, CI_ERR_COMPILE, "%s could not be started: %s", command.words[0],
@@ -180,7 +179,7 @@ ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capac
     if (result.interrupted)
         ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted while compiling");
     if (result.timed_out)
-        fail_compile(ctx, &command, "no answer in time", result.exit_code);
+        fail_compile(ctx, &command, "no answer within compile_timeout", result.exit_code);
     if (result.exit_code)
         fail_compile(ctx, &command, output, result.exit_code);
 }

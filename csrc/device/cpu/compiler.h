@@ -25,6 +25,7 @@ typedef struct CiCompileJob {
     CiCpuLevel level;
     bool is_fast; /* numerics="fast" */
     const char *directory;
+    double timeout_s;
     bool (*should_stop)(void *arg);
     void *should_stop_arg;
 } CiCompileJob;

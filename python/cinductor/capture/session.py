@@ -285,12 +285,15 @@ def too_large(stage: Stage) -> str:
 
 
 def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
-    """An exception is leaving the function: effects so far happen first."""
+    """An exception is leaving the function: effects so far happen first, but that an interrupt
+    waits for nothing: it may well be a compiler that is waited for.
+    """
     stage.tracer.needs_python = True
-    try:
-        stage.tracer.flush()
-    except _core.CinductorError:
-        pass
+    if not isinstance(error, KeyboardInterrupt):
+        try:
+            stage.tracer.flush()
+        except _core.CinductorError:
+            pass
     job.last = Outcome(stage)
     if names_traced(error):
         reword(error)
