@@ -248,6 +248,26 @@ def test_the_warning_at_the_limit_points_at_the_caller_and_says_what_to_do():
     assert "recompile_limit" in str(w.message) and "dynamic" in str(w.message)
 
 
+def test_what_numpy_has_against_setting_a_shape_is_said_once_at_the_users_line():
+    source = """
+def f(a):
+    b = a * 2
+    b.shape = (3, 1)
+    return b
+"""
+    fn = made(source)
+    compiled = compile(fn, backend="interp")
+
+    def told(call):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(V)
+        return [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+
+    assert told(compiled) == told(fn)
+    assert told(compiled) == []
+
+
 def test_what_cannot_be_captured_costs_no_warning():
     def f(a):
         a[0] = None

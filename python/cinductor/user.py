@@ -6,6 +6,7 @@ import os
 import sys
 import types
 import warnings
+from collections.abc import Callable
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 IMPORTER = "<frozen importlib"
@@ -33,11 +34,24 @@ def wrong(function: str, name: str, value: object, wanted: str) -> str:
 
 def warn(message: str) -> None:
     """A warning at the user's line."""
+    give("cinductor: " + message, RuntimeWarning)
+
+
+def repeat_warnings(call: Callable[[], object]) -> None:
+    """Gives what call warns of at the user's line instead."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    for warning in caught:
+        give(str(warning.message), warning.category)
+
+
+def give(text: str, category: type[Warning]) -> None:
     found = frame()
     where = {} if found is None else found.f_globals
     warnings.warn_explicit(
-        "cinductor: " + message,
-        RuntimeWarning,
+        text,
+        category,
         filename="<cinductor>" if found is None else found.f_code.co_filename,
         lineno=1 if found is None else found.f_lineno,
         module=where.get("__name__"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..numpy.random import DRAWS, Draw
+from ..user import repeat_warnings
 from .objects import (
     FREE_TYPES,
     MISSING,
@@ -213,8 +214,13 @@ class Attributes:
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
         if name == "shape":
-            value.shape = item
-            return
+            try:
+                value.shape = item
+            except (TypeError, ValueError, AttributeError):
+                pass  # NumPy shall say it in its own words
+            else:
+                repeat_warnings(lambda: setattr(np.empty(0), "shape", 0))
+                return
         if name in ("real", "imag", "flat"):
             stage.before_write(value)
             stage.stop(f"assigns .{name} of an array")
