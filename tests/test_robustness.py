@@ -4,8 +4,11 @@ Each case runs in a process of its own with a cache directory of its own.
 """
 
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -36,7 +39,11 @@ def run(cache, *, program=PROGRAM, **env):
     """Runs program in a new process; returns its output lines."""
     full = {**os.environ, "CINDUCTOR_CACHE_DIR": str(cache), **env}
     full = {k: v for k, v in full.items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=full, timeout=120)
+    with tempfile.TemporaryDirectory() as folder:  # functions are captured from their source
+        file = Path(folder) / "program.py"
+        file.write_text(program)
+        command = [sys.executable, str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, env=full, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -193,4 +200,112 @@ x = np.ones((30, 40), np.float32)
 print(cinductor.explain(lambda x: (x - x.max(axis=1, keepdims=True)).sum(axis=0), x).source)
 """
     outputs = {"\n".join(run(tmp_path, program=program, PYTHONHASHSEED=str(n))) for n in (1, 2)}
-    assert len(outputs) == 1
+    assert len({re.sub(r"/\S*/program.py", "program.py", text) for text in outputs}) == 1
+
+
+def test_a_function_that_moves_in_its_file_is_not_compiled_anew(tmp_path):
+    log = tmp_path / "log"
+    compiler = script(tmp_path / "cc", f'echo called >> "{log}"\nexec gcc "$@"\n')
+    for moved in ("", "\n\n# a comment\n"):
+        run(tmp_path / "cache", program=moved + PROGRAM, CC=compiler)
+    assert log.read_text().splitlines() == ["called"]
+
+
+# --- what a machine may be short of ---------------------------------------------------------------
+
+PIECES = """
+import warnings
+import numpy as np
+import cinductor
+
+def f(a, b):
+    print(end="")
+    c = np.sqrt(a * b + 1).sum(axis=1)
+    print(end="")
+    return c * 2 + 1
+
+a, b = np.ones((200, 3000)), np.ones(3000)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    g = cinductor.compile(f)
+    for _ in range(3):
+        np.testing.assert_allclose(g(a, b), f(a, b), rtol=1e-12)
+for w in caught:
+    print("text", str(w.message).replace(chr(10), " "))
+"""
+
+
+def script(path, text):
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("compiler", ["exit 1", "kill -9 $$", "exit 0"], ids=["fails", "dies", "makes nothing"])
+def test_a_compiler_that_fails_behind_steps_of_python_costs_one_warning(tmp_path, compiler):
+    broken = script(tmp_path / "cc", f"echo boom >&2\n{compiler}\n")
+    texts = warnings_in(run(tmp_path / "cache", program=PIECES, CC=broken))
+    assert len(texts) == 1 and "CC" in texts[0]
+
+
+@pytest.mark.parametrize("program", [PROGRAM, PIECES], ids=["whole", "in pieces"])
+def test_a_compiler_that_hangs_is_ended(tmp_path, program):
+    hangs = script(tmp_path / "cc", "sleep 1000\n")
+    lines = run(tmp_path / "cache", program=program, CC=hangs, CINDUCTOR_COMPILE_TIMEOUT="1")
+    (text,) = warnings_in(lines)
+    assert "compile_timeout" in text and "CC" in text
+
+
+@pytest.mark.parametrize("program", [PROGRAM, PIECES], ids=["whole", "in pieces"])
+def test_a_full_disk_costs_one_warning(tmp_path, program):
+    full = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+    (text,) = warnings_in(run(tmp_path, program=full + program))
+    assert "interpreter" in text
+
+
+def test_a_folder_that_cannot_be_made_costs_one_warning():
+    (text,) = warnings_in(run("/proc/cinductor"))
+    assert "CINDUCTOR_CACHE_DIR" in text
+
+
+def test_a_path_with_nothing_in_it(tmp_path):
+    (text,) = warnings_in(run(tmp_path, PATH="", CC=None))
+    assert "install gcc or clang" in text
+
+
+def test_what_was_learnt_of_sizes_may_be_damaged(tmp_path):
+    program = """
+import numpy as np, cinductor
+f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")
+for n in (3, 4, 5):
+    assert (f(np.ones(n)) == 3).all()
+"""
+    run(tmp_path, program=program)
+    profiles = [p for p in entries(tmp_path) if p.suffix == ".shapes"]
+    assert profiles
+    for text in ("", "{", "[]", '{"version": 1, "dynamic": 3}', '{"version": 1, "dynamic": [["x"]]}'):
+        for path in profiles:
+            path.write_text(text)
+        run(tmp_path, program=program)
+
+
+def test_an_interrupt_ends_a_compiler_that_hangs(tmp_path):
+    hangs = script(tmp_path / "cc", "sleep 1000\n")
+    program = """
+import os, signal, threading, time
+import numpy as np, cinductor
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
+threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+f = cinductor.compile(lambda x: np.exp(x) + 1)
+try:
+    f(np.ones(3))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    began = time.monotonic()
+    assert run(tmp_path / "cache", program=program, CC=hangs) == ["interrupted"]
+    assert time.monotonic() - began < 60

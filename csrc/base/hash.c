@@ -112,6 +112,18 @@ ci_sha256_add_text(CiSha256 *hash, const char *text)
 }
 
 void
+ci_sha256_add_source(CiSha256 *hash, const char *source)
+{
+    const char *comment;
+    while ((comment = strstr(source, "/*")) != NULL) {
+        const char *end = strstr(comment + 2, "*/");
+        ci_sha256_add(hash, source, (size_t)(comment - source));
+        source = end ? end + 2 : comment + strlen(comment);
+    }
+    ci_sha256_add(hash, source, strlen(source) + 1);
+}
+
+void
 ci_sha256_finish(CiSha256 *hash, uint8_t digest[32])
 {
     uint64_t bits = 8 * hash->length;

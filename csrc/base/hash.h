@@ -18,6 +18,8 @@ void ci_sha256_init(CiSha256 *hash);
 void ci_sha256_add(CiSha256 *hash, const void *data, size_t size);
 void ci_sha256_add_text(CiSha256 *hash,
                         const char *text); /* with its length, so fields cannot run together */
+/* Emitted C without its comments, which tell the user's lines: these move when a file is edited. */
+void ci_sha256_add_source(CiSha256 *hash, const char *source);
 void ci_sha256_finish(CiSha256 *hash, uint8_t digest[32]);
 void ci_sha256_hex(const uint8_t digest[32], char hex[65]);
 

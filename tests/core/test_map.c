@@ -102,6 +102,26 @@ TEST(texts_are_hashed_with_their_length)
     CHECK(memcmp(digests[0], digests[1], 32) != 0);
 }
 
+static bool
+hash_alike(const char *a, const char *b)
+{
+    uint8_t digests[2][32];
+    for (int i = 0; i < 2; i++) {
+        CiSha256 hash;
+        ci_sha256_init(&hash);
+        ci_sha256_add_source(&hash, i ? b : a);
+        ci_sha256_finish(&hash, digests[i]);
+    }
+    return memcmp(digests[0], digests[1], 32) == 0;
+}
+
+TEST(comments_of_a_source_are_not_hashed)
+{
+    CHECK(hash_alike("a /* one */ b /**/", "a /* two, longer */ b "));
+    CHECK(hash_alike("a /* open", "a "));
+    CHECK(!hash_alike("a /* one */ b", "a /* one */ c"));
+}
+
 TEST(mixing)
 {
     CHECK(ci_hash_mix(1, 2) != ci_hash_mix(2, 1));

@@ -66,7 +66,7 @@ find_key(CiContext *ctx, const Build *b, Unit *unit)
     for (int k = 0; k < b->compiler.nwords; k++, word += strlen(word) + 1)
         ci_sha256_add_text(&hash, word);
     ci_sha256_add_text(&hash, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), b->is_fast));
-    ci_sha256_add_text(&hash, unit->source.data);
+    ci_sha256_add_source(&hash, unit->source.data);
     ci_sha256_finish(&hash, digest);
     ci_sha256_hex(digest, unit->key);
 }
@@ -101,7 +101,7 @@ open_directory(CiContext *ctx, Unit *unit)
     if (!mkdtemp(unit->directory)) {
         int error = errno;
         unit->directory[0] = 0;
-        ci_fail(ctx, CI_ERR_IO, "no directory to compile in: %s", strerror(error));
+        ci_fail(ctx, CI_ERR_COMPILE, "no directory to compile in: %s", strerror(error));
     }
 }
 
@@ -143,6 +143,7 @@ compile_body(CiContext *ctx, void *arg)
                         .level = ci_cpu_level(b->options),
                         .is_fast = b->is_fast,
                         .directory = unit->directory,
+                        .timeout_s = (double)b->options->compile_timeout,
                         .should_stop = b->runtime->should_stop_build,
                         .should_stop_arg = b->runtime->should_stop_arg};
     ci_compiler_run(ctx, &job, unit->path, sizeof unit->path);

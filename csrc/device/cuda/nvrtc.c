@@ -135,7 +135,7 @@ find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *option
     ci_sha256_add_text(&hash, version);
     for (int k = 0; k < noptions; k++)
         ci_sha256_add_text(&hash, options[k]);
-    ci_sha256_add_text(&hash, job->source);
+    ci_sha256_add_source(&hash, job->source);
     ci_sha256_finish(&hash, digest);
     ci_sha256_hex(digest, key);
 }
