@@ -49,6 +49,7 @@ typedef struct CiCpuStage {
     /* per value */
     bool *is_invariant; /* the same for all lanes: computed once before them */
     bool *is_cheap;     /* recomputed where it is used instead of kept in an array */
+    bool *is_settled;   /* the compiler may not see how it is made */
     int *segment;       /* calls of mathematics and scans cut the code into segments */
     int *slot;          /* array that carries it from one segment to the next, or -1 */
     int nsegments;
@@ -83,6 +84,9 @@ typedef enum CiFoldHelper {
 
 /* emit_plan.c: what a stage needs, decided before a line is printed. */
 CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes);
+
+/* emit_late.c: in a tree, what waits for the trip before comes last. */
+void ci_cpu_plan_late(CiCpuEmitter *c, CiCpuStage *s);
 
 /* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
 void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);

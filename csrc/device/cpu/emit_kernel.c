@@ -556,6 +556,8 @@ print_macros(CiText *out, const char *helpers, const char *functions)
     if (ci_emit_mentions(helpers, "CI_COLD"))
         ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
                          "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
+    if (ci_emit_mentions(functions, "CI_SETTLED"))
+        ci_text_add(out, "#define CI_SETTLED(v) __asm__(\"\" : \"+r\"(v))\n");
     if (ci_emit_mentions(functions, "CI_NO_VECTOR"))
         ci_text_add(out, "#define CI_NO_VECTOR __asm__(\"\")\n");
 }

@@ -111,7 +111,10 @@ declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
     if (op->op == CI_OP_bind) /* whoever reads it writes the symbol */
         ci_text_line(c->out, "const int64_t %s = %s;", op->index->name, text);
     else
-        ci_text_line(c->out, "const %s v%d = %s;", ci_emit_type(op->dtype), value, text);
+        ci_text_line(c->out, "%s%s v%d = %s;", s->is_settled[value] ? "" : "const ",
+                     ci_emit_type(op->dtype), value, text);
+    if (s->is_settled[value])
+        ci_text_line(c->out, "CI_SETTLED(v%d);", value);
 }
 
 static void

@@ -325,6 +325,7 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
     int count = s->code->nvalues + 1;
     s->is_invariant = CI_NEW_ARRAY(c->ctx, bool, count);
     s->is_cheap = CI_NEW_ARRAY(c->ctx, bool, count);
+    s->is_settled = CI_NEW_ARRAY(c->ctx, bool, count);
     s->segment = CI_NEW_ARRAY(c->ctx, int, count);
     s->slot = CI_NEW_ARRAY(c->ctx, int, count);
     if (lanes != CI_LANES_none) {
@@ -334,6 +335,8 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
         s->lane_var = axis->var;
         s->lane_extent = axis->extent;
     }
+    if (c->is_tree && lanes == CI_LANES_none)
+        ci_cpu_plan_late(c, s);
     plan_folds(c, s);
     find_invariants(c, s);
     find_segments(s);
