@@ -488,6 +488,30 @@ ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
         ci_text_add(out, "%s", value);
 }
 
+int
+ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer)
+{
+    int slot = 0;
+    for (int k = 0; k < loops->nbuffers && loops->buffers[k] != buffer; k++)
+        slot += loops->buffers[k]->kind == CI_BUFFER_scalar;
+    return slot;
+}
+
+void
+ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
+{
+    int slot = 16 * ci_emit_scalar_slot(e->kernels->loops, buffer);
+    const char *type = ci_emit_storage(buffer->dtype);
+    const char *from = ci_dtype_is_integral(buffer->dtype) ? "int64_t" : "double";
+    if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
+        ci_text_add(out,
+                    "{*(const double *)((const char *)scalars + %d), *(const double *)((const char "
+                    "*)scalars + %d)}",
+                    slot, slot + 8);
+    else
+        ci_text_add(out, "(%s)*(const %s *)((const char *)scalars + %d)", type, from, slot);
+}
+
 const char *
 ci_emit_math_name(CiOp op)
 {

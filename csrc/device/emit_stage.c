@@ -1,98 +1,10 @@
-/* The straight-line code of a stage, and the names that code uses.
+/* The straight-line code of a stage.
  *
  * Invariant: values are in an order in which arguments come first; two values are equal only if
  * they are the same one, unless a store lies between two loads of the same element. */
 #include "device/emit.h"
 
 #include <string.h>
-
-/* ---- names ---- */
-
-const char *
-ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
-{
-    const char *digits = !strncmp(buffer->name, "in", 2)    ? buffer->name + 2
-                         : !strncmp(buffer->name, "buf", 3) ? buffer->name + 3
-                                                            : "";
-    bool is_ours = *digits && strspn(digits, "0123456789") == strlen(digits);
-    return is_ours ? buffer->name : ci_format(e->ctx, "b%d", buffer->id);
-}
-
-int
-ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer)
-{
-    int slot = 0;
-    for (int k = 0; k < loops->nbuffers && loops->buffers[k] != buffer; k++)
-        slot += loops->buffers[k]->kind == CI_BUFFER_scalar;
-    return slot;
-}
-
-void
-ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
-{
-    int slot = 16 * ci_emit_scalar_slot(e->kernels->loops, buffer);
-    const char *type = ci_emit_storage(buffer->dtype);
-    const char *from = ci_dtype_is_integral(buffer->dtype) ? "int64_t" : "double";
-    if (ci_dtype_class(buffer->dtype) == CI_CLASS_complex)
-        ci_text_add(out,
-                    "{*(const double *)((const char *)scalars + %d), *(const double *)((const char "
-                    "*)scalars + %d)}",
-                    slot, slot + 8);
-    else
-        ci_text_add(out, "(%s)*(const %s *)((const char *)scalars + %d)", type, from, slot);
-}
-
-static void
-print_symbol(CiText *out, const CiExpr *symbol, void *arg)
-{
-    CiEmitter *e = arg;
-    const CiKernel *kernel = e->kernel;
-    int k = 0;
-    while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
-        k++;
-    if (k < kernel->nsize_args) /* a variable of a loop around the kernel, too */
-        ci_text_add(out, "size%d", k);
-    else if (symbol->symbol_kind == CI_SYMBOL_index)
-        ci_text_add(out, "%s", symbol->name);
-    else if (ci_kernel_tree(kernel) && symbol->symbol_kind == CI_SYMBOL_unbacked)
-        ci_text_add(out, "data%u", (unsigned)symbol->id); /* of a check in the tree */
-    else
-        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
-                kernel->name);
-}
-
-/* A whole expression that the kernel takes precomputed is that argument. */
-void
-ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
-{
-    for (int k = 0; k < e->kernel->nsize_args; k++)
-        if (e->kernel->size_args[k] == index) {
-            ci_text_add(out, "size%d", k);
-            return;
-        }
-    ci_expr_print_with(out, index, e->spelling->style, print_symbol, e);
-}
-
-const char *
-ci_emit_index_text(CiEmitter *e, const CiExpr *index)
-{
-    CiText text = ci_text_new(e->ctx);
-    ci_emit_index(e, &text, index);
-    return text.data;
-}
-
-void
-ci_emit_locations(CiText *out, const CiKernel *kernel)
-{
-    for (int k = 0; k < kernel->nlocs; k++) {
-        ci_text_add(out, k ? ", " : "/* ");
-        ci_text_add_safe(out, kernel->locs[k].file);
-        ci_text_add(out, ":%d", kernel->locs[k].line);
-    }
-    ci_text_add(out, kernel->nlocs ? " */\n" : "");
-}
-
-/* ---- values ---- */
 
 typedef struct Builder {
     CiContext *ctx;

@@ -136,7 +136,7 @@ ci_graph_iota(CiGraph *g, int rank, const CiExpr *const *sizes, int axis, CiLoc 
 {
     CiNode *node = new_node(g, CI_OP_iota, 0, NULL, loc);
     set_sizes(g, node, rank, sizes);
-    axis = ci_infer_axis(g, axis, rank);
+    axis = ci_layout_axis(g, axis, rank);
     node->naxes = 1;
     node->axes = copy_axes(g, 1, &axis);
     return append(g, node);
@@ -234,7 +234,7 @@ ci_graph_reduce(CiGraph *g, CiOp op, CiNode *a, int naxes, const int *axes, CiLo
         ci_fail(g->ctx, CI_ERR_VALUE, "%s is no reduction", ci_op_name(op));
     int *sorted = CI_NEW_ARRAY(g->ctx, int, naxes + 1);
     for (int k = 0; k < naxes; k++)
-        sorted[k] = ci_infer_axis(g, axes[k], a->rank);
+        sorted[k] = ci_layout_axis(g, axes[k], a->rank);
     sort_axes(sorted, naxes);
     if (op == CI_OP_any || op == CI_OP_all)
         a = ci_graph_cast(g, a, CI_DTYPE_bool, loc);
@@ -250,7 +250,7 @@ ci_graph_scan(CiGraph *g, CiOp op, CiNode *a, int axis, CiLoc loc)
     if (ci_op_kind(op) != CI_OPKIND_scan)
         ci_fail(g->ctx, CI_ERR_VALUE, "%s is no scan", ci_op_name(op));
     CiNode *node = new_node(g, op, 1, &a, loc);
-    axis = ci_infer_axis(g, axis, a->rank);
+    axis = ci_layout_axis(g, axis, a->rank);
     node->naxes = 1;
     node->axes = copy_axes(g, 1, &axis);
     return append(g, node);
@@ -261,7 +261,7 @@ ci_graph_concat(CiGraph *g, int nargs, CiNode *const *args, int axis, CiLoc loc)
 {
     CiNode *node = new_node(g, CI_OP_concat, nargs, args, loc);
     if (nargs && args[0]->rank)
-        axis = ci_infer_axis(g, axis, args[0]->rank);
+        axis = ci_layout_axis(g, axis, args[0]->rank);
     node->naxes = 1;
     node->axes = copy_axes(g, 1, &axis);
     return append(g, node);
@@ -331,7 +331,7 @@ ci_graph_permute(CiGraph *g, CiNode *a, const int *axes, CiLoc loc)
     CiNode *node = new_node(g, CI_OP_permute, 1, &a, loc);
     int *normal = CI_NEW_ARRAY(g->ctx, int, a->rank + 1);
     for (int k = 0; k < a->rank; k++)
-        normal[k] = ci_infer_axis(g, axes[k], a->rank);
+        normal[k] = ci_layout_axis(g, axes[k], a->rank);
     node->naxes = a->rank;
     node->axes = normal;
     return append(g, node);
@@ -371,8 +371,8 @@ ci_graph_diagonal(CiGraph *g, CiNode *a, int axis1, int axis2, const CiExpr *off
     CiNode *node = new_node(g, CI_OP_diagonal, 1, &a, loc);
     int axes[2] = {axis1, axis2};
     if (a->rank >= 2) {
-        axes[0] = ci_infer_axis(g, axis1, a->rank);
-        axes[1] = ci_infer_axis(g, axis2, a->rank);
+        axes[0] = ci_layout_axis(g, axis1, a->rank);
+        axes[1] = ci_layout_axis(g, axis2, a->rank);
     }
     node->naxes = 2;
     node->axes = copy_axes(g, 2, axes);

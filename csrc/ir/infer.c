@@ -9,15 +9,6 @@
 
 #include <string.h>
 
-int
-ci_infer_axis(CiGraph *g, int axis, int rank)
-{
-    if (axis < -rank || axis >= rank)
-        ci_fail(g->ctx, CI_ERR_VALUE, "axis %d is out of bounds for array of dimension %d", axis,
-                rank);
-    return axis < 0 ? axis + rank : axis;
-}
-
 static void
 like(CiNode *node, const CiNode *a)
 {
@@ -97,7 +88,7 @@ check_axes(CiGraph *g, const CiNode *node)
     for (int k = 0; k < node->naxes; k++) {
         int axis = node->axes[k];
         if (axis < 0 || axis >= node->args[0]->rank)
-            ci_infer_axis(g, axis < 0 ? -CI_MAX_RANK - 1 : axis, node->args[0]->rank);
+            ci_layout_axis(g, axis < 0 ? -CI_MAX_RANK - 1 : axis, node->args[0]->rank);
         if (k && axis <= node->axes[k - 1])
             ci_fail(g->ctx, CI_ERR_VALUE, "duplicate value in 'axis'");
     }
@@ -184,7 +175,7 @@ infer_permute(CiGraph *g, CiNode *node)
         ci_fail(g->ctx, CI_ERR_VALUE, "axes don't match array");
     const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, a->rank + 1);
     for (int k = 0; k < a->rank; k++) {
-        int axis = ci_infer_axis(g, node->axes[k], a->rank);
+        int axis = ci_layout_axis(g, node->axes[k], a->rank);
         if (seen & (uint32_t)1 << axis)
             ci_fail(g->ctx, CI_ERR_VALUE, "repeated axis in transpose");
         seen |= (uint32_t)1 << axis;
@@ -259,8 +250,8 @@ infer_diagonal(CiGraph *g, CiNode *node)
     const CiNode *a = node->args[0];
     if (a->rank < 2)
         ci_fail(g->ctx, CI_ERR_VALUE, "diag requires an array of at least two dimensions");
-    int first = ci_infer_axis(g, node->axes[0], a->rank),
-        second = ci_infer_axis(g, node->axes[1], a->rank);
+    int first = ci_layout_axis(g, node->axes[0], a->rank),
+        second = ci_layout_axis(g, node->axes[1], a->rank);
     if (first == second)
         ci_fail(g->ctx, CI_ERR_VALUE, "axis1 and axis2 cannot be the same");
     const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, a->rank);
@@ -278,7 +269,7 @@ static void
 infer_window(CiGraph *g, CiNode *node)
 {
     const CiNode *a = node->args[0];
-    int axis = ci_infer_axis(g, node->axes[0], a->rank);
+    int axis = ci_layout_axis(g, node->axes[0], a->rank);
     const CiExpr *length = node->sizes[node->rank - 1], *one = ci_expr_const(g->sym, 1);
     const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, a->rank + 1);
     if (ci_sym_known_lt(g->sym, a->sizes[axis], length))
@@ -370,7 +361,7 @@ infer_concat(CiGraph *g, CiNode *node)
     const CiNode *first = node->args[0];
     if (!first->rank)
         ci_fail(g->ctx, CI_ERR_VALUE, "zero-dimensional arrays cannot be concatenated");
-    int axis = ci_infer_axis(g, node->axes[0], first->rank);
+    int axis = ci_layout_axis(g, node->axes[0], first->rank);
     require_equal_dtypes(g, node, 0);
     check_concat(g, node, axis);
     const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, first->rank);
@@ -462,7 +453,7 @@ infer_create(CiGraph *g, CiNode *node)
         node->dtype = CI_DTYPE_i64;
         if (node->naxes != 1)
             ci_fail(g->ctx, CI_ERR_VALUE, "iota needs one axis");
-        ci_infer_axis(g, node->axes[0], node->rank);
+        ci_layout_axis(g, node->axes[0], node->rank);
     }
     if (node->op == CI_OP_expr)
         node->dtype = CI_DTYPE_i64;

@@ -6,11 +6,9 @@
 
 /* Fills dtype, rank, sizes, order, strides and the default kind; fails with CI_ERR_SHAPE,
  * CI_ERR_DTYPE or CI_ERR_VALUE and NumPy's message. What is an attribute of the op (sizes of
- * reshape, expand, slice, diagonal, window, iota, empty, input, extern; order of copy, empty, extern) must
- * be there, and is checked. */
+ * reshape, expand, slice, diagonal, window, iota, empty, input, extern; order of copy, empty,
+ * extern) must be there, and is checked. */
 void ci_infer_node(CiGraph *g, CiNode *node);
-/* An integer axis made non-negative; fails when out of bounds. */
-int ci_infer_axis(CiGraph *g, int axis, int rank);
 
 /* infer_indirect.c */
 void ci_infer_indirect(CiGraph *g, CiNode *node);

@@ -13,7 +13,7 @@ gathered_sizes(CiGraph *g, const CiNode *node, const CiNode *a, CiNode *const *i
     int nindex, rank = 0, next = 0;
     for (int k = 0; k < node->naxes; k++) {
         int axis = node->axes[k];
-        if (ci_infer_axis(g, axis, a->rank) != axis || (k && axis <= node->axes[k - 1]))
+        if (ci_layout_axis(g, axis, a->rank) != axis || (k && axis <= node->axes[k - 1]))
             ci_fail(g->ctx, CI_ERR_VALUE, "%s needs ascending axes", ci_op_name(node->op));
         if (indices[k]->dtype != CI_DTYPE_i64)
             ci_fail(g->ctx, CI_ERR_DTYPE, "%s needs indices of i64, not %s", ci_op_name(node->op),

@@ -525,3 +525,12 @@ ci_layout_view_strides(CiGraph *g, const CiNode *view, const CiNode *base,
         strides[k] = here[k];
     return true;
 }
+
+int
+ci_layout_axis(CiGraph *g, int axis, int rank)
+{
+    if (axis < -rank || axis >= rank)
+        ci_fail(g->ctx, CI_ERR_VALUE, "axis %d is out of bounds for array of dimension %d", axis,
+                rank);
+    return axis < 0 ? axis + rank : axis;
+}

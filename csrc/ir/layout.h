@@ -35,6 +35,8 @@ bool ci_layout_reshape(CiSym *sym, int rank, const CiExpr *const *sizes,
 const CiExpr *const *ci_layout_strides(CiGraph *g, const CiNode *node);
 const CiExpr *ci_layout_count(CiSym *sym, int rank,
                               const CiExpr *const *sizes); /* number of elements */
+/* An axis made non-negative; fails with NumPy's message when out of bounds. */
+int ci_layout_axis(CiGraph *g, int axis, int rank);
 /* Sizes as NumPy's messages write them: "(3,4)", "(3,)". */
 const char *ci_layout_shape_text(CiContext *ctx, int rank, const CiExpr *const *sizes);
 

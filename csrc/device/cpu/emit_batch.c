@@ -57,7 +57,7 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
 {
     const CiKernel *kernel = c->kernel;
     const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-    const char *n = ci_cpu_index_text(c, last->extent);
+    const char *n = ci_emit_index_text(c->base, last->extent);
     CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
     c->batch = BATCH;
     points.indent = saved->indent + 8;
@@ -78,9 +78,11 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
         n, n);
     ci_text_line(c->out, "m = rest < %d ? rest : %d;", BATCH, BATCH);
     for (int k = 0; k < kernel->nouter - 1; k++) {
-        const char *divisor = ci_cpu_product_text(c, kernel->outer + k + 1, kernel->nouter - 1 - k);
+        const char *divisor =
+            ci_emit_product_text(c->base, kernel->outer + k + 1, kernel->nouter - 1 - k);
         const char *wrapped =
-            k ? ci_format(c->ctx, " %% (%s)", ci_cpu_index_text(c, kernel->outer[k].extent)) : "";
+            k ? ci_format(c->ctx, " %% (%s)", ci_emit_index_text(c->base, kernel->outer[k].extent))
+              : "";
         if (ci_emit_mentions(all, kernel->outer[k].var->name))
             ci_text_line(c->out, "const int64_t %s = unit / (%s)%s;", kernel->outer[k].var->name,
                          divisor, wrapped);

@@ -1,4 +1,5 @@
-/* What the files that print CPU kernels share.
+/* What the files that print CPU kernels share, from the inside of a kernel outwards: each calls
+ * those above it here.
  *
  * A kernel is printed from the inside out: the code of a stage first, into a text of its own; then
  * the frame asks that text which names it mentions and declares those. */
@@ -57,6 +58,13 @@ typedef struct CiCpuStage {
     int nslots, capslots;
 } CiCpuStage;
 
+/* A split kernel is two functions: one leaves a partial result of each chunk, one joins them. */
+typedef enum CiCpuFunction {
+    CI_FUNCTION_whole,
+    CI_FUNCTION_part,
+    CI_FUNCTION_finish
+} CiCpuFunction;
+
 typedef struct CiCpuEmitter {
     CiEmitter *base;
     CiContext *ctx;
@@ -64,13 +72,13 @@ typedef struct CiCpuEmitter {
     CiCpuLevel level;
     CiText *out; /* where lines go now */
     const CiKernel *kernel;
-    int batch;          /* points whose stages without axes run together, as lanes; 0: none */
-    int tile;           /* lanes of a tile of the last outer axis; 0 when lanes are inside */
-    bool is_merging;    /* printing the merge of a split kernel's chunks */
-    bool is_split_part; /* printing the chunk function of a split kernel */
-    bool is_tree;       /* printing leaves: the tree asks whether to go on */
-    int nfolds;         /* folds of the kernel so far */
-    bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
+    int batch; /* points whose stages without axes run together, as lanes; 0: none */
+    int tile;  /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    CiCpuFunction function;
+    bool is_merging;               /* printing the merge of a split kernel's chunks */
+    bool is_tree;                  /* printing leaves: the tree asks whether to go on */
+    int nfolds;                    /* folds of the kernel so far */
+    bool has_math[CI_OP_COUNT][2]; /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
@@ -88,13 +96,13 @@ CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lan
 /* emit_late.c: in a tree, what waits for the trip before comes last. */
 void ci_cpu_plan_late(CiCpuEmitter *c, CiCpuStage *s);
 
-/* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
-void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);
-/* A load of a buffer as text: memory, row, local. */
+/* emit_place.c: a load of a buffer as text: memory, row, variable. */
 const char *ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index);
 /* Stores a named value where its buffer lives; in lanes, `l` is the lane. */
 void ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype,
                        const char *value);
+/* Rows and locals that the text of a unit mentions. */
+void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
 
 /* emit_fold.c: accumulators around the lanes. */
 void ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
@@ -113,6 +121,18 @@ void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *
                            const char *result, const char *count);
 void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
 
+/* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
+void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);
+
+/* emit_points.c: stages [from, to), one after another. */
+void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
+/* All points of the outer axes from this one on, and the function's stages in each. */
+void ci_cpu_emit_points(CiCpuEmitter *c, int axis);
+/* Nothing but one loop over lanes. */
+bool ci_cpu_is_flat(const CiKernel *kernel);
+/* What a chunk of a split kernel leaves. */
+int ci_cpu_partial_bytes(CiCpuEmitter *c);
+
 /* emit_batch.c: the first of the stages without axes at the end, when they are worth a batch, else
  * the number of stages; and the loop over batches of points. */
 int ci_cpu_first_batched_stage(const CiKernel *kernel);
@@ -122,14 +142,6 @@ void ci_cpu_emit_batches(CiCpuEmitter *c, int first);
 void ci_cpu_emit_tree(CiCpuEmitter *c);
 
 /* emit_kernel.c */
-const char *ci_cpu_index_text(CiCpuEmitter *c, const CiExpr *e);
-const char *ci_cpu_product_text(CiCpuEmitter *c, const CiKernelAxis *axes, int count);
-/* Stages [from, to), one after another. */
-void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
-/* All points of the outer axes of a leaf, and its stages in them. */
-void ci_cpu_emit_points(CiCpuEmitter *c);
-/* Rows and locals that the text of a unit mentions. */
-void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
 /* The source of the kernels whose is_wanted[id] is set (NULL: all). partial_bytes[id] (may be NULL)
  * is what a unit of work of each split kernel stores. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,

@@ -82,7 +82,7 @@ start_rows(CiCpuEmitter *c, const CiCpuFold *fold)
 static void
 start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
 {
-    const char *first = c->is_split_part ? "first" : "0";
+    const char *first = c->function == CI_FUNCTION_part ? "first" : "0";
     if (!c->tile) {
         ci_text_line(c->out, "%s f%d = %s;", type_of(fold), fold->id, identity_of(c, fold));
         if (fold->is_arg)
@@ -107,7 +107,7 @@ has_counter(const CiCpuFold *fold)
 static void
 start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
 {
-    const char *first = c->is_split_part ? "first" : "0";
+    const char *first = c->function == CI_FUNCTION_part ? "first" : "0";
     ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
                  fold->lanes);
     if (fold->is_arg)
@@ -203,10 +203,11 @@ ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fol
 static void
 push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
-    const char *more =
-        fold->is_arg ? ci_format(c->ctx, "best%d, %s, ", fold->id, c->is_split_part ? "first" : "0")
-        : has_counter(fold) ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id)
-                            : "";
+    const char *more = fold->is_arg ? ci_format(c->ctx, "best%d, %s, ", fold->id,
+                                                c->function == CI_FUNCTION_part ? "first" : "0")
+                       : has_counter(fold)
+                           ? ci_format(c->ctx, "stack%d, &blocks%d, ", fold->id, fold->id)
+                           : "";
     use_helper(c, fold, CI_HELPER_push | (fold->is_ordered ? CI_HELPER_block : CI_HELPER_pairwise));
     ci_text_line(c->out, "count%d = push_%s(f%d, %scount%d, tile%d, m);", fold->id, tag_of(c, fold),
                  fold->id, more, fold->id, slot);
@@ -251,7 +252,8 @@ add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
     if (has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_block);
         ci_text_line(c->out, "if ((q + %d%s) %% %d == 0)", CI_CPU_BLOCK,
-                     c->is_split_part ? " - first" : "", CI_BLOCK_CHAIN * fold->lanes);
+                     c->function == CI_FUNCTION_part ? " - first" : "",
+                     CI_BLOCK_CHAIN * fold->lanes);
         ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
                      tag_of(c, fold), fold->id, fold->id, fold->id);
     }
@@ -315,7 +317,7 @@ finished(CiCpuEmitter *c, const CiCpuFold *fold, const char *value)
         fold->plan != CI_PLAN_serial)
         return value;
     const char *zero = is_float ? "0" : ci_format(c->ctx, "(%s){0, 0}", type_of(fold));
-    return ci_format(c->ctx, "%s > 0 ? %s : %s", ci_cpu_index_text(c, extent), value, zero);
+    return ci_format(c->ctx, "%s > 0 ? %s : %s", ci_emit_index_text(c->base, extent), value, zero);
 }
 
 static const char *
@@ -338,17 +340,18 @@ finish_lanes(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
     int id = fold->id, block = CI_BLOCK_CHAIN * fold->lanes;
     if (fold->is_arg) {
         use_helper(c, fold, CI_HELPER_pairwise);
-        const char *result =
-            c->is_split_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
+        const char *result = c->function == CI_FUNCTION_part
+                                 ? ci_format(c->ctx, "const %s y%d = ", type, id)
+                                 : "(void)";
         ci_text_line(c->out, "%spairwise_%s(f%d, best%d);", result, tag, id, id);
     } else if (!has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_pairwise);
         ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
     } else {
         use_helper(c, fold, CI_HELPER_block);
-        const char *length = c->is_split_part
+        const char *length = c->function == CI_FUNCTION_part
                                  ? "last - first"
-                                 : ci_cpu_index_text(c, ci_cpu_fold_extent(c, fold->nest));
+                                 : ci_emit_index_text(c->base, ci_cpu_fold_extent(c, fold->nest));
         if (fold->is_pushed)
             length = ci_format(c->ctx, "count%d", id);
         if (!s->is_fused_fold && !c->is_merging) {
@@ -413,7 +416,7 @@ ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent;
     c->out = &body;
-    if (c->is_split_part)
+    if (c->function == CI_FUNCTION_part)
         store_partial(c, fold);
     else
         store_result(c, fold);

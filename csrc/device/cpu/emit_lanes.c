@@ -7,74 +7,6 @@
 
 #include <string.h>
 
-/* ---- memory ---- */
-
-/* Where an element lives, as an lvalue. */
-static const char *
-place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
-{
-    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
-    const char *name = ci_emit_buffer(c->base, buffer);
-    if (!placement)
-        return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
-    if (placement->place == CI_PLACE_scalar)
-        return ci_format(c->ctx, "scalar_%s", name);
-    if (placement->place == CI_PLACE_local)
-        return ci_format(c->ctx,
-                         c->tile    ? "local_%s[l]"
-                         : c->batch ? "local_%s[p]"
-                                    : "local_%s",
-                         name);
-    if (placement->place == CI_PLACE_register)
-        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s of kernel %s has no memory", name, c->kernel->name);
-    const char *offset =
-        ci_emit_index_text(c->base, ci_expr_sub(c->sym, index, placement->row_base));
-    if (c->tile)
-        return ci_format(c->ctx, "row_%s[(%s) * %d + l]", name, offset, c->tile);
-    return ci_format(c->ctx, "row_%s[%s]", name, offset);
-}
-
-static bool
-is_kept_as_value(const CiCpuEmitter *c, const CiBuffer *buffer)
-{
-    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
-    return placement && (placement->place == CI_PLACE_local || placement->place == CI_PLACE_scalar);
-}
-
-const char *
-ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
-{
-    CiText text = ci_text_new(c->ctx);
-    if (buffer->kind == CI_BUFFER_scalar)
-        ci_emit_slot(c->base, &text, buffer);
-    else if (is_kept_as_value(c, buffer))
-        ci_text_add(&text, "%s", place_of(c, buffer, index));
-    else
-        ci_emit_widen(c->base, &text, buffer->dtype, place_of(c, buffer, index));
-    return text.data;
-}
-
-void
-ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype,
-                  const char *value)
-{
-    const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
-    if (placement && placement->place == CI_PLACE_register)
-        return;
-    CiText text = ci_text_new(c->ctx);
-    const char *name = value;
-    if (dtype != buffer->dtype) {
-        CiText cast = ci_text_new(c->ctx);
-        ci_emit_cast(c->base, &cast, dtype, buffer->dtype, value);
-        name = cast.data;
-    }
-    if (is_kept_as_value(c, buffer))
-        ci_text_add(&text, "%s", name);
-    else
-        ci_emit_narrow(c->base, &text, buffer->dtype, name);
-    ci_text_line(c->out, "%s = %s;", place_of(c, buffer, index), text.data);
-}
-
 /* ---- values ---- */
 
 static const char *
@@ -419,8 +351,8 @@ static void
 print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
 {
     int64_t length = s->lane_extent->value;
-    bool is_whole =
-        s->lane_extent->kind == CI_EXPR_const && s->lanes == CI_LANES_inner && !c->is_split_part;
+    bool is_whole = s->lane_extent->kind == CI_EXPR_const && s->lanes == CI_LANES_inner &&
+                    c->function != CI_FUNCTION_part;
     if (is_whole && (length % block == 0 || length < block))
         ci_text_line(c->out, "const int64_t m = %lld;",
                      (long long)(length < block ? length : block));
@@ -432,7 +364,7 @@ print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
 static void
 print_poll(CiCpuEmitter *c, const CiCpuStage *s)
 {
-    if (s->lanes != CI_LANES_inner || c->is_split_part || c->is_tree ||
+    if (s->lanes != CI_LANES_inner || c->function == CI_FUNCTION_part || c->is_tree ||
         s->lane_extent->high <= CI_CPU_POLL_LANES)
         return;
     ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))",

@@ -119,8 +119,9 @@ print_body(CiCpuEmitter *c, const CiTreeNode *node, bool asks)
     print_tree(c, &node->body);
     print_swaps(c, node->region);
     if (asks) {
-        const char *work = ci_cpu_index_text(
-            c, ci_expr_add(c->sym, leaf_work(c, &node->body, false), ci_expr_const(c->sym, 1)));
+        const char *work =
+            ci_emit_index_text(c->base, ci_expr_add(c->sym, leaf_work(c, &node->body, false),
+                                                    ci_expr_const(c->sym, 1)));
         ci_text_line(c->out, "turns += %s;", work);
         print_ask(c);
     }
@@ -129,7 +130,7 @@ print_body(CiCpuEmitter *c, const CiTreeNode *node, bool asks)
 static void
 print_for(CiCpuEmitter *c, const CiTreeNode *node)
 {
-    const char *t = node->region->var->name, *n = ci_cpu_index_text(c, node->region->extent);
+    const char *t = node->region->var->name, *n = ci_emit_index_text(c->base, node->region->extent);
     bool asks = asks_each_trip(c, node),
          is_long = !asks && node->region->extent->high > CI_TREE_TURNS;
     if (is_long) {
@@ -212,7 +213,7 @@ print_check(CiCpuEmitter *c, const CiTreeNode *node)
     if (!check->symbol) {
         ci_text_line(c->out, "if (!%s)", value);
     } else {
-        const char *name = ci_cpu_index_text(c, check->symbol);
+        const char *name = ci_emit_index_text(c->base, check->symbol);
         bool has_low = check->symbol->low != CI_MINUS_INFINITY,
              has_limit = check->limit->low != CI_INFINITY;
         ci_text_line(c->out, "const int64_t %s = %s;", name, value);
@@ -223,7 +224,7 @@ print_check(CiCpuEmitter *c, const CiTreeNode *node)
             ci_text_add(&test, "%s < %lld", name, (long long)check->symbol->low);
         if (has_limit)
             ci_text_add(&test, "%s%s >= %s", has_low ? " || " : "", name,
-                        ci_cpu_index_text(c, check->limit));
+                        ci_emit_index_text(c->base, check->limit));
         ci_text_line(c->out, "if (%s)", test.data);
     }
     ci_text_line(c->out, "    return ci_fault(run, %d);", node->number);
@@ -240,7 +241,7 @@ print_leaf(CiCpuEmitter *c, const CiKernel *leaf)
     c->tile = leaf->lanes_on_outer ? leaf->outer[leaf->nouter - 1].factor : 0;
     body.indent = saved->indent + 4;
     c->out = &body;
-    ci_cpu_emit_points(c);
+    ci_cpu_emit_points(c, 0);
     c->out = saved;
     if (body.length) {
         open_block(c);
@@ -352,7 +353,8 @@ print_moves(CiCpuEmitter *c, const Swapped *swapped, int group)
 {
     const CiBuffer *first = swapped->buffers[group];
     const char *type = ci_emit_storage(first->dtype),
-               *n = ci_cpu_index_text(c, ci_expr_product_of(c->sym, first->sizes, first->rank));
+               *n = ci_emit_index_text(c->base,
+                                       ci_expr_product_of(c->sym, first->sizes, first->rank));
     ci_text_line(c->out, "for (int64_t k = 0; k < %s; k++) {", n);
     for (int store = 0; store < 2; store++)
         for (int k = 0; k < swapped->count; k++) {

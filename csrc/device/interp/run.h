@@ -20,8 +20,8 @@ typedef struct CiInterpRun {
     int64_t last_poll;
 } CiInterpRun;
 
-/* Values that the body yields for lanes [start, start + count) at the point in env; valid until the
- * next call. */
+/* block.c. Values that the body yields for lanes [start, start + count) at the point in env; valid
+ * until the next call. */
 void *ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t count);
 void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
                      int64_t count);
@@ -29,10 +29,12 @@ void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *value
 bool ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 bool ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 int32_t ci_interp_poll(CiInterpRun *r);
-int32_t ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest);
 
 /* fold.c */
 int32_t ci_interp_fold_inner(CiInterpRun *r, const CiInterpNest *nest);
 int32_t ci_interp_fold_outer(CiInterpRun *r, const CiInterpNest *nest);
+
+/* run.c: a whole nest of any shape. */
+int32_t ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest);
 
 #endif

@@ -1,0 +1,76 @@
+/* The names that emitted code has for buffers, sizes, variables and lines.
+ *
+ * Invariant: a user's name reaches a source only inside a comment, escaped. */
+#include "device/emit.h"
+
+#include <string.h>
+
+const char *
+ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer)
+{
+    const char *digits = !strncmp(buffer->name, "in", 2)    ? buffer->name + 2
+                         : !strncmp(buffer->name, "buf", 3) ? buffer->name + 3
+                                                            : "";
+    bool is_ours = *digits && strspn(digits, "0123456789") == strlen(digits);
+    return is_ours ? buffer->name : ci_format(e->ctx, "b%d", buffer->id);
+}
+
+static void
+print_symbol(CiText *out, const CiExpr *symbol, void *arg)
+{
+    CiEmitter *e = arg;
+    const CiKernel *kernel = e->kernel;
+    int k = 0;
+    while (k < kernel->nsize_args && kernel->size_args[k] != symbol)
+        k++;
+    if (k < kernel->nsize_args) /* a variable of a loop around the kernel, too */
+        ci_text_add(out, "size%d", k);
+    else if (symbol->symbol_kind == CI_SYMBOL_index)
+        ci_text_add(out, "%s", symbol->name);
+    else if (ci_kernel_tree(kernel) && symbol->symbol_kind == CI_SYMBOL_unbacked)
+        ci_text_add(out, "data%u", (unsigned)symbol->id); /* of a check in the tree */
+    else
+        ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
+                kernel->name);
+}
+
+/* A whole expression that the kernel takes precomputed is that argument. */
+void
+ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index)
+{
+    for (int k = 0; k < e->kernel->nsize_args; k++)
+        if (e->kernel->size_args[k] == index) {
+            ci_text_add(out, "size%d", k);
+            return;
+        }
+    ci_expr_print_with(out, index, e->spelling->style, print_symbol, e);
+}
+
+const char *
+ci_emit_index_text(CiEmitter *e, const CiExpr *index)
+{
+    CiText text = ci_text_new(e->ctx);
+    ci_emit_index(e, &text, index);
+    return text.data;
+}
+
+const char *
+ci_emit_product_text(CiEmitter *e, const CiKernelAxis *axes, int count)
+{
+    CiSym *sym = e->kernels->loops->sym;
+    const CiExpr *product = ci_expr_const(sym, 1);
+    for (int k = 0; k < count; k++)
+        product = ci_expr_mul(sym, product, axes[k].extent);
+    return ci_emit_index_text(e, product);
+}
+
+void
+ci_emit_locations(CiText *out, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nlocs; k++) {
+        ci_text_add(out, k ? ", " : "/* ");
+        ci_text_add_safe(out, kernel->locs[k].file);
+        ci_text_add(out, ":%d", kernel->locs[k].line);
+    }
+    ci_text_add(out, kernel->nlocs ? " */\n" : "");
+}
