@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor.testing import assert_same
 
 
 def interrupted(call, after=0.5):
@@ -109,3 +110,72 @@ def test_a_bare_except_sees_nothing_of_ours():
             for _ in range(2):
                 want, got = fn(args.copy()), compiled(args.copy())
                 assert repr(got) == repr(want)
+
+
+# --- names that a test binds, and loops that only a jump leaves --------------------------------------
+
+
+def named_in_the_test(x):
+    k = 0
+    while (most := x.max()) > 1:
+        x = x - 1 if k > 3 else x * 0.7
+        k += 1
+    return x, k, most
+
+
+def named_with_else(x):
+    while (most := x.max()) > 1:
+        if most > 30:
+            break
+        x = x * 0.7
+    else:
+        most = most + 100
+    return x, most
+
+
+def named_in_a_loop(x):
+    total = 0.0
+    for i in range(9):
+        while (most := x[i] + total) > 2:
+            if most > 40:
+                break
+            x[i] -= 0.5
+            if most > 20:
+                continue
+            x[i] -= 0.25
+        else:
+            total += most
+            continue
+        total -= 1
+    return x, total, most
+
+
+def left_by_a_break(x):
+    k = 0
+    while True:
+        most = x.max()
+        if not most > 1:
+            break
+        x = x - 1 if k > 3 else x * 0.7
+        k += 1
+    return most, k
+
+
+def left_by_a_return(x):
+    x = x.copy()
+    while True:
+        most = x.max()
+        if most < 1:
+            return x, most
+        x *= 0.7
+
+
+ENDS = [named_in_the_test, named_with_else, named_in_a_loop, left_by_a_break, left_by_a_return]
+
+
+@pytest.mark.parametrize("fn", ENDS, ids=[fn.__name__ for fn in ENDS])
+def test_a_name_is_behind_a_loop_what_its_last_test_made_it(fn):
+    compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
+    for scale in (0.0, 1.0, 3.0, 7.0):
+        x = np.linspace(0.1, 9, 9) * scale
+        assert_same(compiled(x.copy()), fn(x.copy()))

@@ -76,6 +76,7 @@ class Carried:
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
         self.is_while = loop.items is None
         self.flag = False  # whether the loop's flag ends it
+        self.is_endless = False  # whether nothing else does
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -134,7 +135,9 @@ class Carried:
         for handle in self.written:  # inputs enter the graph outside
             self.tracer.prepare(handle)
         site = self.loop.site
-        is_counted = bool(self.steps or self.joined or set(site.live_out) - set(site.carried))
+        is_counted = bool(self.steps or self.joined)
+        for name in site.live_out:  # a trip makes it, or there must be one
+            is_counted |= name not in site.carried or self.entry[name] is UNBOUND
         for name, types in self.types.items():
             is_counted |= name in site.live_out and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
@@ -209,6 +212,7 @@ class Carried:
     def open_body(self, test: Any) -> bool:
         """Closes the block of a while's condition and opens that of its body."""
         condition = None
+        self.is_endless = test is not None and type(test) is not Traced
         if type(test) is Traced:
             condition = truth(self.loop.stage, test)
         elif test is not None and not test:
@@ -657,7 +661,8 @@ class Carried:
                 needs_trip = True
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        if needs_trip or any(n in site.live_out for n in self.joined):
+        needs_trip |= any(n in site.live_out for n in self.joined)
+        if needs_trip and not self.is_endless:
             if counter is not None:
                 loop.check(tracer.apply("greater", counter, 0), "the loop makes a trip")
             elif self.is_while or not self.runs_once():

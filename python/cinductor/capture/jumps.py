@@ -55,6 +55,15 @@ def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
+def is_endless(node: ast.stmt) -> bool:
+    """Whether it is a `while True`: only a jump leaves it."""
+    return (
+        isinstance(node, ast.While)
+        and isinstance(node.test, ast.Constant)
+        and bool(node.test.value)
+    )
+
+
 def always_jumps(body: list[ast.stmt]) -> bool:
     """Whether no path reaches the end of the block."""
     for node in body:
@@ -63,7 +72,7 @@ def always_jumps(body: list[ast.stmt]) -> bool:
         if isinstance(node, ast.If) and node.orelse:
             if always_jumps(node.body) and always_jumps(node.orelse):
                 return True
-        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value:
+        if is_endless(node):
             if not any(isinstance(n, ast.Break) for n in _own_jumps(node.body)):
                 return True
     return False
@@ -281,6 +290,10 @@ class Lowering:
 
     def _loop(self, node: Loop, place: Place) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
         self.loops += 1
+        if isinstance(node, ast.While) and any(
+            isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)
+        ):
+            return self._ends_inside(node, place)
         around = place[0]
         own = LoopFlags(node, self.loops)
         body, _ = self._block(node.body, (own, True))
@@ -303,6 +316,27 @@ class Lowering:
             out.append(self._unless(orelse[0], own.broken, rest))
             return out, jumps | more, []
         return out, jumps, orelse
+
+    def _ends_inside(
+        self, node: ast.While, place: Place
+    ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
+        """A while whose test binds names: behind the loop they are what the last test made of them,
+        so that the test becomes part of a trip that may end there.
+        """
+        ended, orelse = f"__ci_ended{self.loops}", node.orelse
+        stop: list[ast.stmt] = [ast.copy_location(ast.Break(), node)]
+        if orelse:
+            stop.insert(0, self._set(node, ended, True))
+        trip = ast.copy_location(ast.If(node.test, node.body, stop), node.test)
+        always = ast.copy_location(ast.Constant(True), node.test)
+        loop = ast.copy_location(ast.While(always, [trip], []), node)
+        out, jumps, rest = self._loop(loop, place)
+        if orelse:
+            out.insert(0, self._set(node, ended, False))
+            self.used.add(ended)
+            name = ast.copy_location(ast.Name(ended, ast.Load()), node)
+            rest = [ast.copy_location(ast.If(name, orelse, []), orelse[0])]
+        return out, jumps, rest
 
     def _prune(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The block without stores to flags that nothing reads."""

@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from .jumps import VALUE, blocks_of
+from .jumps import VALUE, blocks_of, is_endless
 
 Set = frozenset[str]
 EMPTY: Set = frozenset()
@@ -213,13 +213,14 @@ class Liveness:
         flag = frozenset((node.ci_flag,)) if node.ci_flag else EMPTY
         step = self._effect(id(node), node.target if is_for else node.test)
         known = self.flows.get(id(node))
-        head = (known.head if known else EMPTY) | after - own | errors
+        leaves = EMPTY if is_endless(node) else after  # where the head's test sends it
+        head = (known.head if known else EMPTY) | leaves - own | errors
         while True:
             before = self._block(node.body, head | after | flag, errors)
             if is_for:
                 new = after | self._before(step, before, errors)
             else:
-                new = self._before(step, before | after, errors)
+                new = self._before(step, before | leaves, errors)
             new = head | new - own
             if new == head:
                 break
