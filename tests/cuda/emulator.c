@@ -1,7 +1,8 @@
 /* Threads are fibers: each runs until it waits for its warp or its block, and goes on when all that
  * live have come there. Which thread runs first is $EMULATOR_ORDER (first: 0, 1, 2…; last: the
- * other way round), so that a result that needs a barrier which is not there differs between them.
- * Kernels that never wait run as plain calls. */
+ * other way round; any: as it falls, so that some warps are far ahead of others), so that a result
+ * that needs a barrier which is not there differs between them. Kernels that never wait run as
+ * plain calls. */
 #include "emulator.h"
 
 #include <dlfcn.h>
@@ -49,6 +50,8 @@ static Thread threads[MAX_THREADS];
 static unsigned char *stacks;
 static ucontext_t scheduler;
 static const Kernel *running;
+static enum { ORDER_first, ORDER_last, ORDER_any } order;
+static uint64_t chance = 1;
 static void **running_parameters;
 
 static void
@@ -93,8 +96,40 @@ release(int first, int end, State state)
     return has_any;
 }
 
+static unsigned
+draw(void)
+{
+    chance ^= chance << 13;
+    chance ^= chance >> 7;
+    chance ^= chance << 17;
+    return (unsigned)(chance >> 32);
+}
+
+/* The thread or block whose turn is the i-th of count. */
+static unsigned
+turn(unsigned i, unsigned count, unsigned start)
+{
+    return order == ORDER_first  ? i
+           : order == ORDER_last ? count - 1 - i
+                                 : (unsigned)((i * UINT64_C(1000003) + start) % count);
+}
+
+/* One round: who has its turn runs until it waits. */
 static void
-run_block(int count, bool is_reversed)
+run_turns(int count)
+{
+    unsigned start = draw(), resting = order == ORDER_any ? draw() : 0;
+    for (int i = 0; i < count; i++) {
+        int k = (int)turn((unsigned)i, (unsigned)count, start);
+        runtime.thread.x = k;
+        if (threads[k].state == STATE_runs && !(resting >> k / WARP & 1) &&
+            !(order == ORDER_any && draw() % 4 == 0))
+            swapcontext(&scheduler, &threads[k].context);
+    }
+}
+
+static void
+run_block(int count)
 {
     for (int k = 0; k < count; k++) {
         getcontext(&threads[k].context);
@@ -105,13 +140,10 @@ run_block(int count, bool is_reversed)
         makecontext(&threads[k].context, run_thread, 0);
     }
     for (bool goes_on = true; goes_on;) {
-        for (int i = 0; i < count; i++) {
-            int k = is_reversed ? count - 1 - i : i;
-            runtime.thread.x = k;
-            if (threads[k].state == STATE_runs)
-                swapcontext(&scheduler, &threads[k].context);
-        }
+        run_turns(count);
         goes_on = false;
+        for (int k = 0; k < count; k++)
+            goes_on |= threads[k].state == STATE_runs;
         for (int k = 0; k < count; k += WARP)
             goes_on |= release(k, k + WARP < count ? k + WARP : count, STATE_waits_for_warp);
         if (!goes_on)
@@ -154,8 +186,7 @@ emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count
                 unsigned shared_bytes, void **parameters)
 {
     const Kernel *kernel = function;
-    const char *order = getenv("EMULATOR_ORDER");
-    bool is_reversed = order && !strcmp(order, "last");
+    const char *wanted = getenv("EMULATOR_ORDER");
     pthread_mutex_lock(&lock);
     runtime = (Runtime){.shared = aligned_alloc(64, (shared_bytes + 64) / 64 * 64),
                         .wait = wait_for,
@@ -163,18 +194,21 @@ emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count
     memset(runtime.shared, 0x5a, shared_bytes);
     if (!stacks)
         stacks = malloc((size_t)STACK * MAX_THREADS);
+    order = !wanted || !strcmp(wanted, "first") ? ORDER_first
+            : !strcmp(wanted, "last")           ? ORDER_last
+                                                : ORDER_any;
     running = kernel;
     running_parameters = parameters;
     *kernel->runtime = &runtime;
     for (unsigned y = 0; y < grid_y; y++)
         for (unsigned i = 0; i < grid_x; i++) {
-            runtime.block = (Dim){(int)(is_reversed ? grid_x - 1 - i : i), (int)y, 0};
+            runtime.block = (Dim){(int)turn(i, grid_x, 0), (int)y, 0};
             for (unsigned k = 0; k < count && !kernel->waits; k++) {
-                runtime.thread.x = (int)(is_reversed ? count - 1 - k : k);
+                runtime.thread.x = (int)turn(k, count, 0);
                 kernel->start(parameters);
             }
             if (kernel->waits)
-                run_block((int)count, is_reversed);
+                run_block((int)count);
         }
     free(runtime.shared);
     pthread_mutex_unlock(&lock);

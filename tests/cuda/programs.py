@@ -51,6 +51,8 @@ def run(name, program):
             test_programs.check(program, fn, [n])
         except AssertionError as error:
             return f"fail {name} {where}: {' '.join(str(error).split())[:400]}"
+    if "CompileError" in where:
+        return f"fail {name} {where}"
     return f"ok {name} {where}"
 
 

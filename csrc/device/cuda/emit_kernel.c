@@ -380,6 +380,11 @@ emit_finish(CiCudaEmitter *c)
 
 /* ---- parameters ---- */
 
+typedef struct Loaded {
+    const CiBuffer *buffer;
+    bool is_loaded;
+} Loaded;
+
 typedef struct Slots {
     CiContext *ctx;
     const CiBuffer **list;
@@ -428,16 +433,40 @@ ci_cuda_slots(CiContext *ctx, const CiKernel *kernel, const CiBuffer ***list)
 }
 
 static void
+note_load(void *arg, const CiNest *nest)
+{
+    Loaded *loaded = arg;
+    for (int k = 0; k < nest->body.nops; k++)
+        loaded->is_loaded |=
+            nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == loaded->buffer;
+    loaded->is_loaded |= nest->is_combined && nest->target == loaded->buffer;
+}
+
+/* `restrict` on memory that is stored says that this thread alone stores there: behind a barrier
+ * the compiler would not load again what other threads have stored before it. */
+static bool
+is_restrict(const CiCudaEmitter *c, const CiBuffer *buffer, bool is_stored)
+{
+    Loaded loaded = {buffer, false};
+    const CiLoopTree *tree = ci_kernel_tree(c->plan->kernel);
+    if (tree && ci_cuda_tree_swaps(tree))
+        return false;
+    ci_kernel_visit_nests(c->plan->kernel, note_load, &loaded);
+    return !is_stored || c->shape.group == 1 || (!tree && !loaded.is_loaded);
+}
+
+static void
 emit_parameters(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
     const CiBuffer **slots;
     const char *separator = "";
-    bool swaps = c->plan->is_tree && ci_cuda_tree_swaps(ci_kernel_tree(kernel));
     for (int k = 0; k < kernel->nbuffers; k++, separator = ", ")
-        ci_text_add(c->out, "%s%s%s *%s%s", separator, kernel->is_stored[k] ? "" : "const ",
-                    ci_emit_storage(kernel->buffers[k]->dtype), swaps ? "" : "__restrict__ ",
-                    ci_emit_buffer(c->base, kernel->buffers[k]));
+        ci_text_add(
+            c->out, "%s%s%s *%s%s", separator, kernel->is_stored[k] ? "" : "const ",
+            ci_emit_storage(kernel->buffers[k]->dtype),
+            is_restrict(c, kernel->buffers[k], kernel->is_stored[k]) ? "__restrict__ " : "",
+            ci_emit_buffer(c->base, kernel->buffers[k]));
     for (int k = 0; k < kernel->nsize_args; k++, separator = ", ")
         ci_text_add(c->out, "%sconst int64_t size%d", separator, k);
     int nslots = ci_cuda_slots(c->ctx, kernel, &slots);
