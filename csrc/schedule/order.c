@@ -3,6 +3,8 @@
  * places. */
 #include "schedule/plan.h"
 
+/* Of strides whose sizes are symbols, the multiple is the larger one: sizes of 0 and 1 aside, for
+ * which no order matters. */
 static bool
 is_farther(CiScheduler *s, const CiExpr *a, const CiExpr *b)
 {
@@ -10,7 +12,9 @@ is_farther(CiScheduler *s, const CiExpr *a, const CiExpr *b)
         a = ci_expr_neg(s->sym, a);
     if (b->high < 0)
         b = ci_expr_neg(s->sym, b);
-    return ci_sym_known_lt(s->sym, b, a);
+    bool is_multiple =
+        a != b && !ci_expr_equals_const(a, 0) && ci_sym_known_multiple_of(s->sym, a, b);
+    return ci_sym_known_lt(s->sym, b, a) || (is_multiple && !ci_sym_known_lt(s->sym, a, b));
 }
 
 void
