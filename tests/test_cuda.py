@@ -233,7 +233,9 @@ stencils.relax_until_still stencils.seidel_2d
 """.split()
 
 # Statements of one kernel that read what other threads of a group have stored before.
-AFTER_BARRIERS = "nets.batch_norm sorting.odd_even_network stencils.red_black stencils.fdtd_2d".split()
+AFTER_BARRIERS = (
+    "nets.batch_norm sorting.odd_even_network stencils.red_black stencils.fdtd_2d".split()
+)
 
 
 @pytest.fixture(scope="session")
@@ -296,4 +298,6 @@ print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "[2. 2. 2.]" in done.stdout, done.stderr
-    assert "said no CUDA" in done.stdout or "said" not in done.stdout  # a driver that is found all the same
+    assert (
+        "said no CUDA" in done.stdout or "said" not in done.stdout
+    )  # a driver that is found all the same

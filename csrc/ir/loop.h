@@ -69,6 +69,8 @@ typedef struct CiBuffer {
     const CiExpr *const *strides; /* in elements; temps are dense, in some order */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
+    bool is_private; /* a temp that one kernel alone makes and reads; memory, for it is no bounded
+                        row */
     bool is_swapped; /* a temp that exchanges its memory with another: never leaves the program */
 } CiBuffer;
 

@@ -81,16 +81,16 @@ ci_find_readers(CiScheduler *s)
 
 /* The part of an index that depends on nothing outside, and in *outer the rest. */
 static bool
-split_outer(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, const CiExpr **outer,
+split_outer(CiSym *sym, const CiKernel *kernel, const CiExpr *index, const CiExpr **outer,
             const CiExpr **inner)
 {
     const CiExpr *coef;
-    *outer = ci_expr_const(s->sym, 0);
+    *outer = ci_expr_const(sym, 0);
     *inner = index;
     for (int k = 0; k < kernel->nouter; k++) {
-        if (!ci_expr_split_linear(s->sym, *inner, kernel->outer[k].var, &coef, inner))
+        if (!ci_expr_split_linear(sym, *inner, kernel->outer[k].var, &coef, inner))
             return false;
-        *outer = ci_expr_add(s->sym, *outer, ci_expr_mul(s->sym, coef, kernel->outer[k].var));
+        *outer = ci_expr_add(sym, *outer, ci_expr_mul(sym, coef, kernel->outer[k].var));
     }
     return true;
 }
@@ -103,10 +103,11 @@ typedef struct CiAccess {
 } CiAccess;
 
 static bool
-add_access(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, CiAccess *access)
+add_access(CiSym *sym, const CiKernel *kernel, const CiExpr *index, CiAccess *access)
 {
     const CiExpr *outer, *inner;
-    if (!split_outer(s, kernel, index, &outer, &inner) || (access->outer && access->outer != outer))
+    if (!split_outer(sym, kernel, index, &outer, &inner) ||
+        (access->outer && access->outer != outer))
         return false;
     access->low = !access->outer || inner->low < access->low ? inner->low : access->low;
     access->high = !access->outer || inner->high > access->high ? inner->high : access->high;
@@ -116,12 +117,12 @@ add_access(CiScheduler *s, const CiKernel *kernel, const CiExpr *index, CiAccess
 }
 
 static bool
-find_accesses(CiScheduler *s, const CiKernel *kernel, int maker_stage, const CiNest *maker,
+find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest *maker,
               CiAccess *access)
 {
     *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none ||
                                          ci_op_kind(maker->fold) == CI_OPKIND_scan};
-    if (!add_access(s, kernel, maker->store, access))
+    if (!add_access(sym, kernel, maker->store, access))
         return false;
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++) {
@@ -129,7 +130,7 @@ find_accesses(CiScheduler *s, const CiKernel *kernel, int maker_stage, const CiN
             for (int k = 0; k < body->nops; k++) {
                 if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != maker->target)
                     continue;
-                if (!add_access(s, kernel, body->ops[k].index, access))
+                if (!add_access(sym, kernel, body->ops[k].index, access))
                     return false;
                 access->is_same_loop &= t == maker_stage && body->ops[k].index == maker->store;
             }
@@ -163,6 +164,38 @@ place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAcce
     return true;
 }
 
+/* The maker's stage, or -1. */
+static int
+find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
+{
+    for (int t = 0; t < kernel->nstages; t++)
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            if (kernel->stages[t].nests[n]->target == buffer) {
+                *maker = kernel->stages[t].nests[n];
+                return t;
+            }
+    return -1;
+}
+
+bool
+ci_kernel_find_row(CiSym *sym, const CiKernel *kernel, const CiBuffer *buffer, CiPlacement *row)
+{
+    const CiNest *maker = NULL;
+    CiAccess access;
+    int stage = find_maker(kernel, buffer, &maker);
+    if (stage < 0 || !find_accesses(sym, kernel, stage, maker, &access) || access.is_same_loop ||
+        access.low == CI_MINUS_INFINITY || access.high == CI_INFINITY)
+        return false;
+    int64_t count = (access.high - access.low + 1) * lanes_of(kernel);
+    *row = (CiPlacement){
+        .buffer = (CiBuffer *)(uintptr_t)buffer,
+        .place = CI_PLACE_row,
+        .row_base = ci_expr_add(sym, access.outer, ci_expr_const(sym, access.low)),
+        .row_size = ci_expr_const(sym, count),
+    };
+    return true;
+}
+
 static void
 place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNest *nest)
 {
@@ -172,14 +205,16 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
     bool is_private = buffer->kind == CI_BUFFER_temp && !ci_nest_is_indirect(nest) &&
                       s->totals->readers[buffer->id] == draft &&
                       s->totals->nwriters[buffer->id] == 1;
-    if (!is_private || !find_accesses(s, kernel, stage, nest, &access))
+    if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &access))
         return;
     if (access.is_same_loop)
         placement.place = CI_PLACE_register;
     else if (access.is_one_element)
         placement.place = CI_PLACE_local;
-    else if (kernel->split_extent || !place_row(s, kernel, buffer, &access, &placement))
+    else if (kernel->split_extent || !place_row(s, kernel, buffer, &access, &placement)) {
+        buffer->is_private = !kernel->split_extent;
         return;
+    }
     CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
 }
 

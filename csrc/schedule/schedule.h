@@ -10,4 +10,9 @@ typedef struct CiScheduleOptions {
 
 CiKernels *ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options);
 
+/* A private buffer (CiBuffer.is_private) as a row of its kernel, when the ranges of sizes bound
+ * one: for a device that knows more of the sizes than was known here. Its scratch is not placed. */
+bool ci_kernel_find_row(CiSym *sym, const CiKernel *kernel, const CiBuffer *buffer,
+                        CiPlacement *row);
+
 #endif

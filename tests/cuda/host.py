@@ -69,7 +69,9 @@ def broken_promises(text):
 
     NVRTC believes it, and then reuses what it loaded before a barrier. No compiler of the host does.
     """
-    for name, parameters, body in re.findall(r"^(k\w+)\(([^)]*)\)\n\{(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+    for name, parameters, body in re.findall(
+        r"^(k\w+)\(([^)]*)\)\n\{(.*?)^\}", text, re.MULTILINE | re.DOTALL
+    ):
         if "__sync" not in body and "__shfl" not in body:
             continue
         for pointer in re.findall(r"(?:^|, )(?!const)\w+ \*__restrict__ (\w+)", parameters):

@@ -6,7 +6,7 @@
  * Building works without a device, for the architecture below; launching then answers
  * CI_ERR_DEVICE. */
 #include "device/cuda/cuda.h"
-#include "device/cuda/driver.h"
+#include "device/cuda/executable.h"
 
 #include "base/os.h"
 
@@ -14,42 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DEFAULT_CAPABILITY 90
-#define MAX_PARAMETERS 1024
-#define STATIC_SHARED 49152 /* what a block may use without asking */
-#define ATTRIBUTE_dynamic_shared 8
-
-/* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
-typedef struct Layout {
-    const char *name;
-    bool is_flat, is_split, has_checks;
-    int vector; /* flat: points a thread takes */
-    CiCudaShape shape, finish;
-    CiCudaExtent points, length;
-    int64_t shared_bytes;
-    int nbuffers, nsizes, nslots, nfolds;
-    int *alignment; /* per buffer, bytes */
-    int *slots;     /* numbers among the program's scalars */
-    CUfunction run, finish_run;
-} Layout;
-
-typedef struct Image {
-    const char *source;
-    Layout *layouts; /* by kernel id */
-    CUmodule module;
-    atomic_bool is_loaded;
-} Image;
-
-typedef struct CudaExecutable {
-    CiExecutable base;
-    CiContext *memory; /* of everything below */
-    int nkernels;
-    Image images[2]; /* with vectors, without */
-    bool is_fast, uses_cache;
-    const char *where;    /* NVRTC */
-    pthread_mutex_t lock; /* while the second image is made */
-} CudaExecutable;
 
 /* ---- description ---- */
 
@@ -97,62 +61,20 @@ emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 
 /* ---- build ---- */
 
-typedef struct Build {
-    const CiKernels *kernels;
-    CudaExecutable *executable;
-    CiCudaPlan **plans;
-    Layout *layouts;
-    int nkernels;
-} Build;
-
-static void
-describe_slots(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *layout)
-{
-    const CiBuffer **slots;
-    layout->nslots = ci_cuda_slots(ctx, kernel, &slots);
-    layout->slots = CI_NEW_ARRAY(ctx, int, layout->nslots + 1);
-    for (int k = 0; k < layout->nslots; k++)
-        layout->slots[k] = ci_emit_scalar_slot(b->kernels->loops, slots[k]);
-}
-
-static void
-describe_kernel(CiContext *ctx, const Build *b, const CiKernel *kernel, Layout *layout)
-{
-    const CiCudaPlan *plan = b->plans[kernel->id];
-    *layout = (Layout){.name = ci_format(ctx, "%s", kernel->name),
-                       .is_flat = plan->is_flat,
-                       .is_split = plan->is_split,
-                       .has_checks = kernel->nchecks > 0,
-                       .vector = plan->stages ? plan->stages[0].vector : 1,
-                       .shape = plan->shape,
-                       .finish = plan->finish,
-                       .shared_bytes = plan->shared_bytes,
-                       .nbuffers = kernel->nbuffers,
-                       .nsizes = kernel->nsize_args};
-    layout->points = ci_cuda_extent_new(ctx, kernel, plan->npoints);
-    if (plan->is_split) {
-        layout->length = ci_cuda_extent_new(ctx, kernel, plan->length);
-        layout->nfolds = plan->stages[0].nfolds;
-    }
-    layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
-    memcpy(layout->alignment, plan->alignment, sizeof(int) * (size_t)kernel->nbuffers);
-    describe_slots(ctx, b, kernel, layout);
-    if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > MAX_PARAMETERS)
-        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
-                kernel->name);
-}
-
 typedef struct Describing {
     CiContext *ctx;
-    Build *build;
+    CiCudaBuild *build;
+    bool keeps;
 } Describing;
 
 static void
 describe(void *arg, const CiKernel *kernel)
 {
     Describing *describing = arg;
-    describe_kernel(describing->ctx, describing->build, kernel,
-                    &describing->build->layouts[kernel->id]);
+    CiCudaBuild *b = describing->build;
+    ci_cuda_describe(describing->ctx, b, kernel, &b->layouts[kernel->id]);
+    if (describing->keeps)
+        ci_cuda_keep(describing->ctx, b, kernel);
 }
 
 static void
@@ -163,7 +85,7 @@ count_kernel(void *arg, const CiKernel *kernel)
 }
 
 static bool
-uses_vectors(const Build *b)
+uses_vectors(const CiCudaBuild *b)
 {
     for (int k = 0; k < b->nkernels; k++)
         for (int j = 0; b->layouts[k].name && j < b->layouts[k].nbuffers; j++)
@@ -176,9 +98,11 @@ uses_vectors(const Build *b)
 static void
 describe_image(CiContext *ctx, void *arg)
 {
-    Build *b = arg;
-    b->layouts = CI_NEW_ARRAY(ctx, Layout, b->nkernels + 1);
-    Describing describing = {ctx, b};
+    CiCudaBuild *b = arg;
+    b->layouts = CI_NEW_ARRAY(ctx, CiCudaLayout, b->nkernels + 1);
+    Describing describing = {ctx, b, .keeps = b->executable->kept == NULL};
+    if (describing.keeps)
+        b->executable->kept = CI_NEW_ARRAY(ctx, CiCudaKept, b->nkernels + 1);
     ci_cuda_visit_kernels(b->kernels, describe, &describing);
 }
 
@@ -195,16 +119,16 @@ copy_text(CiContext *ctx, void *arg)
 }
 
 static void
-check(CiContext *ctx, const CudaExecutable *executable, CiStatus status)
+check(CiContext *ctx, const CiCudaExecutable *executable, CiStatus status)
 {
     if (status)
         ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(executable->memory)));
 }
 
 static void
-make_image(CiContext *ctx, Build *b, int number)
+make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
-    Image *image = &b->executable->images[number];
+    CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
     b->plans = ci_cuda_plan_all(ctx, b->kernels, number == 0);
     ci_cuda_emit_source(&source, b->kernels, NULL, b->plans);
@@ -217,61 +141,28 @@ make_image(CiContext *ctx, Build *b, int number)
 
 /* ---- loading: status-coded, for a launch may do it ---- */
 
-static int
-find_functions(CiCudaState *state, Image *image, int nkernels)
-{
-    for (int k = 0; k < nkernels; k++) {
-        Layout *layout = &image->layouts[k];
-        char finish[64];
-        if (!layout->name)
-            continue;
-        int result = state->driver.module_function(&layout->run, image->module, layout->name);
-        if (!result && layout->is_split) {
-            snprintf(finish, sizeof finish, "%s_finish", layout->name);
-            result = state->driver.module_function(&layout->finish_run, image->module, finish);
-        }
-        if (!result && layout->shared_bytes > STATIC_SHARED / 2) /* folds use some too */
-            result = state->driver.function_attribute(layout->run, ATTRIBUTE_dynamic_shared,
-                                                      (int)layout->shared_bytes);
-        if (result)
-            return result;
-    }
-    return 0;
-}
-
 static int32_t
-load_cubin(CudaExecutable *executable, Image *image, const void *cubin)
+load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
 {
     CiCudaState *state = ci_cuda_state(executable->base.runtime);
     int32_t status = ci_cuda_enter(state);
     if (status)
         return status;
     int result = state->driver.module_load(&image->module, cubin);
-    if (!result)
-        result = find_functions(state, image, executable->nkernels);
+    for (int k = 0; k < executable->nkernels && !result; k++)
+        if (image->layouts[k].name)
+            result = ci_cuda_find_functions(state, image->module, &image->layouts[k]);
     return ci_cuda_leave(state, result);
 }
 
-static CiCudaCompile
-compile_job(CudaExecutable *executable, const Image *image)
-{
-    CiCudaState *state = ci_cuda_state(executable->base.runtime);
-    return (CiCudaCompile){.source = image->source,
-                           .is_fast = executable->is_fast,
-                           .where = executable->where,
-                           .cache = executable->uses_cache ? executable->base.runtime->cache : NULL,
-                           .capability =
-                               state && state->capability ? state->capability : DEFAULT_CAPABILITY};
-}
-
 static int32_t
-load_second(CudaExecutable *executable)
+load_second(CiCudaExecutable *executable)
 {
-    Image *image = &executable->images[1];
+    CiCudaImage *image = &executable->images[1];
     int32_t status = CI_OK;
     pthread_mutex_lock(&executable->lock);
     if (!atomic_load(&image->is_loaded)) {
-        CiCudaCompile job = compile_job(executable, image);
+        CiCudaCompile job = ci_cuda_compile_job(executable, image->source);
         status = (int32_t)ci_cuda_compile(&job);
         if (!status)
             status = load_cubin(executable, image, job.cubin);
@@ -284,12 +175,12 @@ load_second(CudaExecutable *executable)
 }
 
 static void
-load_first(CiContext *ctx, CudaExecutable *executable, CiBuildInfo *info)
+load_first(CiContext *ctx, CiCudaExecutable *executable, CiBuildInfo *info)
 {
-    Image *image = &executable->images[0];
+    CiCudaImage *image = &executable->images[0];
     CiCudaState *state = ci_cuda_state(executable->base.runtime);
     char why[300];
-    CiCudaCompile job = compile_job(executable, image);
+    CiCudaCompile job = ci_cuda_compile_job(executable, image->source);
     int64_t start = ci_os_time_ns();
     CiStatus status = ci_cuda_compile(&job);
     if (status)
@@ -310,7 +201,7 @@ load_first(CiContext *ctx, CudaExecutable *executable, CiBuildInfo *info)
 }
 
 typedef struct Building {
-    Build build;
+    CiCudaBuild build;
     const CiOptions *options;
     CiBuildInfo *info;
 } Building;
@@ -319,7 +210,7 @@ static void
 build_body(CiContext *ctx, void *arg)
 {
     Building *building = arg;
-    Build *b = &building->build;
+    CiCudaBuild *b = &building->build;
     int64_t start = ci_os_time_ns();
     Copy where = {.text = nvrtc_folder(building->options)};
     if (where.text)
@@ -335,7 +226,8 @@ build_body(CiContext *ctx, void *arg)
 static void
 close_executable(CiExecutable *base)
 {
-    CudaExecutable *executable = (CudaExecutable *)base;
+    CiCudaExecutable *executable = (CiCudaExecutable *)base;
+    ci_cuda_close_variants(executable);
     for (int k = 0; k < 2; k++) {
         CiCudaState *state = executable->images[k].module ? ci_cuda_state(base->runtime) : NULL;
         if (state && !ci_cuda_enter(state))
@@ -352,7 +244,7 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
       CiBuildInfo *info)
 {
     CiBuildInfo ignored;
-    CudaExecutable *executable = calloc(1, sizeof *executable);
+    CiCudaExecutable *executable = calloc(1, sizeof *executable);
     if (!executable)
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
     executable->base = (CiExecutable){&ci_backend_cuda, runtime};
@@ -377,12 +269,12 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
 
 /* The list of emit_kernel.c: pointers to the values of the parameters. */
 typedef struct Parameters {
-    void *list[MAX_PARAMETERS];
+    void *list[CI_CUDA_MAX_PARAMETERS];
     int count;
 } Parameters;
 
 static void
-fill_parameters(const Layout *layout, const CiLaunch *launch, Parameters *parameters)
+fill_parameters(const CiCudaLayout *layout, const CiLaunch *launch, Parameters *parameters)
 {
     int n = 0;
     for (int k = 0; k < layout->nbuffers; k++)
@@ -392,16 +284,6 @@ fill_parameters(const Layout *layout, const CiLaunch *launch, Parameters *parame
     for (int k = 0; k < layout->nslots; k++)
         parameters->list[n++] = (void *)(uintptr_t)&launch->scalars[layout->slots[k]];
     parameters->count = n;
-}
-
-static bool
-is_aligned(const Layout *layout, const CiLaunch *launch)
-{
-    for (int k = 0; k < layout->nbuffers; k++)
-        if (layout->alignment[k] > 1 &&
-            (uintptr_t)launch->buffers[k] % (uintptr_t)layout->alignment[k])
-            return false;
-    return true;
 }
 
 static int64_t
@@ -422,7 +304,7 @@ start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t g
 /* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function
  * of sizes alone. */
 static int
-launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *launch,
+launch_split(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
              int64_t points, Parameters *parameters)
 {
     int64_t blocks = ceildiv(points, layout->shape.points),
@@ -447,7 +329,7 @@ launch_split(const CiCudaDriver *driver, const Layout *layout, const CiLaunch *l
 }
 
 static int
-start_points(const CiCudaDriver *driver, const Layout *layout, int64_t points,
+start_points(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t points,
              Parameters *parameters)
 {
     int64_t threads = layout->is_flat ? ceildiv(points, layout->vector) : points;
@@ -457,7 +339,7 @@ start_points(const CiCudaDriver *driver, const Layout *layout, int64_t points,
 
 /* Waits for the kernel, for the host must know whether to go on. */
 static int
-launch_checked(const CiCudaDriver *driver, const Layout *layout, int64_t points,
+launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t points,
                Parameters *parameters, int *failed)
 {
     CUdeviceptr place = 0;
@@ -474,26 +356,45 @@ launch_checked(const CiCudaDriver *driver, const Layout *layout, int64_t points,
     return result ? result : freed;
 }
 
+/* The kernel for the sizes and the alignment of this launch. */
 static int32_t
-launch_kernel(CiExecutable *base, const CiLaunch *launch, CiFault *fault)
+choose_layout(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes,
+              const CiCudaLayout **layout)
 {
-    CudaExecutable *executable = (CudaExecutable *)base;
+    int32_t status = CI_OK;
+    *layout = ci_cuda_find_variant(executable, launch, sizes);
+    if (*layout)
+        return CI_OK;
+    *layout = &executable->images[0].layouts[launch->kernel];
+    if (!ci_cuda_is_aligned(*layout, launch)) {
+        *layout = &executable->images[1].layouts[launch->kernel];
+        if (!atomic_load(&executable->images[1].is_loaded))
+            status = load_second(executable);
+    }
+    return status;
+}
+
+static int32_t
+launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+{
+    CiCudaExecutable *executable = (CiCudaExecutable *)base;
     CiCudaState *state = ci_cuda_state(base->runtime);
-    Image *image = &executable->images[0];
+    int64_t sizes[CI_CUDA_MAX_SIZES];
+    const CiCudaLayout *layout;
+    CiLaunch own = *asked, *launch = &own;
     Parameters parameters;
     if (fault)
         fault->kind = 0;
-    if (!is_aligned(&image->layouts[launch->kernel], launch)) {
-        image = &executable->images[1];
-        int32_t failed = atomic_load(&image->is_loaded) ? CI_OK : load_second(executable);
-        if (failed)
-            return failed;
-    }
-    const Layout *layout = &image->layouts[launch->kernel];
+    int32_t status = choose_layout(executable, asked, sizes, &layout);
+    if (status)
+        return status;
+    if (layout != &executable->images[0].layouts[asked->kernel] &&
+        layout != &executable->images[1].layouts[asked->kernel])
+        own.sizes = sizes;
     int64_t points = ci_cuda_extent_value(&layout->points, launch->sizes);
     if (points <= 0)
         return CI_OK;
-    int32_t status = ci_cuda_enter(state);
+    status = ci_cuda_enter(state);
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);

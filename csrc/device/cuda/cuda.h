@@ -90,6 +90,8 @@ CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKerne
 /* A statement of a tree, for groups of this shape. */
 CiCudaPlan *ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
                               const CiCudaShape *shape);
+/* 32 bits hold it and a few of it. */
+bool ci_cuda_is_small(const CiExpr *e);
 /* Elements must be done one after the other: a nest reads, at another index, what one stores. */
 bool ci_cuda_has_hazard(const CiStage *stage);
 /* plan_tree.c */
@@ -125,6 +127,25 @@ typedef struct CiCudaExtent {
 
 CiCudaExtent ci_cuda_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);
 int64_t ci_cuda_extent_value(const CiCudaExtent *extent, const int64_t *sizes);
+
+/* ---- specialize.c: kernels for a class of sizes ---- */
+
+#define CI_CUDA_MULTIPLE 8
+#define CI_CUDA_MAX_SIZES 16
+
+typedef struct CiCudaClass {
+    bool is_set;
+    unsigned char of[CI_CUDA_MAX_SIZES]; /* per size argument; 0: none */
+} CiCudaClass;
+
+bool ci_cuda_can_specialize(const CiKernel *kernel);
+/* False when a size is in no class, which the kernel for all sizes then serves. */
+bool ci_cuda_find_class(const CiKernel *kernel, const int64_t *sizes, CiCudaClass *class);
+/* What the kernel's k-th size is divided by to be the copy's. */
+int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
+/* The kernel alone, in another context; with no class set, as it is. */
+CiKernels *ci_cuda_copy_kernel(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
+                               const CiCudaClass *class);
 
 /* ---- emit_*.c: source ---- */
 

@@ -455,6 +455,13 @@ is_restrict(const CiCudaEmitter *c, const CiBuffer *buffer, bool is_stored)
     return !is_stored || c->shape.group == 1 || (!tree && !loaded.is_loaded);
 }
 
+/* A launch gives all sizes 64 bits, of which the lower half may be taken. */
+static const char *
+size_type(const CiCudaEmitter *c, const CiExpr *size)
+{
+    return !c->plan->is_wide && ci_cuda_is_small(size) ? "int32_t" : "int64_t";
+}
+
 static void
 emit_parameters(CiCudaEmitter *c)
 {
@@ -462,13 +469,12 @@ emit_parameters(CiCudaEmitter *c)
     const CiBuffer **slots;
     const char *separator = "";
     for (int k = 0; k < kernel->nbuffers; k++, separator = ", ")
-        ci_text_add(
-            c->out, "%s%s%s *%s%s", separator, kernel->is_stored[k] ? "" : "const ",
-            ci_emit_storage(kernel->buffers[k]->dtype),
-            is_restrict(c, kernel->buffers[k], kernel->is_stored[k]) ? "__restrict__ " : "",
-            ci_emit_buffer(c->base, kernel->buffers[k]));
+        ci_text_add(c->out, "%s%s%s *%s%s", separator, kernel->is_stored[k] ? "" : "const ",
+                    ci_emit_storage(kernel->buffers[k]->dtype),
+                    is_restrict(c, kernel->buffers[k], kernel->is_stored[k]) ? "__restrict__ " : "",
+                    ci_emit_buffer(c->base, kernel->buffers[k]));
     for (int k = 0; k < kernel->nsize_args; k++, separator = ", ")
-        ci_text_add(c->out, "%sconst int64_t size%d", separator, k);
+        ci_text_add(c->out, "%sconst %s size%d", separator, size_type(c, kernel->size_args[k]), k);
     int nslots = ci_cuda_slots(c->ctx, kernel, &slots);
     for (int k = 0; k < nslots; k++, separator = ", ") {
         bool is_complex = ci_dtype_class(slots[k]->dtype) == CI_CLASS_complex;

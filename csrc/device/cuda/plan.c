@@ -30,6 +30,13 @@ axes_product(CiSym *sym, const CiKernelAxis *axes, int count)
     return product;
 }
 
+/* What is right for the largest value is right enough for the least. */
+static bool
+is_narrow(const CiExpr *e)
+{
+    return e->low > 0 && e->high < CI_INFINITY && e->high / 4 <= e->low;
+}
+
 /* ---- stages ---- */
 
 static CiCudaStageKind
@@ -217,8 +224,8 @@ plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
 
 /* ---- 64 bits ---- */
 
-static bool
-is_small(const CiExpr *e)
+bool
+ci_cuda_is_small(const CiExpr *e)
 {
     return e->low > -(1LL << 30) && e->high < 1LL << 30;
 }
@@ -227,18 +234,18 @@ static bool
 needs_wide(CiSym *sym, const CiCudaPlan *plan)
 {
     const CiKernel *kernel = plan->kernel;
-    if (!is_small(plan->npoints))
+    if (!ci_cuda_is_small(plan->npoints))
         return true;
     for (int t = 0; t < kernel->nstages; t++) {
         const CiStage *stage = &kernel->stages[t];
-        if (!is_small(axes_product(sym, stage->axes, stage->naxes)))
+        if (!ci_cuda_is_small(axes_product(sym, stage->axes, stage->naxes)))
             return true;
         for (int n = 0; n < stage->nnests; n++) {
             const CiNest *nest = stage->nests[n];
-            if (!is_small(nest->store))
+            if (!ci_cuda_is_small(nest->store))
                 return true;
             for (int k = 0; k < nest->body.nops; k++)
-                if (nest->body.ops[k].index && !is_small(nest->body.ops[k].index))
+                if (nest->body.ops[k].index && !ci_cuda_is_small(nest->body.ops[k].index))
                     return true;
         }
     }
@@ -350,7 +357,7 @@ choose_split(CiSym *sym, CiCudaPlan *plan)
     if (plan->kernel->lanes_on_outer)
         blocks = blocks / 32;
     plan->is_split = count->high >= CI_CUDA_LONG_FOLD && blocks < CI_CUDA_FEW_BLOCKS;
-    if (plan->npoints->low < plan->npoints->high && count->high >= CI_CUDA_LONG_FOLD)
+    if (!is_narrow(plan->npoints) && count->high >= CI_CUDA_LONG_FOLD)
         plan->is_split = true;
     plan->length = ci_expr_ceildiv(sym, count, ci_expr_const(sym, first->vector));
 }
@@ -360,17 +367,16 @@ plan_trips(CiSym *sym, CiCudaPlan *plan)
 {
     for (int t = 0; t < plan->nstages; t++) {
         CiCudaStage *s = &plan->stages[t];
-        int64_t count, group = plan->shape.group;
+        const CiExpr *points = axes_product(sym, s->stage->axes, s->nshared);
+        int64_t count = points->high / s->vector, group = plan->shape.group;
         bool is_shared = s->kind == CI_CUDA_each || s->kind == CI_CUDA_fold;
-        if (!is_shared || s->has_tail || plan->is_split ||
-            !ci_expr_is_const(axes_product(sym, s->stage->axes, s->nshared), &count))
+        if (!is_shared || s->has_tail || plan->is_split || !is_narrow(points))
             continue;
-        count /= s->vector;
         int64_t trips = (count + group - 1) / group;
         if (trips < 1 || trips > CI_CUDA_MAX_TRIPS)
             continue;
         s->trips = trips;
-        s->is_exact = trips * group == count;
+        s->is_exact = ci_expr_is_const(points, NULL) && trips * group == count;
     }
 }
 

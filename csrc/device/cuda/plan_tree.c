@@ -19,12 +19,6 @@ typedef struct Leaves {
     int capacity;
 } Leaves;
 
-static bool
-is_small(const CiExpr *e)
-{
-    return e->low > -(1LL << 30) && e->high < 1LL << 30;
-}
-
 /* ---- what the tree is like ---- */
 
 static int64_t
@@ -75,7 +69,7 @@ has_wide_loops(const CiLoopTree *tree)
 {
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        if ((node->region && node->region->extent && !is_small(node->region->extent)) ||
+        if ((node->region && node->region->extent && !ci_cuda_is_small(node->region->extent)) ||
             has_wide_loops(&node->body) || has_wide_loops(&node->other))
             return true;
     }
@@ -172,7 +166,7 @@ ci_cuda_plan_tree(CiContext *ctx, const CiKernels *kernels, CiCudaPlan *plan)
     bool is_warp = wants_warp(tree), is_one = plan->kernel->nouter == 0;
     int group = is_warp ? CI_CUDA_WARP : 1;
     plan->is_tree = true;
-    plan->is_wide = has_wide_loops(tree) || !is_small(plan->npoints);
+    plan->is_wide = has_wide_loops(tree) || !ci_cuda_is_small(plan->npoints);
     plan->shape = (CiCudaShape){true, group, is_one ? 1 : CI_CUDA_TREE_THREADS / group};
     Leaves leaves = {.ctx = ctx, .kernels = kernels, .plan = plan};
     add_leaves(&leaves, tree);

@@ -1,0 +1,89 @@
+/* What the backend keeps of a program's kernels: layouts for launches, images that NVRTC made, and
+ * copies of kernels from which more are made for the sizes that calls bring.
+ *
+ * An executable is shared by threads. What is published (`is_loaded`, the list of variants) is only
+ * added to, under the lock; readers take none. */
+#ifndef CI_DEVICE_CUDA_EXECUTABLE_H
+#define CI_DEVICE_CUDA_EXECUTABLE_H
+
+#include "device/cuda/cuda.h"
+#include "device/cuda/driver.h"
+
+#include <pthread.h>
+
+#define CI_CUDA_MAX_PARAMETERS 1024
+
+/* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
+typedef struct CiCudaLayout {
+    const char *name; /* NULL: there is none */
+    bool is_flat, is_split, has_checks;
+    int vector; /* flat: points a thread takes */
+    CiCudaShape shape, finish;
+    CiCudaExtent points, length;
+    int64_t shared_bytes;
+    int nbuffers, nsizes, nslots, nfolds;
+    int *alignment; /* per buffer, bytes */
+    int *slots;     /* numbers among the program's scalars */
+    CUfunction run, finish_run;
+} CiCudaLayout;
+
+typedef struct CiCudaImage {
+    const char *source;
+    CiCudaLayout *layouts; /* by kernel id */
+    CUmodule module;
+    atomic_bool is_loaded;
+} CiCudaImage;
+
+/* A kernel made for a class of sizes, with vectors or without. */
+typedef struct CiCudaVariant CiCudaVariant;
+struct CiCudaVariant {
+    CiCudaVariant *next;
+    CiCudaClass class;
+    bool has_vectors;
+    CiCudaLayout layout; /* without a name: it could not be made */
+    CUmodule module;
+};
+
+/* A kernel of symbolic sizes, kept to make variants of. */
+typedef struct CiCudaKept {
+    const CiKernels *kernels; /* this one alone; NULL: it has no variants */
+    CiCudaExtent work;        /* elements of a launch */
+    CiCudaVariant *_Atomic variants;
+} CiCudaKept;
+
+typedef struct CiCudaExecutable {
+    CiExecutable base;
+    CiContext *memory; /* of everything below */
+    int nkernels;
+    CiCudaImage images[2]; /* with vectors, without */
+    CiCudaKept *kept;      /* by kernel id */
+    bool is_fast, uses_cache;
+    const char *where;    /* NVRTC */
+    pthread_mutex_t lock; /* while the second image or a variant is made */
+} CiCudaExecutable;
+
+/* layout.c */
+typedef struct CiCudaBuild {
+    const CiKernels *kernels;
+    CiCudaExecutable *executable;
+    CiCudaPlan **plans;
+    CiCudaLayout *layouts;
+    int nkernels;
+} CiCudaBuild;
+void ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel,
+                      CiCudaLayout *layout);
+/* The functions of a layout in a module; a result of the driver. */
+int ci_cuda_find_functions(CiCudaState *state, CUmodule module, CiCudaLayout *layout);
+CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
+bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
+
+/* variants.c */
+/* Copies what variants are made of into the executable's memory, where this runs. */
+void ci_cuda_keep(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel);
+/* The kernel made for the launch's sizes, made now if need be; NULL when the one for all sizes
+ * serves. sizes: what it takes instead of the launch's. */
+const CiCudaLayout *ci_cuda_find_variant(CiCudaExecutable *executable, const CiLaunch *launch,
+                                         int64_t *sizes);
+void ci_cuda_close_variants(CiCudaExecutable *executable);
+
+#endif
