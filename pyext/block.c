@@ -429,7 +429,7 @@ get_trace(PyObject *self, void *closure)
 
     for (int k = 0; list != NULL && b->epoch == b->tracer->epoch && k < b->block->nnodes; k++) {
         const CiNode *node = b->block->nodes[k];
-        if (cx_node_is_quiet(node) && !is_either_way(node))
+        if (node->op == CI_OP_check || (cx_node_is_quiet(node) && !is_either_way(node)))
             continue;
         PyObject *item = PyLong_FromLong((long)node->op * CI_DTYPE_COUNT * 2 + (long)node->dtype);
         if (item == NULL || PyList_Append(list, item) < 0)

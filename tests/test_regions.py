@@ -339,3 +339,23 @@ def test_explain_says_what_became_of_loops():
     assert any("for captured" in line for line in report.regions)
     assert any("trip by trip: a concrete value is needed by str()" in line for line in report.regions)
     assert all(__file__ in line for line in report.regions)
+
+
+def test_a_peeled_trip():
+    """The first trip makes floats of ints; the others are one region. Its trips had been unrolled."""
+
+    def loop(x, n):
+        for _ in range(n):
+            x = x * 0.5
+        return x
+
+    def until(x, tolerance):
+        error = 10.0
+        while error > tolerance:
+            x = x * 0.5
+            error = np.abs(x).max()
+        return x
+
+    check(loop, np.arange(5), 20)
+    check(until, np.arange(5), 0.1)
+    assert nodes(loop, np.arange(5), 30) == nodes(loop, np.arange(5), 500)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import _core
 from . import varying
+from .contents import Contents, is_unchanged, items_in, keeps_places
 from .objects import Traced
 from .region import Attempt, Region, RegionBreak, truth
 from .state import (
@@ -53,6 +54,12 @@ class End:
         self.names = {name: held_leaves(block, value) for name, value in names.items()}
         self.written = [(handle, Held(block, handle)) for handle in written]
 
+    def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
+        """Names that the arm leaves as they are."""
+        regions.reopen(block)
+        self.names.update({name: held_leaves(block, value) for name, value in names.items()})
+        regions.close(block)
+
 
 def held_leaves(block: Any, value: Any) -> Any:
     """The value with its traced leaves held."""
@@ -87,6 +94,7 @@ class Level:
         self.then_block: Any = None
         self.else_block: Any = None
         self.then_end: End | None = None
+        self.contents = Contents()
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
@@ -100,11 +108,22 @@ class Level:
     def close_arm(self, block: Any, names: dict[str, Any]) -> End:
         """What the arm ended with; everything is as before it again."""
         region = self.region
-        if region.changed_containers(self.attempt):
-            region.fail("a branch changes a list, a dict or an object")
+        names = {**names, **self.look_at_contents()}
         end = End(block, names, region.tracer.written(self.attempt.mark))
         self.attempt.undo()
         return end
+
+    def look_at_contents(self) -> dict[str, Any]:
+        """What the containers that the arm changed hold at its end."""
+        names = {}
+        for container in self.region.changed_containers(self.attempt):
+            before = self.attempt.touched.before[id(container)][1]
+            if is_unchanged(before, container):
+                continue
+            if not keeps_places(before, container):
+                self.region.fail("a branch adds to a container or takes from it")
+            names[self.contents.name_of(container)] = items_in(container)
+        return names
 
 
 class Merge:
@@ -121,7 +140,12 @@ class Merge:
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names behind the branch, and the memory's versions."""
-        plan = {name: self.plan(name) for name in wanted}
+        contents = self.level.contents
+        for end, block in zip(self.ends, self.blocks, strict=True):
+            kept = {n: v for n, v in contents.names().items() if n not in end.names}
+            if kept:
+                end.add(self.region.regions, block, kept)
+        plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
         handles: dict[int, Any] = {}
         for end in self.ends:
             handles.update({handle.storage: handle for handle, _ in end.written})
@@ -140,7 +164,8 @@ class Merge:
                 level.condition if is_then else self.tracer.apply("logical_not", level.condition)
             )
             self.region.check(bound, f"{name} is bound")
-        return names
+        contents.refill(self.region.regions, names)
+        return {name: names[name] for name in wanted}
 
     def made(self, part: Any, made: list[Any]) -> Any:
         """A leaf behind the branch."""

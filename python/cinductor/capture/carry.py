@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import varying
+from . import sharing, varying
 from .condition import strength
+from .contents import Contents, is_unchanged, items_in, keeps_places
 from .last import Last
 from .objects import Traced
-from .region import truth
+from .region import Peel, truth
 from .state import (
     UNBOUND,
     have_same_structure,
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 
 MAX_PERIOD = 6
 OURS = "__ci_"
-
-
-class Peel(Exception):
-    """The trip at the loop's entry is not like those behind it."""
 
 
 class Type:
@@ -77,6 +74,7 @@ class Carried:
         self.is_while = loop.items is None
         self.flag = False  # whether the loop's flag ends it
         self.is_endless = False  # whether nothing else does
+        self.contents = Contents()
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -119,6 +117,10 @@ class Carried:
 
     # --- the head of a trip ---
 
+    def is_live_behind(self, name: str) -> bool:
+        """Whether somebody looks at it behind the loop."""
+        return name in self.loop.site.live_out or name in self.contents.containers
+
     @property
     def index(self) -> Any:
         """The number of the run of the body."""
@@ -139,7 +141,7 @@ class Carried:
         for name in site.live_out:  # a trip makes it, or there must be one
             is_counted |= name not in site.carried or self.entry[name] is UNBOUND
         for name, types in self.types.items():
-            is_counted |= name in site.live_out and any(k and k.kind == "array" for k in types)
+            is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
         self.turn = 0
         block = self.regions.open()
@@ -161,11 +163,12 @@ class Carried:
             self.trip = self.tracer.define(self.counter, 0, None)
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
+        self.contents.refill(self.regions, head)
         self.head = head
         return head
 
     def make_head(self, block: Any) -> dict[str, Any]:
-        carried = frozenset(self.loop.site.carried)
+        carried = frozenset((*self.loop.site.carried, *self.contents.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.params: list[tuple[Any, Any]] = []  # what a name has at the head, and at the entry
         self.likes: list[Any] = []  # the parameters themselves
@@ -257,15 +260,14 @@ class Carried:
         """Compares the state at the end of a trip with that at its head; False: run it again."""
         loop, site = self.loop, self.loop.site
         loop.check_others(names)
-        if loop.changed_containers(loop.attempt):
-            loop.fail("the body changes a list, a dict or an object")
+        names = self.ends_of_names = {**names, **self.look_at_contents()}
         if self.body is None:
             loop.fail("the loop makes no trip")
         if self.learn_flag(names):
             return False
         changed = {
             name: names.get(name, UNBOUND)
-            for name in site.carried
+            for name in (*site.carried, *self.contents.containers)
             if name not in self.types
             and name not in self.steps
             and (self.head[name] is not UNBOUND or name.startswith(OURS))
@@ -300,6 +302,22 @@ class Carried:
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def look_at_contents(self) -> dict[str, Any]:
+        """What the containers that a trip changed hold at its end."""
+        loop = self.loop
+        for container in loop.changed_containers(loop.attempt):
+            before = loop.attempt.touched.before[id(container)][1]  # type: ignore[union-attr]
+            if self.contents.has(container) or is_unchanged(before, container):
+                continue
+            if not keeps_places(before, container):
+                loop.fail("the body adds to a container or takes from it")
+            name = self.contents.name_of(container)
+            self.entry[name] = self.head[name] = items_in(before)
+        for name, container in self.contents.containers.items():
+            if len(items_in(container)) != len(self.entry[name]):
+                loop.fail("the body adds to a container or takes from it")
+        return self.contents.names()
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -488,52 +506,13 @@ class Carried:
         loop.tail += self.period
         return False
 
-    # --- memory ---
-
-    def check_memory(self, names: dict[str, Any]) -> None:
-        """Values are carried by value: nobody may see a write through another name."""
-        ends: list[Any] = []
-        for name, types in self.types.items():
-            for leaf, kind in zip(leaves(names[name]), types, strict=True):
-                if kind is not None and kind.kind == "array":
-                    ends.append((name, leaf))
-        arrays = [
-            (param, entry, version)
-            for (param, entry), version in zip(self.params, self.versions, strict=True)
-            if param.kind == "array"
-        ]
-        written = {h.storage for h in self.written}
-        changed = [(p, e) for p, e, version in arrays if p.version != version]
-        params = {p.storage for p, _ in changed}
-        for name, leaf in ends:
-            if leaf.storage in written:
-                raise Peel(f"{name} shares memory that is written to")
-            if leaf.storage in params and not any(is_same(leaf, p) for p, _ in changed):
-                self.loop.fail(f"{name} shares memory that is written to")
-        if changed:
-            self.check_written_values(changed, ends)
-
-    def check_written_values(self, changed: list[Any], ends: list[Any]) -> None:
-        storages = [leaf.storage for _, leaf in ends]
-        for name, leaf in ends:
-            if storages.count(leaf.storage) > 1 or self.tracer.is_before(
-                leaf.whole, self.loop.attempt.mark
-            ):
-                self.loop.fail(f"{name} shares memory that is written to")
-        for _, entry in changed:
-            if not entry.is_fresh:
-                raise Peel("an array that is carried by value is written to")
-            values = [*self.entry.values(), *self.loop.others.values()]
-            sharing = [v for v in values if type(v) is Traced and v.storage == entry.storage]
-            if len(sharing) > 1:
-                self.loop.fail("names share memory that is written to")
-
     # --- the region ---
 
-    def finish(self, names: dict[str, Any]) -> dict[str, Any]:
+    def finish(self) -> dict[str, Any]:
         """Makes the region; the values of names behind the loop."""
         loop, body, tracer = self.loop, self.body, self.tracer
-        self.check_memory(names)
+        names = self.ends_of_names
+        sharing.check(self, names)
         if body.work == 0 and not self.written and not self.is_while:
             if type(self.extent) is int:
                 loop.fail("it does no array work")
@@ -555,7 +534,9 @@ class Carried:
         tracer.restore(loop.attempt.mark)
         for promise in self.promises:
             promise()
-        return self.make_region()
+        exits = self.make_region()
+        self.contents.refill(self.regions, exits)
+        return exits
 
     def results(self, names: dict[str, Any]) -> list[Any]:
         """What a trip hands on; `ends` has the memory of before the loop among it."""
@@ -657,11 +638,11 @@ class Carried:
             tracer.set_version(handle, next(made))
         exits.update(self.last.exits(made))
         for name, types in self.types.items():
-            if name in site.live_out and self.note_sources(name, exits[name], types):
+            if self.is_live_behind(name) and self.note_sources(name, exits[name], types):
                 needs_trip = True
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        needs_trip |= any(n in site.live_out for n in self.joined)
+        needs_trip |= any(map(self.is_live_behind, self.joined))
         if needs_trip and not self.is_endless:
             if counter is not None:
                 loop.check(tracer.apply("greater", counter, 0), "the loop makes a trip")

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
-from .carry import Carried, Peel
+from .carry import Carried
 from .items import Items
 from .objects import Traced
-from .region import Attempt, Region, RegionBreak, truth
+from .region import Attempt, Peel, Region, RegionBreak, truth
 from .state import UNBOUND
 
 UNROLL = 8  # known trips that are simply run
@@ -134,6 +134,7 @@ class Loop(Region):
         if self.phase == REGION:
             self.close_run(names)
             return
+        self.position += self.items is None
         flag = names.get(self.site.flag, False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
@@ -176,7 +177,10 @@ class Loop(Region):
 
     def again(self, phase: str) -> bool:
         """Back to where the loop began; False when that cannot be."""
-        if self.base is None or not self.base.can_undo:
+        if self.base is None:
+            return False
+        self.regions.unwind(self.base.nblocks)
+        if not self.base.can_undo:
             return False
         self.base.drop()
         self.attempt = None
@@ -277,7 +281,7 @@ class Loop(Region):
             carried.close()
             self.attempt.drop()
             return
-        self.now = carried.finish(names)
+        self.now = carried.finish()
         self.attempt.end()
         self.attempt = None
         carried.remember(self.memory)

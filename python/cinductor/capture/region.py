@@ -23,6 +23,10 @@ RegionBreak = _core.RegionBreak
 SESSION = "cinductor.capture.session"  # calls the outermost of the user's frames
 
 
+class Peel(Exception):
+    """The trip at a loop's entry is not like those behind it."""
+
+
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 

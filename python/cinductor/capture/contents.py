@@ -1,0 +1,66 @@
+"""Lists, dicts and attributes whose structure stays, carried from trip to trip and merged like names.
+
+A container that a body changes has a name of its own, which no name of the user's can be; its value
+is the tuple of what the container holds. At the head of a run the container is filled from it.
+Keys and length stay; what grows or shrinks is for `growth`, or is run by Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .state import fill, is_same
+
+
+class Contents:
+    """The containers that the runs of one construct change, by name."""
+
+    def __init__(self) -> None:
+        self.containers: dict[str, Any] = {}
+
+    def name_of(self, container: Any) -> str:
+        """Its name; a new one for a container that has none."""
+        for name, known in self.containers.items():
+            if known is container:
+                return name
+        kind = "dict" if isinstance(container, dict) else "list"
+        name = f"an item of {kind} {len(self.containers) + 1}"
+        self.containers[name] = container
+        return name
+
+    def has(self, container: Any) -> bool:
+        """Whether it has a name."""
+        return any(known is container for known in self.containers.values())
+
+    def names(self) -> dict[str, Any]:
+        """What they hold now."""
+        return {name: items_in(container) for name, container in self.containers.items()}
+
+    def refill(self, regions: Any, names: dict[str, Any]) -> None:
+        """Makes them hold what their names have."""
+        for name, container in self.containers.items():
+            refill(regions, container, names[name])
+
+
+def items_in(container: Any) -> tuple[Any, ...]:
+    """What a list or dict holds, in order."""
+    return tuple(container.values() if isinstance(container, dict) else container)
+
+
+def keeps_places(before: Any, now: Any) -> bool:
+    """Whether a container, given what it held, still has the same keys or as many items."""
+    if isinstance(now, dict):
+        return list(before) == list(now)
+    return isinstance(now, list) and len(before) == len(now)
+
+
+def is_unchanged(before: Any, now: Any) -> bool:
+    """Whether it holds what it held."""
+    return keeps_places(before, now) and all(map(is_same, items_in(before), items_in(now)))
+
+
+def refill(regions: Any, container: Any, items: tuple[Any, ...]) -> None:
+    """Other items in the places of a container."""
+    regions.touch(container)
+    is_dict = isinstance(container, dict)
+    fill(container, dict(zip(container, items, strict=True)) if is_dict else list(items))

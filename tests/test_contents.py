@@ -1,0 +1,210 @@
+"""Lists, dicts and attributes that loops and branches change: carried like names, as long as their structure stays."""
+
+import numpy as np
+import pytest
+from test_regions import check, nodes
+
+import cinductor
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+CASES = []
+X = np.arange(20.0) - 4
+
+
+def case(*args):
+    def enter(fn):
+        CASES.append((fn, args))
+        return fn
+
+    return enter
+
+
+@case(X, 30)
+def state_in_a_dict(x, n):
+    state = {"x": x * 1.0, "v": np.zeros_like(x)}
+    for _ in range(n):
+        state["v"] = state["v"] - 0.1 * state["x"]
+        state["x"] = state["x"] + 0.1 * state["v"]
+    return state["x"], state["v"]
+
+
+@case(X, 30)
+def arrays_in_a_dict_change_in_place(x, n):
+    state = {"x": x * 1.0, "v": np.zeros_like(x)}
+    for _ in range(n):
+        state["v"] -= 0.1 * state["x"]
+        state["x"] += 0.1 * state["v"]
+    return state["x"], state["v"]
+
+
+@case(X, 30)
+def items_of_a_list(x, n):
+    layers = [x * k for k in range(3)]
+    for i in range(n):
+        for k in range(3):
+            layers[k] = layers[k] * 0.5 + i
+    return layers
+
+
+@case(X, 30)
+def numbers_in_a_list(x, n):
+    best = [0.0, 0]
+    for i in range(n):
+        if x[i % 20] > best[0]:
+            best[0] = x[i % 20]
+            best[1] = i
+    return best
+
+
+@case(X)
+def counters_in_a_dict(x):
+    counts = {"up": 0, "down": 0}
+    for i in range(1, len(x)):
+        if x[i] > x[i - 1]:
+            counts["up"] += 1
+        else:
+            counts["down"] += 1
+    return counts
+
+
+@case(X, 25)
+def a_list_in_a_dict(x, n):
+    state = {"pair": [x, x + 1], "k": 0}
+    for _ in range(n):
+        state["pair"][1] = state["pair"][1] * 0.5 + state["pair"][0]
+        state["k"] += 1
+    return state["pair"][1], state["k"]
+
+
+class Particle:
+    def __init__(self, x):
+        self.x = x * 1.0
+        self.v = np.zeros_like(x)
+        self.steps = 0
+
+    def move(self, dt):
+        self.v = self.v - dt * self.x
+        self.x = self.x + dt * self.v
+        self.steps += 1
+
+
+@case(X, 30)
+def attributes_of_an_object(x, n):
+    particle = Particle(x)
+    for _ in range(n):
+        particle.move(0.1)
+    return particle.x, particle.v, particle.steps
+
+
+@case(X, 1e-3)
+def a_while_on_an_item(x, tolerance):
+    state = {"x": x * 1.0, "error": 1.0, "trips": 0}
+    while state["error"] > tolerance:
+        new = state["x"] * 0.5
+        state["error"] = np.abs(new - state["x"]).max()
+        state["x"] = new
+        state["trips"] += 1
+    return state["x"], state["trips"]
+
+
+@case(X, 30)
+@case(X - 10, 30)
+def a_branch_changes_an_item(x, n):
+    state = {"x": x * 1.0, "flips": 0}
+    if x.sum() > 0:
+        state["x"] = -state["x"]
+        state["flips"] = 1
+    return state["x"], state["flips"]
+
+
+@case(X, 30)
+@case(X - 10, 30)
+def branches_change_different_items(x, n):
+    pair = [x * 1.0, x * 2.0]
+    other = {"k": 0.5}
+    if x.sum() > 0:
+        pair[0] = -pair[0]
+    elif x.sum() < -100:
+        pair[1] += 1
+        other["k"] = x[0]
+    else:
+        other["k"] = x[1]
+    return pair, other["k"] + 0.0
+
+
+@case(X, 30)
+def a_name_and_an_item_are_one_array(x, n):
+    y = x * 2
+    state = {"y": y}
+    for _ in range(n):
+        state["y"] += 1
+        state["y"] = state["y"] * 0.5
+    return y, state["y"]
+
+
+@case(X, 12)
+def items_swap(x, n):
+    pair = [x + 1, x + 2]
+    for _ in range(n):
+        pair[0], pair[1] = pair[1] * 0.5, pair[0] + pair[1]
+    return pair
+
+
+@case(X, 12)
+def alias_of_the_container(x, n):
+    state = {"x": x + 0.0}
+    same = state
+    for _ in range(n):
+        state["x"] = same["x"] + 1
+    return same["x"], state is same
+
+
+@pytest.mark.parametrize("fn, args", CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_whole(fn, args):
+    check(fn, *args)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [state_in_a_dict, arrays_in_a_dict_change_in_place, attributes_of_an_object, numbers_in_a_list],
+)
+def test_as_large_for_many_trips(fn):
+    assert nodes(fn, X, 20) == nodes(fn, X, 500)
+
+
+def helper_in_place(x):
+    for _ in range(20):
+        x += 1
+        x = x * 0.5
+    return x
+
+
+def test_a_caller_sees_what_is_written():
+    """The first trip writes to the caller's array; it had been a copy's."""
+
+    def caller(a):
+        x = a * 2
+        y = helper_in_place(x)
+        return x, y
+
+    def in_a_tuple(a):
+        x = a * 2
+        pair = (x, 1)
+        for _ in range(20):
+            x += 1
+            x = x * 0.5
+        return x, pair[0]
+
+    check(caller, X)
+    check(in_a_tuple, X)
+
+
+def test_what_changes_its_structure_is_run_by_python():
+    def adds(x):
+        seen = {}
+        for i in range(12):
+            seen[i] = x * i
+        return seen[11]
+
+    got = cinductor.compile(adds, backend="interp")(X)
+    np.testing.assert_array_equal(got, adds(X))
