@@ -90,6 +90,9 @@ results_of(CxTracer *t, const Build *b, PyObject *kinds)
 
     for (int k = at->nnodes - last->nresults; list != NULL && k < at->nnodes; k++) {
         int kind = cx_kind_from(PyTuple_GET_ITEM(kinds, k - at->nnodes + last->nresults));
+        if (kind >
+            CI_KIND_array) /* a NumPy scalar that a run took as its input is an array there */
+            ci_node_set_kind(at->nodes[k], (CiKind)kind);
         PyObject *item = kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind);
         if (item == NULL || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
@@ -198,16 +201,19 @@ body_select(CiContext *ctx, void *arg)
     s->at.result = ci_node_set_kind(node, s->kind);
 }
 
-/* select(condition, a, b) of single values of one dtype and kind. */
+/* select(condition, a, b, kind) of single values of one dtype. */
 PyObject *
 cx_tracer_select(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
-    PyObject *items[3];
+    PyObject *items[3], *name = NULL;
     Select s = {.kind = CI_KIND_array};
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:select", &items[0], &items[1], &items[2]))
+    if (!PyArg_ParseTuple(args, "OOOO:select", &items[0], &items[1], &items[2], &name))
+        return NULL;
+    int kind = cx_kind_from(name);
+    if (kind < 0)
         return NULL;
     for (int k = 0; k < 3; k++)
         if (!cx_is_traced(items[k]) || cx_rank((CxTraced *)items[k]) != 0)
@@ -216,6 +222,6 @@ cx_tracer_select(PyObject *self, PyObject *args)
             return NULL;
     for (int k = 0; k < 3; k++)
         s.args[k] = cx_node((CxTraced *)items[k]);
-    s.kind = cx_kind((CxTraced *)items[1]);
+    s.kind = (CiKind)kind;
     return cx_traced_from_node(t, cx_build_custom(t, body_select, &s.at), s.kind);
 }

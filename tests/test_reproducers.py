@@ -157,3 +157,108 @@ def test_a_number_that_python_made_in_a_branch():
 
     check = same(program, np.zeros((0, 0)), np.float64(-1.0))
     same(program, np.ones((6, 5)), np.float64(1.0), compiled=check)
+
+
+def test_a_scalar_that_outlives_a_break():
+    """A run takes it as a 0-d array, and a branch made one of it for good."""
+
+    def keeps(x):
+        t = x[0]
+        print(end="")
+        best = t * 2
+        if x[1] < 3.0:
+            best = t
+        return best
+
+    def searches(x):
+        best = x[0]
+        for t in x:
+            print(end="")
+            if t < 3.0:
+                best = (t, 1)
+        return best
+
+    x = np.array([4.0, 1.0, 7.0, 2.0, 9.0])
+    for program in keeps, searches:
+        same(program, x)
+        same(program, x[::-1].copy())
+
+
+def test_an_int_that_might_be_a_numpy_float():
+    """Behind a break it had become a float."""
+
+    def branch(x):
+        best = 0
+        if x[0] > 5.0:
+            best = x[0]
+        print(end="")
+        return best, best * 2 + 1, best - x[1], best / 2
+
+    def loop(x):
+        best = 0
+        for i in range(x.shape[0]):
+            if x[i] > 5.0:
+                best = x[i]
+        print(end="")
+        return best, -best
+
+    def both(x):
+        best = 0
+        if x[0] > 5.0:
+            best = x[0]
+        if x[1] > 5.0:
+            best = 0.5
+        print(end="")
+        return best
+
+    for x in np.zeros(12), np.full(12, 6.0), np.arange(12.0):
+        for program in branch, loop, both:
+            same(program, x)
+
+
+def test_a_field_that_is_not_aligned():
+    """The exception of the tracer reached the user."""
+
+    def program(records):
+        return records["p"] * 2, records["n"][records["n"] > 1]
+
+    def whole(x):
+        return x + 1
+
+    records = np.zeros(5, [("c", "i1"), ("p", "f8", 3), ("n", "i4")])
+    records["n"] = np.arange(5)
+    same(program, records)
+    same(whole, records["p"])
+    same(whole, np.zeros(5, [("a", "f8"), ("b", "i4")])["a"])
+
+
+def test_einsum_gives_a_view():
+    """Of one operand without a sum; what was written into it was lost."""
+
+    def turned(x):
+        y = np.einsum("ij->ji", x)
+        y[0, 1] = 7.0
+        return y
+
+    def diagonal(x):
+        np.einsum("ii->i", x[:, :3])[:] = -1.0
+        return np.einsum("ij", x)
+
+    same(turned, ROWS)
+    same(diagonal, ROWS)
+
+
+def test_kernels_that_differ_in_names_only():
+    """Those of an unrolled loop are compiled once; each still works on its own arrays."""
+
+    def program(x, y):
+        parts = []
+        for i in range(6):
+            x = x * 0.5 + y
+            parts.append(np.sort(x))
+            if i % 2 == 0:
+                y = np.sort(y - x)
+        return parts, x, y, np.cumsum(x), np.cumsum(y)
+
+    rng = np.random.default_rng(0)
+    check(program, rng.random(300), rng.random(300), backend="c")

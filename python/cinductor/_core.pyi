@@ -176,8 +176,8 @@ class Tracer:
         """A `for`, `while` or `if` of closed blocks; its results, of these kinds."""
     def set_version(self, array: Traced, value: Traced) -> None:
         """From here on the whole array's memory holds the value."""
-    def select(self, condition: Traced, a: Traced, b: Traced) -> Traced:
-        """One of two numbers of one type."""
+    def select(self, condition: Traced, a: Traced, b: Traced, kind: str) -> Traced:
+        """One of two numbers of one dtype, a "scalar" or "python" one."""
     def check(self, condition: Traced, why: str) -> None:
         """Where the bool is false when the program runs, CheckFailed is raised."""
     def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:

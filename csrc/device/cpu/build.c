@@ -45,7 +45,8 @@ struct Build {
     CiCompiler compiler;
     bool is_fast;
     int nkernels, nunits;
-    int *unit_of; /* by kernel id */
+    int *unit_of; /* by kernel id, as are these */
+    const CiKernel **printed;
     int64_t *partial_bytes;
     Unit units[CI_CPU_MAX_UNITS];
     CiCpuExecutable *executable;
@@ -80,9 +81,10 @@ emit_units(CiContext *ctx, Build *b)
         bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
         for (int k = 0; k < b->nkernels; k++)
             is_wanted[k] = b->unit_of[k] == u;
+        CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes};
         unit->build = b;
         unit->source = ci_text_new(ctx);
-        ci_cpu_emit_source(&unit->source, b->kernels, b->options, is_wanted, b->partial_bytes);
+        ci_cpu_emit_source(&unit->source, b->kernels, b->options, &emitted);
     }
 }
 
@@ -244,10 +246,11 @@ fill_kernels(CiContext *ctx, const Build *b, const CiKernels *kernels)
             continue;
         const Unit *unit = &b->units[b->unit_of[kernel->id]];
         CiCpuKernel *own = &b->executable->kernels[kernel->id];
-        own->run = find_function(ctx, unit, kernel->name);
+        const char *name = b->printed[kernel->id]->name;
+        own->run = find_function(ctx, unit, name);
         own->partial_bytes = b->partial_bytes[kernel->id];
         if (kernel->split_extent)
-            own->finish = find_function(ctx, unit, ci_format(ctx, "%s_finish", kernel->name));
+            own->finish = find_function(ctx, unit, ci_format(ctx, "%s_finish", name));
     }
 }
 
@@ -313,6 +316,7 @@ ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
     b.is_fast = options->numerics && !strcmp(options->numerics, "fast");
     b.nkernels = ci_cpu_highest_id(kernels) + 1;
     b.unit_of = CI_NEW_ARRAY(ctx, int, b.nkernels + 1);
+    b.printed = CI_NEW_ARRAY(ctx, const CiKernel *, b.nkernels + 1);
     b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
         b.units[u].file = -1;

@@ -38,7 +38,7 @@ fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cpu_emit_source(out, kernels, options, NULL, NULL);
+    ci_cpu_emit_source(out, kernels, options, NULL);
 }
 
 static void

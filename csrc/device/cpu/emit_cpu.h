@@ -6,6 +6,7 @@
 #ifndef CI_DEVICE_CPU_EMIT_CPU_H
 #define CI_DEVICE_CPU_EMIT_CPU_H
 
+#include "base/map.h"
 #include "device/cpu/level.h"
 #include "device/emit.h"
 
@@ -77,6 +78,7 @@ typedef struct CiCpuEmitter {
     CiCpuFunction function;
     bool is_merging;               /* printing the merge of a split kernel's chunks */
     bool is_tree;                  /* printing leaves: the tree asks whether to go on */
+    CiMap *known;                  /* text of a kernel -> the kernel: emit_same.c */
     int nfolds;                    /* folds of the kernel so far */
     bool has_math[CI_OP_COUNT][2]; /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
@@ -141,10 +143,20 @@ void ci_cpu_emit_batches(CiCpuEmitter *c, int first);
 /* emit_tree.c: a tree with what is around it; the kernel has one. */
 void ci_cpu_emit_tree(CiCpuEmitter *c);
 
+/* emit_same.c: the kernel in `known` whose functions are these but for names, else NULL, and then
+ * this one is known. */
+const CiKernel *ci_cpu_find_same(CiMap *known, const CiKernel *kernel, const CiText *text);
+
 /* emit_kernel.c */
-/* The source of the kernels whose is_wanted[id] is set (NULL: all). partial_bytes[id] (may be NULL)
- * is what a unit of work of each split kernel stores. */
+/* The kernels of one translation unit, and what comes of them, all by kernel id. */
+typedef struct CiCpuUnit {
+    const bool *is_wanted;
+    const CiKernel **printed; /* whose functions a kernel runs: its own, or those of one like it */
+    int64_t *partial_bytes;   /* what a unit of work of a split kernel stores */
+} CiCpuUnit;
+
+/* The source of a unit's kernels; without one (NULL) of all, each by itself. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
-                        const bool *is_wanted, int64_t *partial_bytes);
+                        CiCpuUnit *unit);
 
 #endif

@@ -171,8 +171,6 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     else
         emit_units(c);
     declare_arguments(c, &head, body.data);
-    ci_text_add(out, "\n");
-    ci_emit_locations(out, c->kernel);
     ci_text_add(out,
                 "int32_t\n%s%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
                 "int64_t begin, int64_t end, CiRun *run)\n",
@@ -180,26 +178,45 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     ci_text_add(out, "{\n%s%s    return 0;\n}\n", head.data, body.data);
 }
 
+/* Functions of one kernel; none where a kernel before it has the same. */
 static void
-emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, const bool *is_wanted,
-             int64_t *partial_bytes)
+emit_kernel(CiCpuEmitter *c, CiText *out, const CiKernel *kernel, CiCpuUnit *unit)
+{
+    CiText own = ci_text_new(c->ctx);
+
+    c->kernel = c->base->kernel = kernel;
+    c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;
+    if (!ci_name_is_safe(kernel->name))
+        ci_fail(c->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
+    emit_function(c, &own, kernel->split_extent ? CI_FUNCTION_part : CI_FUNCTION_whole);
+    if (kernel->split_extent) {
+        ci_text_add(&own, "\n");
+        ci_emit_locations(&own, kernel);
+        emit_function(c, &own, CI_FUNCTION_finish);
+    }
+    if (kernel->split_extent && unit)
+        unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(c);
+    if (unit) {
+        const CiKernel *same = ci_cpu_find_same(c->known, kernel, &own);
+        unit->printed[kernel->id] = same ? same : kernel;
+        if (same)
+            return;
+    }
+    ci_text_add(out, "\n");
+    ci_emit_locations(out, kernel);
+    ci_text_add(out, "%s", own.data);
+}
+
+static void
+emit_kernels(CiCpuEmitter *c, CiText *out, const CiKernels *kernels, CiCpuUnit *unit)
 {
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
-                emit_kernels(c, out, kernel->inner[side], is_wanted, partial_bytes);
-        if (!ci_kernel_has_loops(kernel) || (is_wanted && !is_wanted[kernel->id]))
-            continue;
-        c->kernel = c->base->kernel = kernel;
-        c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;
-        if (!ci_name_is_safe(kernel->name))
-            ci_fail(c->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
-        emit_function(c, out, kernel->split_extent ? CI_FUNCTION_part : CI_FUNCTION_whole);
-        if (kernel->split_extent)
-            emit_function(c, out, CI_FUNCTION_finish);
-        if (kernel->split_extent && partial_bytes)
-            partial_bytes[kernel->id] = ci_cpu_partial_bytes(c);
+                emit_kernels(c, out, kernel->inner[side], unit);
+        if (ci_kernel_has_loops(kernel) && (!unit || unit->is_wanted[kernel->id]))
+            emit_kernel(c, out, kernel, unit);
     }
 }
 
@@ -244,16 +261,16 @@ print_macros(CiText *out, const char *helpers, const char *functions)
 }
 
 void
-ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
-                   const bool *is_wanted, int64_t *partial_bytes)
+ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options, CiCpuUnit *unit)
 {
     CiCpuEmitter *c = CI_NEW(kernels->loops->ctx, CiCpuEmitter);
     c->base = ci_emitter_new(kernels, &cpu_spelling);
     c->ctx = c->base->ctx;
     c->sym = kernels->loops->sym;
     c->level = ci_cpu_level(options);
+    c->known = ci_map_new(c->ctx);
     CiText functions = ci_text_new(c->ctx), helpers = ci_text_new(c->ctx);
-    emit_kernels(c, &functions, kernels, is_wanted, partial_bytes);
+    emit_kernels(c, &functions, kernels, unit);
     ci_cpu_emit_math_helpers(c, &helpers);
     ci_cpu_emit_fold_helpers(c, &helpers);
     ci_emit_types(out);

@@ -333,7 +333,7 @@ class Merge:
         made = []
         for pair in self.pairs:
             parts = [self.here(v, pair) for v in pair]
-            made.append(self.tracer.select(self.level.condition, *parts))
+            made.append(self.tracer.select(self.level.condition, *parts, self.kind(pair)))
         return made
 
     def here(self, value: Any, pair: tuple[Any, Any]) -> Any:

@@ -122,11 +122,11 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     else:
         parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]
     condition = truth(stage, condition)
-    value = tracer.select(condition, *parts)
+    value = tracer.select(condition, *parts, "scalar" if is_mixed else kinds[0][0])
     if not is_mixed:
         return value
     bools = [s if type(s) is Traced else tracer.lift(s) for s in strong]
-    return tracer.mixed(value, tracer.select(condition, *bools))
+    return tracer.mixed(value, tracer.select(condition, *bools, "python"))
 
 
 def strength(value: Any, kind: tuple[str, Any]) -> Any:

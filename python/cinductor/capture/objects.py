@@ -90,9 +90,25 @@ KINDS = "biufc"
 DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
 
-def is_array_ours(value: np.ndarray) -> bool:
-    """Whether an exact ndarray has an element type that can be compiled (native byte order)."""
-    return value.dtype in DTYPES and value.dtype.isnative
+MAX_RANK = 32  # the most axes a graph's value has
+
+
+def why_not_array(value: np.ndarray) -> str | None:
+    """Why an exact ndarray is left to NumPy, or None: kernels take native numbers that lie whole
+    elements apart.
+    """
+    dtype = value.dtype
+    if dtype not in DTYPES or not dtype.isnative:
+        return f"an array of dtype {dtype}"
+    if not value.flags.aligned:
+        return "an array that is not aligned"
+    if value.ndim > MAX_RANK:
+        return f"an array of more than {MAX_RANK} axes"
+    if not value.flags.forc:
+        size = dtype.itemsize
+        if any(s % size and n > 1 for s, n in zip(value.strides, value.shape, strict=True)):
+            return "an array whose elements do not lie whole elements apart"
+    return None
 
 
 def find_in_class(cls: type, name: str) -> Any:
@@ -153,9 +169,7 @@ def why_not_argument(value: Any) -> str | None:
     """Why a function that is given this argument runs in NumPy untouched, or None."""
     cls = type(value)
     if cls is np.ndarray:
-        if not is_array_ours(value):
-            return f"an array of dtype {value.dtype}"
-        return None
+        return why_not_array(value)
     if cls in VALUE_TYPES or cls in NUMBER_TYPES:
         return None
     if isinstance(value, np.ndarray):

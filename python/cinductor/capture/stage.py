@@ -28,7 +28,7 @@ from .objects import (
     VALUE_TYPES,
     Traced,
     has_operators,
-    is_array_ours,
+    why_not_array,
 )
 from .region import Regions
 
@@ -211,9 +211,9 @@ class Stage:
             if source >= 0 and found[1] >= 0 and source != found[1]:
                 self.check(source, "same", found[1])
             return found[2]
-        if not is_array_ours(value):
+        if (why := why_not_array(value)) is not None:
             self.known[id(value)] = (value, source)
-            self.effect(f"an array of dtype {value.dtype} is read")
+            self.effect(f"{why} is read")
             return value
         sizes = None
         if source >= 0 and self.symbols is not None:
@@ -262,8 +262,8 @@ class Stage:
 
     def constant(self, value: np.ndarray) -> Any:
         """A new traced array with the contents of an array computed from constants alone."""
-        if not is_array_ours(value):
-            self.effect(f"makes an array of dtype {value.dtype}")
+        if (why := why_not_array(value)) is not None:
+            self.effect(f"makes {why}")
             self.known[id(value)] = (value, OPAQUE)
             return value
         kept = value.copy(order="K")

@@ -94,10 +94,13 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
                 raise ValueError("extents")
     if not set(output) <= set(extent) or len(set(output)) != len(output):
         raise ValueError("output")
+    repeats = any(len(set(s)) != len(s) for s in terms)
+    if len(xs) == 1 and out is None and set(output) == set(extent):  # NumPy gives a view
+        refuse(repeats, "a diagonal that can be written to")
+        return t.permute(xs[0], [terms[0].index(c) for c in output])
     dtype = result_type(*xs)
     xs = [in_place(t, x, dtype) for x in xs]
     shape = tuple(extent[c] for c in output)
-    repeats = any(len(set(s)) != len(s) for s in terms)
     if not repeats and set(output) == set(extent):
         made = aligned_product(t, terms, xs, output)
         return into(t, out, made)
