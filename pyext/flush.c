@@ -145,6 +145,50 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
+/* Elements that its operations make, up to a limit; a loop may make any number. */
+static bool
+is_light(const CiGraph *graph)
+{
+    enum { LIMIT = 1 << 21 };
+    int64_t total = 0;
+
+    for (int k = 0; k < graph->body->nnodes; k++) {
+        const CiNode *node = graph->body->nodes[k];
+        int64_t count = 1, size;
+        for (int j = 0; j < node->rank; j++) {
+            if (!ci_expr_is_const(node->sizes[j], &size) || size > LIMIT)
+                return false;
+            count *= size;
+            if (count > LIMIT)
+                return false;
+        }
+        total += count;
+        if (total > LIMIT || node->nblocks > 0)
+            return false;
+    }
+    return true;
+}
+
+/* A light piece between two breaks that has not been met before may never be met again: it is
+ * interpreted, and compiled when it comes once more. 1: this is such a piece; 0: no; -1: failed. */
+static int
+is_first_meeting(CxTracer *t, PyObject *key)
+{
+    enum { MAX_MET = 4096 };
+    PyObject *met = t->state->segments_met;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+
+    if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
+        !is_light(t->graph))
+        return 0;
+    int is_known = PySet_Contains(met, key);
+    if (is_known != 0)
+        return -(is_known < 0);
+    if (PySet_GET_SIZE(met) >= MAX_MET)
+        PySet_Clear(met);
+    return PySet_Add(met, key) < 0 ? -1 : 1;
+}
+
 static CxProgram *
 compile_by(CxTracer *t, const CiBackend *backend)
 {
@@ -180,8 +224,12 @@ compile_segment(CxTracer *t, PyObject *key)
 {
     enum { MAX_SEGMENTS = 1024 };
     CxState *state = t->state;
-    const CiBackend *backend = choose_backend(t);
+    int is_first = is_first_meeting(t, key);
 
+    if (is_first < 0)
+        return NULL;
+    const CiBackend *backend =
+        is_first ? ci_backend_find(t->backend->device, "interp") : choose_backend(t);
     if (backend == NULL)
         return NULL;
     CxProgram *program = compile_by(t, backend);
@@ -190,6 +238,8 @@ compile_segment(CxTracer *t, PyObject *key)
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* the program's now */
+    if (is_first)
+        return program;
     if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
         PyDict_Clear(state->segments);
     if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)

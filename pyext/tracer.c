@@ -477,6 +477,14 @@ get_flushes(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_nodes(PyObject *self, void *closure)
+{
+    const CxTracer *t = (CxTracer *)self;
+    (void)closure;
+    return PyLong_FromLong(t->graph ? t->graph->body->nnodes : 0);
+}
+
+static PyObject *
 get_in_region(PyObject *self, void *closure)
 {
     (void)closure;
@@ -578,6 +586,8 @@ static PyGetSetDef tracer_getset[] = {
     {"places", get_places, NULL, "File and line of each node of the pending graph.", NULL},
     {"backend", get_backend, set_backend, "What compiles from now on; may be set.", NULL},
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
+    {"nodes", get_nodes, NULL, "Of the graph that is pending, those inside of regions left out.",
+     NULL},
     {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directory whose frames are not the user's.", NULL},
@@ -593,6 +603,7 @@ static PyMemberDef tracer_members[] = {
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
+    {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,
      "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},

@@ -42,6 +42,7 @@ struct CxTracer {
     int flushes;
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
+    bool interprets_light; /* a light piece that is met for the first time */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     PyObject *saved;    /* arrays written to by runs of this call, and what they held before */
     int64_t nelements;  /* that runs of this call made */

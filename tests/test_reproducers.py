@@ -1,10 +1,13 @@
 """Programs of a few lines that once went wrong, each as small as it could be made."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import cinductor
 from cinductor.capture import session
+from cinductor.race import Race
 from cinductor.testing import check
 
 ROWS = np.arange(12.0).reshape(3, 4) % 5
@@ -45,7 +48,11 @@ def test_roll_by_an_element():
 
     def program(x, shifts):
         constants = np.array([0, -1])
-        return np.roll(x, constants[1], axis=0), np.roll(x, shifts[0]), np.roll(x, shifts, axis=(0, 1))
+        return (
+            np.roll(x, constants[1], axis=0),
+            np.roll(x, shifts[0]),
+            np.roll(x, shifts, axis=(0, 1)),
+        )
 
     same(program, ROWS, np.array([2, -1]))
 
@@ -262,3 +269,71 @@ def test_kernels_that_differ_in_names_only():
 
     rng = np.random.default_rng(0)
     check(program, rng.random(300), rng.random(300), backend="c")
+
+
+@pytest.mark.parametrize("handicap", [-0.5, 0.5])
+def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
+    """A call that needed Python cost a tracing each time, ten times what NumPy takes, for ever."""
+
+    class Filter:
+        def __init__(self):
+            self.state, self.steps = np.zeros(3), 0
+
+    def program(f, x, log):
+        for row in x:
+            f.state = f.state * 0.5 + row
+            f.steps += 1
+        log.append(f.steps)
+        return f.state * 2
+
+    ticks = itertools.count()  # a call takes one, in NumPy the handicap more
+    monkeypatch.setattr(Race, "clock", lambda: next(ticks) + handicap * job.eager)
+    x = np.random.default_rng(0).random((40, 3))
+    compiled = cinductor.compile(program, backend="interp")
+    job = compiled._cinductor_job
+    log, other = [], []
+    for _ in range(12):
+        f, g = Filter(), Filter()
+        assert np.array_equal(program(f, x, log), compiled(g, x, other))
+        assert np.array_equal(f.state, g.state) and f.steps == g.steps == 40 and log == other
+    captures = job.captures
+    compiled(Filter(), x[:36], other)  # one of the same kind
+    if handicap < 0:
+        assert job.captures == captures
+        report = cinductor.explain(compiled, Filter(), x, other)
+        assert report.plain is None and "Python is needed in each call" in report.later
+        assert "Python is needed in each call" in next(iter(job.plain.values()))
+    else:
+        assert job.captures == captures + 1 and not job.plain
+
+
+def test_loops_that_unroll_into_thousands_of_operations():
+    """The C compiler had minutes of work for what takes NumPy milliseconds."""
+
+    def product(a, b):
+        n = a.shape[0]
+        c = [[0.0] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(n):
+                c[i][j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
+        return np.array(c)
+
+    def nest(a):  # eight loops of two trips, which were unrolled one by one
+        out = np.zeros(2)
+        for i in range(2):
+            for j in range(2):
+                for k in range(2):
+                    for m in range(2):
+                        for n in range(2):
+                            for p in range(2):
+                                out[i] += a[j, k] * a[m, n] * a[p, i]
+        return out
+
+    a = np.random.default_rng(0).random((40, 40))
+    check(product, a, a.T.copy(), backend="interp")
+    compiled = cinductor.compile(product, backend="interp")
+    compiled(a, a)
+    assert "has been unrolled into" in next(iter(compiled._cinductor_job.plain.values()))
+    assert np.array_equal(cinductor.compile(nest, fullgraph=True, backend="interp")(a), nest(a))
+    report = cinductor.explain(cinductor.compile(nest, backend="interp"), a)
+    assert report.graph.count("\n") < 200

@@ -229,7 +229,7 @@ def f(a, numbers):
 
     def call():
         for k in range(12):
-            compiled(np.ones(300_000), [None] * k)
+            compiled(np.ones(3_000_000), [None] * k)
 
     (w,) = warned(call)
     assert w.filename == fn.__code__.co_filename and w.lineno in (4, 5)

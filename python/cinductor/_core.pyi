@@ -223,6 +223,8 @@ class Tracer:
     def flush(self) -> None: ...
     on_break: type[BaseException] | None  # raised instead of the first break
     elements: int  # that the runs of this call made
+    nodes: int  # of the graph that is pending
+    interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
         cannot be, or something else has happened."""

@@ -22,6 +22,7 @@ import numpy as np
 from . import _core
 from .config import OPTIONS, config, nearest, refusal, resolve
 from .dynamic import Profile, profile_path
+from .race import Race, likeness
 from .user import PACKAGE, warn
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -185,7 +186,9 @@ class Job:
         self.captures = self.misses = self.eager = 0
         self.is_at_limit = False  # compiled once more for any sizes
         self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.plain: dict[Any, str] = {}  # kinds of calls that run in NumPy -> why
+        self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
+        self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+        self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.warned: set[str] = set()
@@ -237,9 +240,11 @@ class Job:
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
         self.misses += 1
-        key = key_of(bound) if self.plain else None
-        if key is not None and key in self.plain and not self.settings["fullgraph"]:
+        if self.plain and not self.settings["fullgraph"] and key_of(bound) in self.plain:
             return self.run_eager(args, kwargs)
+        race = self.races.get(likeness(bound)) if self.races else None
+        if race is not None and race.is_numpys_turn:
+            return self.run_timed(race, bound, args, kwargs)
         self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:
             return self.run_eager(args, kwargs)
@@ -255,6 +260,15 @@ class Job:
         finally:
             _state.captures -= 1
             self.keep_profile()
+
+    def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The function itself, in its race with the compiled pieces."""
+        began = Race.clock()
+        result = self.run_eager(args, kwargs)
+        race.note_numpy(Race.clock() - began)
+        if race.why is not None:
+            self.remember(bound, race.why)
+        return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """The function itself."""
@@ -349,6 +363,17 @@ class Job:
         if len(self.plain) > 256:
             self.plain.clear()
         self.plain[key_of(bound)] = why
+
+    def race(self, kind: Any) -> Race:
+        """What is known of a kind of calls that need Python each time."""
+        if len(self.races) > 256:
+            self.races.clear()
+        return self.races.setdefault(kind, Race())
+
+    def give_up(self, bound: Any, why: str) -> None:
+        """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
+        self.remember(bound, why)
+        self.race(likeness(bound)).why = why
 
 
 def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:

@@ -187,12 +187,15 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     compiled = make(fn, settings)
     job = compiled._cinductor_job
+    job.is_for_show = True
     if known is not None:
         job.profile = known.profile.copy()
     result = compiled(*args, **kwargs)
     report = Explanation(job, result)
     if known is not None:
         report.recompiles = list(known.reasons)
+        race = known.races.get(getattr(job.last, "kind", None))
+        report.later = report.later or (race and race.why)
         report.specializations = [known.made.get(id(s), "") for s in kept]
     from .capture.rewrite import NotRewritable, print_rewritten
 

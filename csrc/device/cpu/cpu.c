@@ -1,4 +1,5 @@
-/* The C backend: what it can do, and the struct of its functions. Building is in build.c, running in launch.c. */
+/* The C backend: what it can do, and the struct of its functions. Building is in build.c, running
+ * in launch.c. */
 #include "device/cpu/cpu.h"
 
 #include "device/cpu/compiler.h"

@@ -119,14 +119,24 @@ def called_by(scope: Scope, f: Any) -> Callable[..., Any]:
 
 
 def call_unknown(
-    scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str = ""
+    scope: Scope,
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    reason: str = "",
+    is_pure: bool = False,
 ) -> Any:
-    """A break: pending work is run, the call gets real values, its result is of unknown origin."""
+    """A break: pending work is run, the call gets real values, its result is of unknown origin.
+    is_pure: it does nothing but compute it.
+    """
     stage = scope.stage
     module = getattr(f, "__module__", None)
     if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
-    stage.stop(reason or f"calls {name_of(f)}")
+    if is_pure:
+        stage.tracer.note_break(reason)
+    else:
+        stage.stop(reason or f"calls {name_of(f)}")
     args = tuple(stage.concrete(a) for a in args)
     kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)
@@ -328,7 +338,14 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     try:
         return row.call(stage.tracer, args, kwargs)
     except surface.NotCaptured as why:
-        return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}: {why}")
+        is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
+        text = f"calls {name_of(f)}: {why}"
+        return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))
+
+
+def takes_functions(args: tuple[Any, ...]) -> bool:
+    """Whether something among the arguments may run code of the user's."""
+    return any(callable(a) or type(a) not in FREE_TYPES for a in args)
 
 
 def call_array_method(
@@ -352,7 +369,10 @@ def call_array_method(
     try:
         return row.method(stage.tracer, owner, args, kwargs)
     except surface.NotCaptured as why:
-        stage.stop(f"calls ndarray.{name}: {why}")
+        if name in surface.WRITING_METHODS or kwargs:
+            stage.stop(f"calls ndarray.{name}: {why}")
+        else:
+            stage.tracer.note_break(f"calls ndarray.{name}: {why}")
         real = getattr(stage.concrete(owner), name)
         return stage.adopt(real(*stage.concrete(args), **stage.concrete(kwargs)))
 

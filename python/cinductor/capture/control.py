@@ -35,6 +35,12 @@ CPYTHONS_BLOCKS = 20
 SPARE_BLOCKS = 5  # for a try or a with in the innermost body
 
 
+def depth_of(node: ast.AST) -> int:
+    """How many loops of a statement stand each within the one before."""
+    inside = max(map(depth_of, ast.iter_child_nodes(node)), default=0)
+    return inside + isinstance(node, ast.For | ast.While)
+
+
 class Control(Statements):
     """Rewrites control flow."""
 
@@ -57,6 +63,7 @@ class Control(Statements):
             carried=tuple(n for n in state if n in flow.head and n != flag),
             live_out=tuple(n for n in state if n in flow.behind),
             flag=flag,
+            depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._unread(state),
             protected=self.protected > 0,
             **more,

@@ -23,6 +23,7 @@ from .region import Attempt, Peel, Region, RegionBreak, truth
 from .state import UNBOUND
 
 UNROLL = 8  # known trips that are simply run
+DEEP = 3  # loops inside by which those trips become too many
 PATIENCE = 3  # trips of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
@@ -290,4 +291,4 @@ class Loop(Region):
         self.phase = TAIL if self.tail else DONE
 
 
-__all__ = ["UNROLL", "Loop", "truth"]
+__all__ = ["DEEP", "UNROLL", "Loop", "truth"]

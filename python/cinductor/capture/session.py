@@ -15,6 +15,7 @@ from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
 from ..dynamic import StaticRetry, Symbols
 from ..numpy import surface
+from ..race import Race, likeness
 from ..user import PACKAGE
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
@@ -22,7 +23,7 @@ from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
 from .plain import PlainScope
 from .rewrite import NotRewritable
 from .scope import Scope
-from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
+from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
@@ -46,7 +47,7 @@ class Outcome:
         # Of the latest compile; a graph met before in this process is not compiled again.
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
-        self.plain: str | None = None
+        self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
 def run(
@@ -85,6 +86,10 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """The call by one backend; raises Retry where that has failed before anything happened."""
     try:
         return attempt(job, compiled, bound, args, kwargs, backend)
+    except Tired as reason:
+        job.why = str(reason)
+        job.give_up(bound, job.why)
+        return job.fn(*args, **kwargs)
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
     except _core.CheckFailed as reason:
@@ -179,13 +184,20 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     with loops and branches run by Python when capturing them came to nothing.
     """
     dynamic, regions = job.dynamic, True
+    began = Race.clock()
     while True:
         try:
-            return capture(job, compiled, bound, args, kwargs, backend, dynamic, regions)
+            made, outcome = capture(job, compiled, bound, args, kwargs, backend, dynamic, regions)
         except StaticRetry:
             dynamic = False
         except _core.RegionBreak:
             regions = False
+        else:
+            break
+    if outcome.specialization is None and not job.settings["fullgraph"]:
+        outcome.kind = likeness(bound)
+        job.race(outcome.kind).note_pieces(Race.clock() - began, "reused" not in outcome.info)
+    return made
 
 
 def capture(
@@ -197,8 +209,8 @@ def capture(
     backend: str,
     dynamic: bool | None,
     regions: bool,
-) -> Any:
-    """One capture."""
+) -> tuple[Any, Outcome]:
+    """One capture: the call's result, and what it came to."""
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
@@ -208,6 +220,7 @@ def capture(
         key=job.key,
     )
     tracer.user_frames_skip = PACKAGE
+    tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, dynamic)
     stage = Stage(tracer, symbols, job.names)
     stage.captures = regions
@@ -262,8 +275,8 @@ def capture(
         if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     elif worth(job, stage) < LITTLE_WORK:
-        job.remember(bound, "little array work between steps that need Python")
-    return made
+        job.give_up(bound, "little array work between steps that need Python")
+    return made, outcome
 
 
 def too_large(stage: Stage) -> str:

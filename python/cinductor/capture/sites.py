@@ -27,6 +27,7 @@ class Site:
     live_out: tuple[str, ...]  # those live behind it
     target: Any = None  # for: the shape of the target, as `unpack` takes it
     flag: str | None = None  # loops: True where the loop shall end after this trip
+    depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
     has_else: bool = False
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return

@@ -33,6 +33,7 @@ from .objects import (
 from .region import Regions
 
 OPAQUE = -1
+MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
 MANY_BREAKS = 16  # in one call, before one asks what they are good for
 LITTLE_WORK = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
 TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
@@ -63,6 +64,10 @@ def reword(error: BaseException) -> None:
     error.args = tuple(
         a.replace(TRACED, "numpy.ndarray") if isinstance(a, str) else a for a in error.args
     )
+
+
+class Tired(Abandon):
+    """There is too little work in the call: the function itself shall run, now and for its like."""
 
 
 class Stage:
@@ -309,11 +314,14 @@ class Stage:
         """Gives a call up that breaks again and again for little work, where it can be begun anew."""
         tracer = self.tracer
         breaks = len(tracer.breaks)
+        if tracer.nodes > MANY_NODES and not (tracer.in_region or tracer.fullgraph or self.effects):
+            if self.undo():
+                raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
         if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_WORK * tracer.flushes:
             return
         if self.undo():
             line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
-            raise Abandon(f"it breaks again and again for little work, at {line} the last time")
+            raise Tired(f"it breaks again and again for little work, at {line} the last time")
 
     def concrete(self, value: Any, memo: dict[int, Any] | None = None) -> Any:
         """The value with everything traced made real: containers made in the call in place."""

@@ -1,0 +1,77 @@
+"""Whether the compiled pieces of a call are worth it when Python runs between them every time.
+
+Nobody can tell beforehand: it is measured. Calls of one kind are timed in pieces first, those that
+compile something left out, then in NumPy; the faster way answers from then on. Calls are of one kind
+when their sizes and ints are alike within a factor of two. Both ways give the same results.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+PIECES, NUMPY = 3, 2  # calls that are timed: the best of them counts
+MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
+
+
+class Race:
+    """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
+
+    clock = staticmethod(time.perf_counter)
+    __slots__ = ("pieces", "numpy", "compiles", "why")
+
+    def __init__(self) -> None:
+        self.pieces: list[float] = []  # seconds
+        self.numpy: list[float] = []
+        self.compiles = 0
+        self.why: str | None = None  # NumPy answers from now on
+
+    @property
+    def is_numpys_turn(self) -> bool:
+        """Whether the next call is NumPy's, to be timed or because it has won."""
+        is_timed = len(self.pieces) >= PIECES and len(self.numpy) < NUMPY
+        return self.why is not None or is_timed
+
+    def note_pieces(self, seconds: float, compiled: bool) -> None:
+        """A call in pieces has been made."""
+        self.compiles += compiled
+        if len(self.pieces) < PIECES and (not compiled or self.compiles > MOST_COMPILES):
+            self.pieces.append(seconds)
+
+    def note_numpy(self, seconds: float) -> None:
+        """A call has been made in NumPy."""
+        if self.why is not None:
+            return
+        self.numpy.append(seconds)
+        own, pieces = min(self.numpy), min(self.pieces)
+        if len(self.numpy) >= NUMPY and own <= pieces:
+            self.why = (
+                f"Python is needed in each call, and in compiled pieces it took {1e3 * pieces:.3g} "
+                f"ms, in NumPy {1e3 * own:.3g} ms"
+            )
+
+
+def likeness(bound: tuple[Any, ...]) -> Any:
+    """What calls of one kind have in common. Of containers the first items stand for the others:
+    those may change from call to call.
+    """
+
+    def key(value: Any, depth: int) -> Any:
+        cls = type(value)
+        if cls is np.ndarray:
+            return (cls, value.dtype, *(n.bit_length() for n in value.shape))
+        if cls is int:
+            return (cls, value.bit_length())
+        if cls in (bool, type(None)):
+            return value
+        if cls is str:
+            return (cls, len(value).bit_length())
+        if cls in (tuple, list, dict) and depth < 4:
+            items = value.items() if cls is dict else value
+            return (cls, len(value).bit_length(), *(key(v, depth + 1) for v in islice(items, 8)))
+        return cls
+
+    return tuple(key(v, 0) for v in bound)
