@@ -107,11 +107,13 @@ cx_tracer_specialize(CxStorage *s)
 {
     int result = 0;
 
-    if (s == NULL || s->is_specialized)
+    if (s == NULL)
+        return 0;
+    if (s->expr != NULL) /* each time anew: a guard may have been forgotten since */
+        return cx_size_demand(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
+    if (s->is_specialized)
         return 0;
     s->is_specialized = true;
-    if (s->expr != NULL)
-        return cx_size_demand(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
     if (s->source >= 0) {
         PyObject *pair = Py_BuildValue("(iO)", s->source, s->value);
         result = pair == NULL ? -1 : PyList_Append(s->tracer->specialized, pair);

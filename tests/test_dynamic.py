@@ -602,3 +602,23 @@ def test_bincount_of_nothing_gives_ints():
         places, weights = np.arange(n) % 7, np.arange(n) * 0.5
         assert_same(g(places, weights), f(places, weights))
     assert len(g.specializations) == 1
+
+
+def test_arrays_that_change_places_in_any_number_of_trips():
+    """Two trips are one of the region's: whether the number is even is guarded."""
+
+    def relax(u, n):
+        v = np.empty_like(u)
+        for k in range(n):
+            v[...] = u * 0.5 + k
+            u, v = v, u
+        return u, v
+
+    f = cinductor.compile(relax, dynamic=True, backend="interp")
+    for n in (10, 9, 2, 1, 12, 3, 10):
+        given, expected = np.arange(5.0), np.arange(5.0)
+        results, wanted = f(given, n), relax(expected, n)
+        assert_same(results, wanted)
+        assert_same(given, expected)
+        assert [r is given for r in results] == [w is expected for w in wanted]
+    assert len(f.specializations) <= 4
