@@ -322,6 +322,26 @@ int_op(Number *n, CiNode *a, CiNode *b)
     }
 }
 
+/* A negative number to a power that is whole, or zero to one that is not negative, is real too;
+ * exponent: NaN where only the program knows it. */
+static void
+check_real_power(Number *n, CiNode *a, CiNode *b, double exponent)
+{
+    CiNode *zero = constant(n, CI_DTYPE_f64, 0.0);
+    CiNode *is_real = apply(n, exponent > 0.0 ? CI_OP_greater_equal : CI_OP_greater, a, zero);
+
+    if (isnan(exponent)) {
+        CiNode *is_whole = apply(n, CI_OP_equal, apply(n, CI_OP_trunc, b, NULL), b);
+        CiNode *has_sign =
+            apply(n, CI_OP_logical_and, apply(n, CI_OP_not_equal, a, zero), is_whole);
+        CiNode *is_zero = apply(n, CI_OP_logical_and, apply(n, CI_OP_equal, a, zero),
+                                apply(n, CI_OP_greater_equal, b, zero));
+        is_real =
+            apply(n, CI_OP_logical_or, is_real, apply(n, CI_OP_logical_or, has_sign, is_zero));
+    }
+    check(n, is_real, "a power that may be complex");
+}
+
 /* a ** b: real and in range, or the check fails. */
 static CiNode *
 float_power(Number *n, CiNode *a, CiNode *b)
@@ -333,7 +353,7 @@ float_power(Number *n, CiNode *a, CiNode *b)
     CiNode *zero = constant(n, CI_DTYPE_f64, 0.0);
 
     if (!is_whole)
-        check(n, apply(n, CI_OP_greater, a, zero), "a power that may be complex");
+        check_real_power(n, a, b, is_known ? exponent : NAN);
     else if (exponent < 0.0)
         check(n, apply(n, CI_OP_not_equal, a, zero), "zero to a negative power");
     CiNode *result = is_square          ? apply(n, CI_OP_multiply, a, a)
