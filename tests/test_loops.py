@@ -179,3 +179,42 @@ def test_a_name_is_behind_a_loop_what_its_last_test_made_it(fn):
     for scale in (0.0, 1.0, 3.0, 7.0):
         x = np.linspace(0.1, 9, 9) * scale
         assert_same(compiled(x.copy()), fn(x.copy()))
+
+
+# --- arrays that change places -----------------------------------------------------------------------
+
+
+def two_in_turn(u, n):
+    v = np.empty_like(u)
+    for k in range(n):
+        v[...] = u * 0.5 + k
+        u, v = v, u
+    return u, v if n else None
+
+
+def three_in_turn(u, n):
+    a, b, c = u.copy(), u * 2, u * 3
+    for k in range(n):
+        a[...] = b + c * 0.25 + k
+        a, b, c = b, c, a
+    return a, b, c
+
+
+def three_and_the_last_trip(u, n):
+    a, b, c = u.copy(), u * 2, u * 3
+    seen = None
+    for k in range(n):
+        seen = a[:2]
+        a[...] = b + c * 0.25 + k
+        a, b, c = b, c, a
+    return a, b, c, seen
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("fn", [two_in_turn, three_in_turn, three_and_the_last_trip], ids=lambda fn: fn.__name__)
+def test_arrays_that_change_places(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n in (9, 10, 11, 12, 0, 1, 2, 3, 20, 21, 22) if dynamic else (9, 10, 11, 12, 0, 1, 2):
+        given, expected = np.arange(4.0), np.arange(4.0)
+        assert_same(compiled(given, n), fn(expected, n))
+        assert_same(given, expected)

@@ -144,7 +144,8 @@ class Loop(Region):
         if self.phase == WATCH and self.items is None and self.goes_on:
             self.watch()
         if self.phase == TAIL:
-            self.phase = DONE
+            self.tail -= 1
+            self.phase = TAIL if self.tail else DONE
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names behind the loop."""
