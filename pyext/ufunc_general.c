@@ -19,15 +19,44 @@ keep_written(PyObject *args, PyObject *out)
     return result;
 }
 
-/* Runs the real ufunc on real values and gives its result back to tracing. */
+/* The ufunc as a library call of the graph, made by the surface; NotImplemented when it is none. */
+static PyObject *
+library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
+{
+    CxState *state = tracer->state;
+    int failed = 0;
+    PyObject *handler =
+        state->functions ? cx_dict_find(state->functions, state->ufunc_type, &failed) : NULL;
+
+    if (failed)
+        return NULL;
+    if (handler == NULL)
+        return Py_NewRef(Py_NotImplemented);
+    PyObject *four = PyTuple_Pack(4, ufunc, method, args, kwargs ? kwargs : Py_None),
+             *none = PyDict_New();
+    PyObject *result =
+        four && none
+            ? PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, four, none, NULL)
+            : NULL;
+    Py_XDECREF(four);
+    Py_XDECREF(none);
+    return result;
+}
+
+/* What the graph has no operation for: a library call, or else a break, the real ufunc on real
+ * values, and its result given back to tracing. */
 PyObject *
 cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
                   PyObject *kwargs, const char *reason)
 {
     CxState *state = tracer->state;
-    PyObject *name = PyObject_GetAttr(ufunc, state->str___name__), *function = NULL, *a = NULL,
-             *k = NULL, *result = NULL, *out = NULL;
+    PyObject *name = NULL, *function = NULL, *a = NULL, *k = NULL, *out = NULL;
+    PyObject *result = library_call(tracer, ufunc, method, args, kwargs);
 
+    if (result != Py_NotImplemented)
+        return result;
+    Py_CLEAR(result);
+    name = PyObject_GetAttr(ufunc, state->str___name__);
     if (name == NULL)
         return NULL;
     if (cx_tracer_break(tracer, "ufunc '%S': %s", name, reason) < 0)

@@ -676,7 +676,7 @@ def test_globals_are_set():
         (lambda x: x + np.random.default_rng(1).random(), "default_rng"),
         (lambda x: x * float(str(x.sum())), "str"),
         (lambda x: x + 1 if x.sum() > 0 else x, ""),
-        (lambda x: np.delete(x, 0) * 2, ""),
+        (lambda x: np.trim_zeros(x.ravel()) * 2, "trim_zeros"),
         (lambda x: [LOG.append(1), x + 1][1], "list"),
         (lambda x: (print(end=""), x + 1)[1], "print"),
         (lambda x: x + len(open(os.devnull).read()), "open"),

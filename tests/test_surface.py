@@ -592,8 +592,8 @@ def test_errors_are_numpys(fn):
     [
         lambda x: str(x.sum()),
         lambda x: x.tolist(),
-        lambda x: np.percentile(x, x[0]),
-        lambda x: np.delete(x, 0, 0),
+        lambda x: np.trim_zeros(x[0]),
+        lambda x: np.place(x, x > 0, [1.0, 2.0]),
     ],
 )
 def test_what_is_left_to_numpy_is_right(fn):

@@ -502,9 +502,9 @@ def test_segments_that_differ_for_ever_are_interpreted():
 def test_unknown_functions_run_in_numpy():
     def f(x):
         y = x * 2
-        z = np.delete(y, 1)
+        z = np.ediff1d(y)
         y[0] = 1
-        return z + 1, y, np.insert(y, 0, 1)
+        return z + 1, y, np.resize(y, 3)
 
     tracer, got, spec = trace(f, A.copy())
     same(got, f(A))

@@ -32,6 +32,7 @@ from .calls import (
 from .condition import is_condition, select
 from .items import Range, backwards, enumerated, items_of, numbered, zipped
 from .objects import PURE_TYPES, Traced, find_in_class
+from .region import WarningGiven
 from .state import is_int
 
 if TYPE_CHECKING:
@@ -326,6 +327,9 @@ def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """Counts the levels of the stack in the user's frames."""
     stage = scope.stage
+    active = stage.regions.active
+    if active and getattr(active[-1], "levels", None) and stage.may_check():
+        raise WarningGiven  # the program checks that this arm is not taken
     stage.stop("calls warnings.warn")
     values = dict(
         zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs

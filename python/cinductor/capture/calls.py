@@ -194,7 +194,7 @@ def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
-    if module in ("__main__", "cinductor.control"):
+    if module in ("__main__", "cinductor.control", "cinductor.numpy.written"):
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"
@@ -278,7 +278,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
             args = tuple(scope.array_of(a) for a in args)
             break
     if kwargs:
-        kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
+        kwargs = {k: stage.deep(v) for k, v in kwargs.items() if v is not np._NoValue}
         if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
             del kwargs["out"]
             return as_array(scope, call_ufunc(scope, f, args, kwargs))
@@ -329,7 +329,7 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return eager(scope, f, args, kwargs, out)
     stage.regions.look_at_class(args)
     row = surface.functions_by_id[id(f)]
-    if row.follow is not None:
+    if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
@@ -338,6 +338,8 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     try:
         return row.call(stage.tracer, args, kwargs)
     except surface.NotCaptured as why:
+        if row.follow is not None:
+            return call_function(scope, row.follow, args, kwargs)
         is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
         text = f"calls {name_of(f)}: {why}"
         return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))

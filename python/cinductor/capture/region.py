@@ -27,6 +27,10 @@ class Peel(Exception):
     """The trip at a loop's entry is not like those behind it."""
 
 
+class WarningGiven(Exception):
+    """An arm of a traced branch warns: for the graph that is an arm that raises."""
+
+
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 

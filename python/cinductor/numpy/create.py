@@ -4,7 +4,6 @@ the graph; arrays of constants are inputs whose contents never change.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from .shape import sizes
 from .surface import (
     DTYPES,
-    NotCaptured,
     Traced,
     as_result,
     boxed,
@@ -20,7 +18,6 @@ from .surface import (
     method,
     operand,
     refuse,
-    result_type,
     stages,
     whole,
 )
@@ -242,57 +239,6 @@ def identity(t: Any, n: int, dtype: Any = None, *, like: Any = None) -> Any:
     return eye(t, n, dtype=float if dtype is None else dtype, like=like)
 
 
-@function(np.arange, creates=True)
-def arange(
-    t: Any, *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
-) -> Any:
-    """np.arange: start + i * delta, where delta is the difference of the first two values."""
-    plain(like, device, "C")
-    refuse(named, "keywords")
-    if len(args) > 3:
-        dtype, args = args[3], args[:3]
-    if any(type(a) is Traced for a in args):
-        return arange_of_sizes(t, *((0, *args) if len(args) == 1 else args), dtype=dtype)
-    with np.errstate(all="ignore"):
-        few = np.arange(*args, dtype=dtype)
-    made = wanted_dtype(few.dtype)
-    n = few.shape[0]
-    if n < 3 or made.kind in "bc":
-        return constant(t, few)
-    start, delta = few[0], few[1] - few[0]
-    index = t.iota((n,), 0)
-    if made.kind in "iu":
-        return (
-            t.cast(index, made) * delta + start if (start, delta) != (0, 1) else t.cast(index, made)
-        )
-    wide = np.dtype("f4") if made == np.float16 else made
-    values = t.cast(index, wide) * wide.type(delta) + wide.type(start)
-    return t.cast(values, made)
-
-
-def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
-    """np.arange of ints some of which are traced: the length is an expression of them."""
-    ints = all(type(a) is int or (type(a) is Traced and is_int(a)) for a in (start, stop, step))
-    made = wanted_dtype(np.dtype(int) if dtype is None else dtype)
-    step = operator.index(step) if ints else 0
-    if step == 0 or made.kind not in "iuf" or (made.kind == "f" and type(start) is Traced):
-        raise NotCaptured("its length depends on a run-time value")
-    length = -((start - stop) // step)
-    index = t.iota((t.size_max(length, 0),), 0)
-    wide = np.dtype("f4") if made == np.float16 else made
-    values = t.cast(index, wide)
-    if step != 1:
-        values = values * wide.type(step)
-    if type(start) is Traced or start != 0:
-        values = values + (start if type(start) is Traced else wide.type(start))
-    return t.cast(values, made)
-
-
-def is_int(value: Traced) -> bool:
-    """Whether a traced value is a Python int."""
-    return value.kind == "python" and value.dtype.kind == "i"
-
-
 def constant(t: Any, value: np.ndarray) -> Any:
     """An array of constants that the graph may hold as one value or by its elements."""
     refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
@@ -310,57 +256,6 @@ def make_constant(t: Any, value: np.ndarray) -> Any:
     """An input whose contents never change, where the tracer has a stage."""
     stage = stages.get(id(t))
     return t.lift(value, None, True) if stage is None else stage.constant(value)
-
-
-@function(np.linspace, creates=True)
-def linspace(
-    t: Any,
-    start: Any,
-    stop: Any,
-    num: Any = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
-    axis: int = 0,
-    *,
-    device: Any = None,
-) -> Any:
-    """np.linspace between numbers, by NumPy's own formula."""
-    num = whole(num)
-    if num < 0:
-        raise ValueError("number of samples")
-    for bound in (start, stop):
-        refuse(isinstance(bound, list | tuple | np.ndarray), "bounds that are arrays")
-        refuse(getattr(bound, "shape", ()) != (), "bounds that are arrays")
-    refuse(retstep, "retstep")
-    div = num - 1 if endpoint else num
-    if type(start) is not Traced and type(stop) is not Traced:
-        refuse(np.iscomplexobj(start) or np.iscomplexobj(stop), "complex bounds")
-    if type(start) is Traced or type(stop) is Traced or type(num) is Traced or num > 64:
-        return traced_linspace(t, start, stop, num, div, endpoint, dtype)
-    return constant(t, np.linspace(start, stop, num, endpoint, dtype=dtype))
-
-
-def traced_linspace(
-    t: Any, start: Any, stop: Any, num: int, div: int, endpoint: bool, dtype: Any
-) -> Any:
-    """linspace in the graph: arange(num) * step + start, its last value exact."""
-    dt = np.result_type(result_type(start, stop), 0.0)
-    refuse(dt != np.float64, f"dtype {dt}")
-    made = dt if dtype is None else wanted_dtype(dtype)
-    refuse(made.kind in "biuc" or num < 2, f"dtype {made}")
-    start, stop = (operand(t, v, dt) if type(v) is Traced else float(v) for v in (start, stop))
-    delta = stop - start
-    if type(delta) is Traced:
-        raise NotCaptured("a step that may be zero")
-    step = delta / div
-    index = t.cast(t.iota((num,), 0), dt)
-    is_zero = delta == 0 if type(step) is Traced else step == 0
-    values = index / div * delta + start if is_zero else index * step + start
-    if endpoint and num > 1:
-        last = t.slice(values, [num - 1], [1], [1])
-        t.assign(last, stop)
-    return values if made == dt else t.cast(values, made)
 
 
 @function(np.array, creates=True)
@@ -466,6 +361,12 @@ def ascontiguousarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) ->
     """np.ascontiguousarray: at least one dimension."""
     x = asarray(t, a, dtype, "C", like=like)
     return t.reshape(x, (1,)) if x.ndim == 0 else x
+
+
+@function(np.asfortranarray, creates=True)
+def asfortranarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.asfortranarray"""
+    return asarray(t, a, dtype, "F", like=like)
 
 
 @method("__array_wrap__")

@@ -80,8 +80,10 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
     x = a if type(a) is Traced else array(t, a)
     kind = x.dtype.kind
-    refuse(kind == "c" and decimals != 0, "complex values are rounded by parts")
-    refuse(kind == "c" or kind == "b", f"dtype {x.dtype}")
+    refuse(kind == "b", f"dtype {x.dtype}")
+    if kind == "c":
+        parts = [round_(t, part, decimals) for part in (x.real, x.imag)]
+        return into(t, out, complex_of(t, *parts))
     if kind in "iu":
         refuse(decimals < 0, "integers are rounded in float64")
         return into(t, out, +x)
@@ -91,6 +93,14 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     if decimals > 0:
         return into(t, out, np.true_divide(np.rint(np.multiply(x, scale)), scale))
     return into(t, out, np.multiply(np.rint(np.true_divide(x, scale)), scale))
+
+
+def complex_of(t: Any, real: Any, imag: Any) -> Any:
+    """A complex number of its parts."""
+    made = t.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    t.assign(made.real, real)
+    t.assign(made.imag, imag)
+    return made
 
 
 @function(np.copyto, writes=True)

@@ -388,7 +388,7 @@ def put_method(t: Any, self: Any, indices: Any, values: Any, mode: str = "raise"
 def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """np.choose among a sequence of arrays."""
     index = array(t, a)
-    if index.dtype.kind not in "iu":
+    if index.dtype.kind not in "biu":
         raise TypeError("indices")
     if type(choices) is Traced:
         choices = [choices[k] for k in range(operator.index(choices.shape[0]))]
@@ -429,10 +429,15 @@ def ix_(t: Any, *args: Any) -> Any:
     return tuple(made)
 
 
-@function(np.place, np.delete, np.insert)
-def by_place(t: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that are left to NumPy."""
-    refuse(True, "is left to NumPy")
+@function(np.place, writes=True)
+def place(t: Any, arr: Any, mask: Any, vals: Any) -> None:
+    """np.place of one value."""
+    value = array(t, vals)
+    refuse(type(arr) is not Traced or not is_one(value.size), "values that repeat")
+    chosen = truth(t, array(t, mask))
+    if chosen.shape != arr.shape:
+        raise ValueError("place: mask and data must be the same size")
+    choose(t, arr, chosen, t.cast(t.reshape(value, ()), arr.dtype))
 
 
 COMBINED = {

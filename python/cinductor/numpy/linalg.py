@@ -70,69 +70,13 @@ def inner(t: Any, a: Any, b: Any, /) -> Any:
     return as_result(t, t.extern("inner", "", call_inner, [x, y], shape, dtype))
 
 
-@function(np.einsum)
-def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """np.einsum given a string of subscripts: sums of one operand and outer products are taken
-    apart,
-    the rest is a library call."""
-    refuse(kwargs, "keyword " + ", ".join(kwargs))
-    refuse(not isinstance(operands[0], str), "subscripts that are lists")
-    subscripts = operands[0].replace(" ", "")
-    xs = [array(t, x) for x in operands[1:]]
-    refuse("." in subscripts, "an ellipsis")
-    inputs, arrow, output = subscripts.partition("->")
-    terms = inputs.split(",")
-    if not arrow:
-        output = "".join(sorted(c for c in set(inputs) - {","} if inputs.count(c) == 1))
-    if len(terms) != len(xs) or any(len(s) != x.ndim for s, x in zip(terms, xs, strict=True)):
-        raise ValueError("subscripts")
-    extent: dict[str, int] = {}
-    for term, x in zip(terms, xs, strict=True):
-        for letter, n in zip(term, x.shape, strict=True):
-            if extent.setdefault(letter, n) != n:
-                refuse(1 in (n, extent[letter]), "extents that broadcast")
-                raise ValueError("extents")
-    if not set(output) <= set(extent) or len(set(output)) != len(output):
-        raise ValueError("output")
-    repeats = any(len(set(s)) != len(s) for s in terms)
-    if len(xs) == 1 and out is None and set(output) == set(extent):  # NumPy gives a view
-        refuse(repeats, "a diagonal that can be written to")
-        return t.permute(xs[0], [terms[0].index(c) for c in output])
-    dtype = result_type(*xs)
-    xs = [in_place(t, x, dtype) for x in xs]
-    shape = tuple(extent[c] for c in output)
-    if not repeats and set(output) == set(extent):
-        made = aligned_product(t, terms, xs, output)
-        return into(t, out, made)
-    key = f"{','.join(terms)}->{output}" + (" optimize" if optimize else "")
-    path = bool(optimize)
-
-    def call(*arrays: Any) -> None:
-        *real, result = arrays
-        result[...] = np.einsum(f"{','.join(terms)}->{output}", *real, optimize=path)
-
-    made = t.extern("einsum", key, call, xs, shape, dtype)
-    return into(t, out, as_result(t, made))
-
-
-def aligned_product(t: Any, terms: list[str], xs: list[Any], output: str) -> Any:
-    """The product of operands whose letters all stay: each is turned and widened to the output."""
-    made = None
-    for term, x in zip(terms, xs, strict=True):
-        order = sorted(range(len(term)), key=lambda i: output.index(term[i]))
-        x = t.permute(x, order)
-        sizes = iter(x.shape)
-        x = t.reshape(x, tuple(next(sizes) if c in term else 1 for c in output))
-        made = x if made is None else np.multiply(made, x)
-    return t.copy(made, "C") if len(xs) == 1 else made
-
-
 if hasattr(np, "vecdot"):
 
     @function(np.linalg.vecdot)
     def vecdot(t: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-        """np.linalg.vecdot is left to NumPy."""
-        refuse(True, "is left to NumPy")
+        """np.linalg.vecdot"""
+        refuse(axis != -1, "axis=")
+        return np.vecdot(array(t, x1), array(t, x2))
 
 
 def linear_dtype(*xs: Any) -> np.dtype:
@@ -184,21 +128,3 @@ def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
 
     key = "upper" if upper else ""
     return t.extern("cholesky", key, call, [in_place(t, x, dtype)], x.shape, dtype)
-
-
-@function(np.linalg.solve)
-def solve(t: Any, a: Any, b: Any) -> Any:
-    """np.linalg.solve: a library call. Raises numpy.linalg.LinAlgError for a singular matrix."""
-    x, y = array(t, a), array(t, b)
-    square(x)
-    dtype = linear_dtype(x, y)
-    is_vector = y.ndim == 1
-    refuse(x.ndim != 2 or y.ndim > 2, "a stack of systems")
-    if y.shape[0] != x.shape[0] or (y.ndim == 0):
-        raise ValueError("shapes")
-
-    def call(a: Any, b: Any, out: Any) -> None:
-        out[...] = np.linalg.solve(a, b)
-
-    operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
-    return t.extern("solve", "vector" if is_vector else "", call, operands, y.shape, dtype)

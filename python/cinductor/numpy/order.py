@@ -13,11 +13,9 @@ from .surface import (
     as_result,
     function,
     in_place,
-    into,
     method,
     normal_axis,
     refuse,
-    require,
     result_type,
 )
 
@@ -173,10 +171,11 @@ def partition_method(
 
 
 def searchsorted_call(side: str) -> Any:
-    """out[...] = np.searchsorted(a, v, side)"""
+    """out[...] = np.searchsorted(a, v, side, sorter)"""
 
-    def call(a: Any, v: Any, out: Any) -> None:
-        out[...] = np.searchsorted(a, v, side)
+    def call(a: Any, v: Any, *rest: Any) -> None:
+        *sorter, out = rest
+        out[...] = np.searchsorted(a, v, side, *sorter)
 
     return call
 
@@ -185,14 +184,14 @@ def searchsorted_call(side: str) -> Any:
 @method("searchsorted")
 def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """np.searchsorted"""
-    x, y = array(t, a), v if type(v) is Traced else None
-    y = array(t, v)
-    refuse(sorter is not None, "sorter=")
+    x, y = array(t, a), array(t, v)
     if x.ndim != 1 or side not in ("left", "right"):
         raise ValueError("searchsorted")
-    dtype = result_type(x, v)
-    x, y = in_place(t, x, dtype), in_place(t, y, dtype)
-    made = t.extern("searchsorted", side, searchsorted_call(side), [x, y], y.shape, INT64)
+    dtype = result_type(x, v if type(v) is Traced or np.isscalar(v) else y)
+    xs = [in_place(t, x, dtype), in_place(t, y, dtype)]
+    if sorter is not None:
+        xs.append(in_place(t, sorter, INT64))
+    made = t.extern("searchsorted", side, searchsorted_call(side), xs, y.shape, INT64)
     return as_result(t, made)
 
 
@@ -213,159 +212,3 @@ def digitize(t: Any, x: Any, bins: Any, right: bool = False) -> Any:
     call = digitize_call(bool(right))
     made = t.extern("digitize", f"{bool(right)}", call, [values, edges], values.shape, INT64)
     return as_result(t, made)
-
-
-def interp_call(left: Any, right: Any) -> Any:
-    """out[...] = np.interp(x, xp, fp, left, right)"""
-
-    def call(x: Any, xp: Any, fp: Any, out: Any) -> None:
-        out[...] = np.interp(x, xp, fp, left, right)
-
-    return call
-
-
-@function(np.interp)
-def interp(
-    t: Any, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
-    """np.interp"""
-    refuse(period is not None, "period=")
-    refuse(type(left) is Traced or type(right) is Traced, "left= or right= that varies")
-    xs = [array(t, v) for v in (x, xp, fp)]
-    refuse(any(v.dtype.kind == "c" for v in xs), "complex values")
-    if xs[1].ndim != 1 or xs[1].shape != xs[2].shape:
-        raise ValueError("fp and xp are not of the same length.")
-    wide = np.dtype(np.float64)
-    xs = [in_place(t, v, wide) for v in xs]
-    call = interp_call(left, right)
-    made = t.extern("interp", f"{left!r} {right!r}", call, xs, xs[0].shape, wide)
-    return as_result(t, made)
-
-
-# --- histograms ---------------------------------------------------------------------------------
-
-
-@function(np.histogram)
-def histogram(
-    t: Any,
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,  # noqa: A002  (NumPy's name)
-    density: Any = None,
-    weights: Any = None,
-) -> Any:
-    """np.histogram by a number of bins or by edges."""
-    x = array(t, a)
-    refuse(isinstance(bins, str) or x.dtype.kind == "c", "such bins")
-    refuse(range is not None and any(type(v) is Traced for v in range), "a range that varies")
-    if type(bins) is not Traced and np.ndim(bins) == 0:
-        return counted_bins(t, x, bins, range, density, weights)
-    edges = array(t, bins)
-    if edges.ndim != 1:
-        raise ValueError("`bins` must be 1d, when an array")
-    refuse(density or weights is not None, "density= or weights=")
-
-    def call(values: Any, given: Any, out: Any) -> None:
-        out[...] = np.histogram(values, given)[0]
-
-    counts = t.extern("histogram", "", call, [x, edges], (edges.shape[0] - 1,), INT64)
-    return counts, edges
-
-
-def counted_bins(t: Any, x: Any, bins: Any, limits: Any, density: Any, weights: Any) -> Any:
-    """By equal bins: two library calls, for the counts and for the edges."""
-    n = int(bins)
-    if n < 1:
-        raise ValueError("`bins` must be positive, when an integer")
-    limits = None if limits is None else tuple(float(v) for v in limits)
-    given = [x] if weights is None else [x, array(t, weights)]
-    refuse(weights is not None and given[1].dtype != np.float64, "weights of another dtype")
-    is_plain = not density and weights is None
-    wide = np.dtype(np.float64)
-    edge = np.result_type(x.dtype, 0.0) if x.dtype.kind in "fiub" else wide
-    refuse(x.dtype.kind == "f" and x.dtype != wide, "edges of another dtype")
-
-    def call(values: Any, *rest: Any) -> None:
-        *weight, out = rest
-        more = {"weights": weight[0]} if weight else {}
-        out[...] = np.histogram(values, n, limits, density=density, **more)[0]
-
-    def call_edges(values: Any, out: Any) -> None:
-        out[...] = np.histogram_bin_edges(values, n, limits)
-
-    key = f"{n} {limits} {density}"
-    counts = t.extern("histogram", key, call, given, (n,), INT64 if is_plain else wide)
-    edges = t.extern("histogram_bin_edges", key, call_edges, [x], (n + 1,), edge)
-    return counts, edges
-
-
-@function(np.median)
-def median(
-    t: Any,
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    overwrite_input: bool = False,
-    keepdims: bool = False,
-) -> Any:
-    """np.median: a library call."""
-    x = array(t, a)
-    refuse(overwrite_input or keepdims or x.dtype.kind == "c", "such a median")
-    refuse(isinstance(axis, tuple), "several axes")
-    if axis is None:
-        x, axis = flat(t, x), 0
-    axis = normal_axis(axis, x.ndim)
-    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    require(t, t.usually_positive(x.size), "an empty array warns")
-    dtype = np.dtype(np.float64) if x.dtype.kind in "biu" else x.dtype
-
-    def call(values: Any, result: Any) -> None:
-        result[...] = np.median(values, axis=axis)
-
-    made = t.extern("median", f"axis={axis}", call, [x], shape, dtype)
-    return into(t, out, as_result(t, made))
-
-
-def quantile_handler(name: str) -> Any:
-    """A handler for np.percentile or np.quantile of numbers that do not vary: a library call."""
-
-    def handler(
-        t: Any,
-        a: Any,
-        q: Any,
-        axis: Any = None,
-        out: Any = None,
-        overwrite_input: bool = False,
-        method: str = "linear",
-        keepdims: bool = False,
-        *,
-        weights: Any = None,
-    ) -> Any:
-        x = array(t, a)
-        refuse(overwrite_input or keepdims or weights is not None, "such a quantile")
-        refuse(isinstance(axis, tuple) or x.dtype not in (np.float64, INT64), "such a quantile")
-        refuse(not is_fixed(q), "quantiles that vary")
-        if axis is None:
-            x, axis = flat(t, x), 0
-        axis = normal_axis(axis, x.ndim)
-        require(t, t.usually_positive(x.size), "an empty array warns")
-        wanted = np.asarray(q, np.float64)
-        shape = (*wanted.shape, *x.shape[:axis], *x.shape[axis + 1 :])
-
-        def call(values: Any, result: Any) -> None:
-            result[...] = getattr(np, name)(values, q, axis=axis, method=method)
-
-        key = f"{q!r} axis={axis} {method}"
-        made = t.extern(name, key, call, [x], shape, np.dtype(np.float64))
-        return into(t, out, as_result(t, made))
-
-    return handler
-
-
-def is_fixed(q: Any) -> bool:
-    """Numbers, or lists of numbers."""
-    return isinstance(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
-
-
-function(np.percentile)(quantile_handler("percentile"))
-function(np.quantile)(quantile_handler("quantile"))

@@ -294,13 +294,19 @@ def running_with_initial(ufunc: Any) -> Any:
         out: Any = None,
         include_initial: bool = False,
     ) -> Any:
-        refuse(include_initial, "include_initial")
         x = array(t, x)
+        refuse(include_initial and out is not None, "include_initial with out=")
         if axis is None:
             if x.ndim >= 2:
                 raise ValueError("axis")
             axis = 0
-        return ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+        made = ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
+        if not include_initial:
+            return made
+        axis = normal_axis(axis, x.ndim)
+        shape = tuple(1 if k == axis else n for k, n in enumerate(x.shape))
+        first = t.full(shape, made.dtype.type(ufunc.identity), made.dtype)
+        return t.concat([first, made], axis)
 
     return handler
 

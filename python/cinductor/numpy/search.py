@@ -91,12 +91,12 @@ def compress_method(t: Any, self: Any, condition: Any, axis: Any = None, out: An
 # --- equal values -------------------------------------------------------------------------------
 
 
-def differs(t: Any, x: Any) -> Any:
-    """Which elements of sorted values are the first of their kind; all NaNs are one kind."""
+def differs(t: Any, x: Any, equal_nan: bool = True) -> Any:
+    """Which elements of sorted values are the first of their kind; all NaNs may be one kind."""
     number = t.iota(x.shape, 0)
     before = gathered(t, x, [0], [t.apply("maximum", t.apply("subtract", number, 1), 0)])
     other = t.apply("not_equal", x, before)
-    if x.dtype.kind in "fc":
+    if x.dtype.kind in "fc" and equal_nan:
         both = t.apply("logical_and", t.apply("isnan", x), t.apply("isnan", before))
         other = t.apply("logical_and", other, t.apply("logical_not", both))
     return t.apply("logical_or", t.apply("equal", number, 0), other)
@@ -117,14 +117,14 @@ def unique(
     """np.unique of all elements."""
     given = array(t, ar)
     refuse(axis is not None and given.ndim != 1, "axis=")
-    refuse(not equal_nan or not sorted or given.dtype.kind == "c", "NaNs of several kinds")
+    refuse(not sorted or given.dtype.kind == "c", "NaNs of several kinds")
     x = flat(t, given)
     if not return_index and not return_inverse:
         values = sorted_values(t, x)
     else:
         order = argsorted(t, x, "mergesort" if return_index else "quicksort")
         values = gathered(t, x, [0], [order])
-    mask = differs(t, values)
+    mask = differs(t, values, equal_nan)
     results = [t.compress(values, mask)]
     if return_index:
         results.append(t.compress(order, mask))

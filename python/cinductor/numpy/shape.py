@@ -85,8 +85,10 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
 @method("flatten")
 def flatten(t: Any, self: Any, order: str = "C") -> Any:
     """ndarray.flatten: always a copy."""
-    refuse(order != "C" and self.ndim > 1, f"order={order!r}")
-    return t.reshape(t.copy(self, "C"), (self.size,))
+    order = layout(self, order)
+    refuse(order == "K" and not self.flags.c_contiguous, "order='K'")
+    x = turn(t, self) if order == "F" else self
+    return t.reshape(t.copy(x, "C"), (self.size,))
 
 
 @function(np.transpose)
@@ -295,6 +297,7 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         flat = roll(t, ravel(t, x), shift, 0)
         return t.reshape(flat, x.shape)
+    shift, axis = (tuple(v) if isinstance(v, list) else v for v in (shift, axis))
     refuse(not is_int_or_tuple(shift) or not is_int_or_tuple(axis), "shifts that are an array")
     shifts = shift if isinstance(shift, tuple) else (shift,)
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -396,33 +399,6 @@ def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return array_split(t, ary, indices_or_sections, axis)
 
 
-@function(np.pad)
-def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """np.pad with constants: an empty array whose parts are assigned, as NumPy does it."""
-    refuse(mode != "constant" or set(kwargs) - {"constant_values"}, f"mode={mode!r}")
-    refuse(isinstance(pad_width, dict), "widths in a dict")
-    x = array(t, array_)
-    values = kwargs.get("constant_values", 0)
-    refuse(type(values) is Traced, "constant_values of run time")
-    widths = np.broadcast_to(np.asarray(pad_width).astype(np.intp), (x.ndim, 2)).tolist()
-    values = np.broadcast_to(np.asarray(values), (x.ndim, 2))
-    if any(n < 0 for pair in widths for n in pair) or np.asarray(pad_width).dtype.kind not in "iu":
-        raise ValueError("pad_width")
-    shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
-    flags = x.flags
-    made = t.empty(shape, x.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C")
-    inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
-    t.assign(made[inside] if inside else made, x)
-    for axis, (a, b) in enumerate(widths):
-        rest = inside[axis + 1 :]
-        before = (slice(None),) * axis
-        for width, part, value in ((a, slice(0, a), 0), (b, slice(shape[axis] - b, None), 1)):
-            if width:
-                filled = values[axis, value].astype(x.dtype)
-                t.assign(made[(*before, part, *rest)], filled)
-    return made
-
-
 @function(np.kron)
 def kron(t: Any, a: Any, b: Any) -> Any:
     """np.kron: a product of both with axes of one between, reshaped."""
@@ -503,13 +479,48 @@ def fill(t: Any, self: Any, value: Any) -> None:
     t.assign(self, operand(t, value, self.dtype))
 
 
-@method("item", "tolist", "tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
+PYTHONS = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
+
+
+@method("item")
+def item(t: Any, self: Any, *args: Any) -> Any:
+    """ndarray.item: a number of Python's."""
+    if args:
+        key = args[0] if len(args) == 1 else args
+        flat = self if isinstance(key, tuple) or self.ndim == 1 else ravel(t, self)
+        element = flat[key]
+        refuse(element.ndim > 0, "such an index")
+    else:
+        same = self.size == 1
+        refuse(type(same) is Traced, "an array of unknown size")
+        if not same:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        element = t.as_scalar(t.reshape(array(t, self), ())) if self.kind == "array" else self
+    refuse(element.dtype == np.uint64, "an int that may be beyond 64 bits")
+    return t.as_python(t.cast(element, np.dtype(PYTHONS[element.dtype.kind])))
+
+
+@method("view")
+def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """ndarray.view of the same dtype: another array of the same memory."""
+    dtype = args[0] if args else kwargs.get("dtype", self.dtype)
+    refuse(self.kind != "array" or not (dtype is np.ndarray or same_dtype(dtype, self.dtype)),
+           "it looks at an array's bytes")
+    return self[...]
+
+
+def same_dtype(a: Any, b: np.dtype) -> bool:
+    """Whether what is given for a dtype is that one."""
+    return not (isinstance(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
+
+
+@method("tolist", "tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
 def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """Methods that answer with Python's own objects."""
     refuse(True, "it answers with Python's own values")
 
 
-@method("view", "getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")
+@method("getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")
 def reinterpret(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """Methods that look at bytes."""
     refuse(True, "it looks at an array's bytes")

@@ -27,7 +27,7 @@ class NotCaptured(Exception):
 
 class Row:
     """One function or method. creates: traced though no argument is. writes: changes its first
-    argument. follow: NumPy's Python source is captured instead."""
+    argument. follow: Python source that is captured where there is no handler, or it refuses."""
 
     __slots__ = ("function", "handler", "creates", "writes", "follow")
 
@@ -171,6 +171,11 @@ def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     return x if x.dtype == dtype else t.cast(x, dtype)
 
 
+def rank(x: Any) -> int:
+    """np.ndim(x)"""
+    return x.ndim if hasattr(x, "ndim") else np.ndim(x)
+
+
 def boxed(t: _core.Tracer, x: Any) -> Any:
     """An array without dimensions that holds a traced scalar."""
     made = t.empty((), x.dtype)
@@ -241,6 +246,9 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 
 # --- functions captured from NumPy's own source -----------------------------------------------
 
+MODULES = """
+elementwise reduce shape create grid library linalg einsum decompose fourier tricks index order search statistic signal pad
+""".split()
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
@@ -250,29 +258,38 @@ atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
 block matrix_transpose polyval
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
 linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.tensordot
+logspace geomspace append fft.fftfreq fft.rfftfreq fft.fftshift fft.ifftshift
+polyder polyint polyadd polysub polymul polydiv roots poly piecewise unwrap
+histogram2d nanargmax nanargmin apply_over_axes sort_complex
+real_if_close union1d intersect1d setdiff1d setxor1d unique_values unique_counts
+unique_inverse unique_all tril_indices triu_indices tril_indices_from triu_indices_from
+diag_indices diag_indices_from mask_indices vander indices fromfunction asarray_chkfinite require
+unstack resize isreal iscomplex array_equiv isfortran common_type
+linalg.matmul linalg.cond linalg.matrix_rank linalg.tensorsolve linalg.tensorinv linalg.pinv
+lib.scimath.sqrt lib.scimath.log lib.scimath.power lib.scimath.log10 lib.scimath.log2
+lib.scimath.arcsin lib.scimath.arccos lib.scimath.arctanh lib.scimath.logn
+polynomial.polynomial.polyval polynomial.chebyshev.chebval
+polyfit
 """.split()
 
 
 def load() -> None:
     """Fills the tables and gives them to the C module; once more it changes nothing."""
-    for name in FOLLOWED:
+    for module in MODULES:
+        importlib.import_module(f"{__package__}.{module}")
+    written = importlib.import_module(f"{__package__}.written")
+    for name in (*FOLLOWED, *written.WRITTEN):
         found: Any = np
         for part in name.split("."):
             found = getattr(found, part, None)
-        source = getattr(found, "_implementation", found)
-        if found is not None and hasattr(source, "__code__") and id(found) not in functions_by_id:
-            functions_by_id[id(found)] = Row(found, None, creates=True, follow=source)
-    for module in (
-        "elementwise",
-        "reduce",
-        "shape",
-        "create",
-        "linalg",
-        "index",
-        "order",
-        "search",
-    ):
-        importlib.import_module(f"{__package__}.{module}")
+        source = written.WRITTEN.get(name) or getattr(found, "_implementation", found)
+        if found is not None and hasattr(source, "__code__"):
+            row = functions_by_id.setdefault(id(found), Row(found, None, creates=True))
+            row.follow = source
+    for row in list(functions_by_id.values()):  # NumPy's own code calls what it wraps
+        inner = getattr(row.function, "_implementation", None)
+        if type(inner) is type(len):
+            functions_by_id.setdefault(id(inner), row)
 
     def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:

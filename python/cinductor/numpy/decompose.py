@@ -1,0 +1,191 @@
+"""Decompositions and systems of linear equations: library calls with several results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .library import packed
+from .linalg import linear_dtype, square
+from .surface import array, as_result, function, in_place, refuse, require
+
+SVD = type(np.linalg.svd(np.eye(1)))
+QR = type(np.linalg.qr(np.eye(1)))
+EIGH = type(np.linalg.eigh(np.eye(1)))
+EIG = type(np.linalg.eig(np.eye(1)))
+SLOGDET = type(np.linalg.slogdet(np.eye(1)))
+
+
+def opened(t: Any, a: Any, is_square: bool = False) -> tuple[Any, np.dtype, np.dtype]:
+    """A stack of matrices in the dtype LAPACK computes in, that dtype, and that of its parts."""
+    x = array(t, a)
+    if x.ndim < 2:
+        raise ValueError("not a matrix")
+    if is_square:
+        square(x)
+    dtype = linear_dtype(x)
+    return in_place(t, x, dtype), dtype, np.dtype(dtype.char.lower())
+
+
+def single(t: Any, name: str, key: str, f: Any, x: Any, shape: Any, dtype: np.dtype) -> Any:
+    """A library call with one result."""
+
+    def call(a: Any, out: Any) -> None:
+        out[...] = f(a)
+
+    return t.extern(name, key, call, [x], shape, dtype)
+
+
+@function(np.linalg.svd)
+def svd(
+    t: Any, a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    """np.linalg.svd"""
+    refuse(hermitian, "hermitian=")
+    x, dtype, real = opened(t, a)
+    *outer, m, n = x.shape
+    k = t.size_min(m, n)
+    if not compute_uv:
+        f = np.linalg.svdvals
+        return single(t, "svdvals", "", f, x, (*outer, k), real)
+    full = bool(full_matrices)
+    shapes = [(*outer, m, m if full else k), (*outer, k), (*outer, n if full else k, n)]
+
+    def call(a: Any) -> Any:
+        return np.linalg.svd(a, full)
+
+    return SVD(*packed(t, "svd", f"{full}", call, [x], shapes, [dtype, real, dtype]))
+
+
+@function(np.linalg.svdvals)
+def svdvals(t: Any, x: Any, /) -> Any:
+    """np.linalg.svdvals"""
+    return svd(t, x, compute_uv=False)
+
+
+@function(np.linalg.eigh)
+def eigh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+    """np.linalg.eigh"""
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    x, dtype, real = opened(t, a, True)
+
+    def call(a: Any) -> Any:
+        return np.linalg.eigh(a, UPLO)
+
+    return EIGH(*packed(t, "eigh", UPLO, call, [x], [x.shape[:-1], x.shape], [real, dtype]))
+
+
+@function(np.linalg.eigvalsh)
+def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+    """np.linalg.eigvalsh"""
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    x, _, real = opened(t, a, True)
+    return single(t, "eigvalsh", UPLO, lambda a: np.linalg.eigvalsh(a, UPLO), x, x.shape[:-1], real)
+
+
+@function(np.linalg.eig)
+def eig(t: Any, a: Any) -> Any:
+    """np.linalg.eig of complex matrices: of real ones the values decide on the result's dtype."""
+    x, dtype, _ = opened(t, a, True)
+    refuse(dtype.kind != "c", "data decide whether its results are complex")
+    call = np.linalg.eig
+    return EIG(*packed(t, "eig", "", call, [x], [x.shape[:-1], x.shape], [dtype, dtype]))
+
+
+@function(np.linalg.eigvals)
+def eigvals(t: Any, a: Any) -> Any:
+    """np.linalg.eigvals of complex matrices"""
+    x, dtype, _ = opened(t, a, True)
+    refuse(dtype.kind != "c", "data decide whether its results are complex")
+    return single(t, "eigvals", "", np.linalg.eigvals, x, x.shape[:-1], dtype)
+
+
+@function(np.linalg.qr)
+def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
+    """np.linalg.qr"""
+    refuse(mode not in ("reduced", "complete", "r"), f"mode={mode!r}")
+    x, dtype, _ = opened(t, a)
+    *outer, m, n = x.shape
+    k = m if mode == "complete" else t.size_min(m, n)
+    if mode == "r":
+        return single(t, "qr", mode, lambda a: np.linalg.qr(a, "r"), x, (*outer, k, n), dtype)
+
+    def call(a: Any) -> Any:
+        return np.linalg.qr(a, mode)
+
+    return QR(*packed(t, "qr", mode, call, [x], [(*outer, m, k), (*outer, k, n)], [dtype, dtype]))
+
+
+@function(np.linalg.slogdet)
+def slogdet(t: Any, a: Any) -> Any:
+    """np.linalg.slogdet"""
+    x, dtype, real = opened(t, a, True)
+    shape = x.shape[:-2]
+    made = packed(t, "slogdet", "", np.linalg.slogdet, [x], [shape, shape], [dtype, real])
+    return SLOGDET(*(as_result(t, part) for part in made))
+
+
+@function(np.linalg.solve)
+def solve(t: Any, a: Any, b: Any) -> Any:
+    """np.linalg.solve: a library call. Raises numpy.linalg.LinAlgError for a singular matrix."""
+    x, y = array(t, a), array(t, b)
+    square(x)
+    dtype = linear_dtype(x, y)
+    is_vector = y.ndim == 1
+    if y.ndim == 0:
+        raise ValueError("shapes")
+    outer: tuple[Any, ...] = x.shape[:-2]
+    if not is_vector and (x.ndim > 2 or y.ndim > 2):
+        refuse(any(type(n) is not int for n in (*outer, *y.shape)), "a stack of unknown size")
+        outer = np.broadcast_shapes(outer, y.shape[:-2])
+    if y.shape[0 if is_vector else -2] != x.shape[-1]:
+        raise ValueError("shapes")
+
+    def call(a: Any, b: Any, out: Any) -> None:
+        out[...] = np.linalg.solve(a, b)
+
+    shape = (*outer, x.shape[-1]) if is_vector else (*outer, *y.shape[-2:])
+    operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
+    return t.extern("solve", "vector" if is_vector else "", call, operands, shape, dtype)
+
+
+@function(np.linalg.lstsq)
+def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
+    """np.linalg.lstsq. Residuals are there when there are more equations than unknowns, which must
+    be independent then."""
+    x, y = array(t, a), array(t, b)
+    if x.ndim != 2 or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
+        raise ValueError("shapes")
+    dtype = linear_dtype(x, y)
+    real = np.dtype(dtype.char.lower())
+    m, n = x.shape
+    over = m > n
+    refuse(type(over) is not bool, "sizes that data decide")
+    refuse(type(m) is int and m == 0 or type(n) is int and n == 0, "an empty system")
+    columns = y.shape[1:]
+    residuals = ((columns or (1,)) if over else (0,), real)
+    operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
+    varies = rcond is not None and type(rcond) is not float
+    if varies:
+        refuse(not hasattr(rcond, "dtype") and not isinstance(rcond, int), "such an rcond")
+        operands.append(t.cast(t.lift(rcond), np.dtype(np.float64)))
+    fixed = None if varies else rcond
+
+    def call(a: Any, b: Any, *rest: Any) -> Any:
+        x, sums, rank, s = np.linalg.lstsq(a, b, float(rest[0]) if rest else fixed)
+        if over and sums.size == 0:
+            sums = np.zeros(b.shape[1:] or 1)
+        return x, sums, rank, s
+
+    shapes = [(n, *columns), residuals[0], (), (t.size_min(m, n),)]
+    dtypes = [dtype, real, np.dtype(np.int32), real]
+    key = f"{over} {varies} {fixed}"
+    wide = [dtype, real, real, real]
+    made, sums, rank, s = packed(t, "lstsq", key, call, operands, shapes, wide)
+    rank = t.as_scalar(t.cast(rank, dtypes[2]))
+    if over:
+        require(t, rank == n, "independent equations")
+    return made, sums, rank, s

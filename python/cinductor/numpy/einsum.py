@@ -1,0 +1,100 @@
+"""np.einsum."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import numpy as np
+
+from .surface import Traced, array, as_result, function, in_place, into, refuse, result_type
+
+LETTERS = string.ascii_uppercase + string.ascii_lowercase  # as NumPy counts them
+
+
+@function(np.einsum)
+def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
+    """np.einsum: one operand turned is a view, outer products are taken apart, the rest is a
+    library call."""
+    refuse(kwargs, "keyword " + ", ".join(kwargs))
+    terms, output, xs = parsed(t, operands)
+    if len(terms) != len(xs) or any(len(s) != x.ndim for s, x in zip(terms, xs, strict=True)):
+        raise ValueError("subscripts")
+    extent: dict[str, int] = {}
+    for term, x in zip(terms, xs, strict=True):
+        for letter, n in zip(term, x.shape, strict=True):
+            if extent.setdefault(letter, n) != n:
+                refuse(1 in (n, extent[letter]), "extents that broadcast")
+                raise ValueError("extents")
+    if not set(output) <= set(extent) or len(set(output)) != len(output):
+        raise ValueError("output")
+    dtype = result_type(*xs)
+    xs = [in_place(t, x, dtype) for x in xs]
+    shape = tuple(extent[c] for c in output)
+    repeats = any(len(set(s)) != len(s) for s in terms)
+    if len(xs) == 1 and set(output) == set(extent):
+        return into(t, out, turned(t, xs[0], terms[0], output))
+    if not repeats and set(output) == set(extent):
+        made = aligned_product(t, terms, xs, output)
+        return into(t, out, made)
+    key = f"{','.join(terms)}->{output}" + (" optimize" if optimize else "")
+    path = bool(optimize)
+
+    def call(*arrays: Any) -> None:
+        *real, result = arrays
+        result[...] = np.einsum(f"{','.join(terms)}->{output}", *real, optimize=path)
+
+    made = t.extern("einsum", key, call, xs, shape, dtype)
+    return into(t, out, as_result(t, made))
+
+
+def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:
+    """The subscripts of each operand and of the result, and the operands. An ellipsis is letters
+    that nobody else has, lists of numbers are letters in their order."""
+    if not isinstance(operands[0], str):
+        refuse(type(operands[0]) is not Traced and len(operands) < 2, "such operands")
+        has_output = len(operands) % 2 == 1
+        lists = [*operands[1::2], *([operands[-1]] if has_output else [])]
+        texts = ["".join("..." if k is Ellipsis else LETTERS[k] for k in one) for one in lists]
+        ends = ["->" + texts.pop()] if has_output else []
+        operands = (",".join(texts) + "".join(ends), *operands[: 2 * len(texts) : 2])
+    subscripts = operands[0].replace(" ", "")
+    xs = [array(t, x) for x in operands[1:]]
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(xs):
+        raise ValueError("subscripts")
+    if not arrow:
+        letters = inputs.replace(".", "").replace(",", "")
+        output = "..." * ("." in inputs)
+        output += "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    free = [c for c in LETTERS if c not in subscripts]
+    most = 0
+    for k, (term, x) in enumerate(zip(terms, xs, strict=True)):
+        if "..." in term:
+            wide = x.ndim - len(term) + 3
+            if wide < 0:
+                raise ValueError("subscripts")
+            most = max(most, wide)
+            terms[k] = term.replace("...", "".join(free[:wide][::-1]))
+    return terms, output.replace("...", "".join(free[:most][::-1])), xs
+
+
+def turned(t: Any, x: Any, term: str, output: str) -> Any:
+    """One operand whose letters all stay: a view, maybe of a diagonal that can be written to."""
+    if len(set(term)) == len(term):
+        return t.permute(x, [term.index(c) for c in output])
+    refuse(term != output * 2 or not x.flags.c_contiguous, "a view of such a diagonal")
+    return t.reshape(x, (x.size,))[:: x.shape[0] + 1]
+
+
+def aligned_product(t: Any, terms: list[str], xs: list[Any], output: str) -> Any:
+    """The product of operands whose letters all stay: each is turned and widened to the output."""
+    made = None
+    for term, x in zip(terms, xs, strict=True):
+        order = sorted(range(len(term)), key=lambda i: output.index(term[i]))
+        x = t.permute(x, order)
+        sizes = iter(x.shape)
+        x = t.reshape(x, tuple(next(sizes) if c in term else 1 for c in output))
+        made = x if made is None else np.multiply(made, x)
+    return made

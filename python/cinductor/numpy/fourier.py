@@ -1,0 +1,105 @@
+"""Fourier transforms: library calls of numpy.fft. The shapes of results are expressions of those of
+the operands, so that sizes may vary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .index import INT64
+from .shape import sizes
+from .surface import DTYPES, Traced, array, function, into, normal_axis, refuse, whole
+
+HALVES = frozenset({"rfft", "ihfft", "rfft2", "rfftn"})  # results of n // 2 + 1 along the last axis
+DOUBLES = frozenset({"irfft", "hfft", "irfft2", "irfftn"})  # of 2 * (n - 1), unless n is given
+
+
+def result_dtype(f: Any, dtype: np.dtype, ndim: int) -> np.dtype:
+    """The dtype of a transform, by NumPy's own answer for a small array."""
+    made = f(np.zeros((2,) * ndim, dtype)).dtype
+    refuse(made not in DTYPES, f"dtype {made}")
+    return made  # type: ignore[no-any-return]
+
+
+def made_size(name: str, given: Any, n: Any) -> Any:
+    """The size of a result's last transformed axis: n is what was asked for, or None."""
+    if name in DOUBLES:
+        return 2 * (given - 1) if n is None else n
+    n = given if n is None else n
+    return n // 2 + 1 if name in HALVES else n
+
+
+def one_axis(name: str) -> None:
+    """Enters a transform along one axis."""
+    f = getattr(np.fft, name)
+
+    def handler(
+        t: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None
+    ) -> Any:
+        x = array(t, a)
+        axis = normal_axis(axis, x.ndim)
+        n = None if n is None else whole(n)
+        if (type(n) is int and n < 1) or norm not in (None, "backward", "ortho", "forward"):
+            raise ValueError("n or norm")
+        size = made_size(name, x.shape[axis], n)
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        varies = type(n) is Traced
+        fixed = None if varies else n
+
+        def call(values: Any, *rest: Any) -> None:
+            *length, result = rest
+            made = f(values, int(length[0]) if length else fixed, axis, norm, out=result)
+            if made is not result:  # not every function passes out= on
+                result[...] = made
+
+        xs = [x, t.cast(t.lift(n), INT64)] if varies else [x]
+        key = f"{varies} {fixed} {axis} {norm}"
+        dtype = result_dtype(f, x.dtype, 1)
+        return into(t, out, t.extern(f"fft_{name}", key, call, xs, shape, dtype))
+
+    function(f)(handler)
+
+
+def several_axes(name: str) -> None:
+    """Enters a transform along several axes."""
+    f = getattr(np.fft, name)
+    is_plane = name.endswith("2")
+
+    def handler(
+        t: Any,
+        a: Any,
+        s: Any = None,
+        axes: Any = (-2, -1) if is_plane else None,
+        norm: Any = None,
+        out: Any = None,
+    ) -> Any:
+        x = array(t, a)
+        wanted = None if s is None else sizes(s)
+        refuse(wanted is not None and (axes is None or any(type(n) is Traced for n in wanted)), "s")
+        along = [normal_axis(k, x.ndim) for k in (range(x.ndim) if axes is None else axes)]
+        refuse(len(set(along)) != len(along) or not along, "axes that repeat")
+        if wanted is not None and len(wanted) != len(along):
+            raise ValueError("Shape and axes have different lengths.")
+        shape = list(x.shape)
+        for k, axis in enumerate(along):
+            n = None if wanted is None or wanted[k] == -1 else wanted[k]
+            last = k == len(along) - 1
+            shape[axis] = made_size(name, x.shape[axis], n) if last else (n or x.shape[axis])
+
+        def call(values: Any, result: Any) -> None:
+            made = f(values, wanted, axes, norm, out=result)
+            if made is not result:
+                result[...] = made
+
+        dtype = result_dtype(f, x.dtype, 2)
+        made = t.extern(f"fft_{name}", f"{wanted} {axes} {norm}", call, [x], shape, dtype)
+        return into(t, out, made)
+
+    function(f)(handler)
+
+
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    one_axis(_name)
+for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
+    several_axes(_name)

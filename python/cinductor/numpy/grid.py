@@ -1,0 +1,220 @@
+"""Numbers in equal steps: arange and linspace by NumPy's own formulas, and window functions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .create import array as make
+from .create import constant, plain, wanted_dtype
+from .surface import (
+    NotCaptured,
+    Traced,
+    array,
+    as_result,
+    function,
+    normal_axis,
+    operand,
+    refuse,
+    require,
+    result_type,
+    whole,
+)
+
+FLOAT64 = np.dtype(np.float64)
+INT64 = np.dtype(np.int64)
+MOST = 2.0**53  # a length that an array may have, and a float64 holds
+
+
+# --- arange -------------------------------------------------------------------------------------
+
+
+@function(np.arange, creates=True)
+def arange(
+    t: Any, *args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any
+) -> Any:
+    """np.arange: start + i * delta, where delta is the difference of the first two values."""
+    plain(like, device, "C")
+    refuse(set(named) - {"start", "stop", "step"} or (named and len(args) > 1), "keywords")
+    if named:
+        start = args[0] if args else named.get("start", 0)
+        args = (start, named["stop"], named.get("step", 1))
+    if len(args) > 3:
+        dtype, args = args[3], args[:3]
+    if any(type(a) is Traced for a in args):
+        bounds = (0, *args) if len(args) == 1 else args
+        return arange_of_numbers(t, *bounds, dtype=dtype)
+    with np.errstate(all="ignore"):
+        few = np.arange(*args, dtype=dtype)
+    made = wanted_dtype(few.dtype)
+    n = few.shape[0]
+    if n < 3 or made.kind in "bc":
+        return constant(t, few)
+    return steps(t, n, few[0], few[1] - few[0], made)
+
+
+def steps(t: Any, n: Any, start: Any, delta: Any, made: np.dtype) -> Any:
+    """start + i * delta for i below n."""
+    index = t.iota((n,), 0)
+    if made.kind in "iu":
+        values = t.cast(index, made)
+        is_plain = type(start) is not Traced and (start, delta) == (0, 1)
+        return values if is_plain else values * delta + start
+    wide = np.dtype("f4") if made == np.float16 else made
+    values = t.cast(index, wide) * operand(t, delta, wide) + operand(t, start, wide)
+    return t.cast(values, made)
+
+
+def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
+    """np.arange of numbers some of which are traced."""
+    step = 1 if step is None else step
+    if all(type(a) is int or (type(a) is Traced and is_int(a)) for a in (start, stop, step)):
+        return arange_of_sizes(t, start, stop, step, dtype=dtype)
+    made = wanted_dtype(np.result_type(result_type(start, stop, step)) if dtype is None else dtype)
+    bounds = (start, stop, step)
+    refuse(made != FLOAT64, f"dtype {made}")
+    refuse(any(getattr(b, "shape", ()) != () for b in bounds), "bounds that are arrays")
+    start, stop, step = (operand(t, b, FLOAT64) for b in bounds)
+    delta = t.apply("subtract", t.apply("add", start, step), start)
+    length = t.apply("ceil", t.apply("divide", t.apply("subtract", stop, start), step))
+    fits = t.apply("less", t.apply("absolute", length), MOST)
+    require(t, t.as_scalar(fits), "a length that an array may have")
+    length = t.cast(t.apply("maximum", length, np.float64(0)), INT64)
+    return steps(t, t.define(length, 0, None), start, delta, made)
+
+
+def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
+    """np.arange of ints some of which are traced: the length is an expression of them."""
+    made = wanted_dtype(np.dtype(int) if dtype is None else dtype)
+    step = operator.index(step)
+    if step == 0 or made.kind not in "iuf" or (made.kind == "f" and type(start) is Traced):
+        raise NotCaptured("its length depends on a run-time value")
+    length = -((start - stop) // step)
+    index = t.iota((t.size_max(length, 0),), 0)
+    wide = np.dtype("f4") if made == np.float16 else made
+    values = t.cast(index, wide)
+    if step != 1:
+        values = values * wide.type(step)
+    if type(start) is Traced or start != 0:
+        values = values + (start if type(start) is Traced else wide.type(start))
+    return t.cast(values, made)
+
+
+def is_int(value: Traced) -> bool:
+    """Whether a traced value is a Python int."""
+    return value.kind == "python" and value.dtype.kind == "i"
+
+
+# --- linspace -----------------------------------------------------------------------------------
+
+
+@function(np.linspace, creates=True)
+def linspace(
+    t: Any,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.linspace, by NumPy's own formula."""
+    plain(None, device, "C")
+    num = whole(num)
+    if type(num) is int and num < 0:
+        raise ValueError("number of samples")
+    bounds = [make(t, b) if isinstance(b, list | tuple) else b for b in (start, stop)]
+    varies = any(type(v) is Traced for v in (*bounds, num))
+    if not varies and (num <= 64 or np.iscomplexobj(start) or np.iscomplexobj(stop)):
+        made = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        return (constant(t, made[0]), made[1]) if retstep else constant(t, made)
+    values, step = traced_linspace(t, bounds, num, endpoint, dtype)
+    if axis != 0:
+        at = normal_axis(axis, values.ndim)
+        values = t.permute(values, (*range(1, at + 1), 0, *range(at + 1, values.ndim)))
+    return (values, step) if retstep else values
+
+
+def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: Any) -> Any:
+    """linspace in the graph: arange(num) * step + start, its last value exact. A step of zero that
+    comes of a tiny difference is avoided as NumPy does. Also gives the step."""
+    dt = np.result_type(result_type(*bounds), 0.0)
+    made = dt if dtype is None else wanted_dtype(dtype)
+    refuse(dt == np.float16 or made.kind == "b", f"dtype {made}")
+    start, stop = (operand(t, v, dt) for v in bounds)
+    delta = t.apply("subtract", stop, start)
+    div = num - 1 if endpoint else num
+    index = t.cast(t.iota((num,), 0), dt)
+    index = t.reshape(index, (num, *(1,) * delta.ndim))
+    if type(div) is int and div <= 0:
+        step: Any = np.nan
+        values = t.apply("multiply", index, delta)
+    else:
+        parts = t.cast(div, dt) if type(div) is Traced else dt.type(div)
+        step = t.apply("divide", delta, parts)
+        values = scaled(t, index, delta, step, parts)
+        step = as_result(t, step)
+    values = t.apply("add", values, start)
+    if endpoint and (type(num) is Traced or num > 1):
+        last = values[-1:] if type(num) is int else values[num - 1 :]
+        t.assign(last, stop)
+    if made.kind in "iu" and made != dt:
+        values = t.apply("floor", values)
+    return (values if made == dt else t.cast(values, made)), step
+
+
+def scaled(t: Any, index: Any, delta: Any, step: Any, parts: Any) -> Any:
+    """index * step, or index / parts * delta when a step is zero: by one division and one product,
+    of which one is by 1."""
+    is_zero = t.apply("equal", step, step.dtype.type(0))
+    if step.ndim:
+        is_zero = t.reduce("any", is_zero, None)
+    one = step.dtype.type(1)
+    divisor = t.apply("where", is_zero, parts, one)
+    factor = t.apply("where", is_zero, delta, step)
+    return t.apply("multiply", t.apply("divide", index, divisor), factor)
+
+
+# --- windows ------------------------------------------------------------------------------------
+
+
+def window(name: str) -> None:
+    """Enters a handler for a window function: a library call when its length varies."""
+    f = getattr(np, name)
+
+    def call(*arrays: Any) -> None:
+        *beta, out = arrays
+        out[...] = f(out.shape[0], *(float(b) for b in beta))
+
+    def handler(t: Any, M: Any, *beta: Any, **named: Any) -> Any:  # noqa: N803
+        beta = (*beta, *named.values())
+        refuse(type(M) is Traced and not is_int(M), "a length that is no int")
+        if type(M) is not Traced and M != int(M):
+            raise NotCaptured("a length that is no int")
+        n = t.size_max(M, 0) if type(M) is Traced else max(int(M), 0)
+        xs = [operand(t, b, FLOAT64) for b in beta]
+        return t.extern(name, "", call, xs, (n,), FLOAT64)
+
+    function(f)(handler)
+
+
+for _name in ("hanning", "hamming", "blackman", "bartlett", "kaiser"):
+    window(_name)
+
+
+@function(np.i0)
+def i0(t: Any, x: Any) -> Any:
+    """np.i0: a library call."""
+    given = array(t, x)
+    refuse(given.dtype.kind == "c", "complex values")
+    wide = given if given.dtype.kind == "f" else t.cast(given, FLOAT64)
+
+    def call(values: Any, out: Any) -> None:
+        out[...] = np.i0(values)
+
+    return t.extern("i0", "", call, [wide], wide.shape, wide.dtype)

@@ -1,0 +1,202 @@
+"""Ufuncs that the graph has no operation for: NumPy's own, called on whole arrays.
+
+Operands are cast to the dtypes that NumPy's loop takes before the call, so the loop is the same one
+as NumPy would choose. Functions with several results that one call computes give them back in one
+flat array, from which they are cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .surface import (
+    DTYPES,
+    NotCaptured,
+    Traced,
+    array,
+    as_result,
+    function,
+    in_place,
+    into,
+    normal_axis,
+    operand,
+    refuse,
+)
+
+# --- several results ----------------------------------------------------------------------------
+
+
+def packed(
+    t: Any,
+    name: str,
+    key: str,
+    call: Callable[..., Sequence[Any]],
+    xs: Sequence[Any],
+    shapes: Sequence[tuple[Any, ...]],
+    dtypes: Sequence[np.dtype],
+) -> list[Any]:
+    """The results of call(*xs): of these shapes and dtypes, each exact in the widest of them."""
+    wide = np.result_type(*dtypes)
+    counts = [math.prod(shape) for shape in shapes]
+
+    def fill(*arrays: Any) -> None:
+        *given, out = arrays
+        at = 0
+        for result in call(*given):
+            size = np.size(result)
+            out[at : at + size] = np.reshape(result, -1)
+            at += size
+
+    whole = t.extern(name, key, fill, xs, (sum(counts),), wide)
+    results, at = [], 0
+    for shape, dtype, count in zip(shapes, dtypes, counts, strict=True):
+        part = t.reshape(whole[at : at + count], shape)
+        if dtype.kind != "c" and wide.kind == "c":
+            part = part.real
+        results.append(t.copy(part, "C") if dtype == part.dtype else t.cast(part, dtype))
+        at = at + count
+    return results
+
+
+# --- ufuncs -------------------------------------------------------------------------------------
+
+
+def weak_type(value: Any) -> Any:
+    """What stands for an operand when the dtypes of a ufunc are resolved."""
+    if type(value) is Traced:
+        return type(value.dtype.type(0).item()) if value.kind == "python" else value.dtype
+    return type(value) if type(value) in (int, float, complex) else np.asarray(value).dtype
+
+
+def loop_dtypes(ufunc: Any, args: Sequence[Any], signature: Any) -> tuple[np.dtype, ...]:
+    """The dtypes of the loop that NumPy runs for these operands."""
+    given = [weak_type(a) for a in args] + [None] * ufunc.nout
+    more = {} if signature is None else {"signature": signature}
+    found = ufunc.resolve_dtypes(tuple(given), **more)
+    for dtype in found:
+        refuse(dtype not in DTYPES, f"dtype {dtype}")
+    return found  # type: ignore[no-any-return]
+
+
+def core_shape(ufunc: Any, xs: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The shape over which a generalized ufunc loops, and the shape of what it makes each time."""
+    inputs, output = ufunc.signature.replace(" ", "").split("->")
+    names = [term.strip("()").split(",") for term in inputs.split("),(")]
+    extent: dict[str, Any] = {}
+    outer: list[tuple[Any, ...]] = []
+    for x, term in zip(xs, names, strict=True):
+        core = [n for n in term if n]
+        if x.ndim < len(core):
+            raise ValueError("core dimensions")
+        split = x.ndim - len(core)
+        outer.append(tuple(x.shape[:split]))
+        for n, size in zip(core, x.shape[split:], strict=True):
+            same = extent.setdefault(n, size) == size
+            refuse(type(same) is Traced, "sizes that data decide")
+            if not same:
+                raise ValueError("core dimension")
+    made = tuple(extent[n] for n in output.strip("()").split(",") if n)
+    refuse(any(type(n) is Traced for shape in outer for n in shape), "a stack of unknown size")
+    return np.broadcast_shapes(*outer), made
+
+
+def ufunc_call(ufunc: Any, position: int) -> Callable[..., None]:
+    """out[...] = ufunc(*operands), or one of its results"""
+
+    def call(*arrays: Any) -> None:
+        *given, out = arrays
+        if ufunc.nout == 1:
+            ufunc(*given, out=out)
+        else:
+            out[...] = ufunc(*given)[position]
+
+    return call
+
+
+def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """ufunc(*args, out=, where=, dtype=)"""
+    kwargs = dict(kwargs)
+    outs, where = kwargs.pop("out", None), kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    refuse(kwargs, "keyword " + ", ".join(kwargs))
+    refuse(len(args) != ufunc.nin, "results among the operands")
+    outs = outs if isinstance(outs, tuple) else (outs,) * ufunc.nout
+    refuse(where is not True and None in outs, "where= without out=")
+    signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    dtypes = loop_dtypes(ufunc, args, signature)
+    xs = [operand(t, a, d) for a, d in zip(args, dtypes, strict=False)]
+    if ufunc.signature is None:
+        shape = t.broadcast(xs)
+    else:
+        xs = [array(t, x) for x in xs]
+        shape = sum(core_shape(ufunc, xs), ())
+    key = " ".join(d.char for d in dtypes)
+    results = []
+    for k, (out, made) in enumerate(zip(outs, dtypes[ufunc.nin :], strict=True)):
+        call = ufunc_call(ufunc, k)
+        value = t.extern(f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
+        if where is not True:
+            mask = operand(t, where, np.dtype(bool))
+            value = t.apply("where", mask, t.cast(value, out.dtype), out)
+        results.append(into(t, out, value) if out is not None else as_result(t, value))
+    return results[0] if ufunc.nout == 1 else tuple(results)
+
+
+def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """ufunc.reduce, accumulate or reduceat along one axis."""
+    names = ["array", "indices"] if method == "reduceat" else ["array"]
+    given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
+    x, indices = array(t, given.pop("array")), given.pop("indices", None)
+    axis, out = given.pop("axis", 0), given.pop("out", None)
+    dtype, keepdims = given.pop("dtype", None), given.pop("keepdims", False)
+    refuse(given, "keyword " + ", ".join(given))
+    refuse(isinstance(axis, tuple) or axis is None and x.ndim != 1, "several axes")
+    axis = normal_axis(0 if axis is None else axis, x.ndim)
+    like = getattr(ufunc, method)(
+        *([np.ones(1, x.dtype)] + [[0]] * (indices is not None)), 0, dtype
+    )
+    refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    xs, more = [x], {}
+    if method == "reduce":
+        shape, more = (*before, *((1,) if keepdims else ()), *after), {"keepdims": keepdims}
+    elif method == "accumulate":
+        shape = x.shape
+    else:
+        xs.append(in_place(t, indices, np.dtype(np.intp)))
+        shape = (*before, xs[1].shape[0], *after)
+
+    def call(*arrays: Any) -> None:
+        *operands, result = arrays
+        getattr(ufunc, method)(*operands, axis=axis, dtype=dtype, out=result, **more)
+
+    key = f"{method} {axis} {dtype} {keepdims} {x.dtype.char}"
+    made = t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, shape, like.dtype)
+    return into(t, out, as_result(t, made))
+
+
+def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """ufunc.outer"""
+    a, b = (array(t, v) for v in args)
+    return called(t, ufunc, [t.reshape(a, (*a.shape, *(1,) * b.ndim)), b], kwargs)
+
+
+@function(np.ufunc)
+def library_ufunc(
+    t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any] | None
+) -> Any:
+    """Any ufunc's method; NotCaptured when NumPy alone understands the call."""
+    refuse(ufunc.nin + ufunc.nout > 8 or type(ufunc) is not np.ufunc, "such a ufunc")
+    try:
+        if method == "__call__":
+            return called(t, ufunc, args, kwargs or {})
+        if method == "outer":
+            return outer(t, ufunc, args, kwargs or {})
+        refuse(method not in ("reduce", "accumulate", "reduceat"), f"the method {method}")
+        return folded(t, ufunc, method, args, kwargs or {})
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise NotCaptured(str(error)) from error

@@ -1,0 +1,180 @@
+"""np.pad: the array in the middle of an empty one, then one axis after the other, each from what is
+there already, as NumPy does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .grid import linspace
+from .surface import Traced, array, function, operand, refuse, whole
+
+STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
+KEYWORDS = {
+    "constant": {"constant_values"},
+    "linear_ramp": {"end_values"},
+    "reflect": {"reflect_type"},
+    "symmetric": {"reflect_type"},
+    "edge": set(),
+    "wrap": set(),
+    "empty": set(),
+    **dict.fromkeys(STATISTICS, set()),
+}
+
+
+def pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """A number, a pair, or a pair for each axis, as a pair for each axis; numbers may be traced."""
+    if type(value) is Traced and value.ndim == 0 or np.isscalar(value):
+        return [(value, value)] * ndim
+    if type(value) is Traced:
+        value = [value[k] for k in range(len(value))]
+    items = list(value)
+    if len(items) == 1:
+        return pairs(items[0], ndim)
+    if all(type(v) is Traced and v.ndim == 0 or np.isscalar(v) for v in items):
+        if len(items) != 2:
+            raise ValueError("could not be broadcast")
+        return [(items[0], items[1])] * ndim
+    if len(items) != ndim:
+        raise ValueError("could not be broadcast")
+    return [pairs(v, 1)[0] for v in items]
+
+
+@function(np.pad)
+def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """np.pad"""
+    refuse(not isinstance(mode, str), "a mode that is a function")
+    if mode not in KEYWORDS or set(kwargs) - KEYWORDS[mode] - {"stat_length"}:
+        raise ValueError("mode")
+    refuse(kwargs.pop("stat_length", None) is not None, "stat_length=")
+    refuse(isinstance(pad_width, dict), "widths in a dict")
+    x = array(t, array_)
+    widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
+    shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
+    flags = x.flags
+    made = t.empty(shape, x.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C")
+    inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
+    t.assign(made[inside] if inside else made, x)
+    values = pairs(kwargs.get("constant_values", kwargs.get("end_values", 0)), x.ndim)
+    odd = kwargs.get("reflect_type", "even") == "odd"
+    for axis, (a, b) in enumerate(widths):
+        rest = (*(slice(None),) * axis, slice(None), *inside[axis + 1 :])
+        band = Band(t, made[rest], axis, a, x.shape[axis], b)
+        if mode == "constant":
+            band.constant(values[axis])
+        elif mode == "linear_ramp":
+            band.ramp(values[axis])
+        elif mode in STATISTICS:
+            band.statistic(mode)
+        elif mode != "empty":
+            band.periodic(mode, odd)
+    return made
+
+
+def width(n: Any) -> Any:
+    """How many elements are added."""
+    refuse(type(n) is not Traced and not isinstance(n, int | np.integer), "widths that are no ints")
+    n = whole(n)
+    if type(n) is int and n < 0:
+        raise ValueError("index can't contain negative values")
+    return n
+
+
+class Band:
+    """The elements that one axis is filled from, and those in front and behind that are filled."""
+
+    def __init__(self, t: Any, part: Any, axis: int, before: Any, n: Any, after: Any) -> None:
+        self.t, self.part, self.axis, self.n = t, part, axis, n
+        self.before, self.after = before, after
+
+    def cut(self, start: Any, stop: Any) -> Any:
+        """A part along the axis."""
+        return self.part[(*(slice(None),) * self.axis, slice(start, stop))]
+
+    def fill(self, start: Any, size: Any, value: Any) -> None:
+        """Writes a part."""
+        if type(size) is not int or size > 0:
+            self.t.assign(self.cut(start, start + size), value)
+
+    def constant(self, values: tuple[Any, Any]) -> None:
+        """One number on each side."""
+        low, high = (operand(self.t, v, self.part.dtype) for v in values)
+        self.fill(0, self.before, low)
+        self.fill(self.before + self.n, self.after, high)
+
+    def inner(self) -> Any:
+        """The elements that are there."""
+        return self.cut(self.before, self.before + self.n)
+
+    def statistic(self, mode: str) -> None:
+        """One number for each line."""
+        found = STATISTICS[mode](self.inner(), axis=self.axis, keepdims=True)
+        if self.part.dtype.kind in "iu" and found.dtype.kind == "f":
+            found = np.rint(found)
+        self.fill(0, self.before, found)
+        self.fill(self.before + self.n, self.after, found)
+
+    def ramp(self, ends: tuple[Any, Any]) -> None:
+        """From the edge to a number outside."""
+        t, axis, dtype = self.t, self.axis, self.part.dtype
+        refuse(dtype.kind not in "fiu", f"dtype {dtype}")
+        turn = (*(slice(None),) * axis, slice(None, None, -1))
+        for start, size, edge, end, is_behind in (
+            (0, self.before, self.before, ends[0], False),
+            (self.before + self.n, self.after, self.before + self.n - 1, ends[1], True),
+        ):
+            if type(size) is int and size == 0:
+                continue
+            line = self.cut(edge, edge + 1)
+            line = t.reshape(line, (*line.shape[:axis], *line.shape[axis + 1 :]))
+            more = {"endpoint": False, "dtype": dtype, "axis": axis}
+            steps = linspace(t, end, line, size, **more)
+            self.fill(start, size, steps[turn] if is_behind else steps)
+
+    def periodic(self, mode: str, odd: bool) -> None:
+        """Elements again: the edge's, mirrored or from the other end."""
+        if not all(self.reaches(mode, size) for size in (self.before, self.after)):
+            self.repeated(mode, odd)
+            return
+        first, last = self.before, self.before + self.n - 1
+        if mode == "edge":
+            self.fill(0, self.before, self.cut(first, first + 1))
+            self.fill(last + 1, self.after, self.cut(last, last + 1))
+            return
+        self.fill(0, self.before, self.source(mode, odd, True))
+        self.fill(last + 1, self.after, self.source(mode, odd, False))
+
+    def reaches(self, mode: str, size: Any) -> bool:
+        """Whether no element is taken more than once."""
+        most = self.n - 1 if mode == "reflect" else self.n
+        fits = size <= most if mode != "edge" else self.n > 0
+        refuse(type(fits) is Traced, "sizes that data decide")
+        return bool(fits)
+
+    def repeated(self, mode: str, odd: bool) -> None:
+        """Elements taken several times: where each comes from is known."""
+        sizes = (self.before, self.n, self.after)
+        refuse(odd or any(type(k) is not int for k in sizes), "sizes that vary, or reflect_type=")
+        where = np.pad(np.arange(self.n), (self.before, self.after), mode)
+        inner = self.t.copy(self.inner(), "C")
+        last = self.before + self.n
+        for start, index in ((0, where[: self.before]), (last, where[last:])):
+            if index.size:
+                self.fill(start, index.size, np.take(inner, index, self.axis))
+
+    def source(self, mode: str, odd: bool, is_before: bool) -> Any:
+        """What the elements in front, or behind, are."""
+        size = self.before if is_before else self.after
+        turn = (*(slice(None),) * self.axis, slice(None, None, -1))
+        skip = 1 if mode == "reflect" else 0
+        inner, n = self.inner(), self.n
+        front = (slice(None),) * self.axis
+        if mode == "wrap":
+            return inner[(*front, slice(n - size, n) if is_before else slice(0, size))]
+        part = slice(skip, skip + size) if is_before else slice(n - skip - size, n - skip)
+        mirrored = inner[(*front, part)][turn]
+        if not odd:
+            return mirrored
+        edge = inner[(*front, slice(0, 1) if is_before else slice(n - 1, n))]
+        return np.subtract(np.multiply(edge, 2), mirrored)

@@ -1,0 +1,366 @@
+"""Medians, quantiles, histograms and interpolation: library calls of NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .index import INT64
+from .library import packed
+from .surface import (
+    DTYPES,
+    NotCaptured,
+    Traced,
+    array,
+    as_result,
+    function,
+    in_place,
+    into,
+    normal_axes,
+    operand,
+    rank,
+    refuse,
+    require,
+)
+
+UNSET = np._NoValue
+FLOAT64 = np.dtype(np.float64)
+
+
+# --- order statistics ---------------------------------------------------------------------------
+
+
+def left_shape(x: Any, axis: Any, keepdims: bool) -> tuple[Any, ...]:
+    """The shape of a result folded along axes."""
+    folded = normal_axes(axis, x.ndim)
+    if keepdims:
+        return tuple(1 if k in folded else n for k, n in enumerate(x.shape))
+    return tuple(n for k, n in enumerate(x.shape) if k not in folded)
+
+
+def small_result(f: Callable[..., Any], *args: Any, **kwargs: Any) -> np.dtype:
+    """The dtype of a result, by NumPy's own answer for a small array."""
+    dtype = np.asarray(f(*args, **kwargs)).dtype
+    refuse(dtype not in DTYPES, f"dtype {dtype}")
+    return dtype
+
+
+def given_axis(axis: Any) -> Any:
+    """An axis, or several, as numbers that do not vary."""
+    return tuple(int(k) for k in axis) if isinstance(axis, list | tuple) else axis
+
+
+def median_of(name: str) -> None:
+    """Enters np.median or np.nanmedian."""
+    f = getattr(np, name)
+
+    def handler(
+        t: Any,
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        keepdims: Any = False,
+    ) -> Any:
+        x, axis = array(t, a), given_axis(axis)
+        keep = keepdims is not UNSET and bool(keepdims)
+        refuse(overwrite_input, "overwrite_input=")
+        shape = left_shape(x, axis, keep)
+        require(t, t.usually_positive(x.size), "an empty array warns")
+        dtype = small_result(f, np.ones(1, x.dtype))
+
+        def call(values: Any, result: Any) -> None:
+            result[...] = f(values, axis=axis, keepdims=keep)
+
+        made = t.extern(name, f"{axis} {keep}", call, [x], shape, dtype)
+        return into(t, out, as_result(t, made))
+
+    function(f)(handler)
+
+
+def quantile_of(name: str) -> None:
+    """Enters np.percentile, np.quantile or one of their like: what is asked for may vary."""
+    f = getattr(np, name)
+
+    def handler(
+        t: Any,
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        x, axis = array(t, a), given_axis(axis)
+        keep = keepdims is not UNSET and bool(keepdims)
+        refuse(overwrite_input or weights is not None, "such a quantile")
+        varies = not is_fixed(q)
+        wanted = array(t, q) if varies else np.asarray(q)
+        refuse(wanted.dtype.kind not in "fiu", "such quantiles")
+        require(t, t.usually_positive(x.size), "an empty array warns")
+        probe = q if not varies else weak_one(q)
+        dtype = small_result(f, np.ones(1, x.dtype), probe, method=method)
+        fixed = None if varies else q
+        is_weak = varies and type(q) is Traced and q.kind == "python"
+
+        def call(values: Any, *rest: Any) -> None:
+            *asked, result = rest
+            given = fixed if not asked else asked[0].item() if is_weak else asked[0]
+            result[...] = f(values, given, axis=axis, method=method, keepdims=keep)
+
+        shape = (*wanted.shape, *left_shape(x, axis, keep))
+        key = f"{varies} {is_weak} {fixed!r} {axis} {method} {keep}"
+        made = t.extern(name, key, call, [x, wanted] if varies else [x], shape, dtype)
+        return into(t, out, as_result(t, made))
+
+    function(f)(handler)
+
+
+def weak_one(q: Any) -> Any:
+    """Something of the type of the quantiles asked for."""
+    if type(q) is Traced:
+        return q.dtype.type(0).item() if q.kind == "python" else np.zeros(q.ndim * (1,), q.dtype)
+    return np.zeros(rank(q) * (1,))
+
+
+def is_fixed(q: Any) -> bool:
+    """Numbers, or lists of numbers."""
+    return isinstance(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
+
+
+for _name in ("median", "nanmedian"):
+    median_of(_name)
+for _name in ("percentile", "quantile", "nanpercentile", "nanquantile"):
+    quantile_of(_name)
+
+
+# --- interpolation ------------------------------------------------------------------------------
+
+
+@function(np.interp)
+def interp(
+    t: Any, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
+) -> Any:
+    """np.interp"""
+    values, where, what = (array(t, v) for v in (x, xp, fp))
+    refuse(values.dtype.kind == "c" or where.dtype.kind == "c", "complex places")
+    if where.ndim != 1 or where.shape != what.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    dtype = np.dtype(np.complex128 if what.dtype.kind == "c" else np.float64)
+    xs = [in_place(t, values, FLOAT64), in_place(t, where, FLOAT64), in_place(t, what, dtype)]
+    named = {"left": left, "right": right, "period": period}
+    named = {k: v for k, v in named.items() if v is not None}
+    varying = [k for k, v in named.items() if type(v) is Traced]
+    fixed = {k: v for k, v in named.items() if k not in varying}
+    xs += [operand(t, named[k], FLOAT64 if k == "period" else dtype) for k in varying]
+
+    def call(*arrays: Any) -> None:
+        *given, out = arrays
+        more = {k: v[()] for k, v in zip(varying, given[3:], strict=True)}
+        out[...] = np.interp(*given[:3], **fixed, **more)
+
+    key = f"{sorted(fixed.items())!r} {varying}"
+    return as_result(t, t.extern("interp", key, call, xs, values.shape, dtype))
+
+
+@function(np.gradient)
+def gradient(t: Any, f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """np.gradient at coordinates that are arrays; others are captured from NumPy's own source."""
+    x, places = array(t, f), [v for v in varargs if rank(v) > 0]
+    refuse(not places or x.ndim == 0, "equal steps")
+    axes = normal_axes(axis, x.ndim)
+    if len(varargs) not in (1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    dtype = x.dtype if x.dtype.kind in "fc" else FLOAT64
+    results = []
+    for k, axis_ in enumerate(axes):
+        step = varargs[k] if len(varargs) > 1 else varargs[0]
+        results.append(gradient_along(t, x, step, axis_, edge_order, dtype))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def gradient_along(t: Any, x: Any, step: Any, axis: int, order: int, dtype: np.dtype) -> Any:
+    """np.gradient along one axis: a library call."""
+    given = array(t, step) if rank(step) else operand(t, step, FLOAT64)
+    if given.ndim and (given.ndim > 1 or given.shape[0] != x.shape[axis]):
+        raise ValueError("distances")
+
+    def call(values: Any, places: Any, out: Any) -> None:
+        out[...] = np.gradient(values, places, axis=axis, edge_order=order)
+
+    return t.extern("gradient", f"{axis} {order}", call, [x, given], x.shape, dtype)
+
+
+# --- histograms ---------------------------------------------------------------------------------
+
+
+def limits(t: Any, given: Any) -> tuple[Any, list[Any]]:
+    """The range of a histogram: numbers that do not vary, and operands for those that do."""
+    if given is None:
+        return None, []
+    low, high = given
+    if type(low) is not Traced and type(high) is not Traced:
+        return (float(low), float(high)), []
+    return None, [operand(t, low, FLOAT64), operand(t, high, FLOAT64)]
+
+
+@function(np.histogram)
+def histogram(
+    t: Any,
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002  (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    """np.histogram by a number of bins or by edges: counts and edges by one library call."""
+    x = array(t, a)
+    refuse(isinstance(bins, str) or x.dtype.kind == "c", "such bins")
+    fixed, given = limits(t, range)
+    weight = [] if weights is None else [array(t, weights)]
+    if type(bins) is Traced and bins.ndim == 0:
+        bins = int(bins)  # the program holds for this number
+    edges = [] if rank(bins) == 0 else [array(t, bins)]
+    if edges and edges[0].ndim != 1:
+        raise ValueError("`bins` must be 1d, when an array")
+    if not edges and bins < 1:
+        raise ValueError("`bins` must be positive, when an integer")
+    n = edges[0].shape[0] - 1 if edges else int(bins)
+    probe = np.histogram(
+        np.ones(1, x.dtype),
+        1,
+        density=density,
+        weights=np.ones(1, weight[0].dtype) if weight else None,
+    )
+    for made in probe:
+        refuse(made.dtype not in DTYPES, f"dtype {made.dtype}")
+    has = (bool(weight), bool(edges), bool(given))
+
+    def call(values: Any, *rest: Any) -> Any:
+        left = list(rest)
+        by = left.pop(0) if has[0] else None
+        where = left.pop(0) if has[1] else n
+        span = (float(left[0]), float(left[1])) if has[2] else fixed
+        found = np.histogram(values, where, span, density, by)
+        return found if not has[1] else found[:1]
+
+    key = f"{has} {fixed} {density} {None if edges else n}"
+    xs = [x, *weight, *edges, *given]
+    if edges:
+        counts = packed(t, "histogram", key, call, xs, [(n,)], [probe[0].dtype])[0]
+        return counts, edges[0]
+    shapes, dtypes = [(n,), (n + 1,)], [probe[0].dtype, probe[1].dtype]
+    if dtypes[0] == INT64:  # counts are exact in float64, and in no narrower one
+        refuse(type(x.size) is int and x.size > 2**53, "so many elements")
+        dtypes = [np.dtype(np.float64), dtypes[1]]
+    counts, made = packed(t, "histogram", key, call, xs, shapes, dtypes)
+    return t.cast(counts, probe[0].dtype), made
+
+
+@function(np.histogram_bin_edges)
+def histogram_bin_edges(
+    t: Any,
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002  (NumPy's name)
+    weights: Any = None,
+) -> Any:
+    """np.histogram_bin_edges"""
+    refuse(weights is not None, "weights=")
+    return histogram(t, a, bins, range)[1]
+
+
+@function(np.histogramdd)
+def histogramdd(
+    t: Any,
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002  (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    """np.histogramdd: counts and the edges of each axis by one library call."""
+    if type(sample) is Traced:
+        refuse(sample.ndim != 2 or type(sample.shape[1]) is not int, "such a sample")
+        columns = [sample[:, k] for k in np.arange(sample.shape[1]).tolist()]
+    else:
+        columns = [array(t, c) for c in sample]
+    number = len(columns)
+    each = [bins] * number if rank(bins) == 0 and not isinstance(bins, list) else list(bins)
+    if len(each) != number:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if any(type(b) is Traced and b.ndim == 0 for b in each):
+        raise NotCaptured("a number of bins that varies")
+    edges = [array(t, b) if rank(b) else int(b) for b in each]
+    refuse(range is not None and any_varies(range), "a range that varies")
+    refuse(any(c.ndim != 1 or c.dtype.kind not in "fiu" for c in columns), "such a sample")
+    sizes = [e + 1 if isinstance(e, int) else e.shape[0] for e in edges]
+    arrays = [e for e in edges if not isinstance(e, int)]
+    weight = [] if weights is None else [in_place(t, weights, FLOAT64)]
+
+    def call(*given: Any) -> Any:
+        left = list(given)
+        points = [left.pop(0) for _ in columns]
+        where = [e if isinstance(e, int) else left.pop(0) for e in counts]
+        by = left.pop(0) if weight_given else None
+        found, made = np.histogramdd(points, where, range, density, by)
+        return [found, *made]
+
+    counts = [e if isinstance(e, int) else None for e in edges]
+    weight_given = bool(weight)
+    dtypes = [FLOAT64] + [FLOAT64 if isinstance(e, int) else e.dtype for e in edges]
+    key = f"{counts} {range} {density} {weight_given}"
+    shapes = [tuple(n - 1 for n in sizes), *((n,) for n in sizes)]
+    found, *made = packed(t, "histogramdd", key, call, [*columns, *arrays, *weight], shapes, dtypes)
+    return found, made
+
+
+def any_varies(values: Any) -> bool:
+    """Whether a nested sequence has traced numbers."""
+    if isinstance(values, list | tuple):
+        return any(map(any_varies, values))
+    return type(values) is Traced
+
+
+# --- means --------------------------------------------------------------------------------------
+
+
+@function(np.average)
+def average(
+    t: Any,
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = UNSET,
+) -> Any:
+    """np.average with weights; without, it is captured from NumPy's own source."""
+    refuse(weights is None, "no weights")
+    x, weight = array(t, a), array(t, weights)
+    axes = normal_axes(axis, x.ndim)
+    if weight.shape != x.shape:
+        if axis is None or weight.shape != tuple(x.shape[k] for k in axes):
+            raise TypeError("weights")
+        refuse(len(axes) != 1, "weights of several axes")
+        weight = t.reshape(weight, tuple(n if k in axes else 1 for k, n in enumerate(x.shape)))
+    more = {} if keepdims is UNSET else {"keepdims": keepdims}
+    wide = [FLOAT64] if x.dtype.kind in "biu" else []
+    dtype = np.result_type(x.dtype, weight.dtype, *wide)
+    total = np.add.reduce(
+        weight, axis=axis if weight.shape == x.shape else axes, dtype=dtype, **more
+    )
+    zero = np.equal(total, 0.0)
+    require(t, np.logical_not(np.any(zero)), "weights that do not sum to zero")
+    product = np.multiply(x, weight, dtype=dtype)
+    made = np.true_divide(np.add.reduce(product, axis=axis, **more), total)
+    if not returned:
+        return made
+    if total.shape != made.shape:
+        total = t.copy(t.expand(array(t, total), made.shape), "C")
+    return made, total

@@ -1,0 +1,49 @@
+"""NumPy's functions written in NumPy's simpler ones, and captured from this source like a user's.
+
+They stand for those whose own source asks for what only real arrays have. Where NumPy would warn or
+raise they raise `Otherwise`, which makes it a check of the program; NumPy's function answers then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class Otherwise(Exception):
+    """NumPy's own function has to answer."""
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """np.apply_along_axis: the first row tells what the results are."""
+    x = np.asanyarray(arr)
+    turned = np.moveaxis(x, axis, -1)
+    outer = turned.shape[:-1]
+    rows = turned.reshape((-1, turned.shape[-1]))
+    first = np.asanyarray(func1d(rows[0], *args, **kwargs))
+    made = np.empty((rows.shape[0], *first.shape), first.dtype)
+    made[0] = first
+    for k in range(1, rows.shape[0]):
+        made[k] = func1d(rows[k], *args, **kwargs)
+    at = axis % x.ndim
+    result = made.reshape((*outer, *first.shape))
+    order = [*range(at), *range(len(outer), result.ndim), *range(at, len(outer))]
+    return result.transpose(order)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """np.ediff1d"""
+    x = np.asanyarray(ary).ravel()
+    parts = [x[1:] - x[:-1]]
+    if to_begin is not None:
+        parts.insert(0, np.asanyarray(to_begin).ravel().astype(x.dtype))
+    if to_end is not None:
+        parts.append(np.asanyarray(to_end).ravel().astype(x.dtype))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+WRITTEN = {"apply_along_axis": apply_along_axis, "ediff1d": ediff1d}
