@@ -61,9 +61,10 @@ class Explanation:
         if outcome is not None:
             self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
             self.regions = list(outcome.regions)
+            if self.plain is None or outcome.failed_check:
+                self.program = outcome.program
         if outcome is not None and self.plain is None:
             self.timings = dict(outcome.info)
-            self.program = outcome.program
             self.programs = outcome.flushes
             if outcome.specialization is not None:
                 self.guards = list(outcome.specialization.guards)

@@ -47,6 +47,7 @@ class Outcome:
         # Of the latest compile; a graph met before in this process is not compiled again.
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
+        self.failed_check = False  # the program ran, and asked for the function itself
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -235,6 +236,7 @@ def capture(
         raise
     except _core.CheckFailed:
         job.last = Outcome(stage)
+        job.last.failed_check = True
         if stage.effects == 0 and stage.undo():
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
