@@ -188,6 +188,7 @@ wrap(Job *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     CiWrapOptions options = {.has_device_memory = request->backend->allocate != NULL,
+                             .takes_extern = request->backend->takes_extern,
                              .env = request->graph->env};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);

@@ -116,6 +116,10 @@ struct CiBackend {
     /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus
      * with fault filled. */
     int32_t (*launch)(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
+    /* Library calls done with memory of the device instead of the host's; NULL: none. A call is one
+     * that was taken; results are there for the next launch. */
+    bool (*takes_extern)(const CiExternItem *item);
+    int32_t (*run_extern)(CiRuntime *runtime, CiOp op, const CiExternCall *call);
     /* Memory of the device. NULL for devices whose memory is the host's. 0 or a CiStatus. */
     int32_t (*allocate)(CiRuntime *runtime, size_t size, void **block);
     void (*release)(CiRuntime *runtime, void *block, size_t size);

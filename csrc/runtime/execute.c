@@ -107,6 +107,8 @@ call_extern(Frame *frame, int number)
                          .ranks = plan->ranks,
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands]};
+    if (plan->on_device)
+        return frame->program->backend->run_extern(frame->program->runtime, plan->op, &call);
     frame->flags |= ci_float_flags_read();
     int32_t status = plan->ext.call(plan->ext.data, &call);
     ci_float_flags_clear();

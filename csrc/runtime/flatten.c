@@ -203,6 +203,8 @@ flatten_extern(Flatten *flat, const CiLine *line)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "%s has no function to call: text cannot carry one",
                 item->ext->name);
     int n = item->noperands;
+    plan->op = item->op;
+    plan->on_device = flat->wrapper->options.has_device_memory && line->side == CI_SIDE_device;
     plan->noperands = n;
     plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);
     plan->offsets = CI_NEW_ARRAY(ctx, int, n + 1);
@@ -212,7 +214,7 @@ flatten_extern(Flatten *flat, const CiLine *line)
     plan->dtypes = CI_NEW_ARRAY(ctx, CiDtype, n + 1);
     for (int k = 0; k <= n; k++) {
         const CiBuffer *buffer = k < n ? item->operands[k] : item->result;
-        plan->slots[k] = slot_on(flat, buffer, CI_SIDE_host);
+        plan->slots[k] = slot_on(flat, buffer, line->side);
         plan->offsets[k] = zero_unless(flat, k < n ? item->offsets[k] : NULL);
         plan->dtypes[k] = buffer->dtype;
         plan->ranks[k] = k < n ? item->ranks[k] : buffer->rank;

@@ -54,6 +54,8 @@ typedef struct CiPlanLaunch {
 
 typedef struct CiPlanExtern {
     CiExtern ext;
+    CiOp op;
+    bool on_device;
     int noperands;
     int *slots;   /* operands, then the result */
     int *offsets; /* elements */

@@ -137,8 +137,8 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
     ci_text_add(out, ", \"number\": %d", line->number);
     print_field(out, "name", ci_extern_print_name(line->ext->ext));
     print_field(out, "key", line->ext->ext->key ? line->ext->ext->key : "");
-    print_names(out, wrapper, CI_SIDE_host, line->ext->noperands, line->ext->operands);
-    print_field(out, "result", wrapper->sides[CI_SIDE_host][line->ext->result->id]->name);
+    print_names(out, wrapper, line->side, line->ext->noperands, line->ext->operands);
+    print_field(out, "result", wrapper->sides[line->side][line->ext->result->id]->name);
     print_locs(out, 1, &line->loc);
 }
 

@@ -128,12 +128,12 @@ print_extern(Printer *printer, const CiLine *line)
 {
     CiText *out = printer->out;
     const CiExternItem *ext = line->ext;
-    const CiBuffer **host = printer->wrapper->sides[CI_SIDE_host];
+    const CiBuffer **own = printer->wrapper->sides[line->side];
     ci_text_indent(printer->out);
     ci_text_add(out, "%s%d(", ci_extern_print_name(ext->ext), line->number);
     for (int k = 0; k < ext->noperands; k++) {
         const CiBuffer *buffer = ext->operands[k];
-        const char *name = buffer->kind == CI_BUFFER_scalar ? buffer->name : host[buffer->id]->name;
+        const char *name = buffer->kind == CI_BUFFER_scalar ? buffer->name : own[buffer->id]->name;
         if (ci_expr_equals_const(ext->offsets[k], 0) &&
             is_same_layout(ext->ranks[k], ext->sizes[k], ext->strides[k], buffer))
             ci_text_add(out, "%s", name);
@@ -141,7 +141,7 @@ print_extern(Printer *printer, const CiLine *line)
             print_view(out, name, ext->offsets[k], ext->ranks[k], ext->sizes[k], ext->strides[k]);
         ci_text_add(out, ", ");
     }
-    ci_text_add(out, "%s)", host[ext->result->id]->name);
+    ci_text_add(out, "%s)", own[ext->result->id]->name);
     print_locs(out, 1, &ext->loc);
     ci_text_add(out, "\n");
 }

@@ -14,7 +14,7 @@ void
 ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
               void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg)
 {
-    const CiBuffer **device = wrapper->sides[CI_SIDE_device], **host = wrapper->sides[CI_SIDE_host];
+    const CiBuffer **device = wrapper->sides[CI_SIDE_device], **own = wrapper->sides[line->side];
     switch (line->kind) {
     case CI_LINE_launch:
         for (int k = 0; k < line->kernel->nbuffers; k++)
@@ -24,8 +24,8 @@ ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
     case CI_LINE_extern:
         for (int k = 0; k < line->ext->noperands; k++)
             if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
-                visit(arg, host[line->ext->operands[k]->id], false);
-        visit(arg, host[line->ext->result->id], true);
+                visit(arg, own[line->ext->operands[k]->id], false);
+        visit(arg, own[line->ext->result->id], true);
         break;
     case CI_LINE_swap:
         visit(arg, line->buffer, true);

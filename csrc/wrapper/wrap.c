@@ -157,18 +157,23 @@ show_written(Wrap *wrap)
 static void
 wrap_extern(Wrap *wrap, const CiExternItem *ext)
 {
-    if (wrap->wrapper->options.host_arrays && may_raise(ext))
+    const CiWrapOptions *options = &wrap->wrapper->options;
+    bool is_taken =
+        options->has_device_memory && options->takes_extern && options->takes_extern(ext);
+    CiSide side = is_taken ? CI_SIDE_device : CI_SIDE_host;
+    if (options->host_arrays && may_raise(ext))
         show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {
-        buffer_on(wrap, ext->operands[k], CI_SIDE_host);
-        make_valid(wrap, ext->operands[k], CI_SIDE_host);
+        buffer_on(wrap, ext->operands[k], side);
+        make_valid(wrap, ext->operands[k], side);
     }
-    buffer_on(wrap, ext->result, CI_SIDE_host);
+    buffer_on(wrap, ext->result, side);
     CiLine *line = add_line(wrap, CI_LINE_extern);
     line->ext = ext;
+    line->side = side;
     line->number = wrap->wrapper->nexterns++;
     line->loc = ext->loc;
-    mark_stored(wrap, ext->result, CI_SIDE_host);
+    mark_stored(wrap, ext->result, side);
     for (int k = 0; k < ext->noperands; k++)
         forget_host(wrap, ext->operands[k]);
     forget_host(wrap, ext->result);

@@ -56,6 +56,8 @@ typedef enum CiLineKind {
     CI_LINE_return
 } CiLineKind;
 
+typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
+
 typedef struct CiLine {
     CiLineKind kind;
     const CiBuffer *buffer; /* test, if: the condition, one bool in host memory */
@@ -64,6 +66,7 @@ typedef struct CiLine {
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
+    CiSide side;                  /* extern: whose memory it works on */
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
     const char *text;             /* comment, check */
@@ -74,12 +77,12 @@ typedef struct CiLine {
     CiLoc loc;
 } CiLine;
 
-typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
-
 typedef struct CiWrapOptions {
     bool has_device_memory; /* the device's memory is not the host's */
     bool host_arrays;       /* arguments and results are host memory all the same: copied */
-    const CiShapeEnv *env;  /* where symbols come from; NULL: extents that inputs show */
+    /* Library calls that the device does with its own memory; NULL: none. */
+    bool (*takes_extern)(const CiExternItem *item);
+    const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
 
 typedef struct CiWrapper {

@@ -23,13 +23,13 @@ from .compile import Job, signature_of
 DEVICE = "cuda"
 
 
-def nvrtc_folder() -> str | None:
-    """The folder of the newest NVRTC that a wheel installed, looked for without importing anything."""
+def library_folder(name: str) -> str | None:
+    """The folder of the newest such library that a wheel installed, looked for without importing anything."""
     spec = find_spec("nvidia")
     found = []
     for root in (spec.submodule_search_locations or ()) if spec else ():
-        for library in Path(root).glob("*/lib/libnvrtc.so.*"):
-            version = re.fullmatch(r"libnvrtc\.so\.(\d+)", library.name)
+        for library in Path(root).glob(f"*/lib/{name}.so.*"):
+            version = re.fullmatch(rf"{name}\.so\.(\d+)", library.name)
             if version:
                 found.append((int(version[1]), str(library.parent)))
     return max(found)[1] if found else None
@@ -37,9 +37,10 @@ def nvrtc_folder() -> str | None:
 
 @functools.cache
 def prepare() -> None:
-    """Tells the core where NVRTC is, unless the environment already does."""
-    if "CINDUCTOR_NVRTC" not in os.environ and (folder := nvrtc_folder()):
-        os.environ["CINDUCTOR_NVRTC"] = folder
+    """Tells the core where NVRTC and cuBLAS are, unless the environment already does."""
+    for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas")):
+        if variable not in os.environ and (folder := library_folder(name)):
+            os.environ[variable] = folder
 
 
 class DeviceArray:

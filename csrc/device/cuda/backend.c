@@ -7,6 +7,7 @@
  * CI_ERR_DEVICE. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/executable.h"
+#include "device/cuda/matmul.h"
 
 #include "base/os.h"
 
@@ -422,6 +423,8 @@ const CiBackend ci_backend_cuda = {
     .build = build,
     .close = close_executable,
     .launch = launch_kernel,
+    .takes_extern = ci_cuda_takes_extern,
+    .run_extern = ci_cuda_run_extern,
     .allocate = ci_cuda_allocate,
     .release = ci_cuda_release,
     .copy_in = ci_cuda_copy_in,

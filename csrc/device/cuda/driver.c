@@ -3,7 +3,7 @@
  * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that
  * reason, never a crash. The context is pushed for each call and popped after it, so that another
  * library's choice of device stays as it was. */
-#include "device/cuda/driver.h"
+#include "device/cuda/matmul.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -81,6 +81,7 @@ open_state(void)
         return NULL;
     state->base.backend = &ci_backend_cuda;
     state->process = getpid();
+    pthread_mutex_init(&state->lock, NULL);
     if (ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
         return state;
     int result = open_device(state);
@@ -127,8 +128,11 @@ void
 ci_cuda_shut(CiDeviceState *base)
 {
     CiCudaState *state = (CiCudaState *)base;
-    if (state->context && state->process == getpid())
+    if (state->context && state->process == getpid()) {
+        ci_cublas_shut(state); /* its modules go with the context */
         (void)state->driver.context_release(state->device);
+    }
+    pthread_mutex_destroy(&state->lock);
     free(state);
 }
 

@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct CUctx_st *CUcontext;
@@ -51,6 +52,8 @@ typedef struct CiCudaDriver {
 #undef DRIVER
 } CiCudaDriver;
 
+typedef struct CiCublas CiCublas;
+
 /* The first device of the process, its primary context. Work goes to the legacy default stream: in
  * order among itself and with whoever else uses that stream. */
 typedef struct CiCudaState {
@@ -63,6 +66,10 @@ typedef struct CiCudaState {
     int64_t process;   /* whose context it is: a forked child cannot use it */
     char why_not[256]; /* "": usable */
     atomic_int last_error;
+    pthread_mutex_t lock; /* of what products need: matmul.h */
+    struct CiCublas *cublas;
+    CUmodule matmul_modules[CI_DTYPE_COUNT];
+    CUfunction matmuls[CI_DTYPE_COUNT];
 } CiCudaState;
 
 /* NULL, or why no device can be used here. Opens the driver and leaves it open. */

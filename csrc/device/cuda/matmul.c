@@ -1,0 +1,255 @@
+/* np.matmul with the device's memory. Axes before the last two are batches: the last of them goes
+ * along in one call, the others are walked.
+ *
+ * Our own kernel stands in for cuBLAS: a block makes a tile of 64 times 64 elements, a thread 4
+ * times 4 of it, from strips of 16 that pass through shared memory. It takes any strides, and every
+ * dtype but bool. */
+#include "device/cuda/matmul.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TILE 64
+#define THREADS 256
+#define MOST_BLOCKS 65535 /* along the second axis of a grid */
+
+/* ---- our own kernel ---- */
+
+static const char plain_element[] =
+    "typedef %s T;\n"
+    "typedef %s S;\n"
+    "static __device__ S get(T x) { return (S)x; }\n"
+    "static __device__ T put(S x) { return (T)x; }\n"
+    "static __device__ S step(S a, S b, S sum) { return sum + a*b; }\n";
+static const char half_element[] =
+    "typedef unsigned short uint16_t;\n"
+    "typedef uint16_t T;\n"
+    "typedef float S;\n"
+    "static __device__ S get(T h) { float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); "
+    "return a; }\n"
+    "static __device__ T put(S a) { uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : "
+    "\"=h\"(h) : \"f\"(a)); return h; }\n"
+    "static __device__ S step(S a, S b, S sum) { return sum + a*b; }\n";
+static const char complex_element[] =
+    "struct T { %s re, im; };\n"
+    "typedef T S;\n"
+    "static __device__ S get(T x) { return x; }\n"
+    "static __device__ T put(S x) { return x; }\n"
+    "static __device__ S step(S a, S b, S sum)\n"
+    "{\n"
+    "    return S{sum.re + (a.re*b.re - a.im*b.im), sum.im + (a.re*b.im + a.im*b.re)};\n"
+    "}\n";
+
+static const char kernel_text[] =
+    "typedef long long L;\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kmatmul(const T *a, const T *b, T *c, const L m, const L n, const L k, const L a_row, "
+    "const L a_column, const L a_batch, const L b_row, const L b_column, const L b_batch, "
+    "const L c_row, const L c_column, const L c_batch, const L first)\n"
+    "{\n"
+    "    __shared__ S left[16][64 + 1], right[16][64 + 1];\n"
+    "    const int tid = (int)threadIdx.x, x = tid % 16, y = tid / 16;\n"
+    "    const L tiles = (n + 63) / 64, batch = first + blockIdx.y;\n"
+    "    const L row = blockIdx.x / tiles * 64, column = blockIdx.x % tiles * 64;\n"
+    "    const T *const A = a + batch*a_batch, *const B = b + batch*b_batch;\n"
+    "    S sum[4][4] = {};\n"
+    "    for (L at = 0; at < k; at += 16) {\n"
+    "        for (int e = tid; e < 1024; e += 256) {\n"
+    "            const int p = a_column == 1 ? e % 16 : e / 64, i = a_column == 1 ? e / 16 : e % "
+    "64;\n"
+    "            const int q = b_row == 1 ? e % 16 : e / 64, j = b_row == 1 ? e / 16 : e % 64;\n"
+    "            left[p][i] = at + p < k && row + i < m ? get(A[(row + i)*a_row + (at + "
+    "p)*a_column]) "
+    ": S{};\n"
+    "            right[q][j] = at + q < k && column + j < n ? get(B[(at + q)*b_row + (column + "
+    "j)*b_column]) : S{};\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "        #pragma unroll\n"
+    "        for (int p = 0; p < 16; p++)\n"
+    "            #pragma unroll\n"
+    "            for (int i = 0; i < 4; i++)\n"
+    "                #pragma unroll\n"
+    "                for (int j = 0; j < 4; j++)\n"
+    "                    sum[i][j] = step(left[p][y + 16*i], right[p][x + 16*j], sum[i][j]);\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "        for (int j = 0; j < 4; j++)\n"
+    "            if (row + y + 16*i < m && column + x + 16*j < n)\n"
+    "                c[batch*c_batch + (row + y + 16*i)*c_row + (column + x + 16*j)*c_column] = "
+    "put(sum[i][j]);\n"
+    "}\n";
+
+/* Integers wrap, which is done without a sign. */
+static void
+print_element(char *out, size_t capacity, CiDtype dtype)
+{
+    static const char *const unsigned_of[] = {[1] = "unsigned char",
+                                              [2] = "unsigned short",
+                                              [4] = "unsigned",
+                                              [8] = "unsigned long long"};
+    const char *type = dtype == CI_DTYPE_f32   ? "float"
+                       : dtype == CI_DTYPE_f64 ? "double"
+                                               : unsigned_of[ci_dtype_size(dtype) & 15];
+    if (dtype == CI_DTYPE_f16)
+        snprintf(out, capacity, "%s", half_element);
+    else if (ci_dtype_class(dtype) == CI_CLASS_complex)
+        snprintf(out, capacity, complex_element, dtype == CI_DTYPE_c64 ? "float" : "double");
+    else
+        snprintf(out, capacity, plain_element, type,
+                 ci_dtype_is_integral(dtype) && ci_dtype_size(dtype) < 4 ? "unsigned" : type);
+}
+
+static int32_t
+compile_kernel(CiRuntime *runtime, CiCudaState *state, CiDtype dtype)
+{
+    char source[sizeof kernel_text + 1000];
+    print_element(source, 1000, dtype);
+    strcat(source, kernel_text);
+    CiCudaCompile job = {.source = source,
+                         .capability = state->capability,
+                         .is_fast = true, /* products and sums in one rounding, as BLAS has them */
+                         .where = getenv("CINDUCTOR_NVRTC"),
+                         .cache = runtime->cache};
+    int32_t status = (int32_t)ci_cuda_compile(&job);
+    if (!status) {
+        int result = state->driver.module_load(&state->matmul_modules[dtype], job.cubin);
+        if (!result)
+            result = state->driver.module_function(&state->matmuls[dtype],
+                                                   state->matmul_modules[dtype], "kmatmul");
+        status = result ? CI_ERR_DEVICE : CI_OK;
+    }
+    free(job.cubin);
+    return status;
+}
+
+static int
+launch(const CiCudaState *state, CiCudaProduct *p)
+{
+    int64_t tiles = (p->m + TILE - 1) / TILE * ((p->n + TILE - 1) / TILE), first;
+    void *parameters[] = {
+        &p->a.data, &p->b.data,   &p->c.data,  &p->m,     &p->n,        &p->k,
+        &p->a.row,  &p->a.column, &p->a.batch, &p->b.row, &p->b.column, &p->b.batch,
+        &p->c.row,  &p->c.column, &p->c.batch, &first,
+    };
+    int result = 0;
+    for (first = 0; first < p->batch && !result; first += MOST_BLOCKS) {
+        int64_t count = p->batch - first < MOST_BLOCKS ? p->batch - first : MOST_BLOCKS;
+        result = state->driver.launch(state->matmuls[p->dtype], (unsigned)tiles, (unsigned)count, 1,
+                                      THREADS, 1, 1, 0, NULL, parameters, NULL);
+    }
+    return result;
+}
+
+static int32_t
+run_own(CiRuntime *runtime, CiCudaState *state, CiCudaProduct *p, int *result)
+{
+    int32_t status = CI_OK;
+    pthread_mutex_lock(&state->lock);
+    if (!state->matmuls[p->dtype])
+        status = compile_kernel(runtime, state, p->dtype);
+    pthread_mutex_unlock(&state->lock);
+    if (!status)
+        *result = launch(state, p);
+    return status;
+}
+
+/* ---- calls ---- */
+
+bool
+ci_cuda_takes_extern(const CiExternItem *item)
+{
+    if (item->op != CI_OP_matmul || item->noperands != 2 || item->result->dtype == CI_DTYPE_bool)
+        return false;
+    for (int k = 0; k < 2; k++)
+        if (item->operands[k]->dtype != item->result->dtype || item->ranks[k] < 1 ||
+            item->operands[k]->kind == CI_BUFFER_scalar)
+            return false;
+    return true;
+}
+
+/* Operand k (2: the result) as a matrix. A vector is one row on the left, one column on the right;
+ * the result lacks the axes that vectors have not. */
+static void
+find_matrix(const CiExternCall *call, int k, bool has_rows, bool has_columns, CiCudaMatrix *x)
+{
+    const int64_t *strides = call->strides[k];
+    int axis = call->ranks[k];
+    x->column = has_columns ? strides[--axis] : 0;
+    x->row = has_rows ? strides[--axis] : 0;
+    x->data = (CUdeviceptr)(uintptr_t)(k == 2 ? call->result : call->operands[k]);
+}
+
+/* Elements that operand k moves along batch axis `axis` of the result's nbatch. */
+static int64_t
+batch_step(const CiExternCall *call, int k, int matrix_axes, int nbatch, int axis)
+{
+    int own = axis - (nbatch - (call->ranks[k] - matrix_axes));
+    return own < 0 || call->sizes[k][own] == 1 ? 0 : call->strides[k][own];
+}
+
+static int32_t
+run_product(CiRuntime *runtime, CiCudaState *state, CiCudaProduct *p, int *result)
+{
+    if (ci_cublas_product(state, p, result))
+        return CI_OK;
+    return run_own(runtime, state, p, result);
+}
+
+/* The batch axes but the last, one after another. */
+static int32_t
+run_batches(CiRuntime *runtime, CiCudaState *state, const CiExternCall *call,
+            const int *matrix_axes, CiCudaProduct *p, int *result)
+{
+    int nbatch = call->ranks[2] - matrix_axes[2];
+    CiCudaMatrix *const all[3] = {&p->a, &p->b, &p->c};
+    int64_t count = 1, size = ci_dtype_size(p->dtype);
+    int32_t status = CI_OK;
+    for (int axis = 0; axis + 1 < nbatch; axis++)
+        count *= call->sizes[2][axis];
+    p->batch = nbatch ? call->sizes[2][nbatch - 1] : 1;
+    for (int k = 0; k < 3; k++)
+        all[k]->batch = nbatch ? batch_step(call, k, matrix_axes[k], nbatch, nbatch - 1) : 0;
+    for (int64_t number = 0; number < count && !status && !*result; number++) {
+        CiCudaProduct own = *p;
+        CiCudaMatrix *const mine[3] = {&own.a, &own.b, &own.c};
+        int64_t rest = number;
+        for (int axis = nbatch - 2; axis >= 0; axis--) {
+            int64_t at = rest % call->sizes[2][axis];
+            rest /= call->sizes[2][axis];
+            for (int k = 0; k < 3; k++)
+                mine[k]->data +=
+                    (CUdeviceptr)(at * size * batch_step(call, k, matrix_axes[k], nbatch, axis));
+        }
+        status = run_product(runtime, state, &own, result);
+    }
+    return status;
+}
+
+int32_t
+ci_cuda_run_extern(CiRuntime *runtime, CiOp op, const CiExternCall *call)
+{
+    (void)op; /* matmul is the only one taken */
+    CiCudaState *state = ci_cuda_state(runtime);
+    bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
+    int result = 0,
+        matrix_axes[3] = {has_rows ? 2 : 1, has_columns ? 2 : 1, has_rows + has_columns};
+    CiCudaProduct p = {.dtype = call->dtypes[2],
+                       .m = has_rows ? call->sizes[0][call->ranks[0] - 2] : 1,
+                       .n = has_columns ? call->sizes[1][call->ranks[1] - 1] : 1,
+                       .k = call->sizes[0][call->ranks[0] - 1]};
+    find_matrix(call, 0, has_rows, true, &p.a);
+    find_matrix(call, 1, true, has_columns, &p.b);
+    find_matrix(call, 2, has_rows, has_columns, &p.c);
+    for (int axis = 0; axis < call->ranks[2]; axis++)
+        if (call->sizes[2][axis] == 0)
+            return CI_OK;
+    int32_t status = ci_cuda_enter(state);
+    if (status)
+        return status;
+    status = run_batches(runtime, state, call, matrix_axes, &p, &result);
+    int32_t left = ci_cuda_leave(state, result);
+    return status ? status : left;
+}

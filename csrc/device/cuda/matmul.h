@@ -1,0 +1,29 @@
+/* Matrix products with the device's memory: by cuBLAS where its library is found and the operands
+ * have a form that it takes, else by a kernel of our own. */
+#ifndef CI_DEVICE_CUDA_MATMUL_H
+#define CI_DEVICE_CUDA_MATMUL_H
+
+#include "device/cuda/driver.h"
+
+/* A matrix in memory: elements between neighbours of a column, of a row, and between matrices. */
+typedef struct CiCudaMatrix {
+    CUdeviceptr data;
+    int64_t row, column, batch;
+} CiCudaMatrix;
+
+/* c[m,n] = a[m,k] b[k,n], `batch` times. */
+typedef struct CiCudaProduct {
+    CiDtype dtype;
+    int64_t m, n, k, batch;
+    CiCudaMatrix a, b, c;
+} CiCudaProduct;
+
+/* cublas.c. False when cuBLAS is not there or does not take this product; *result is its answer. */
+bool ci_cublas_product(CiCudaState *state, const CiCudaProduct *product, int *result);
+void ci_cublas_shut(CiCudaState *state);
+
+/* matmul.c: what a backend's takes_extern and run_extern are. */
+bool ci_cuda_takes_extern(const CiExternItem *item);
+int32_t ci_cuda_run_extern(CiRuntime *runtime, CiOp op, const CiExternCall *call);
+
+#endif
