@@ -1,11 +1,12 @@
 /* What is known of sizes beyond their ranges: conditions of the branch that is being captured, and
- * checks that the program has passed. A proof may subtract up to three of them.
+ * checks that the program has passed. A proof may subtract up to three of them, and gives up after
+ * a number of tries: with hundreds of facts, all triples would take longer than a guard costs.
  *
  * A fact holds until it is forgotten, or until the graph it was checked in is gone. */
 #include "methods.h"
 #include "size.h"
 
-enum { MAX_DEPTH = 3 };
+enum { MAX_DEPTH = 3, MAX_TRIES = 2000 };
 
 struct CxFact {
     CiRelation relation;
@@ -16,9 +17,23 @@ struct CxFact {
     unsigned epoch, stretch;
 };
 
+/* A guard says so already, as long as this fact could. */
+static bool
+is_told(const CxTracer *t, const CxFact *fact)
+{
+    for (int k = 0; k < t->nfacts; k++) {
+        const CxFact *old = &t->facts[k];
+        if (old->token == -1 && fact->least != NULL && old->least == fact->least)
+            return true;
+    }
+    return false;
+}
+
 static int
 push(CxTracer *t, CxFact fact)
 {
+    if (is_told(t, &fact))
+        return 0;
     CxFact *grown = PyMem_Realloc(t->facts, sizeof *grown * ((size_t)t->nfacts + 1));
     if (grown == NULL) {
         PyErr_NoMemory();
@@ -98,14 +113,29 @@ holds_now(const CxTracer *t, const CxFact *fact)
 }
 
 static bool
-prove_nonnegative(CxTracer *t, const CiExpr *d, int depth)
+subtract_facts(CxTracer *t, const CiExpr *d, int depth, int *tries)
 {
     if (ci_sym_known_le(t->sym, t->zero, d))
         return true;
     for (int k = t->nfacts - 1; k >= 0 && depth > 0; k--) {
         const CxFact *fact = &t->facts[k];
-        if (fact->least != NULL && holds_now(t, fact) && ci_expr_shares_symbol(fact->least, d) &&
-            prove_nonnegative(t, ci_expr_sub(t->sym, d, fact->least), depth - 1))
+        if (fact->least == NULL || !holds_now(t, fact) || !ci_expr_shares_symbol(fact->least, d))
+            continue;
+        if (--*tries < 0)
+            return false;
+        if (subtract_facts(t, ci_expr_sub(t->sym, d, fact->least), depth - 1, tries))
+            return true;
+    }
+    return false;
+}
+
+static bool
+prove_nonnegative(CxTracer *t, const CiExpr *d)
+{
+    /* short proofs first, for long ones may use up what they may try */
+    for (int depth = 0; depth <= MAX_DEPTH; depth++) {
+        int tries = MAX_TRIES;
+        if (subtract_facts(t, d, depth, &tries))
             return true;
     }
     return false;
@@ -118,13 +148,12 @@ prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
 
     switch (relation) {
     case CI_REL_le:
-        return prove_nonnegative(t, d, MAX_DEPTH);
+        return prove_nonnegative(t, d);
     case CI_REL_lt:
-        return prove_nonnegative(t, ci_expr_sub(t->sym, d, t->one), MAX_DEPTH) ||
-               (prove_nonnegative(t, d, MAX_DEPTH) && prove(t, CI_REL_ne, a, b));
+        return prove_nonnegative(t, ci_expr_sub(t->sym, d, t->one)) ||
+               (prove_nonnegative(t, d) && prove(t, CI_REL_ne, a, b));
     case CI_REL_eq:
-        return prove_nonnegative(t, d, MAX_DEPTH) &&
-               prove_nonnegative(t, ci_expr_neg(t->sym, d), MAX_DEPTH);
+        return prove_nonnegative(t, d) && prove_nonnegative(t, ci_expr_neg(t->sym, d));
     case CI_REL_ne:
         break;
     }
@@ -135,8 +164,8 @@ prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
             return true;
     }
     const CiExpr *one = t->one;
-    return prove_nonnegative(t, ci_expr_sub(t->sym, d, one), MAX_DEPTH) ||
-           prove_nonnegative(t, ci_expr_sub(t->sym, ci_expr_neg(t->sym, d), one), MAX_DEPTH);
+    return prove_nonnegative(t, ci_expr_sub(t->sym, d, one)) ||
+           prove_nonnegative(t, ci_expr_sub(t->sym, ci_expr_neg(t->sym, d), one));
 }
 
 int

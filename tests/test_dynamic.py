@@ -207,6 +207,43 @@ def test_an_int_that_is_a_size_of_an_argument():
     assert "n is x.shape[0]" in g.specializations[0].guards
 
 
+COUNTS = {
+    "repeat": lambda x, n: np.repeat(x, n),
+    "repeat along": lambda x, n: np.repeat(x[:, None] + x, n, axis=0),
+    "tile": lambda x, n: np.tile(x, n),
+    "tile of three": lambda x, n: np.tile(x, (n, 1, 2)),
+    "tile of a transpose": lambda x, n: np.tile((x[:, None] + np.arange(3.0)).T, (n, 2)),
+    "tile once": lambda x, n: np.tile((x[:, None] + np.arange(3.0)).T, 1),
+    "tri": lambda x, n: (np.tri(n), np.tri(n, 3, k=-1, dtype=int), np.tril(x[:, None] * x)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_are_symbols(name):
+    f = compile(COUNTS[name], dynamic=True)
+    for size, n in ((3, 5), (4, 7), (2, 1000), (4, 0), (1, 3), (0, 2), (4, 1), (300, 2)):
+        agree(f, np.arange(float(size)), n)
+    assert captures(f) == 1
+    for args in ((np.ones(3), -1), (np.ones(2), -4)):
+        try:
+            want = f.__wrapped__(*args)
+        except ValueError as error:
+            with pytest.raises(ValueError, match=str(error)):
+                f(*args)
+        else:
+            assert_same(f(*args), want)
+
+
+def test_ints_below_zero_are_symbols_too():
+    f = compile(lambda x, n: (x[n:], x[n], np.roll(x, n), x * n), dynamic=True)
+    for n in (-5, -2, -7, -1):
+        agree(f, np.arange(8.0), n)
+    assert captures(f) == 1
+    f = compile(lambda x, axis: x.sum(axis=axis), dynamic=True)
+    for axis in (-3, -2, -1, -3):
+        agree(f, np.ones((2, 3, 4)), axis)
+
+
 def test_an_int_that_decides_stays_a_number():
     g = compile(lambda x, axis: x.sum(axis=axis))
     x = np.arange(24.0).reshape(2, 3, 4)

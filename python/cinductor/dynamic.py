@@ -157,8 +157,11 @@ class Profile:
             self.is_changed = True
 
     def were_equal(self, a: Place, b: Place, difference: int = 0) -> bool:
-        """Whether a was b + difference in every capture that met both."""
-        return all(h[a] == h[b] + difference for h in self.history if a in h and b in h)
+        """Whether a was b + difference in every capture that met both; to be believed of different
+        numbers it takes two that differ.
+        """
+        met = [(h[a], h[b]) for h in self.history if a in h and b in h]
+        return all(x == y + difference for x, y in met) and (not difference or len(set(met)) > 1)
 
     # --- the disk ---
 
@@ -261,7 +264,7 @@ class Symbols:
         self.profile.meet(self.record, place, value)
         if self.dynamic is False or abs(value) > LARGEST_INT or place in self.profile.fixed:
             return None
-        if place in self.profile.dynamic or (self.dynamic is True and value > 1):
+        if place in self.profile.dynamic or (self.dynamic is True and abs(value) > 1):
             return self.shared(place, value, less=1) or self.declare(place, source, value)
         return None
 
@@ -282,7 +285,7 @@ class Symbols:
         name = f"s{len(self.made)}"
         low, high = 0, None
         if place[1] is None:
-            low, high = (0, LARGEST_INT) if size >= 0 else (-LARGEST_INT, -1)
+            low, high = 0 if size >= 0 else -LARGEST_INT, LARGEST_INT
         if mark is not None:
             low, high = mark.low, mark.high
             self.marked[name] = words, mark

@@ -1,4 +1,6 @@
-"""Numbers in equal steps: arange and linspace by NumPy's own formulas, and window functions."""
+"""Numbers in equal steps: arange and linspace by NumPy's own formulas, triangles of ones, window
+functions.
+"""
 
 from __future__ import annotations
 
@@ -105,6 +107,24 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
 def is_int(value: Traced) -> bool:
     """Whether a traced value is a Python int."""
     return value.kind == "python" and value.dtype.kind == "i"
+
+
+@function(np.tri, creates=True)
+def tri(
+    t: Any,
+    N: Any,  # noqa: N803
+    M: Any = None,  # noqa: N803
+    k: Any = 0,
+    dtype: Any = float,
+    *,
+    like: Any = None,
+) -> Any:
+    """np.tri; NumPy's own source chooses the type of the places by the sizes."""
+    refuse(like is not None, "like=")
+    made = wanted_dtype(dtype)
+    rows = whole(N)
+    shape = tuple(t.size_max(n, 0) for n in (rows, rows if M is None else whole(M)))
+    return t.cast(np.greater_equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1)), made)
 
 
 # --- linspace -----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from .surface import (
     array,
     function,
     into,
+    is_one,
     method,
     normal_axes,
     normal_axis,
@@ -209,10 +210,27 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = t.reshape(x, (x.size,)), 0
     axis = normal_axis(axis, x.ndim)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    if not t.usually_positive(n) or repeats == 0:
-        return t.empty((*before, n * repeats, *after), x.dtype)
     spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, repeats, *after))
     return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after))
+
+
+@function(np.tile)
+def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
+    """np.tile: an axis of copies before each axis, reshaped."""
+    x, counts = array(t, A), sizes(reps)
+    if not x.flags.c_contiguous or all(map(is_one, counts)):
+        numbers_first = sorted(counts, key=lambda n: type(n) is not int)
+        if all(n == 1 for n in numbers_first):
+            return t.reshape(t.copy(x, "K"), (1,) * (len(counts) - x.ndim) + x.shape)
+    rank = max(x.ndim, len(counts))
+    extents = (1,) * (rank - x.ndim) + x.shape
+    counts = (1,) * (rank - len(counts)) + counts
+    if any(type(n) is int and n < 0 for n in counts):
+        raise ValueError("negative dimensions are not allowed")
+    spread = t.reshape(x, [n for m in extents for n in (1, m)])
+    spread = t.expand(spread, [n for pair in zip(counts, extents, strict=True) for n in pair])
+    whole_ = [n * m for n, m in zip(counts, extents, strict=True)]
+    return t.reshape(t.copy(spread, "C"), whole_)
 
 
 @function(np.diagonal)
@@ -504,8 +522,10 @@ def item(t: Any, self: Any, *args: Any) -> Any:
 def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """ndarray.view of the same dtype: another array of the same memory."""
     dtype = args[0] if args else kwargs.get("dtype", self.dtype)
-    refuse(self.kind != "array" or not (dtype is np.ndarray or same_dtype(dtype, self.dtype)),
-           "it looks at an array's bytes")
+    refuse(
+        self.kind != "array" or not (dtype is np.ndarray or same_dtype(dtype, self.dtype)),
+        "it looks at an array's bytes",
+    )
     return self[...]
 
 
