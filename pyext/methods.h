@@ -35,7 +35,7 @@ PyObject *cx_tracer_set_version(PyObject *self, PyObject *args);
 PyObject *cx_tracer_select(PyObject *self, PyObject *args);
 PyObject *cx_tracer_same_type(PyObject *self, PyObject *args);
 
-/* region_value.c, region_view.c, mixed.c */
+/* region_value.c, region_view.c, region_truths.c, mixed.c */
 PyObject *cx_tracer_prepare(PyObject *self, PyObject *value);
 PyObject *cx_tracer_settled(PyObject *self, PyObject *value);
 PyObject *cx_tracer_as_python(PyObject *self, PyObject *value);
@@ -47,6 +47,7 @@ PyObject *cx_tracer_forget_guards(PyObject *self, PyObject *mark);
 PyObject *cx_tracer_define(PyObject *self, PyObject *args);
 PyObject *cx_tracer_fitted(PyObject *self, PyObject *args);
 PyObject *cx_tracer_last_value(PyObject *self, PyObject *args);
+PyObject *cx_tracer_truths(PyObject *self, PyObject *args);
 PyObject *cx_tracer_varying(PyObject *self, PyObject *args);
 PyObject *cx_tracer_blank(PyObject *self, PyObject *args);
 PyObject *cx_tracer_detached(PyObject *self, PyObject *value);

@@ -663,6 +663,7 @@ PyMethodDef cx_tracer_methods[] = {
     {"fitted", cx_tracer_fitted, METH_VARARGS, NULL},
     {"last_value", cx_tracer_last_value, METH_VARARGS, NULL},
     {"most", cx_tracer_most, METH_VARARGS, NULL},
+    {"truths", cx_tracer_truths, METH_VARARGS, NULL},
     {"varying", cx_tracer_varying, METH_VARARGS, NULL},
     {"blank", cx_tracer_blank, METH_VARARGS, NULL},
     {"detached", cx_tracer_detached, METH_O, NULL},

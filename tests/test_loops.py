@@ -63,7 +63,7 @@ def test_a_graph_that_is_too_large_names_the_loop():
     def fills(x):
         kept = []
         for i in range(len(x)):
-            kept.append(x[i] * 2)
+            kept.insert(0, x[i] * 2)
         return kept
 
     compiled = cinductor.compile(fills, backend="interp", options={"node_limit": 100})
@@ -76,6 +76,19 @@ def test_a_graph_that_is_too_large_names_the_loop():
     assert compiled(x[:10]) == fills(x[:10])
     with pytest.raises(cinductor.Unsupported, match="too large"):
         cinductor.compile(fills, backend="interp", fullgraph=True, options={"node_limit": 100})(x)
+
+
+def test_a_list_that_is_too_long():
+    """The loop is captured, what it leaves is more than a graph may have."""
+
+    def fills(x):
+        kept = []
+        for i in range(len(x)):
+            kept.append(x[i] * 2)
+        return kept
+
+    x = np.arange(60.0)
+    assert cinductor.compile(fills, backend="interp", options={"node_limit": 100})(x) == fills(x)
 
 
 def test_a_bare_except_sees_nothing_of_ours():

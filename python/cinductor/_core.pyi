@@ -200,6 +200,7 @@ class Tracer:
     def usually_positive(self, value: int | Traced) -> bool | Traced: ...
     def is_positive(self, value: int | Traced) -> bool:
         """Whether that is known; guarded where it depends on the arguments."""
+    def truths(self, condition: Traced, block: Block, count: int) -> list[bool] | None: ...
     def last_value(self, value: Traced, block: Block) -> int | Traced | None:
         """What an int expression of a loop's index is in the last trip."""
     def assume(self, condition: Any, holds: bool = True) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from .. import _core
 from . import varying
 from .contents import Contents, is_unchanged, items_in, keeps_places
+from .growth import Maybe, is_longer, owner_of
 from .objects import Traced
 from .region import Attempt, Region, RegionBreak, truth
 from .state import (
@@ -51,8 +52,20 @@ class End:
     """What an arm ends with: values of names, and memory written to."""
 
     def __init__(self, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+        self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
         self.names = {name: held_leaves(block, value) for name, value in names.items()}
         self.written = [(handle, Held(block, handle)) for handle in written]
+
+    def append(self, block: Any, growth: Any, items: list[Any]) -> None:
+        """What the arm appended to a list."""
+        held = []
+        for item in items:
+            if type(item) is not Maybe:
+                held.append(Maybe(held_leaves(block, item), True, []))
+                continue
+            flag = Held(block, item.flag) if type(item.flag) is Traced else item.flag
+            held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
+        self.appended.append((growth, held))
 
     def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
@@ -108,17 +121,24 @@ class Level:
     def close_arm(self, block: Any, names: dict[str, Any]) -> End:
         """What the arm ended with; everything is as before it again."""
         region = self.region
-        names = {**names, **self.look_at_contents()}
+        appended: list[tuple[Any, list[Any]]] = []
+        names = {**names, **self.look_at_contents(appended)}
         end = End(block, names, region.tracer.written(self.attempt.mark))
+        for growth, items in appended:
+            end.append(block, growth, items)
         self.attempt.undo()
         return end
 
-    def look_at_contents(self) -> dict[str, Any]:
-        """What the containers that the arm changed hold at its end."""
+    def look_at_contents(self, appended: list[Any]) -> dict[str, Any]:
+        """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
         for container in self.region.changed_containers(self.attempt):
             before = self.attempt.touched.before[id(container)][1]
             if is_unchanged(before, container):
+                continue
+            if is_longer(before, container):
+                growth = owner_of(self.region, container)
+                appended.append((growth, container[len(before) :]))
                 continue
             if not keeps_places(before, container):
                 self.region.fail("a branch adds to a container or takes from it")
@@ -137,6 +157,7 @@ class Merge:
         self.pairs: list[tuple[Any, Any]] = []  # results wanted, per arm
         self.lengths: list[tuple[varying.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
+        self.listed: set[int] = set()  # results that a list has, whoever has them besides
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names behind the branch, and the memory's versions."""
@@ -146,6 +167,7 @@ class Merge:
             if kept:
                 end.add(self.region.regions, block, kept)
         plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
+        appended = self.plan_appended()
         handles: dict[int, Any] = {}
         for end in self.ends:
             handles.update({handle.storage: handle for handle, _ in end.written})
@@ -158,6 +180,10 @@ class Merge:
                 names[name] = value
                 continue
             names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
+        for growth, item in appended:
+            value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
+            self.region.regions.touch(growth.container)
+            growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
         for is_then, name in self.checks:
             bound = (
@@ -166,6 +192,21 @@ class Merge:
             self.region.check(bound, f"{name} is bound")
         contents.refill(self.region.regions, names)
         return {name: names[name] for name in wanted}
+
+    def plan_appended(self) -> list[tuple[Any, Maybe]]:
+        """What the arms appended to lists, with a Result where the graph decides."""
+        plan = []
+        for which, end in enumerate(self.ends):
+            for growth, items in end.appended:
+                taken = [t != bool(which) for t in growth.truths(self.level.condition)]
+                for item in items:
+                    values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
+                    value = self.plan_unread("an item", *(values[::-1] if which else values))
+                    flag = self.want(*(flags[::-1] if which else flags))
+                    self.listed |= {v.number for v in leaves(value) if type(v) is Result}
+                    pairs = zip(taken, item.truths or taken, strict=True)
+                    plan.append((growth, Maybe(value, flag, [a and b for a, b in pairs])))
+        return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
         """A leaf behind the branch."""
@@ -372,8 +413,8 @@ class Merge:
         for handle, value in zip(handles, made[len(self.pairs) :], strict=True):
             tracer.set_version(handle, value)
         results = made[: len(self.pairs)]
-        for value, pair in zip(results, self.pairs, strict=True):
-            self.note_sources(value, pair)
+        for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
+            self.note_sources(value, pair, number in self.listed)
         return results
 
     def kind(self, pair: tuple[Any, Any]) -> str:
@@ -414,7 +455,7 @@ class Merge:
         ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(held.value, ends)
 
-    def note_sources(self, value: Any, pair: tuple[Any, Any]) -> None:
+    def note_sources(self, value: Any, pair: tuple[Any, Any], is_listed: bool) -> None:
         """A merged array may be memory of before: then it can be read, not written."""
         mark = self.level.attempt.mark
         sources = []
@@ -422,7 +463,9 @@ class Merge:
             held = part.held if type(part) is InBuffer else part
             if type(held) is not Held or held.kind != "array":
                 continue
-            if self.tracer.is_before(held.value.whole, mark) and not self.is_alone(held, end):
+            if not self.tracer.is_before(held.value.whole, mark):
+                continue
+            if is_listed or not self.is_alone(held, end):
                 sources.append(held.value)
         if sources:
             self.region.regions.merge(value, sources)

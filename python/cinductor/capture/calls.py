@@ -43,6 +43,7 @@ FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fiel
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
+JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 STDLIB = os.path.dirname(os.__file__) + os.sep
 ufunc = np.ufunc
 
@@ -322,6 +323,10 @@ def constants(scope: Scope, value: Any) -> Any:
 def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of NumPy's that the surface has."""
     stage = scope.stage
+    if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
+        rows = stage.regions.rows_of(args[0])
+        if rows is not None:
+            return stage.tracer.copy(rows, "K")
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
@@ -441,6 +446,9 @@ def call_container(
 ) -> Any:
     """A method of a list, tuple, dict or set."""
     stage, name = scope.stage, f.__name__
+    if id(owner) in stage.regions.growing and name == "append" and len(args) == 1:
+        stage.regions.touch(owner)
+        return f(*args)
     kind = next(k for k in READERS if isinstance(owner, k))
     source = stage.source_of(owner)
     if source is None:

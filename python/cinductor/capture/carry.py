@@ -18,6 +18,7 @@ import numpy as np
 from . import sharing, varying
 from .condition import strength
 from .contents import Contents, is_unchanged, items_in, keeps_places
+from .growth import Growth, is_longer
 from .last import Last
 from .objects import Traced
 from .region import Peel, truth
@@ -75,6 +76,7 @@ class Carried:
         self.flag = False  # whether the loop's flag ends it
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
+        self.growths: dict[int, Growth] = {}
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -164,6 +166,8 @@ class Carried:
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
         self.contents.refill(self.regions, head)
+        for growth in self.growths.values():
+            growth.open()
         self.head = head
         return head
 
@@ -277,7 +281,7 @@ class Carried:
         news = [handle for handle in written if self.is_new(handle)]
         if changed and self.rotates(changed, written):
             return False
-        again = False
+        again = self.grows
         for handle in news:
             again |= self.add_written(handle)
         for name, value in changed.items():
@@ -306,8 +310,15 @@ class Carried:
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
         loop = self.loop
+        self.grows = False
         for container in loop.changed_containers(loop.attempt):
             before = loop.attempt.touched.before[id(container)][1]  # type: ignore[union-attr]
+            if id(container) in self.growths:
+                self.growths[id(container)].learn()
+                continue
+            if is_longer(before, container):
+                self.grow(container, before)
+                continue
             if self.contents.has(container) or is_unchanged(before, container):
                 continue
             if not keeps_places(before, container):
@@ -318,6 +329,17 @@ class Carried:
             if len(items_in(container)) != len(self.entry[name]):
                 loop.fail("the body adds to a container or takes from it")
         return self.contents.names()
+
+    def grow(self, container: list[Any], before: list[Any]) -> None:
+        """Notes that trips append to a list."""
+        loop = self.loop
+        if self.is_while or loop.site.flag is not None:
+            loop.fail("how often a list grows is known only when the program runs")
+        if type(self.extent) is not int:
+            extent = int(self.extent)
+            self.promises.append(lambda: int(self.extent) == extent)
+        self.growths[id(container)] = Growth(self, container, before)
+        self.grows = True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -513,6 +535,8 @@ class Carried:
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
         sharing.check(self, names)
+        for growth in self.growths.values():
+            growth.check(names)
         if body.work == 0 and not self.written and not self.is_while:
             if type(self.extent) is int:
                 loop.fail("it does no array work")
@@ -530,6 +554,8 @@ class Carried:
         for handle in self.written:
             body.result(handle)
         self.last.finish(body, first)
+        for growth in self.growths.values():
+            growth.finish(body)
         self.close()
         tracer.restore(loop.attempt.mark)
         for promise in self.promises:
@@ -617,6 +643,9 @@ class Carried:
         entries = self.entries()
         kinds = [*(e.kind for e in entries), *self.last.kinds()]
         entries += self.last.entries()
+        for growth in self.growths.values():
+            kinds += growth.kinds()
+            entries += growth.entries()
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         op = "while" if self.is_while else "for"
         made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
@@ -637,8 +666,10 @@ class Carried:
         for handle in self.written:
             tracer.set_version(handle, next(made))
         exits.update(self.last.exits(made))
+        for growth in self.growths.values():
+            growth.exits(made, exits)
         for name, types in self.types.items():
-            if self.is_live_behind(name) and self.note_sources(name, exits[name], types):
+            if self.is_live_behind(name) and sharing.note_sources(self, name, exits[name], types):
                 needs_trip = True
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
@@ -656,19 +687,6 @@ class Carried:
         if kind.lengths:
             return varying.read(self.tracer, value, kind.lengths)
         return self.tracer.mixed(value, next(made)) if kind.mixed else value
-
-    def note_sources(self, name: str, value: Any, types: list[Type | None]) -> bool:
-        """Arrays that may be memory of before the loop; whether a trip at all rules that out."""
-        needs_trip = False
-        parts = zip(leaves(value), leaves(self.entry[name]), self.ends[name], types, strict=True)
-        for made, entry, end, kind in parts:
-            if kind is None or kind.kind != "array":
-                continue
-            if end is not None:
-                self.regions.merge(made, [end, entry])
-            elif not entry.is_fresh:
-                needs_trip = True
-        return needs_trip
 
     def runs_once(self, extent: Any = None) -> bool:
         """Whether the region makes a trip; guarded where that depends on the arguments."""

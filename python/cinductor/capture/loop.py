@@ -19,7 +19,7 @@ from .. import _core
 from .carry import Carried
 from .items import Items
 from .objects import Traced
-from .region import Attempt, Peel, Region, RegionBreak, truth
+from .region import Again, Attempt, Peel, Region, RegionBreak, truth
 from .state import UNBOUND
 
 UNROLL = 8  # known trips that are simply run
@@ -159,6 +159,10 @@ class Loop(Region):
             return self.again(REGION)
         if self.phase != REGION:
             return False
+        if kind is Again and error.args[0] is self:
+            self.carried.turn = 0  # type: ignore[union-attr]
+            self.attempt.drop()  # type: ignore[union-attr]
+            return True
         if kind is Peel:
             return self.peel_one(error) or self.fall_back(str(error), error)
         if issubclass(kind, RegionBreak):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .sites import Site
 
 RegionBreak = _core.RegionBreak
+GROWING = -2  # the origin of a list that has a gap
 SESSION = "cinductor.capture.session"  # calls the outermost of the user's frames
 
 
@@ -29,6 +30,10 @@ class Peel(Exception):
 
 class WarningGiven(Exception):
     """An arm of a traced branch warns: for the graph that is an arm that raises."""
+
+
+class Again(BaseException):
+    """A loop's body is run again: something was learnt in the middle of it."""
 
 
 class Regions:
@@ -44,6 +49,8 @@ class Regions:
         self.merged: list[tuple[Any, list[Any]]] = []  # values that may be one of several arrays
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
+        self.rows: dict[int, tuple[list[Any], list[Any], Any]] = {}  # lists that loops made
 
     def open(self) -> Any:
         """A new block; closed by `close` or `unwind`."""
@@ -80,6 +87,41 @@ class Regions:
         """Called before a list, dict or set made in the call changes."""
         for touched in self.touched:
             touched.note(container)
+
+    def grow(self, growth: Any) -> None:
+        """From here on a list has a gap."""
+        self.set_growing({**self.growing, id(growth.container): growth})
+
+    def set_growing(self, growing: dict[int, Any]) -> None:
+        """Which lists have a gap: everybody who asks for their origin hears of it."""
+        if growing is self.growing:
+            return
+        known = self.stage.known
+        for key in self.growing.keys() - growing.keys():
+            del known[key]
+        for key in growing.keys() - self.growing.keys():
+            known[key] = (growing[key].container, GROWING)
+        self.growing = growing
+
+    def rows_of(self, value: Any) -> Any:
+        """The array of what a loop appended to a list, where that is what the list holds."""
+        found = self.rows.get(id(value))
+        if found is None or found[0] is not value or len(value) != len(found[1]):
+            return None
+        return found[2] if all(a is b for a, b in zip(value, found[1], strict=True)) else None
+
+    def sources(self, value: Any) -> list[Any]:
+        """The arrays that a value may be: itself, or what it was merged of."""
+        for merged, sources in self.merged:
+            if merged.storage == value.storage:
+                return [value, *(array for s in sources for array in self.sources(s))]
+        return [value]
+
+    def unmerge(self, values: list[Any]) -> None:
+        """Merged values that nobody can reach any more."""
+        gone = {v.storage for v in values if type(v) is Traced and v.kind == "array"}
+        self.merged = [pair for pair in self.merged if pair[0].storage not in gone]
+        self.stage.tracer.forbids_breaks = bool(self.merged)
 
     def merge(self, value: Any, sources: list[Any]) -> None:
         """The array may be one of several of before, by value: fine as long as nobody can tell."""
@@ -143,6 +185,7 @@ class Attempt:
         self.nfacts = len(self.regions.facts)
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
+        self.growing = self.regions.growing
         self.touched = Touched()
         self.regions.touched.append(self.touched)
 
@@ -162,6 +205,7 @@ class Attempt:
         """Back to where it was made; it may be undone again."""
         regions = self.regions
         regions.unwind(self.nblocks)
+        regions.set_growing(self.growing)
         self.touched.swap()
         self.touched.before.clear()
         del regions.touched[self.ntouched + 1 :]
@@ -175,6 +219,7 @@ class Attempt:
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
+        self.regions.set_growing(self.growing)
         del self.regions.touched[self.ntouched :]
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)

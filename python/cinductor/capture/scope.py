@@ -30,6 +30,7 @@ from .objects import (
     find_in_class,
     is_numpys,
 )
+from .region import Again
 from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
@@ -42,6 +43,7 @@ OWN_ERRORS = (
     Abandon,
     Raised,
     StaticRetry,
+    Again,
     _core.RegionBreak,
     _core.CheckFailed,
     _core.CinductorError,
@@ -168,6 +170,9 @@ class Scope(Attributes, TracedControl):
             return value[key if type(key) in FREE_TYPES else self._key(key)]
         stage = self.stage
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            growth = stage.regions.growing.get(id(value))
+            if growth is not None:
+                return growth.item(key)
             source = stage.source_of(value)
             if source is None:
                 return stage.wrap(value[key])

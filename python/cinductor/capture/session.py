@@ -283,8 +283,10 @@ def capture(
 
 def too_large(stage: Stage) -> str:
     """Which loop made a graph too large, and what can be done."""
-    tracer = stage.tracer
-    (file, line), count = Counter(tracer.places).most_common(1)[0]
+    places = Counter(stage.tracer.places).most_common(1)
+    if not places:  # a loop that was given up had made them
+        return "its graph is too large. Raise the option node_limit"
+    (file, line), count = places[0]
     loops = [
         (site.line, scope.file, site.kind)
         for scope in stage.scopes

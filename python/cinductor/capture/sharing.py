@@ -53,3 +53,17 @@ def check_written_values(carried: Carried, changed: list[Any], ends: list[Any]) 
         held = [carried.entry[name] for name in carried.contents.containers]
         if not loop.is_alone(entry, [*loop.entry.values(), *held]):
             raise Peel("names share memory that is written to")
+
+
+def note_sources(carried: Carried, name: str, value: Any, types: list[Any]) -> bool:
+    """Arrays that may be memory of before the loop; whether a trip at all rules that out."""
+    needs_trip = False
+    entries, ends = leaves(carried.entry[name]), carried.ends[name]
+    for made, entry, end, kind in zip(leaves(value), entries, ends, types, strict=True):
+        if kind is None or kind.kind != "array":
+            continue
+        if end is not None:
+            carried.regions.merge(made, [end, entry])
+        elif not entry.is_fresh:
+            needs_trip = True
+    return needs_trip

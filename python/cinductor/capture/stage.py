@@ -30,7 +30,7 @@ from .objects import (
     has_operators,
     why_not_array,
 )
-from .region import Regions
+from .region import GROWING, Regions
 
 OPAQUE = -1
 MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
@@ -143,7 +143,11 @@ class Stage:
     def source_of(self, value: Any) -> int | None:
         """The source that reaches an object, OPAQUE, or None for one made in this call."""
         found = self.known.get(id(value))
-        return found[1] if found is not None else None
+        if found is None:
+            return None
+        if found[1] == GROWING:
+            raise _core.RegionBreak("a list that a loop appends to is looked at", "", 0)
+        return found[1]
 
     # --- values that enter ---
 

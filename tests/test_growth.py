@@ -1,0 +1,486 @@
+"""Lists to which loops append: the loop is one region, the list holds what the trips left in a buffer."""
+
+import numpy as np
+import pytest
+from test_regions import check, nodes, same
+
+import cinductor
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+CASES = []
+X = np.arange(20.0) - 4
+
+
+def case(*args):
+    def enter(fn):
+        CASES.append((fn, args))
+        return fn
+
+    return enter
+
+
+@case(X)
+def numbers_of_numpys(x):
+    losses = []
+    for _ in range(30):
+        x = x * 0.9
+        losses.append(np.abs(x).max())
+    return x, np.array(losses)
+
+
+@case(X)
+def a_list_is_returned(x):
+    losses = []
+    for _ in range(30):
+        x = x * 0.9
+        losses.append(np.abs(x).max())
+    return losses
+
+
+@case(X)
+def numbers_of_pythons(x):
+    losses = []
+    for i in range(30):
+        x = x * 0.9
+        losses.append(float(x[3]))
+        losses.append(i * 2)
+    return losses
+
+
+@case(X)
+def every_tenth(x):
+    losses = []
+    for i in range(100):
+        x = x * 0.9
+        if i % 10 == 0:
+            losses.append(np.abs(x).max())
+    return x, losses
+
+
+@case(X)
+def every_tenth_and_the_last(x):
+    losses, at = [], []
+    for i in range(37):
+        x = x * 0.9
+        if i % 10 == 0 or i == 36:
+            losses.append(float(np.abs(x).max()))
+            at.append(i)
+    return losses, at
+
+
+@case(X)
+def both_arms(x):
+    small = []
+    large = ["start"]
+    for i in range(21):
+        x = x * 0.9
+        if i < 5:
+            small.append(x[0])
+        elif i % 2:
+            large.append(x[1])
+        else:
+            small.append(x[2])
+    return small, large
+
+
+@case(X)
+def copies_of_an_array(x):
+    path = [x.copy()]
+    for _ in range(20):
+        x = x * 0.9 + 1
+        path.append(x.copy())
+    return np.array(path)
+
+
+@case(X)
+def arrays_that_are_carried(x):
+    path = []
+    for _ in range(20):
+        x = x * 0.9 + 1
+        path.append(x)
+    return path
+
+
+@case(X)
+def the_last_is_the_name(x):
+    path = []
+    for _ in range(20):
+        x = x * 0.9 + 1
+        path.append(x)
+    return path, x
+
+
+@case(X)
+def the_last_is_written_to(x):
+    path = []
+    for _ in range(20):
+        x = x * 0.9 + 1
+        path.append(x)
+    x[0] = 100
+    return path[-1], path[-2]
+
+
+@case(X)
+def appended_before_it_changes(x):
+    path = []
+    for _ in range(20):
+        path.append(x)
+        x = x * 0.9 + 1
+    return np.stack(path), x
+
+
+@case(X)
+def snapshots(x):
+    path = []
+    for i in range(40):
+        x = x * 0.9 + 1
+        if i % 8 == 7:
+            path.append(x)
+    return path, x
+
+
+@case(X)
+def snapshots_of_one_array(x):
+    path = []
+    x = x * 1.0
+    for i in range(40):
+        x += 1
+        if i % 8 == 7:
+            path.append(x)
+    return path, x
+
+
+@case(X)
+def pairs(x):
+    seen = []
+    for i in range(20):
+        x = x * 0.9
+        seen.append((i, x.max()))
+    return seen
+
+
+@case(X)
+def two_lists(x):
+    a, b = [], []
+    for i in range(20):
+        x = x * 0.9
+        a.append(x.max())
+        b.append(x[i])
+    return np.array(a) + np.array(b), len(a)
+
+
+@case(X)
+def loops_in_loops(x):
+    every = []
+    for _ in range(12):
+        for _ in range(10):
+            x = x * 0.9
+        every.append(x.max())
+    return every, x
+
+
+class Log:
+    def __init__(self):
+        self.seen = []
+
+
+@case(X)
+def of_an_object(x):
+    log = Log()
+    for i in range(20):
+        x = x * 0.9
+        if i > 10:
+            log.seen.append(x.max())
+    return log.seen
+
+
+@pytest.mark.parametrize("fn, args", CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_whole(fn, args):
+    check(fn, *args)
+
+
+def test_as_large_for_many_trips():
+    def short(x):
+        seen = []
+        for i in range(50):
+            x = x * 0.9
+            if i % 10 == 0:
+                seen.append(x.max())
+        return np.array(seen)
+
+    def long(x):
+        seen = []
+        for i in range(2000):
+            x = x * 0.9
+            if i % 10 == 0:
+                seen.append(x.max())
+        return np.array(seen)
+
+    assert nodes(short, X) == nodes(long, X)
+
+
+@pytest.mark.parametrize("kind", ["data", "reads", "length", "pops", "iterates", "adds"])
+def test_what_is_run_by_python(kind):
+    """Whoever looks at a list that grows, or lets data decide, has the loop run trip by trip."""
+
+    def program(x):
+        seen = [0.5]
+        total = 0.0
+        for i in range(12):
+            x = x * 0.9
+            if kind == "data" and x[3] > -0.5:
+                seen.append(x[0])
+            elif kind == "reads":
+                seen.append(x[0] + seen[-1])
+            elif kind == "length":
+                seen.append(x[0] + len(seen))
+            elif kind == "pops":
+                seen.append(x[0])
+                if i % 2:
+                    seen.pop()
+            elif kind == "iterates":
+                seen.append(x[0])
+                total = total + sum(seen)
+            elif kind == "adds":
+                seen = [*seen, x[0]]
+        return seen, total
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(2):
+        got, want = compiled(X), program(X)
+        assert got == want and list(map(type, got[0])) == list(map(type, want[0]))
+
+
+def by_an_alias(x):
+    seen = []
+    other = seen
+    for _ in range(12):
+        x = x * 0.9
+        seen.append(x[0])
+        x = x + len(other)
+    return other, x
+
+
+def by_a_function(x):
+    seen = []
+
+    def note(value):
+        seen.append(value)
+        return len(seen)
+
+    n = 0
+    for _ in range(12):
+        x = x * 0.9
+        n = n + note(x[0])
+    return seen, n
+
+
+def by_an_addition(x):
+    seen = [x[1]]
+    for _ in range(12):
+        x = x * 0.9
+        both = seen + [x[0]]
+        seen.append(both[-1])
+    return seen, len(both)
+
+
+def by_a_truth(x):
+    seen = []
+    for _ in range(12):
+        x = x * 0.9
+        if not seen:
+            x = x + 1
+        seen.append(x[0])
+    return seen
+
+
+def by_the_array_of_it(x):
+    seen = []
+    for _ in range(12):
+        x = x * 0.9
+        seen.append(x[0])
+        x = x + np.array(seen).max()
+    return x, seen
+
+
+def by_a_text(x):
+    seen, text = [], ""
+    for _ in range(12):
+        x = x * 0.9
+        seen.append(1.5)
+        text = f"{seen}"
+    return x, text
+
+
+def views(x):
+    seen = []
+    for i in range(12):
+        x = x * 0.9
+        seen.append(x[i:])
+    return seen
+
+
+def rows_of_an_argument(x):
+    seen = []
+    for i in range(12):
+        seen.append(x[i : i + 2])
+        x[i] = -1
+    return seen
+
+
+def written_to_behind(x):
+    seen, y = [], x * 2
+    for _ in range(12):
+        seen.append(y)
+        y += 1
+    return seen
+
+
+def the_argument_itself(x):
+    seen = []
+    y = x
+    for _ in range(12):
+        seen.append(y)
+        y = y + 1
+    return seen[0] is x, seen[1], y
+
+
+def of_other_sizes(x):
+    seen = []
+    for i in range(12):
+        seen.append(x[: i + 1] * 2)
+    return seen
+
+
+def ints_and_floats(x):
+    seen = []
+    y = 1
+    for _ in range(12):
+        seen.append(y)
+        y = y * 1.5
+    return seen, x
+
+
+def twice(x):
+    seen = []
+    for _ in range(12):
+        x = x + 1
+        seen.append(x)
+        seen.append(x)
+    seen[0][0] = 50
+    return seen[1]
+
+
+def with_a_break(x):
+    seen = []
+    for _ in range(30):
+        x = x * 0.9
+        seen.append(x[0])
+        if x[0] > -1:
+            break
+    return seen, x
+
+
+def list_of_lists(x):
+    seen = []
+    for i in range(12):
+        x = x * 0.9
+        seen.append([i, x[0]])
+    return seen
+
+
+def changed_behind(x):
+    seen = []
+    for _ in range(12):
+        x = x + 1
+        seen.append(x[0])
+    seen[3] = -1.0
+    seen.append(5.0)
+    return np.array(seen), np.stack(seen), seen
+
+
+def the_array_of_it_is_written_to(x):
+    seen = []
+    for _ in range(12):
+        x = x + 1
+        seen.append(x.copy())
+    all_of_it = np.array(seen)
+    all_of_it[2] = 0
+    return all_of_it, seen[2]
+
+
+def trips_of_an_argument(x, n=12):
+    seen = []
+    for _ in range(n):
+        x = x * 0.9
+        seen.append(x.max())
+    return seen
+
+
+def fortran(x):
+    seen = []
+    y = np.asfortranarray(x.reshape(4, 5))
+    for _ in range(12):
+        y = y + 1
+        seen.append(y.copy("K"))
+    return seen
+
+
+def rotates(x):
+    a, b, seen = x + 0.0, x + 1.0, []
+    for _ in range(13):
+        b[1:-1] = a[:-2] + a[2:]
+        a, b = b, a
+        seen.append(a.max())
+    return seen, a
+
+
+def of_some_trips(x):
+    seen = []
+    for i in range(3, 40, 3):
+        x = x + 1
+        if i > 10 and i % 2 == 1:
+            seen.append((i, x.copy()))
+    return seen
+
+
+def inside_a_loop(x):
+    total = 0.0
+    for k in range(12):
+        seen = []
+        for i in range(10):
+            seen.append(x[i] * k)
+        total = total + np.array(seen).max()
+    return total
+
+
+ALL = [
+    *(by_an_alias, by_a_function, by_an_addition, by_a_truth, by_the_array_of_it, by_a_text, views),
+    *(rows_of_an_argument, written_to_behind, the_argument_itself, of_other_sizes, ints_and_floats),
+    *(twice, with_a_break, list_of_lists, changed_behind, the_array_of_it_is_written_to),
+    *(trips_of_an_argument, fortran, rotates, of_some_trips, inside_a_loop),
+    *(fn for fn, _ in CASES),
+]
+
+
+@pytest.mark.parametrize("fn", ALL)
+def test_right_however_it_is_run(fn):
+    check_anyhow = cinductor.compile(fn, backend="interp")
+    for _ in range(2):
+        ours, theirs = X.copy(), X.copy()
+        got, want = check_anyhow(ours), fn(theirs)
+        same(got, want)
+        np.testing.assert_array_equal(ours, theirs)
+        assert shared(got) == shared(want)
+
+
+def shared(values):
+    """Which of the arrays are one, and which share memory."""
+    arrays = flat(values)
+    return [(a is b, np.shares_memory(a, b)) for a in arrays for b in arrays]
+
+
+def flat(value):
+    if isinstance(value, list | tuple):
+        return [array for item in value for array in flat(item)]
+    return [value] if isinstance(value, np.ndarray) else []
