@@ -36,6 +36,15 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
 def pytest_addoption(parser):
     parser.addoption("--accept", action="store_true", help="rewrite what golden files expect")
 
+@pytest.fixture
+def pieces_are_compiled(monkeypatch):
+    """However little work is in them, and be NumPy faster or not."""
+    from cinductor import race
+    from cinductor.capture import session
+
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr(race, "PIECES", 1 << 30)
+
 
 def run(command, **options):
     """The command's output; a failing command fails the test with what it printed."""

@@ -131,7 +131,7 @@ class Generator:
             self.scalar, self.scalar, self.augment, self.augment, self.element, self.element, self.slice_write,
             self.view, self.swap, self.mask, self.call, self.comprehension, self.unpack,
         ]
-        compound = [self.branch, self.branch, self.counted, self.counted, self.counted, self.over_items, self.loop_while, self.guarded]
+        compound = [self.branch, self.branch, self.counted, self.counted, self.counted, self.over_items, self.loop_while, self.loop_while, self.relay, self.guarded]
         if depth < 5 and self.chance(0.45 if depth < 3 else 0.3):
             self.random.choice(compound)(depth)
         else:
@@ -219,11 +219,44 @@ class Generator:
         self.floats.remove(v)
 
     def loop_while(self, depth):
-        trips = self.name("w")
+        trips, most = self.name("w"), self.pick("15", "n", "9", "2 * m")
+        kind = self.pick("plain", "plain", "named", "named", "endless")
         self.line(depth, f"{trips} = 0")
-        self.line(depth, f"while {trips} < {self.pick('15', 'n', '9', '2 * m')} and {self.condition()}:")
+        if kind == "plain":
+            self.line(depth, f"while {trips} < {most} and {self.condition()}:")
+        elif kind == "named":
+            is_int, name = self.chance(0.5), self.name("n")
+            value = self.whole(1) if is_int else self.real(1)
+            order = self.pick("<", ">", ">=", "!=")
+            tests = [f"{trips} < {most}", f"({name} := {value}) {order} {self.real(2)}"]
+            self.line(depth, f"while {' and '.join(self.random.sample(tests, 2))}:")
+            self.maybe.append((name, is_int))
+        else:
+            self.line(depth, "while True:")
+            if self.chance(0.4):
+                self.statement(depth + 1)
+            self.line(depth + 1, f"if {trips} >= {most} or {self.condition()}:")
+            self.line(depth + 2, "break")
         self.line(depth + 1, f"{trips} += 1")
         self.loop_body(depth, [trips])
+
+    def relay(self, depth):
+        """Arrays of equal type that change places, each written whole or in part while it is first."""
+        names = [self.name("v") for _ in range(self.pick(2, 2, 3))]
+        for name in names:
+            self.line(depth, f"{name} = {self.pick('x.copy()', 'x * 2', 'np.zeros_like(x)', 'x[::-1].copy()')}")
+        i = self.name("i")
+        self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):")
+        first, others = names[0], " + ".join(names[1:])
+        target = self.pick(first, f"{first}[...]", f"{first}[...]", f"{first}[:]", f"{first}[1:]")
+        cut = "[1:]" if target.endswith("[1:]") else ""
+        self.line(depth + 1, f"{target} = ({others}){cut} * 0.5 + {self.pick(i, '1', 's', 't')}")
+        kept = list(self.vectors)
+        self.vectors += names
+        if self.chance(0.4):
+            self.loop_body(depth, [i])
+        self.line(depth + 1, f"{', '.join(names)} = {', '.join([*names[1:], first])}")
+        self.vectors = [*kept, *names]
 
     def guarded(self, depth):
         if self.chance(0.6):

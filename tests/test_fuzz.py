@@ -17,7 +17,6 @@ import pytest
 
 import cinductor
 from cinductor import testing
-from cinductor.capture import session
 
 FIXED = range(120)
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
@@ -170,9 +169,8 @@ def check_loops(seed, folder, ways):
 
 
 @pytest.fixture
-def everything_is_compiled(monkeypatch):
-    """However little work there is; a program without end fails."""
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+def everything_is_compiled(pieces_are_compiled):
+    """A program without end fails."""
     before = signal.signal(signal.SIGALRM, stop)
     yield
     signal.signal(signal.SIGALRM, before)

@@ -13,7 +13,6 @@ import programs
 import pytest
 
 import cinductor
-from cinductor.capture import session
 
 PROGRAMS = programs.load()
 WHOLE = set("""
@@ -65,10 +64,7 @@ stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_
 """.split())
 
 
-@pytest.fixture(autouse=True)
-def pieces_are_compiled(monkeypatch):
-    """However little work there is in them."""
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def outcome(fn, arguments):

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture import session
-from cinductor.race import Race
+from cinductor import race
 from cinductor.testing import check
 
 ROWS = np.arange(12.0).reshape(3, 4) % 5
 
 
-@pytest.fixture(autouse=True)
-def pieces_are_compiled(monkeypatch):
-    """However little work there is in them."""
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def same(fn, *arguments, **settings):
@@ -287,7 +283,8 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
         return f.state * 2
 
     ticks = itertools.count()  # a call takes one, in NumPy the handicap more
-    monkeypatch.setattr(Race, "clock", lambda: next(ticks) + handicap * job.eager)
+    monkeypatch.setattr(race, "PIECES", 3)
+    monkeypatch.setattr(race.Race, "clock", lambda: next(ticks) + handicap * job.eager)
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
