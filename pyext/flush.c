@@ -145,7 +145,7 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* Elements that its operations make, up to a limit; a loop may make any number. */
+/* Whether its operations make at most so many elements; a loop may make any number. */
 static bool
 is_light(const CiGraph *graph)
 {
@@ -154,14 +154,9 @@ is_light(const CiGraph *graph)
 
     for (int k = 0; k < graph->body->nnodes; k++) {
         const CiNode *node = graph->body->nodes[k];
-        int64_t count = 1, size;
-        for (int j = 0; j < node->rank; j++) {
-            if (!ci_expr_is_const(node->sizes[j], &size) || size > LIMIT)
-                return false;
-            count *= size;
-            if (count > LIMIT)
-                return false;
-        }
+        int64_t count = 1;
+        for (int j = 0; j < node->rank && count <= LIMIT; j++)
+            count = node->sizes[j]->high <= LIMIT ? count * node->sizes[j]->high : LIMIT + 1;
         total += count;
         if (total > LIMIT || node->nblocks > 0)
             return false;

@@ -7,6 +7,7 @@ typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
+    PyObject *plain;        /* keys of calls that fn answers: plain.c */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
     uint8_t *kind;          /* inspect's, per parameter */
@@ -14,7 +15,7 @@ typedef struct CxFunction {
     int npositional;            /* parameters that positional arguments can fill */
     int var_args, var_keywords; /* parameter number, or -1 */
     int stance;
-    Py_ssize_t calls, failed_checks;
+    Py_ssize_t calls, failed_checks, plain_calls;
     int unusual; /* calls whose sizes were unusual for what there is, and that returned */
 } CxFunction;
 
@@ -135,9 +136,18 @@ diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, P
 }
 
 static PyObject *
-call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, Py_ssize_t nargs,
+call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
           PyObject *names)
 {
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    int is_plain = cx_is_plain(f->plain, bound, f->nparameters);
+
+    if (is_plain < 0)
+        return NULL;
+    if (is_plain) {
+        f->plain_calls++;
+        return PyObject_Vectorcall(f->fn, args, nargsf, names);
+    }
     PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs),
              *keywords = PyDict_New(), *result = NULL;
 
@@ -205,7 +215,7 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
     else if (stance == 3)
         result = refuse(f, bound, table);
     else
-        result = call_miss(f, bound, args, PyVectorcall_NARGS(nargsf), names);
+        result = call_miss(f, bound, args, nargsf, names);
 done:
     Py_DECREF(table);
     return result;
@@ -318,8 +328,9 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->defaults = Py_NewRef(defaults);
     f->miss = Py_NewRef(miss);
     f->table = PyTuple_New(0);
+    f->plain = PyTuple_New(0);
     f->where = find_place(fn);
-    if (f->table == NULL || PyErr_Occurred() || read_kinds(f) < 0)
+    if (f->table == NULL || f->plain == NULL || PyErr_Occurred() || read_kinds(f) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
 }
@@ -333,6 +344,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->defaults);
     Py_VISIT(f->miss);
     Py_VISIT(f->table);
+    Py_VISIT(f->plain);
     Py_VISIT(f->dict);
     return 0;
 }
@@ -344,6 +356,7 @@ function_clear(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
     Py_CLEAR(f->dict);
+    Py_CLEAR(f->plain);
     PyObject *empty = PyTuple_New(0);
     if (empty != NULL)
         Py_XSETREF(f->table, empty);
@@ -379,6 +392,7 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->defaults);
     Py_XDECREF(f->miss);
     Py_XDECREF(f->table);
+    Py_XDECREF(f->plain);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
     PyMem_Free(f->kind);
@@ -433,6 +447,29 @@ function_drop_all(PyObject *self, PyObject *unused)
     if (empty == NULL)
         return NULL;
     Py_SETREF(f->table, empty);
+    Py_XSETREF(f->plain, Py_NewRef(empty));
+    Py_RETURN_NONE;
+}
+
+/* The latest of them come first; a few are kept. */
+static PyObject *
+function_note_plain(PyObject *self, PyObject *key)
+{
+    enum { MOST = 4 };
+    CxFunction *f = (CxFunction *)self;
+
+    CX_ENTRY();
+    if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != f->nparameters)
+        return PyErr_Format(PyExc_ValueError, "a key has one part for each parameter");
+    Py_ssize_t known = f->plain ? PyTuple_GET_SIZE(f->plain) : 0,
+               kept = known < MOST ? known : MOST - 1;
+    PyObject *keys = PyTuple_New(kept + 1);
+    if (keys == NULL)
+        return NULL;
+    PyTuple_SET_ITEM(keys, 0, Py_NewRef(key));
+    for (Py_ssize_t k = 0; k < kept; k++)
+        PyTuple_SET_ITEM(keys, k + 1, Py_NewRef(PyTuple_GET_ITEM(f->plain, k)));
+    Py_XSETREF(f->plain, keys);
     Py_RETURN_NONE;
 }
 
@@ -440,7 +477,10 @@ static PyMethodDef function_methods[] = {
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
     {"drop", function_drop, METH_O,
      "drop(specialization): forgets it; a call that runs it goes on."},
-    {"clear", function_drop_all, METH_NOARGS, "Forgets all specializations."},
+    {"note_plain", function_note_plain, METH_O,
+     "note_plain(key): fn answers such calls; see key_of in compile.py."},
+    {"clear", function_drop_all, METH_NOARGS,
+     "Forgets all specializations, and which calls fn answers."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -455,6 +495,8 @@ static PyMemberDef function_members[] = {
     {"calls", T_PYSSIZET, offsetof(CxFunction, calls), READONLY, NULL},
     {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), READONLY,
      "Calls whose program met what it could not do; the function itself answered."},
+    {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), READONLY,
+     "Calls that fn answered because they were known to be its own."},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -17,6 +17,10 @@ PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, 
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 
+/* plain.c: whether the function itself answers a call, by keys that key_of in compile.py made of
+ * others. -1 with an exception. */
+int cx_is_plain(PyObject *keys, PyObject *const *bound, int count);
+
 /* draws.c: the state of the generators that a call draws from, before it runs. */
 PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
 int cx_draws_restore(PyObject *saved);

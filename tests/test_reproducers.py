@@ -334,3 +334,50 @@ def test_loops_that_unroll_into_thousands_of_operations():
     assert np.array_equal(cinductor.compile(nest, fullgraph=True, backend="interp")(a), nest(a))
     report = cinductor.explain(cinductor.compile(nest, backend="interp"), a)
     assert report.graph.count("\n") < 200
+
+
+def test_calls_that_are_numpys_ask_python_no_more():
+    """They cost what ten operations on small arrays do."""
+
+    def program(x, n, name, many, table, *rest):
+        print(end="")
+        return x + n, name, len(many), list(table), rest
+
+    x, y = np.ones(3), np.arange(4)
+    compiled = cinductor.compile(program, backend="interp")
+    job = compiled._cinductor_job
+
+    def answered(*args):  # by NumPy, without a look at what it is
+        before, misses = compiled.plain_calls, job.misses
+        result, expected = compiled(*args), program(*args)
+        assert str(result) == str(expected)
+        assert (compiled.plain_calls > before) == (job.misses == misses)
+        return compiled.plain_calls > before
+
+    plain = x, 2, "a", [1, (x, None)], {"k": x, "j": 1.5}
+    for _ in range(2):
+        job.remember((*plain, ()), "a test")
+        assert answered(*plain) is False and answered(*plain) and answered(*plain)
+        assert answered(x + 1, 2, "a", [1, (x * 2, None)], {"k": x, "j": 2.5})
+        for others in (
+            (y, 2, *plain[2:]),
+            (np.ones((3, 1)), 2, *plain[2:]),
+            (np.ones(3, np.float32), 2, *plain[2:]),
+            (x, 3, *plain[2:]),
+            (x, True, *plain[2:]),
+            (x, 2, "b", *plain[3:]),
+            (*plain[:3], [1, (x, None), 2], plain[4]),
+            (*plain[:3], [1, (y, None)], plain[4]),
+            (*plain[:3], (1, (x, None)), plain[4]),
+            (*plain[:4], {"k": x, "i": 1.5}),
+            (*plain[:4], {"k": x}),
+            (*plain[:4], {"k": x, 3: 1.5}),
+            (*plain, 5),
+        ):
+            assert not answered(*others), others
+        assert cinductor.stats()["functions"][job.name]["eager"] >= 3
+        with cinductor.set_stance("fail_on_recompile"), pytest.raises(RuntimeError):
+            compiled(*plain)
+        compiled.clear()
+        job.forget()
+        assert not answered(*plain)

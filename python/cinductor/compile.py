@@ -240,7 +240,8 @@ class Job:
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
         self.misses += 1
-        if self.plain and not self.settings["fullgraph"] and key_of(bound) in self.plain:
+        if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
+            compiled.note_plain(key)
             return self.run_eager(args, kwargs)
         race = self.races.get(likeness(bound)) if self.races else None
         if race is not None and race.is_numpys_turn:
@@ -389,7 +390,9 @@ def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
 
 
 def key_of(bound: tuple[Any, ...]) -> Any:
-    """What makes two calls alike, so that they run in NumPy for the same reason."""
+    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/plain.c
+    reads it.
+    """
 
     def key(value: Any, depth: int) -> Any:
         cls = type(value)
@@ -449,7 +452,7 @@ def stats() -> dict[str, Any]:
             "captures": job.captures,
             "recompiles": max(job.captures - 1, 0),
             "specializations": len(compiled.specializations),
-            "eager": job.eager + compiled.failed_checks,
+            "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
         }
         for name, count in row.items():
             total[name] += count

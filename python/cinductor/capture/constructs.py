@@ -8,7 +8,7 @@ from typing import Any
 from .branch import Branch
 from .condition import Choice, Operand, is_condition
 from .items import items_of
-from .loop import DEEP, REGION, UNROLL, WATCH, Loop
+from .loop import REGION, UNROLL, WATCH, Loop
 from .objects import Traced
 from .plain_control import For, PlainControl
 from .region import truth
@@ -24,8 +24,7 @@ class TracedControl(PlainControl):
         items = items_of(self.stage.wrap(value)) if self.stage.captures else None
         if items is None:
             return super().for_(value, number)
-        is_short = type(items.length) is int and items.length <= UNROLL
-        is_short = is_short and (site.depth < DEEP or items.length == 0)
+        is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
             each = iter(items)

@@ -22,8 +22,7 @@ from .objects import Traced
 from .region import Again, Attempt, Peel, Region, RegionBreak, truth
 from .state import UNBOUND
 
-UNROLL = 8  # known trips that are simply run
-DEEP = 3  # loops inside by which those trips become too many
+UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
@@ -296,4 +295,4 @@ class Loop(Region):
         self.phase = TAIL if self.tail else DONE
 
 
-__all__ = ["DEEP", "UNROLL", "Loop", "truth"]
+__all__ = ["UNROLL", "Loop", "truth"]
