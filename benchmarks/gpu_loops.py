@@ -112,7 +112,8 @@ def run_loop(name):
     found["cpu"] = loops.measure(host, arguments, seconds=0.5)
     found["steady"] = measure(lambda: fn(*operands), synchronize, least_s=0.05, batches=3)
     text = cinductor.explain(
-        cinductor.compile(function, device="cuda", backend="cuda"), *loops.fresh(arguments)
+        cinductor.compile(function, device="cuda", backend="cuda", options={"offload": "always"}),
+        *loops.fresh(arguments),
     ).kernels
     found["plan"] = [
         line.strip()

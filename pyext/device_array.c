@@ -226,6 +226,37 @@ device_numpy(PyObject *module, PyObject *array)
     return view;
 }
 
+/* device_update(array, copy): what device_numpy gave, and whoever wrote into it, goes back. */
+static PyObject *
+device_update(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyArrayObject *array = NULL, *copy = NULL;
+    PyThreadState *saved = NULL;
+    char *low = NULL, *high = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!:device_update", &PyArray_Type, &array, &PyArray_Type, &copy))
+        return NULL;
+    CxDeviceMemory *memory = find_memory(state, (PyObject *)array);
+    PyArrayObject *bytes = (PyArrayObject *)PyArray_BASE(copy);
+    if (PyArray_SIZE(array) == 0)
+        Py_RETURN_NONE;
+    cx_array_extent((PyObject *)array, &low, &high);
+    if (memory == NULL || bytes == NULL || !PyArray_Check((PyObject *)bytes) ||
+        PyArray_NBYTES(bytes) != high - low)
+        return PyErr_Format(PyExc_TypeError, "an array of a device and its copy are expected");
+    CX_RELEASE(saved);
+    int32_t status = memory->backend->copy_in(memory->runtime, low, PyArray_DATA(bytes),
+                                              (size_t)(high - low));
+    CX_TAKE(saved);
+    if (status != CI_OK) {
+        cx_raise_device(state, memory->backend, status);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 /* is_device_array(array) */
 static PyObject *
 is_device_array(PyObject *module, PyObject *array)
@@ -258,6 +289,7 @@ device_synchronize(PyObject *module, PyObject *name)
 PyMethodDef cx_device_methods[] = {
     {"device_array", device_array, METH_VARARGS, NULL},
     {"device_numpy", device_numpy, METH_O, NULL},
+    {"device_update", device_update, METH_VARARGS, NULL},
     {"is_device_array", is_device_array, METH_O, NULL},
     {"device_synchronize", device_synchronize, METH_O, NULL},
     {NULL, NULL, 0, NULL},

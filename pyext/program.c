@@ -170,7 +170,23 @@ static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
 {
     return backend->allocate != NULL && !cx_is_on_device(options, backend) &&
-           PyErr_ExceptionMatches(cx_exception(state, "Unsupported"));
+           (PyErr_ExceptionMatches(cx_exception(state, "Unsupported")) ||
+            PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost")));
+}
+
+/* The text of the exception that is set, which is no more. */
+static PyObject *
+take_message(void)
+{
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return text;
 }
 
 CxProgram *
@@ -179,21 +195,28 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
 {
     CiRequest request;
     CxProgram *p = NULL;
+    PyObject *why_host = NULL;
 
     int made = compile_copy(state, graph, options, backend, NULL, NULL, &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
-        PyErr_Clear();
+        why_host = take_message();
         backend = ci_backend_find("cpu", NULL);
-        made = compile_copy(state, graph, options, backend, NULL, NULL, &request);
+        made = why_host == NULL
+                   ? -1
+                   : compile_copy(state, graph, options, backend, NULL, NULL, &request);
     }
-    if (made < 0)
+    if (made < 0) {
+        Py_XDECREF(why_host);
         return NULL;
+    }
     p = (CxProgram *)((PyTypeObject *)state->program_type)
             ->tp_alloc((PyTypeObject *)state->program_type, 0);
     if (p == NULL) {
         ci_program_release(request.program);
+        Py_XDECREF(why_host);
         return NULL;
     }
+    p->why_host = why_host;
     p->state = state;
     p->program = request.program;
     p->option_values = Py_NewRef(option_values);
@@ -464,6 +487,7 @@ program_dealloc(PyObject *self)
     Py_XDECREF(p->wrapper);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->option_values);
+    Py_XDECREF(p->why_host);
     if (p->program != NULL)
         ci_program_release(p->program);
     if (p->ctx != NULL)
@@ -551,6 +575,7 @@ static PyMethodDef program_methods[] = {
 
 static PyMemberDef program_members[] = {
     {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
+    {"why_host", T_OBJECT, offsetof(CxProgram, why_host), READONLY, NULL},
     {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };

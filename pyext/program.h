@@ -31,6 +31,7 @@ struct CxProgram {
     int64_t small; /* with no size above it a symbolic program has little work; 0: there is none */
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
     int kernels, externs;
+    PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
 };
 /* How a result buffer is made when another shape than the program's is wanted of its memory. */
 typedef struct CxShape {

@@ -284,6 +284,58 @@ def test_sizes_that_vary(card):
     assert lines and not failed, "\n".join(failed)
 
 
+OFFLOAD = """
+import numpy as np, cinductor
+
+def prefix(x, y):
+    for i in range(1, len(x)):
+        x[i] = x[i] + x[i - 1] * y[i]
+    return x, x[-1], y * 2
+
+def few(x):
+    for i in range(1, 12):
+        x[i] = x[i] + x[i - 1]
+    return x
+
+def check(fn, n, **settings):
+    x, y = np.linspace(0, 1, n), np.linspace(1, 0.5, n)
+    want = prefix(x.copy(), y.copy())
+    compiled = cinductor.compile(prefix, **settings)
+    for _ in range(3):
+        got = fn(compiled, x.copy(), y.copy())
+        assert all(np.array_equal(a, b) for a, b in zip(got, want)), (n, got)
+    return compiled
+
+def on_device(f, x, y):
+    a, b = cinductor.to_device(x), cinductor.to_device(y)
+    r = f(a, b)
+    assert r[0] is a and all(isinstance(v, cinductor.DeviceArray) for v in r)
+    return [v.numpy() for v in r]
+
+def whereabouts(fn, *args, **options):
+    return cinductor.explain(cinductor.compile(fn, device="cuda", options=options), *args)
+
+x = np.linspace(0, 1, 400)
+said = whereabouts(prefix, x.copy(), x)
+assert "one after another" in said.why_host and "runs on the CPU" in str(said)
+assert whereabouts(prefix, x.copy(), x, offload="always").why_host is None
+assert whereabouts(few, x.copy()).why_host is None  # few trips
+assert whereabouts(lambda x: x + 1, x).why_host is None
+check(lambda f, x, y: f(x, y), 400, device="cuda")
+few_trips, many = check(on_device, 400), check(on_device, 3000)
+both = cinductor.to_device(np.ones(3000))
+many(both, both)
+np.testing.assert_array_equal(both.numpy(), prefix(*[np.ones(3000)] * 2)[0])
+print("offload", [len(f._cinductor_job.quicker_on_host) for f in (few_trips, many)])
+"""
+
+
+def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
+    """They run there and say why; arrays of the device are copied when that pays."""
+    (tmp_path / "offload.py").write_text(OFFLOAD)
+    assert "offload [0, 1]" in card(tmp_path / "offload.py")
+
+
 @pytest.mark.parametrize("library", ["cublas", "own"])
 def test_products(card, library, tmp_path):
     """By cuBLAS and by a kernel of our own."""

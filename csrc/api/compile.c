@@ -183,6 +183,18 @@ schedule(Job *job, CiLoops *loops)
     return kernels;
 }
 
+/* Refused for the caller to take the host's own backend instead. */
+static void
+check_device_pays(Job *job, const CiKernels *kernels)
+{
+    const CiRequest *request = job->request;
+    bool may_leave = request->backend->why_slower && !strcmp(request->options->offload, "auto");
+    const char *why =
+        may_leave ? request->backend->why_slower(kernels, request->host_arrays) : NULL;
+    if (why)
+        ci_fail(job->ctx, CI_ERR_OFFLOAD, "%s", why);
+}
+
 static CiWrapper *
 wrap(Job *job, CiKernels *kernels)
 {
@@ -224,6 +236,7 @@ compile_body(CiContext *ctx, void *arg)
     run_passes(job);
     CiLoops *loops = lower(job);
     CiKernels *kernels = schedule(job, loops);
+    check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);
     CiStatus status = ci_program_open(wrapper, request->backend, job->executable, request->runtime,

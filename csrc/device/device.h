@@ -116,6 +116,9 @@ struct CiBackend {
     /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus
      * with fault filled. */
     int32_t (*launch)(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
+    /* Why the host is quicker at these kernels, with arrays of its own or with copies of the
+     * device's, or NULL; text lives in the context of the loops. NULL: it never is. */
+    const char *(*why_slower)(const CiKernels *kernels, bool host_arrays);
     /* Library calls done with memory of the device instead of the host's; NULL: none. A call is one
      * that was taken; results are there for the next launch. */
     bool (*takes_extern)(const CiExternItem *item);

@@ -9,6 +9,7 @@ reading its elements on the host would end the process.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 from importlib.util import find_spec
@@ -175,22 +176,83 @@ class DeviceJob(Job):
             raise failure.error from None
 
 
-def twin_of(job: Job) -> Any:
-    """The compiled function that answers for this one where arguments are arrays of a device."""
-    twin = job.__dict__.get("device_twin")
+def twin_of(job: Job, name: str = "device_twin") -> Any:
+    """The compiled function that answers for this one where arguments are arrays of a device;
+    "device_twin_always": also where the CPU is quicker; "host_twin": with copies in host memory.
+    """
+    twin = job.__dict__.get(name)
     if twin is None:
         prepare()
         settings = {**job.settings, "device": DEVICE, "backend": None, "fullgraph": True}
-        own = DeviceJob(job.fn, settings)
+        if name == "device_twin_always":
+            settings["options"] = {**settings["options"], "offload": "always"}
+        if name == "host_twin":
+            settings |= {"device": None, "fullgraph": job.settings["fullgraph"]}
+        own = (Job if name == "host_twin" else DeviceJob)(job.fn, settings)
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
         twin._cinductor_job = own  # type: ignore[attr-defined]
-        job.__dict__["device_twin"] = twin
+        job.__dict__[name] = twin
     return twin
+
+
+def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls of one kind have equal arrays but for their elements."""
+    kinds: list[Any] = []
+    for value in (args, tuple(kwargs.values())):
+        rebuild(value, lambda x: kinds.append((x.shape, x.dtype.str) if holds(x) else type(x)))
+    return tuple(kinds)
+
+
+def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether memory of one array is another's too, of which two copies would not be."""
+    found: dict[int, DeviceArray] = {}
+    rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if holds(x) else None)
+    bounds = np.lib.array_utils.byte_bounds
+    ends = sorted(bounds(array._handle) for array in found.values() if array.size)
+    return any(a[1] > b[0] for a, b in itertools.pairwise(ends))
+
+
+def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at."""
+    copies: dict[int, tuple[DeviceArray, np.ndarray]] = {}
+    owners: dict[int, DeviceArray] = {}
+
+    def enter(value: Any) -> Any:
+        if type(value) is not DeviceArray:
+            return value
+        if id(value) not in copies:
+            copies[id(value)] = value, value.numpy()
+        return copies[id(value)][1]
+
+    def leave(value: Any) -> Any:
+        if id(value) in owners:
+            return owners[id(value)]
+        return (
+            to_device(value)
+            if type(value) is np.ndarray or isinstance(value, np.generic)
+            else value
+        )
+
+    args = tuple([rebuild(v, enter) for v in args])
+    kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
+    owners |= {id(copy): array for array, copy in copies.values()}
+    try:
+        result = twin_of(job, "host_twin")(*args, **kwargs)
+    finally:
+        for array, copy in copies.values():
+            _core.device_update(array._handle, copy)
+    return rebuild(result, leave)
 
 
 def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with arrays of a device among its arguments."""
+    quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
+    name = "device_twin"
+    if quicker and likeness_of(args, kwargs) in quicker:
+        if not share_memory(args, kwargs):
+            return call_on_host(job, args, kwargs)
+        name = "device_twin_always"
     known: dict[int, DeviceArray] = {}
 
     def enter(value: Any) -> Any:
@@ -206,12 +268,14 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return known[id(value)] if id(value) in known else DeviceArray(value)
         return value
 
-    twin = twin_of(job)
-    args = tuple([rebuild(v, enter) for v in args])
-    kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
+    inner = tuple([rebuild(v, enter) for v in args])
+    inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
-        result = twin(*args, **kwargs)
+        result = twin_of(job, name)(*inner, **inner_kwargs)
+    except _core.QuickerOnHost:
+        quicker.add(likeness_of(args, kwargs))
+        return call(job, args, kwargs)
     finally:
         _core.set_stance(before)
     return rebuild(result, leave)

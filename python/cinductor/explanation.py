@@ -81,6 +81,11 @@ class Explanation:
         return 0 if self.program is None else self.program.kernels
 
     @property
+    def why_host(self) -> str | None:
+        """Why the CPU runs the last program, though a device was asked for; or None."""
+        return None if self.program is None else self.program.why_host
+
+    @property
     def externs_count(self) -> int:
         """Library calls of the last program."""
         return 0 if self.program is None else self.program.externs
@@ -120,7 +125,8 @@ class Explanation:
             kernels, calls = self.kernels_count, self.externs_count
             return [
                 f"  compiled whole, no Python between: {plural(kernels, 'kernel')}, "
-                f"{plural(calls, 'library call')}"
+                f"{plural(calls, 'library call')}",
+                *([f"  runs on the CPU: {self.why_host}"] if self.why_host else []),
             ]
         lines = [
             f"  in {plural(self.programs, 'compiled piece')}, with Python between: "

@@ -23,7 +23,9 @@ from cinductor.capture import session
 
 
 def compiled(function, **settings):
-    return cinductor.compile(function, backend="cuda", device="cuda", **settings)
+    return cinductor.compile(
+        function, backend="cuda", device="cuda", options={"offload": "always"}, **settings
+    )
 
 
 def whereabouts(program, n):

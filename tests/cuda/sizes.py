@@ -93,7 +93,8 @@ def is_near(got, want):
 
 
 def run(name, function, sizes):
-    fn = cinductor.compile(function, backend="cuda", device="cuda", dynamic=True)
+    settings = {"device": "cuda", "options": {"offload": "always"}}
+    fn = cinductor.compile(function, backend="cuda", dynamic=True, **settings)
     for n in sizes:
         x = (
             np.sin(np.arange(np.prod(n))).reshape(n)

@@ -423,6 +423,7 @@ const CiBackend ci_backend_cuda = {
     .build = build,
     .close = close_executable,
     .launch = launch_kernel,
+    .why_slower = ci_cuda_why_slower,
     .takes_extern = ci_cuda_takes_extern,
     .run_extern = ci_cuda_run_extern,
     .allocate = ci_cuda_allocate,
