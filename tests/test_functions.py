@@ -806,7 +806,8 @@ np.nan_to_num(x / 0.0)
 np.ascontiguousarray(v)
 np.require(v)
 """
-ROWS = [line for line in LINES.strip().splitlines() if line and not line.startswith("#")]
+NOT_WHOLE = {"np.fix(v)"} if np.lib.NumpyVersion(np.__version__) >= "2.5.0" else set()  # it warns in each call
+ROWS = [line for line in LINES.strip().splitlines() if line and not line.startswith("#") and line not in NOT_WHOLE]
 
 
 @pytest.fixture(scope="module")
