@@ -72,15 +72,38 @@ ci_text_indent(CiText *text)
     text->data[text->length] = 0;
 }
 
+static void
+add_line(CiText *text, const char *format, va_list args)
+{
+    ci_text_indent(text);
+    add_args(text, format, args);
+    ci_text_add_chars(text, "\n", 1);
+}
+
 void
 ci_text_line(CiText *text, const char *format, ...)
 {
     va_list args;
-    ci_text_indent(text);
     va_start(args, format);
-    add_args(text, format, args);
+    add_line(text, format, args);
     va_end(args);
-    ci_text_add_chars(text, "\n", 1);
+}
+
+void
+ci_text_open(CiText *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_line(text, format, args);
+    va_end(args);
+    text->indent += 4;
+}
+
+void
+ci_text_close(CiText *text)
+{
+    text->indent -= 4;
+    ci_text_line(text, "}");
 }
 
 static bool

@@ -18,6 +18,9 @@ void ci_text_add_chars(CiText *text, const char *chars, size_t length);
 void ci_text_indent(CiText *text);
 /* Indentation, the formatted text, a newline. */
 void ci_text_line(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+/* The line that begins a block, "… {", and "}": lines between are indented by four columns more. */
+void ci_text_open(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+void ci_text_close(CiText *text);
 /* A name or a path made safe inside a comment of any target or of Python: letters, digits, _ . - /
  * only; anything else becomes '?'. */
 void ci_text_add_safe(CiText *text, const char *name);

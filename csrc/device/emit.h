@@ -73,6 +73,16 @@ void ci_emit_locations(CiText *out, const CiKernel *kernel);
 const char *ci_emit_math_name(CiOp op);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
+/* Trees (emit_tree.c). The test that a check fails, NULL when it cannot; a symbol that data define
+ * is declared before, and has its value from there to the end of the block. */
+const char *ci_emit_check(CiEmitter *e, CiText *out, const CiCheckItem *check, const char *value);
+/* Pointers that change places at the end of a trip. */
+void ci_emit_swaps(CiEmitter *e, CiText *out, const CiRegion *region);
+bool ci_tree_swaps(const CiLoopTree *tree);
+/* Per buffer of a tree's kernel: the first of those that may have each other's memory, -1 for one
+ * that keeps its own. */
+const int *ci_swap_groups(CiContext *ctx, const CiKernel *kernel);
+
 /* The straight-line code of a stage: the bodies of its nests as one list without duplicates, in
  * which what an earlier nest stored at the same index is its value. A scan is a value whose op is
  * the scan and whose argument is what it folds. */

@@ -234,8 +234,7 @@ print_region(Printer *printer, const CiLine *line)
 static void
 print_test(CiText *out, const CiLine *line)
 {
-    ci_text_line(out, "if not item(%s):", line->buffer->name);
-    out->indent += 4;
+    ci_text_open(out, "if not item(%s):", line->buffer->name);
     for (int k = 0; k < line->nfrees; k++)
         ci_text_line(out, "del %s", line->frees[k]->name);
     ci_text_line(out, "break");

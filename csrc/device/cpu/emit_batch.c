@@ -70,8 +70,7 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
     c->tile = 0;
     c->out = saved;
     const char *all = ci_format(c->ctx, "%s%s", points.data, lanes.data);
-    ci_text_line(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
     ci_text_line(
         c->out,
         "const int64_t lo = unit %% (%s), rest = %s - lo < end - unit ? %s - lo : end - unit;", n,
@@ -94,7 +93,6 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
     ci_text_add(c->out, "%s", points.data);
     ci_text_line(c->out, "}");
     ci_text_add(c->out, "%s", lanes.data);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
     c->batch = 0;
 }

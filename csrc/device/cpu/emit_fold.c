@@ -240,14 +240,11 @@ add_array_loop(CiCpuEmitter *c, const CiCpuFold *fold, int slot, const char *wid
 static void
 add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
-    ci_text_line(c->out, "{");
-    c->out->indent += 4;
+    ci_text_open(c->out, "{");
     ci_text_line(c->out, "int64_t k = 0;");
-    ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", fold->lanes, fold->lanes);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (; k + %d <= m; k += %d) {", fold->lanes, fold->lanes);
     add_array_loop(c, fold, slot, ci_format(c->ctx, "%d", fold->lanes), true);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
     add_array_loop(c, fold, slot, "m - k", false);
     if (has_counter(fold)) {
         use_helper(c, fold, CI_HELPER_block);
@@ -257,8 +254,7 @@ add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
         ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
                      tag_of(c, fold), fold->id, fold->id, fold->id);
     }
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* The values of a block of lanes lie in t<slot>[0..m), at lane q. */
@@ -407,11 +403,9 @@ ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
     finish(c, s, fold);
     if (!c->tile) {
-        ci_text_line(c->out, "{");
-        c->out->indent += 4;
+        ci_text_open(c->out, "{");
     } else {
-        ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int64_t l = 0; l < m; l++) {");
     }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent;
@@ -424,8 +418,7 @@ ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
     if (c->tile && ci_emit_mentions(body.data, s->lane_var->name))
         ci_text_line(c->out, "const int64_t %s = lo + l;", s->lane_var->name);
     ci_text_add(c->out, "%s", body.data);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* ---- split kernels ---- */
@@ -486,22 +479,18 @@ ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fo
     } else {
         ci_cpu_emit_fold_start(c, s, &fold);
     }
-    ci_text_line(c->out, "for (int64_t c = 0; c < chunks; c++) {");
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t c = 0; c < chunks; c++) {");
     ci_text_line(c->out, "const char *partial = partials + c * stride;");
     if (fold.is_ordered) {
         merge_ordered(c, &fold);
     } else if (c->tile) {
-        ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++) {", c->tile);
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int64_t l = 0; l < %d; l++) {", c->tile);
         merge_serial(c, &fold);
-        c->out->indent -= 4;
-        ci_text_line(c->out, "}");
+        ci_text_close(c->out);
     } else {
         merge_serial(c, &fold);
     }
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
     ci_cpu_emit_fold_end(c, s, &fold);
     c->is_merging = false;
 }

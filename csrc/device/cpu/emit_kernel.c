@@ -55,13 +55,11 @@ emit_units(CiCpuEmitter *c)
     c->out = &body;
     ci_cpu_emit_points(c, c->kernel->nparallel);
     c->out = saved;
-    ci_text_line(c->out, "for (int64_t unit = begin; unit < end; unit++) {");
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t unit = begin; unit < end; unit++) {");
     declare_outer(c, c->function == CI_FUNCTION_part ? "unit / chunks" : "unit", body.data);
     ci_cpu_declare_placements(c, body.data);
     ci_text_add(c->out, "%s", body.data);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* Once, or once for each trip of the loop that is shared out. */
@@ -73,11 +71,9 @@ emit_tree_units(CiCpuEmitter *c)
         return;
     }
     const char *var = c->kernel->outer[0].var->name;
-    ci_text_line(c->out, "for (int64_t %s = begin; %s < end; %s++) {", var, var, var);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t %s = begin; %s < end; %s++) {", var, var, var);
     ci_cpu_emit_tree(c);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* Nothing but one loop over lanes: a run of tiles is one loop. */
@@ -103,8 +99,7 @@ emit_flat(CiCpuEmitter *c)
     c->out = &body;
     ci_cpu_emit_stages(c, 0, 1, true);
     c->out = saved;
-    ci_text_line(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
     declare_outer(c, "unit", body.data);
     ci_text_line(c->out,
                  "next = (unit / tiles + 1) * tiles < end ? (unit / tiles + 1) * tiles : end;");
@@ -112,8 +107,7 @@ emit_flat(CiCpuEmitter *c)
                  "const int64_t stop = lo + (next - unit) * %d, hi = stop < %s ? stop : %s;",
                  c->tile, n, n);
     ci_text_add(c->out, "%s", body.data);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* ---- functions ---- */

@@ -386,8 +386,7 @@ open_room(CiCpuEmitter *c, const CiCpuStage *s, int number)
     }
     if (!test.length || s->lanes == CI_LANES_tile)
         return false;
-    ci_text_line(c->out, "if (%s) {", test.data);
-    c->out->indent += 4;
+    ci_text_open(c->out, "if (%s) {", test.data);
     return true;
 }
 
@@ -397,8 +396,7 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
     bool is_tile = s->lanes == CI_LANES_tile, has_fold_arrays = !is_tile && s->nfolds > 0;
     if (!is_tile) {
-        ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
         print_width(c, s, to, CI_CPU_BLOCK);
         print_poll(c, s);
     }
@@ -408,18 +406,15 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
         print_lane_loop(c, s, "m", is_tile ? "lo" : "q", body, false);
         if (packs) {
             c->out->indent -= 4;
-            ci_text_line(c->out, "} else {");
-            c->out->indent += 4;
+            ci_text_open(c->out, "} else {");
             body = print_segment(c, s, k, is_tile, false, c->out->indent + 4);
             print_lane_loop(c, s, "m", "q", body, false);
-            c->out->indent -= 4;
-            ci_text_line(c->out, "}");
+            ci_text_close(c->out);
         }
         print_boundary(c, s, k, has_fold_arrays, is_tile ? "lo" : "q");
     }
     if (!is_tile) {
-        c->out->indent -= 4;
-        ci_text_line(c->out, "}");
+        ci_text_close(c->out);
     }
 }
 
@@ -451,17 +446,14 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     int lanes = s->folds[0].lanes, block = CI_BLOCK_CHAIN * lanes;
     const char *count = ci_format(c->ctx, "%d", lanes);
     bool is_aligned = s->lane_extent->kind == CI_EXPR_const && s->lane_extent->value % lanes == 0;
-    ci_text_line(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
     print_width(c, s, to, block);
     print_poll(c, s);
     ci_text_line(c->out, "int64_t k = 0;");
-    ci_text_line(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
     print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, false, c->out->indent + 4),
                     false);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
     if (!is_aligned) {
         bool is_short = s->lane_extent->high < 16 * lanes;
         const char *body = print_segment(c, s, 0, true, false, c->out->indent + 4);
@@ -471,8 +463,7 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     }
     for (int k = 0; k < s->nfolds; k++)
         ci_cpu_emit_fold_block(c, s, &s->folds[k]);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 static bool

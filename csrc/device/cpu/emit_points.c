@@ -55,12 +55,10 @@ emit_inside(CiCpuEmitter *c, CiCpuStage *s, int depth)
     }
     const CiKernelAxis *axis = &s->stage->axes[depth];
     const char *name = axis->var->name;
-    ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name,
+    ci_text_open(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name,
                  ci_emit_index_text(c->base, axis->extent), name);
-    c->out->indent += 4;
     emit_axis(c, s, depth + 1);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 static void
@@ -104,8 +102,7 @@ emit_chunk_loops(CiCpuEmitter *c, CiCpuStage *s)
     const char *last = stage->axes[count - 1].var->name;
     if (c->tile) {
         const char *linear = count == 1 ? last : "e";
-        ci_text_line(c->out, "for (int64_t %s = first; %s < last; %s++) {", linear, linear, linear);
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int64_t %s = first; %s < last; %s++) {", linear, linear, linear);
         if (count > 1)
             decode_axes(c, stage->axes, count, linear);
         ci_cpu_emit_lanes(c, s, "lo", "hi");
@@ -115,16 +112,14 @@ emit_chunk_loops(CiCpuEmitter *c, CiCpuStage *s)
     } else {
         ci_text_line(c->out, "const int64_t width = %s;",
                      ci_emit_index_text(c->base, stage->axes[count - 1].extent));
-        ci_text_line(c->out, "for (int64_t e = first / width; e * width < last; e++) {");
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int64_t e = first / width; e * width < last; e++) {");
         ci_text_line(c->out, "const int64_t from = first > e * width ? first - e * width : 0;");
         ci_text_line(c->out,
                      "const int64_t to = last - e * width < width ? last - e * width : width;");
         decode_axes(c, stage->axes, count - 1, "e");
         ci_cpu_emit_lanes(c, s, "from", "to");
     }
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 static CiLanes
@@ -149,20 +144,6 @@ plan_split(CiCpuEmitter *c, int *partial_bytes)
     }
     *partial_bytes = (offset + 63) / 64 * 64;
     return s;
-}
-
-static void
-open_scope(CiCpuEmitter *c)
-{
-    ci_text_line(c->out, "{");
-    c->out->indent += 4;
-}
-
-static void
-close_scope(CiCpuEmitter *c)
-{
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
 }
 
 /* The chunk function of a split kernel: its first stage, to partials. */
@@ -195,9 +176,9 @@ emit_merges(CiCpuEmitter *c)
         c->out,
         "const char *const partials = (const char *)run->partials + unit * chunks * stride;");
     for (int k = 0; k < s->nfolds; k++) {
-        open_scope(c);
+        ci_text_open(c->out, "{");
         ci_cpu_emit_fold_merge(c, s, &s->folds[k]);
-        close_scope(c);
+        ci_text_close(c->out);
     }
 }
 
@@ -216,10 +197,10 @@ ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
         const CiStage *stage = &c->kernel->stages[k];
         CiCpuStage *s = ci_cpu_plan_stage(c, stage, lanes_of_stage(c, stage, is_flat));
         if (c->kernel->nstages > 1)
-            open_scope(c);
+            ci_text_open(c->out, "{");
         emit_axis(c, s, 0);
         if (c->kernel->nstages > 1)
-            close_scope(c);
+            ci_text_close(c->out);
     }
 }
 
@@ -270,14 +251,12 @@ ci_cpu_emit_points(CiCpuEmitter *c, int axis)
         return;
     }
     if (c->tile && is_last) {
-        ci_text_line(c->out, "for (int64_t lo = 0; lo < %s; lo += %d) {", extent, c->tile);
-        ci_text_line(c->out, "    const int64_t m = %s - lo < %d ? %s - lo : %d;", extent, c->tile,
+        ci_text_open(c->out, "for (int64_t lo = 0; lo < %s; lo += %d) {", extent, c->tile);
+        ci_text_line(c->out, "const int64_t m = %s - lo < %d ? %s - lo : %d;", extent, c->tile,
                      extent, c->tile);
     } else {
-        ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
+        ci_text_open(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", name, name, extent, name);
     }
-    c->out->indent += 4;
     ci_cpu_emit_points(c, axis + 1);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }

@@ -16,20 +16,6 @@
 /* A loop whose leaves do less than this in a trip is short when its trips are few. */
 #define CI_TREE_SHORT 4096
 
-static void
-open_block(CiCpuEmitter *c)
-{
-    ci_text_line(c->out, "{");
-    c->out->indent += 4;
-}
-
-static void
-close_block(CiCpuEmitter *c)
-{
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
-}
-
 /* ---- turns ---- */
 
 static void
@@ -101,23 +87,10 @@ asks_each_trip(CiCpuEmitter *c, const CiTreeNode *node)
 static void print_tree(CiCpuEmitter *c, const CiLoopTree *tree);
 
 static void
-print_swaps(CiCpuEmitter *c, const CiRegion *region)
-{
-    for (int k = 0; k < region->nswaps; k += 2) {
-        const char *a = ci_emit_buffer(c->base, region->swaps[k]),
-                   *b = ci_emit_buffer(c->base, region->swaps[k + 1]),
-                   *type = ci_emit_storage(region->swaps[k]->dtype);
-        ci_text_line(c->out, "%s *const swap%d = %s;", type, k, a);
-        ci_text_line(c->out, "%s = %s;", a, b);
-        ci_text_line(c->out, "%s = swap%d;", b, k);
-    }
-}
-
-static void
 print_body(CiCpuEmitter *c, const CiTreeNode *node, bool asks)
 {
     print_tree(c, &node->body);
-    print_swaps(c, node->region);
+    ci_emit_swaps(c->base, c->out, node->region);
     if (asks) {
         const char *work =
             ci_emit_index_text(c->base, ci_expr_add(c->sym, leaf_work(c, &node->body, false),
@@ -134,22 +107,20 @@ print_for(CiCpuEmitter *c, const CiTreeNode *node)
     bool asks = asks_each_trip(c, node),
          is_long = !asks && node->region->extent->high > CI_TREE_TURNS;
     if (is_long) {
-        ci_text_line(c->out, "for (int64_t from_%s = 0; from_%s < %s; from_%s += %d) {", t, t, n, t,
+        ci_text_open(c->out, "for (int64_t from_%s = 0; from_%s < %s; from_%s += %d) {", t, t, n, t,
                      CI_TREE_TURNS);
-        c->out->indent += 4;
         ci_text_line(c->out, "const int64_t to_%s = %s - from_%s < %d ? %s : from_%s + %d;", t, n,
                      t, CI_TREE_TURNS, n, t, CI_TREE_TURNS);
-        ci_text_line(c->out, "for (int64_t %s = from_%s; %s < to_%s; %s++) {", t, t, t, t, t);
+        ci_text_open(c->out, "for (int64_t %s = from_%s; %s < to_%s; %s++) {", t, t, t, t, t);
     } else {
-        ci_text_line(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", t, t, n, t);
+        ci_text_open(c->out, "for (int64_t %s = 0; %s < %s; %s++) {", t, t, n, t);
     }
-    c->out->indent += 4;
     print_body(c, node, asks);
-    close_block(c);
+    ci_text_close(c->out);
     if (is_long) {
         ci_text_line(c->out, "turns += to_%s - from_%s;", t, t);
         print_ask(c);
-        close_block(c);
+        ci_text_close(c->out);
     } else if (!asks) {
         ci_text_line(c->out, "turns += %s;", n);
     }
@@ -161,19 +132,16 @@ print_while(CiCpuEmitter *c, const CiTreeNode *node)
     const char *condition = ci_cpu_load(c, node->region->condition, ci_expr_const(c->sym, 0));
     bool asks = asks_each_trip(c, node);
     if (asks) {
-        ci_text_line(c->out, "for (;;) {");
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (;;) {");
         print_tree(c, &node->other);
         ci_text_line(c->out, "if (!%s)", condition);
         ci_text_line(c->out, "    break;");
         print_body(c, node, true);
-        close_block(c);
+        ci_text_close(c->out);
         return;
     }
-    ci_text_line(c->out, "for (int64_t turn = 0; turn >= 0;) {");
-    c->out->indent += 4;
-    ci_text_line(c->out, "for (turn = 0; turn < %d; turn++) {", CI_TREE_TURNS);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int64_t turn = 0; turn >= 0;) {");
+    ci_text_open(c->out, "for (turn = 0; turn < %d; turn++) {", CI_TREE_TURNS);
     print_tree(c, &node->other);
     ci_text_line(c->out, "if (!%s) {", condition);
     ci_text_line(c->out, "    turns += turn;");
@@ -181,52 +149,35 @@ print_while(CiCpuEmitter *c, const CiTreeNode *node)
     ci_text_line(c->out, "    break;");
     ci_text_line(c->out, "}");
     print_body(c, node, false);
-    close_block(c);
+    ci_text_close(c->out);
     ci_text_line(c->out, "turns += turn > 0 ? turn : 0;");
     print_ask(c);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 static void
 print_if(CiCpuEmitter *c, const CiTreeNode *node)
 {
-    ci_text_line(c->out, "if (%s) {",
+    ci_text_open(c->out, "if (%s) {",
                  ci_cpu_load(c, node->region->condition, ci_expr_const(c->sym, 0)));
-    c->out->indent += 4;
     print_tree(c, &node->body);
-    c->out->indent -= 4;
     if (node->other.count) {
-        ci_text_line(c->out, "} else {");
-        c->out->indent += 4;
-        print_tree(c, &node->other);
         c->out->indent -= 4;
+        ci_text_open(c->out, "} else {");
+        print_tree(c, &node->other);
     }
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
-/* A symbol that data defines has its value from here to the end of the block. */
 static void
 print_check(CiCpuEmitter *c, const CiTreeNode *node)
 {
-    const CiCheckItem *check = node->check;
-    const char *value = ci_cpu_load(c, check->buffer, ci_expr_const(c->sym, 0));
-    if (!check->symbol) {
-        ci_text_line(c->out, "if (!%s)", value);
-    } else {
-        const char *name = ci_emit_index_text(c->base, check->symbol);
-        bool has_low = check->symbol->low != CI_MINUS_INFINITY,
-             has_limit = check->limit->low != CI_INFINITY;
-        ci_text_line(c->out, "const int64_t %s = %s;", name, value);
-        if (!has_low && !has_limit)
-            return;
-        CiText test = ci_text_new(c->ctx);
-        if (has_low)
-            ci_text_add(&test, "%s < %lld", name, (long long)check->symbol->low);
-        if (has_limit)
-            ci_text_add(&test, "%s%s >= %s", has_low ? " || " : "", name,
-                        ci_emit_index_text(c->base, check->limit));
-        ci_text_line(c->out, "if (%s)", test.data);
-    }
+    const CiExpr *first = ci_expr_const(c->sym, 0);
+    const char *test =
+        ci_emit_check(c->base, c->out, node->check, ci_cpu_load(c, node->check->buffer, first));
+    if (!test)
+        return;
+    ci_text_line(c->out, "if (%s)", test);
     ci_text_line(c->out, "    return ci_fault(run, %d);", node->number);
 }
 
@@ -244,10 +195,10 @@ print_leaf(CiCpuEmitter *c, const CiKernel *leaf)
     ci_cpu_emit_points(c, 0);
     c->out = saved;
     if (body.length) {
-        open_block(c);
+        ci_text_open(c->out, "{");
         ci_cpu_declare_placements(c, body.data);
         ci_text_add(c->out, "%s", body.data);
-        close_block(c);
+        ci_text_close(c->out);
     }
     c->kernel = whole;
     c->tile = 0;
@@ -312,85 +263,45 @@ print_kept(CiCpuEmitter *c)
     }
 }
 
-typedef struct Swapped {
-    const CiBuffer **buffers;
-    int *groups; /* equal: their memory may be each other's */
-    int count, capacity, group_capacity;
-} Swapped;
-
-static int
-find_swapped(CiCpuEmitter *c, Swapped *swapped, const CiBuffer *buffer)
-{
-    for (int k = 0; k < swapped->count; k++)
-        if (swapped->buffers[k] == buffer)
-            return k;
-    int count = swapped->count, group = count;
-    CI_PUSH(c->ctx, swapped->groups, count, swapped->group_capacity, group);
-    CI_PUSH(c->ctx, swapped->buffers, swapped->count, swapped->capacity, buffer);
-    return swapped->count - 1;
-}
-
-static void
-find_all_swapped(CiCpuEmitter *c, const CiLoopTree *tree, Swapped *swapped)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        for (int n = 0; node->region && n < node->region->nswaps; n += 2) {
-            int a = find_swapped(c, swapped, node->region->swaps[n]),
-                b = find_swapped(c, swapped, node->region->swaps[n + 1]), old = swapped->groups[b];
-            for (int j = 0; j < swapped->count; j++)
-                if (swapped->groups[j] == old)
-                    swapped->groups[j] = swapped->groups[a];
-        }
-        find_all_swapped(c, &node->body, swapped);
-        find_all_swapped(c, &node->other, swapped);
-    }
-}
-
 /* Element by element: all of a group are read, then stored where they belong. */
 static void
-print_moves(CiCpuEmitter *c, const Swapped *swapped, int group)
+print_moves(CiCpuEmitter *c, const int *groups, int group)
 {
-    const CiBuffer *first = swapped->buffers[group];
+    const CiKernel *kernel = c->kernel;
+    const CiBuffer *first = kernel->buffers[group];
     const char *type = ci_emit_storage(first->dtype),
                *n = ci_emit_index_text(c->base,
                                        ci_expr_product_of(c->sym, first->sizes, first->rank));
-    ci_text_line(c->out, "for (int64_t k = 0; k < %s; k++) {", n);
+    ci_text_open(c->out, "for (int64_t k = 0; k < %s; k++) {", n);
     for (int store = 0; store < 2; store++)
-        for (int k = 0; k < swapped->count; k++) {
-            const char *name = ci_emit_buffer(c->base, swapped->buffers[k]);
-            int position = ci_kernel_buffer_position(c->kernel, swapped->buffers[k]);
-            if (swapped->groups[k] != swapped->groups[group])
+        for (int k = 0; k < kernel->nbuffers; k++) {
+            if (groups[k] != group)
                 continue;
             if (store)
-                ci_text_line(c->out, "    ((%s *)buffers[%d])[k] = kept%d;", type, position, k);
+                ci_text_line(c->out, "((%s *)buffers[%d])[k] = kept%d;", type, k, k);
             else
-                ci_text_line(c->out, "    const %s kept%d = %s[k];", type, k, name);
+                ci_text_line(c->out, "const %s kept%d = %s[k];", type, k,
+                             ci_emit_buffer(c->base, kernel->buffers[k]));
         }
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 static void
-print_moved_back(CiCpuEmitter *c, const CiLoopTree *tree)
+print_moved_back(CiCpuEmitter *c)
 {
-    Swapped swapped = {0};
-    find_all_swapped(c, tree, &swapped);
-    for (int k = 0; k < swapped.count; k++) {
-        int earlier = 0;
-        while (swapped.groups[earlier] != swapped.groups[k])
-            earlier++;
-        if (earlier < k)
-            continue;
+    const CiKernel *kernel = c->kernel;
+    const int *groups = ci_swap_groups(c->ctx, kernel);
+    for (int k = 0; k < kernel->nbuffers; k++) {
         CiText test = ci_text_new(c->ctx);
-        for (int j = 0; j < swapped.count; j++)
-            if (swapped.groups[j] == swapped.groups[k])
+        for (int j = 0; j < kernel->nbuffers && groups[k] == k; j++)
+            if (groups[j] == k)
                 ci_text_add(&test, "%s%s != buffers[%d]", test.length ? " || " : "",
-                            ci_emit_buffer(c->base, swapped.buffers[j]),
-                            ci_kernel_buffer_position(c->kernel, swapped.buffers[j]));
-        ci_text_line(c->out, "if (%s) {", test.data);
-        c->out->indent += 4;
-        print_moves(c, &swapped, k);
-        close_block(c);
+                            ci_emit_buffer(c->base, kernel->buffers[j]), j);
+        if (!test.length)
+            continue;
+        ci_text_open(c->out, "if (%s) {", test.data);
+        print_moves(c, groups, k);
+        ci_text_close(c->out);
     }
 }
 
@@ -410,6 +321,6 @@ ci_cpu_emit_tree(CiCpuEmitter *c)
     print_scalars(c);
     ci_text_add(c->out, "%s", body.data);
     print_kept(c);
-    print_moved_back(c, tree);
+    print_moved_back(c);
     c->is_tree = false;
 }

@@ -210,7 +210,6 @@ const char *ci_cuda_index_type(const CiCudaEmitter *c);
 
 /* emit_tree.c: loops and branches around stages. */
 void ci_cuda_emit_tree(CiCudaEmitter *c);
-bool ci_cuda_tree_swaps(const CiLoopTree *tree);
 /* The variable of a scalar. */
 const char *ci_cuda_scalar_name(CiCudaEmitter *c, const CiBuffer *buffer);
 

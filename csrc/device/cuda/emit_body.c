@@ -308,12 +308,10 @@ store_in_order(const Element *e, const CiNest *nest, int result)
     const CiScalar *op = &e->s->code->values[result].op;
     const char *names[2] = {ci_format(c->ctx, "old%d", result), value_name(e, result)};
     if (op->op == CI_OP_pack) {
-        ci_text_line(c->out, "if (%s) {", value_name(e, op->args[1]));
-        c->out->indent += 4;
+        ci_text_open(c->out, "if (%s) {", value_name(e, op->args[1]));
         ci_cuda_emit_store(c, e->s, nest->target, nest->store, value_name(e, op->args[0]));
         ci_text_line(c->out, "%s++;", op->index->name);
-        c->out->indent -= 4;
-        ci_text_line(c->out, "}");
+        ci_text_close(c->out);
         return;
     }
     CiText old = ci_text_new(c->ctx), text = ci_text_new(c->ctx);
@@ -412,13 +410,11 @@ fill_cache(const Element *e, const CiCudaCache *cache, const char *into)
         return;
     }
     ci_text_line(c->out, "#pragma unroll");
-    ci_text_line(c->out, "for (int v = 0; v < %d; v++) {", e->vector);
-    c->out->indent += 4;
+    ci_text_open(c->out, "for (int v = 0; v < %d; v++) {", e->vector);
     if (e->vector > 1)
         ci_text_line(c->out, "const auto %s = %s_base + v;", e->var->name, e->var->name);
     ci_text_line(c->out, "%s[k].v[v] = %s;", into, from);
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
+    ci_text_close(c->out);
 }
 
 /* Lines printed by `lines` in a block where the axis stands at the vector's first element; nothing
@@ -539,8 +535,7 @@ ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector)
     at_base(&e, emit_vector_loads);
     if (vector > 1) {
         ci_text_line(c->out, "#pragma unroll");
-        ci_text_line(c->out, "for (int v = 0; v < %d; v++) {", vector);
-        c->out->indent += 4;
+        ci_text_open(c->out, "for (int v = 0; v < %d; v++) {", vector);
         ci_text_line(c->out, "const auto %s = %s_base + v;", e.var->name, e.var->name);
     }
     declare_flat_placements(&e);
@@ -548,8 +543,7 @@ ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector)
         ci_cuda_emit_pack_starts(c, s);
     emit_element(&e);
     if (vector > 1) {
-        c->out->indent -= 4;
-        ci_text_line(c->out, "}");
+        ci_text_close(c->out);
     }
     at_base(&e, emit_vector_stores);
 }

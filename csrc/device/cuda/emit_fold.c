@@ -52,20 +52,6 @@ combine_with(CiCudaEmitter *c, const CiCudaFold *fold, const char *other)
     combine(c, fold, ci_format(c->ctx, "f%d[0]", fold->id), ci_format(c->ctx, "o%d", fold->id));
 }
 
-static void
-open_block(CiCudaEmitter *c, const char *head)
-{
-    ci_text_line(c->out, "%s", head);
-    c->out->indent += 4;
-}
-
-static void
-close_block(CiCudaEmitter *c)
-{
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
-}
-
 void
 ci_cuda_emit_fold_start(CiCudaEmitter *c, const CiCudaFold *fold, int vector)
 {
@@ -128,10 +114,10 @@ fold_warp(CiCudaEmitter *c, const CiCudaStage *s)
 {
     int lanes = c->shape.group < 32 ? c->shape.group : 32;
     ci_text_line(c->out, "#pragma unroll");
-    open_block(c, ci_format(c->ctx, "for (int h = %d; h; h /= 2) {", lanes / 2));
+    ci_text_open(c->out, "for (int h = %d; h; h /= 2) {", lanes / 2);
     for (int f = 0; f < s->nfolds; f++)
         combine_with(c, &s->folds[f], ci_format(c->ctx, "ci_shuffle(f%d[0], h)", s->folds[f].id));
-    close_block(c);
+    ci_text_close(c->out);
     for (int f = 0; f < s->nfolds && c->shape.group <= 32; f++)
         if (depends_on_side(&s->folds[f]))
             ci_text_line(c->out, "f%d[0] = ci_first(f%d[0], %d);", s->folds[f].id, s->folds[f].id,
@@ -172,18 +158,18 @@ fold_warps(CiCudaEmitter *c, const CiCudaStage *s)
 {
     int warps = c->shape.group / 32;
     declare_memory(c, s, warps * c->shape.points);
-    open_block(c, "if (tid % 32 == 0) {");
+    ci_text_open(c->out, "if (tid %% 32 == 0) {");
     for (int f = 0; f < s->nfolds; f++)
         ci_text_line(c->out, "m%d[tid / 32] = f%d[0];", s->folds[f].id, s->folds[f].id);
-    close_block(c);
+    ci_text_close(c->out);
     ci_text_line(c->out, "__syncthreads();");
     for (int f = 0; f < s->nfolds; f++)
         ci_text_line(c->out, "f%d[0] = m%d[p*%d];", s->folds[f].id, s->folds[f].id, warps);
     ci_text_line(c->out, "#pragma unroll");
-    open_block(c, ci_format(c->ctx, "for (int w = 1; w < %d; w++) {", warps));
+    ci_text_open(c->out, "for (int w = 1; w < %d; w++) {", warps);
     for (int f = 0; f < s->nfolds; f++)
         combine_with(c, &s->folds[f], ci_format(c->ctx, "m%d[p*%d + w]", s->folds[f].id, warps));
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 /* Threads of a group are not neighbours: they fold in shared memory, the lower half taking the
@@ -195,16 +181,16 @@ fold_across(CiCudaEmitter *c, const CiCudaStage *s)
     for (int f = 0; f < s->nfolds; f++)
         ci_text_line(c->out, "m%d[tid] = f%d[0];", s->folds[f].id, s->folds[f].id);
     ci_text_line(c->out, "__syncthreads();");
-    open_block(c, ci_format(c->ctx, "for (int h = %d; h; h /= 2) {", c->shape.group / 2));
-    open_block(c, "if (g < h) {");
+    ci_text_open(c->out, "for (int h = %d; h; h /= 2) {", c->shape.group / 2);
+    ci_text_open(c->out, "if (g < h) {");
     for (int f = 0; f < s->nfolds; f++) {
         combine_with(c, &s->folds[f],
                      ci_format(c->ctx, "m%d[tid + h*%d]", s->folds[f].id, c->shape.points));
         ci_text_line(c->out, "m%d[tid] = f%d[0];", s->folds[f].id, s->folds[f].id);
     }
-    close_block(c);
+    ci_text_close(c->out);
     ci_text_line(c->out, "__syncthreads();");
-    close_block(c);
+    ci_text_close(c->out);
     for (int f = 0; f < s->nfolds; f++)
         ci_text_line(c->out, "f%d[0] = m%d[p];", s->folds[f].id, s->folds[f].id);
 }
@@ -272,11 +258,11 @@ void
 ci_cuda_emit_partials_out(CiCudaEmitter *c, const CiCudaStage *s)
 {
     const char *guard = c->has_idle ? "is_active && g == 0" : "g == 0";
-    open_block(c, ci_format(c->ctx, "if (%s) {", guard));
+    ci_text_open(c->out, "if (%s) {", guard);
     for (int f = 0; f < s->nfolds; f++)
         ci_text_line(c->out, "%s = f%d[0];", partial_place(c, &s->folds[f], f, "chunk"),
                      s->folds[f].id);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 void
@@ -284,9 +270,8 @@ ci_cuda_emit_partials_in(CiCudaEmitter *c, const CiCudaStage *s)
 {
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
-    open_block(
-        c, ci_format(c->ctx, "for (int chunk = g; chunk < chunks; chunk += %d) {", c->shape.group));
+    ci_text_open(c->out, "for (int chunk = g; chunk < chunks; chunk += %d) {", c->shape.group);
     for (int f = 0; f < s->nfolds; f++)
         combine_with(c, &s->folds[f], partial_place(c, &s->folds[f], f, "chunk"));
-    close_block(c);
+    ci_text_close(c->out);
 }

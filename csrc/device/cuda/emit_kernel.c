@@ -23,20 +23,6 @@ index_text(CiCudaEmitter *c, const CiExpr *e)
     return ci_emit_index_text(c->base, e);
 }
 
-static void
-open_block(CiCudaEmitter *c, const char *head)
-{
-    ci_text_line(c->out, "%s", head);
-    c->out->indent += 4;
-}
-
-static void
-close_block(CiCudaEmitter *c)
-{
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
-}
-
 static const CiExpr *
 in_vectors(CiCudaEmitter *c, const CiExpr *extent, int vector)
 {
@@ -92,13 +78,13 @@ emit_flat(CiCudaEmitter *c)
         const char *name = kernel->outer[0].var->name,
                    *extent = index_text(c, kernel->outer[0].extent);
         ci_text_line(c->out, "const %s %s_base = t*%d;", type, name, s->vector);
-        open_block(c, ci_format(c->ctx, "if (%s_base + %d <= %s) {", name, s->vector, extent));
+        ci_text_open(c->out, "if (%s_base + %d <= %s) {", name, s->vector, extent);
         ci_cuda_emit_elements(c, s, s->vector);
-        close_block(c);
-        open_block(c, ci_format(c->ctx, "else for (%s %s = %s_base; %s < %s; %s++) {", type, name,
-                                name, name, extent, name));
+        ci_text_close(c->out);
+        ci_text_open(c->out, "else for (%s %s = %s_base; %s < %s; %s++) {", type, name, name, name,
+                     extent, name);
         ci_cuda_emit_elements(c, s, 1);
-        close_block(c);
+        ci_text_close(c->out);
         return;
     }
     ci_text_line(c->out, "if (t >= %s)", index_text(c, in_vectors(c, c->plan->npoints, s->vector)));
@@ -192,15 +178,15 @@ emit_trips(CiCudaEmitter *c, const CiCudaStage *s, const char *count)
 {
     const char *type = ci_cuda_index_type(c);
     ci_text_line(c->out, "#pragma unroll");
-    open_block(c, ci_format(c->ctx, "for (int k = 0; k < %lld; k++) {", (long long)s->trips));
+    ci_text_open(c->out, "for (int k = 0; k < %lld; k++) {", (long long)s->trips);
     ci_text_line(c->out, "const %s e = (%s)k*%d + g;", type, type, c->shape.group);
     if (!s->is_exact)
-        open_block(c, ci_format(c->ctx, "if (e < %s) {", count));
+        ci_text_open(c->out, "if (e < %s) {", count);
     ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
     ci_cuda_emit_elements(c, s, s->vector);
     if (!s->is_exact)
-        close_block(c);
-    close_block(c);
+        ci_text_close(c->out);
+    ci_text_close(c->out);
 }
 
 static void
@@ -212,16 +198,16 @@ emit_round(CiCudaEmitter *c, const CiCudaStage *s, int rounds, const char *count
                     total % ((int64_t)s->vector * rounds * c->shape.group) == 0;
     const char *type = ci_cuda_index_type(c);
     ci_text_line(c->out, "#pragma unroll");
-    open_block(c, ci_format(c->ctx, "for (int k = 0; k < %d; k++) {", rounds));
+    ci_text_open(c->out, "for (int k = 0; k < %d; k++) {", rounds);
     ci_text_line(c->out, "const %s e = first + k*(%s);", type, step);
-    open_block(c, is_exact ? "{" : ci_format(c->ctx, "if (e < %s) {", count));
+    ci_text_open(c->out, "%s", is_exact ? "{" : ci_format(c->ctx, "if (e < %s) {", count));
     ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
     if (is_load)
         ci_cuda_emit_batch_loads(c, s);
     else
         ci_cuda_emit_elements(c, s, s->vector);
-    close_block(c);
-    close_block(c);
+    ci_text_close(c->out);
+    ci_text_close(c->out);
 }
 
 /* Several rounds at a time, their loads first: what hides the way to memory is loads under way. */
@@ -233,19 +219,18 @@ emit_rounds(CiCudaEmitter *c, const CiCudaStage *s, const char *start, const cha
     int rounds = ci_cuda_start_batch(c, s);
     if (rounds == 1) {
         ci_text_line(c->out, "#pragma unroll 4");
-        open_block(
-            c, ci_format(c->ctx, "for (%s e = %s; e < %s; e += %s) {", type, start, count, step));
+        ci_text_open(c->out, "for (%s e = %s; e < %s; e += %s) {", type, start, count, step);
         ci_cuda_emit_axes(c, s->stage->axes, s->nshared, s->vector, "e");
         ci_cuda_emit_elements(c, s, s->vector);
-        close_block(c);
+        ci_text_close(c->out);
         return;
     }
-    open_block(c, ci_format(c->ctx, "for (%s first = %s; first < %s; first += %d*(%s)) {", type,
-                            start, count, rounds, step));
+    ci_text_open(c->out, "for (%s first = %s; first < %s; first += %d*(%s)) {", type, start, count,
+                 rounds, step);
     ci_cuda_emit_batch_declarations(c, s, rounds);
     emit_round(c, s, rounds, count, step, true);
     emit_round(c, s, rounds, count, step, false);
-    close_block(c);
+    ci_text_close(c->out);
     ci_cuda_end_batch(c);
 }
 
@@ -267,10 +252,10 @@ emit_shared_loop(CiCudaEmitter *c, const CiCudaStage *s)
         return;
     const char *name = s->stage->axes[0].var->name,
                *extent = index_text(c, s->stage->axes[0].extent);
-    open_block(c, ci_format(c->ctx, "for (%s %s = (%s)(%s)*%d + %s; %s < %s; %s += %s) {", type,
-                            name, type, count, s->vector, start, name, extent, name, step));
+    ci_text_open(c->out, "for (%s %s = (%s)(%s)*%d + %s; %s < %s; %s += %s) {", type, name, type,
+                 count, s->vector, start, name, extent, name, step);
     ci_cuda_emit_elements(c, s, 1);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 static void
@@ -291,8 +276,8 @@ static void
 emit_serial(CiCudaEmitter *c, const CiCudaStage *s)
 {
     const char *type = ci_cuda_index_type(c);
-    open_block(c, ci_format(c->ctx, "for (%s e = g; e < %s; e += %d) {", type,
-                            index_text(c, shared_count(c, s)), c->shape.group));
+    ci_text_open(c->out, "for (%s e = g; e < %s; e += %d) {", type,
+                 index_text(c, shared_count(c, s)), c->shape.group);
     ci_cuda_emit_axes(c, s->stage->axes, s->nshared, 1, "e");
     for (int f = 0; f < s->nfolds; f++)
         ci_cuda_emit_fold_start(c, &s->folds[f], 1);
@@ -300,14 +285,14 @@ emit_serial(CiCudaEmitter *c, const CiCudaStage *s)
     ci_cuda_emit_pack_starts(c, s);
     for (int k = s->nshared; k < s->stage->naxes; k++) {
         const char *name = s->stage->axes[k].var->name;
-        open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
-                                index_text(c, s->stage->axes[k].extent), name));
+        ci_text_open(c->out, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
+                     index_text(c, s->stage->axes[k].extent), name);
     }
     ci_cuda_emit_elements(c, s, 1);
     for (int k = s->nshared; k < s->stage->naxes; k++)
-        close_block(c);
+        ci_text_close(c->out);
     ci_cuda_emit_fold_results(c, s);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 static void
@@ -324,7 +309,7 @@ emit_stage(CiCudaEmitter *c, const CiCudaStage *s)
 {
     if (s->has_barrier)
         emit_barrier(c);
-    open_block(c, "{");
+    ci_text_open(c->out, "{");
     if (s->kind == CI_CUDA_once) {
         ci_cuda_emit_elements(c, s, 1);
     } else if (s->kind == CI_CUDA_serial) {
@@ -342,7 +327,7 @@ emit_stage(CiCudaEmitter *c, const CiCudaStage *s)
         else
             ci_cuda_emit_fold_results(c, s);
     }
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 void
@@ -369,11 +354,11 @@ emit_finish(CiCudaEmitter *c)
     const CiCudaStage *first = &c->plan->stages[0];
     emit_point(c);
     ci_cuda_emit_declarations(c);
-    open_block(c, "{");
+    ci_text_open(c->out, "{");
     ci_cuda_emit_partials_in(c, first);
     ci_cuda_emit_fold_group(c, first);
     ci_cuda_emit_fold_results(c, first);
-    close_block(c);
+    ci_text_close(c->out);
     for (int t = 1; t < c->plan->nstages; t++)
         emit_stage(c, &c->plan->stages[t]);
 }
@@ -449,7 +434,7 @@ is_restrict(const CiCudaEmitter *c, const CiBuffer *buffer, bool is_stored)
 {
     Loaded loaded = {buffer, false};
     const CiLoopTree *tree = ci_kernel_tree(c->plan->kernel);
-    if (tree && ci_cuda_tree_swaps(tree))
+    if (tree && ci_tree_swaps(tree))
         return false;
     ci_kernel_visit_nests(c->plan->kernel, note_load, &loaded);
     return !is_stored || c->shape.group == 1 || (!tree && !loaded.is_loaded);
@@ -513,9 +498,9 @@ emit_function(CiCudaEmitter *c, const char *suffix, const CiCudaShape *shape,
                 suffix);
     emit_parameters(c);
     ci_text_add(c->out, ")\n");
-    open_block(c, "{");
+    ci_text_open(c->out, "{");
     body(c);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 void

@@ -6,26 +6,6 @@
  * hold is moved to where the world outside looks for it. */
 #include "device/cuda/cuda.h"
 
-static void
-open_block(CiCudaEmitter *c, const char *head)
-{
-    ci_text_line(c->out, "%s", head);
-    c->out->indent += 4;
-}
-
-static void
-close_block(CiCudaEmitter *c)
-{
-    c->out->indent -= 4;
-    ci_text_line(c->out, "}");
-}
-
-static const char *
-index_text(CiCudaEmitter *c, const CiExpr *e)
-{
-    return ci_emit_index_text(c->base, e);
-}
-
 const char *
 ci_cuda_scalar_name(CiCudaEmitter *c, const CiBuffer *buffer)
 {
@@ -62,15 +42,15 @@ emit_points(CiCudaEmitter *c, const CiCudaPlan *leaf)
     int nloops = 0;
     bool is_shared = leaf->is_flat && leaf->shape.group > 1;
     if (is_shared) {
-        open_block(c, ci_format(c->ctx, "for (%s e = g; e < %s; e += %d) {", type,
-                                index_text(c, leaf->npoints), leaf->shape.group));
+        ci_text_open(c->out, "for (%s e = g; e < %s; e += %d) {", type,
+                     ci_emit_index_text(c->base, leaf->npoints), leaf->shape.group);
         ci_cuda_emit_axes(c, leaf->kernel->outer, leaf->kernel->nouter, 1, "e");
         nloops = 1;
     }
     for (int k = 0; k < leaf->kernel->nouter && !is_shared; k++, nloops++) {
         const char *name = leaf->kernel->outer[k].var->name;
-        open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
-                                index_text(c, leaf->kernel->outer[k].extent), name));
+        ci_text_open(c->out, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
+                     ci_emit_index_text(c->base, leaf->kernel->outer[k].extent), name);
     }
     if (leaf->is_flat)
         ci_cuda_emit_elements(c, &leaf->stages[0], 1);
@@ -79,7 +59,7 @@ emit_points(CiCudaEmitter *c, const CiCudaPlan *leaf)
     if (!leaf->is_flat && nloops && leaf->shape.group > 1) /* rows are used again */
         ci_text_line(c->out, "__syncwarp();");
     for (int k = 0; k < nloops; k++)
-        close_block(c);
+        ci_text_close(c->out);
 }
 
 /* What the first thread has made, for all. */
@@ -105,11 +85,11 @@ emit_leaf(CiCudaEmitter *c, const CiKernel *kernel)
         emit_barrier(c, tree);
     c->plan = leaf;
     c->shape = leaf->shape;
-    open_block(c, leaf->is_alone ? "if (g == 0) {" : "{");
+    ci_text_open(c->out, "%s", leaf->is_alone ? "if (g == 0) {" : "{");
     if (!leaf->is_flat)
         ci_cuda_emit_declarations(c);
     emit_points(c, leaf);
-    close_block(c);
+    ci_text_close(c->out);
     c->plan = tree;
     c->shape = tree->shape;
     if (leaf->is_alone)
@@ -123,80 +103,52 @@ emit_leaf(CiCudaEmitter *c, const CiKernel *kernel)
 static void emit_nodes(CiCudaEmitter *c, const CiLoopTree *tree);
 
 static void
-emit_swaps(CiCudaEmitter *c, const CiRegion *region)
-{
-    for (int k = 0; k < region->nswaps; k += 2) {
-        const char *a = ci_emit_buffer(c->base, region->swaps[k]),
-                   *b = ci_emit_buffer(c->base, region->swaps[k + 1]),
-                   *type = ci_emit_storage(region->swaps[k]->dtype);
-        ci_text_line(c->out, "%s *const swap%d = %s;", type, k, a);
-        ci_text_line(c->out, "%s = %s;", a, b);
-        ci_text_line(c->out, "%s = swap%d;", b, k);
-    }
-}
-
-static void
 emit_for(CiCudaEmitter *c, const CiTreeNode *node)
 {
     const char *t = node->region->var->name;
-    open_block(c, ci_format(c->ctx, "for (%s %s = 0; %s < %s; %s++) {", ci_cuda_index_type(c), t, t,
-                            index_text(c, node->region->extent), t));
+    ci_text_open(c->out, "for (%s %s = 0; %s < %s; %s++) {", ci_cuda_index_type(c), t, t,
+                 ci_emit_index_text(c->base, node->region->extent), t);
     emit_nodes(c, &node->body);
-    emit_swaps(c, node->region);
-    close_block(c);
+    ci_emit_swaps(c->base, c->out, node->region);
+    ci_text_close(c->out);
 }
 
 static void
 emit_while(CiCudaEmitter *c, const CiTreeNode *node)
 {
-    open_block(c, "for (;;) {");
+    ci_text_open(c->out, "for (;;) {");
     emit_nodes(c, &node->other);
     ci_text_line(c->out, "if (!%s)", element_text(c, node->region->condition));
     ci_text_line(c->out, "    break;");
     emit_nodes(c, &node->body);
-    emit_swaps(c, node->region);
-    close_block(c);
+    ci_emit_swaps(c->base, c->out, node->region);
+    ci_text_close(c->out);
 }
 
 static void
 emit_if(CiCudaEmitter *c, const CiTreeNode *node)
 {
-    open_block(c, ci_format(c->ctx, "if (%s) {", element_text(c, node->region->condition)));
+    ci_text_open(c->out, "if (%s) {", element_text(c, node->region->condition));
     emit_nodes(c, &node->body);
-    close_block(c);
+    ci_text_close(c->out);
     if (!node->other.count)
         return;
-    open_block(c, "else {");
+    ci_text_open(c->out, "else {");
     emit_nodes(c, &node->other);
-    close_block(c);
+    ci_text_close(c->out);
 }
 
-/* A symbol that data defines has its value from here to the end of the block. */
 static void
 emit_check(CiCudaEmitter *c, const CiTreeNode *node)
 {
-    const CiCheckItem *check = node->check;
-    const char *value = element_text(c, check->buffer);
-    CiText test = ci_text_new(c->ctx);
-    if (check->symbol) {
-        const char *name = index_text(c, check->symbol);
-        bool has_low = check->symbol->low != CI_MINUS_INFINITY,
-             has_limit = check->limit->low != CI_INFINITY;
-        ci_text_line(c->out, "const int64_t %s = %s;", name, value);
-        if (has_low)
-            ci_text_add(&test, "%s < %lld", name, (long long)check->symbol->low);
-        if (has_limit)
-            ci_text_add(&test, "%s%s >= %s", has_low ? " || " : "", name,
-                        index_text(c, check->limit));
-        if (!test.length)
-            return;
-    } else {
-        ci_text_add(&test, "!%s", value);
-    }
-    open_block(c, ci_format(c->ctx, "if (%s) {", test.data));
+    const char *test =
+        ci_emit_check(c->base, c->out, node->check, element_text(c, node->check->buffer));
+    if (!test)
+        return;
+    ci_text_open(c->out, "if (%s) {", test);
     ci_text_line(c->out, "*fault = %d;", node->number + 1);
     ci_text_line(c->out, "return;");
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 static void
@@ -226,36 +178,6 @@ emit_nodes(CiCudaEmitter *c, const CiLoopTree *tree)
 
 /* ---- swapped memory ---- */
 
-bool
-ci_cuda_tree_swaps(const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if ((node->region && node->region->nswaps) || ci_cuda_tree_swaps(&node->body) ||
-            ci_cuda_tree_swaps(&node->other))
-            return true;
-    }
-    return false;
-}
-
-/* By position among the kernel's buffers: equal numbers may have each other's memory. */
-static void
-find_groups(const CiKernel *kernel, const CiLoopTree *tree, int *groups)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        for (int n = 0; node->region && n < node->region->nswaps; n += 2) {
-            int a = ci_kernel_buffer_position(kernel, node->region->swaps[n]),
-                b = ci_kernel_buffer_position(kernel, node->region->swaps[n + 1]), old = groups[b];
-            for (int j = 0; j < kernel->nbuffers; j++)
-                if (groups[j] == old)
-                    groups[j] = groups[a];
-        }
-        find_groups(kernel, &node->body, groups);
-        find_groups(kernel, &node->other, groups);
-    }
-}
-
 /* Element by element: all of a group are read, then stored where they belong. */
 static void
 emit_moves(CiCudaEmitter *c, const int *groups, int group)
@@ -264,45 +186,39 @@ emit_moves(CiCudaEmitter *c, const int *groups, int group)
     const CiBuffer *first = kernel->buffers[group];
     const char *type = ci_emit_storage(first->dtype);
     const CiExpr *count = ci_expr_product_of(c->sym, first->sizes, first->rank);
-    open_block(c, ci_format(c->ctx, "for (int64_t k = %s; k < %s; k += %d) {",
-                            c->shape.group > 1 ? "g" : "0", index_text(c, count), c->shape.group));
+    ci_text_open(c->out, "for (int64_t k = %s; k < %s; k += %d) {", c->shape.group > 1 ? "g" : "0",
+                 ci_emit_index_text(c->base, count), c->shape.group);
     for (int store = 0; store < 2; store++)
         for (int k = 0; k < kernel->nbuffers; k++) {
             const char *name = ci_emit_buffer(c->base, kernel->buffers[k]);
-            if (groups[k] != groups[group])
+            if (groups[k] != group)
                 continue;
             if (store)
                 ci_text_line(c->out, "home_%s[k] = kept%d;", name, k);
             else
                 ci_text_line(c->out, "const %s kept%d = %s[k];", type, k, name);
         }
-    close_block(c);
+    ci_text_close(c->out);
 }
 
 static void
 emit_moved_back(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
-    int *groups = CI_NEW_ARRAY(c->ctx, int, kernel->nbuffers + 1);
-    for (int k = 0; k < kernel->nbuffers; k++)
-        groups[k] = k;
-    find_groups(kernel, ci_kernel_tree(kernel), groups);
+    const int *groups = ci_swap_groups(c->ctx, kernel);
     for (int k = 0; k < kernel->nbuffers; k++) {
-        int earlier = 0, count = 0;
         CiText test = ci_text_new(c->ctx);
-        while (groups[earlier] != groups[k])
-            earlier++;
-        for (int j = 0; j < kernel->nbuffers; j++) {
+        for (int j = 0; j < kernel->nbuffers && groups[k] == k; j++) {
             const char *name = ci_emit_buffer(c->base, kernel->buffers[j]);
-            if (groups[j] == groups[k])
-                ci_text_add(&test, "%s%s != home_%s", count++ ? " || " : "", name, name);
+            if (groups[j] == k)
+                ci_text_add(&test, "%s%s != home_%s", test.length ? " || " : "", name, name);
         }
-        if (earlier < k || count < 2)
+        if (!test.length)
             continue;
         emit_barrier(c, c->plan);
-        open_block(c, ci_format(c->ctx, "if (%s) {", test.data));
+        ci_text_open(c->out, "if (%s) {", test.data);
         emit_moves(c, groups, k);
-        close_block(c);
+        ci_text_close(c->out);
     }
 }
 
@@ -322,7 +238,7 @@ emit_trip(CiCudaEmitter *c)
     if (!kernel->nouter)
         return;
     ci_text_line(c->out, "const %s trip = (%s)blockIdx.x*%d + p;", type, type, c->shape.points);
-    ci_text_line(c->out, "if (trip >= %s)", index_text(c, c->plan->npoints));
+    ci_text_line(c->out, "if (trip >= %s)", ci_emit_index_text(c->base, c->plan->npoints));
     ci_text_line(c->out, "    return;");
     ci_cuda_emit_axes(c, kernel->outer, kernel->nouter, 1, "trip");
 }
@@ -365,7 +281,7 @@ void
 ci_cuda_emit_tree(CiCudaEmitter *c)
 {
     const CiKernel *kernel = c->plan->kernel;
-    bool swaps = ci_cuda_tree_swaps(ci_kernel_tree(kernel));
+    bool swaps = ci_tree_swaps(ci_kernel_tree(kernel));
     emit_trip(c);
     for (int k = 0; k < kernel->nbuffers && swaps; k++)
         ci_text_line(c->out, "auto *const home_%s = %s;",
