@@ -367,7 +367,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     int fits = 1;
 
     memset(values, 0, sizeof *values * (size_t)g->nsources);
-    if (g->ctx != NULL)
+    if (g->values.count > 0)
         memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
     for (int k = 0; k < g->nchecks; k++)
         if (!check_holds(&lookup, &g->checks[k])) {
