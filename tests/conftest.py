@@ -7,6 +7,7 @@ second run compiles only what has changed.
 
 import atexit
 import contextlib
+import gc
 import hashlib
 import os
 import shutil
@@ -44,6 +45,13 @@ def pieces_are_compiled(monkeypatch):
 
     monkeypatch.setattr(session, "LITTLE_WORK", 0)
     monkeypatch.setattr(race, "PIECES", 1 << 30)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_new_objects_are_collected():
+    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def run(command, **options):
