@@ -168,11 +168,22 @@ is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+/* Links stay: what a program does may depend on the name it is called by. */
+static int
+make_absolute(const char *path, char *out, size_t capacity)
+{
+    char folder[PATH_MAX] = "";
+    if (*path != '/' && !getcwd(folder, sizeof folder))
+        return errno;
+    int length = snprintf(out, capacity, *path == '/' ? "%s%s" : "%s/%s", folder, path);
+    return length >= 0 && (size_t)length < capacity ? 0 : ENAMETOOLONG;
+}
+
 int
 ci_os_find_program(const char *name, char *out, size_t capacity)
 {
     if (strchr(name, '/'))
-        return is_program(name) ? ci_os_resolve(name, out, capacity) : ENOENT;
+        return is_program(name) ? make_absolute(name, out, capacity) : ENOENT;
     const char *path = getenv("PATH");
     if (!path || !*name)
         return ENOENT;

@@ -21,7 +21,7 @@ int ci_os_read(const char *path, void **data, size_t *size); /* malloc'ed, calle
 int ci_os_write_atomic(const char *path, const void *data, size_t size);
 int ci_os_make_directories(const char *path); /* each new one 0700 */
 int ci_os_resolve(const char *path, char *out, size_t capacity);
-/* Looks a program up in PATH; 0 and its absolute path, or ENOENT. */
+/* Looks a program up in PATH, or takes a path; 0 and its absolute path, or an error. */
 int ci_os_find_program(const char *name, char *out, size_t capacity);
 int64_t ci_os_time_ns(void); /* monotonic */
 

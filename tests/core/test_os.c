@@ -90,6 +90,10 @@ TEST(programs)
     CHECK_INT(ci_os_find_program("no-such-program-at-all", out, sizeof out), ENOENT);
     CHECK_INT(ci_os_find_program("", out, sizeof out), ENOENT);
     CHECK_INT(ci_os_find_program("/bin/sh", out, sizeof out), 0);
+    CHECK(strcmp(out, "/bin/sh") == 0); /* a link, as ccache's compilers are: it is not followed */
+    CHECK(chdir("/bin") == 0);
+    CHECK_INT(ci_os_find_program("./sh", out, sizeof out), 0);
+    CHECK(strcmp(out + strlen(out) - 5, "/./sh") == 0 && out[0] == '/');
     CHECK_INT(ci_os_find_program("/etc/passwd", out, sizeof out), ENOENT);
     setenv("PATH", ".:::/bin:/usr/bin:", 1);
     CHECK_INT(ci_os_find_program("sh", out, sizeof out), 0);
