@@ -76,6 +76,41 @@ def test_pyext_includes(path):
         assert (ROOT / "pyext" / target).is_file() or (CSRC / target).is_file(), target
 
 
+# Files whose functions call each other, for what they walk is recursive: a quotient of sums is a sum of
+# quotients, a region has blocks and a block regions, a value is made by making those that it reads.
+RECURSIVE = [
+    {"expr.c", "expr_division.c", "expr_poly.c", "expr_proof.c"},
+    {"lower.c", "lower_region.c"},
+    {"lower_check.c", "lower_index.c", "lower_realize.c", "lower_uses.c", "lower_value.c", "lower_write.c"},
+    {"schedule.c", "region.c", "tree.c"},
+    {"plan.c", "plan_memory.c", "plan_tree.c"},
+    {"emit_body.c", "emit_fold.c", "emit_kernel.c", "emit_tree.c"},
+]
+
+
+def calls_between_files():
+    """Per file of the core: the files whose functions it calls."""
+    texts = {p: without_comments(p.read_text()) for p in C_FILES if p.suffix == ".c"}
+    owners = {}
+    for path, text in texts.items():
+        for name in re.findall(r"^(?!static)[\w *]+\n(ci_\w+)\([^;{]*\)\n\{", text, re.MULTILINE):
+            owners[name] = path
+    return {p: {owners.get(w) for w in re.findall(r"\bci_\w+", t)} - {p, None} for p, t in texts.items()}
+
+
+def test_files_call_one_way():
+    """Who reads a file needs to know those it calls, and none of these needs to know it."""
+    calls = calls_between_files()
+    reached = {p: set(calls[p]) for p in calls}
+    for middle in calls:
+        for path in calls:
+            if middle in reached[path]:
+                reached[path] |= reached[middle]
+    circles = {frozenset(q for q in reached[p] if p in reached[q]) for p in calls}
+    names = [{path.name for path in circle} for circle in circles if len(circle) > 1]
+    assert not [circle for circle in names if not any(circle <= known for known in RECURSIVE)]
+
+
 def test_private_headers_stay_in_their_folder():
     for path in C_FILES:
         for target in includes(path):
