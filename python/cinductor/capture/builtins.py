@@ -16,6 +16,7 @@ import numpy as np
 from .. import _core
 from ..compile import is_compiling
 from ..numpy import surface
+from ..numpy.random import GLOBAL, Draw
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from .calls import (
     FOLLOWED,
@@ -345,6 +346,13 @@ def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         frame = frame.f_back
         level += 1
     warnings.warn(**{**values, "stacklevel": level})
+
+
+@understands(np.random.seed)
+def _seed(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args and not kwargs:
+        return call_unknown(scope, f, args, kwargs)
+    return dispatch(scope, Draw(scope, GLOBAL, "seed"), args, kwargs)
 
 
 @understands(isinstance, issubclass, callable)

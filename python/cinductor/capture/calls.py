@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from ..numpy import surface
-from ..numpy.random import DRAWS, Draw
+from ..numpy.random import DRAWS, GLOBAL, LEGACY, Draw
 from ..user import PACKAGE
 from .objects import (
     CONTAINER_TYPES,
@@ -46,6 +46,7 @@ DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 STDLIB = os.path.dirname(os.__file__) + os.sep
 ufunc = np.ufunc
+GLOBAL_STATE = np.random.rand.__self__  # the generator behind np.random's functions
 
 
 def understands(*functions: Any) -> Callable[[Handler], Handler]:
@@ -82,6 +83,8 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if cls is types.BuiltinFunctionType or cls in BOUND_KINDS:
         return call_builtin(scope, f, args, kwargs)
     if cls is types.MethodType:
+        if f.__self__ is GLOBAL_STATE and f.__name__ in LEGACY:
+            return call_draw(scope, Draw(scope, GLOBAL, f.__name__), args, kwargs)
         return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
     if isinstance(f, type):
         return call_class(scope, f, args, kwargs)
@@ -502,7 +505,8 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
 def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A method of a Generator that later calls find again."""
     stage = scope.stage
-    source = stage.source_of(f.generator)
+    table = LEGACY if f.generator is GLOBAL else DRAWS
+    source = stage.source("const", GLOBAL) if table is LEGACY else stage.source_of(f.generator)
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
@@ -512,9 +516,9 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         stage.draws[id(f.generator)] = (f.generator, f.generator.bit_generator.state)
     address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
     try:
-        return DRAWS[f.name](stage.tracer, address, *args, **kwargs)
+        return table[f.name](stage.tracer, address, *args, **kwargs)
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
-        return call_unknown(scope, method, args, kwargs, f"calls Generator.{f.name}: {why}")
+        return call_unknown(scope, method, args, kwargs, f"calls {name_of(method)}: {why}")
 
 
 def call_ufunc_at(scope: Scope, f: Any, args: tuple[Any, ...]) -> Any:

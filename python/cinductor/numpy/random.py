@@ -15,10 +15,11 @@ import numpy as np
 
 from .index import INT64
 from .shape import sizes
-from .surface import Traced, array, refuse
+from .surface import Traced, array, in_place, normal_axis, refuse
 
 FLOAT64 = np.dtype(np.float64)
 DRAWS: dict[str, Callable[..., Any]] = {}
+LEGACY: dict[str, Callable[..., Any]] = {}  # those of np.random's functions
 
 
 class Draw:
@@ -74,7 +75,8 @@ def drawn(
     made = t.extern("draw_" + method, key, call, [address, *values], shape, dtype)
     if size is not None:
         return made
-    return t.as_python(made) if dtype == FLOAT64 else t.as_scalar(made)
+    is_pythons = dtype == FLOAT64 or method not in ("integers",)
+    return t.as_python(made) if is_pythons else t.as_scalar(made)
 
 
 def number(t: Any, value: Any, dtype: np.dtype) -> Any:
@@ -105,24 +107,71 @@ def standard_normal(
     return drawn(t, address, "standard_normal", [], size, wanted, dtype=wanted.type)
 
 
-@draw
-def normal(t: Any, address: Any, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-    """Generator.normal"""
-    values = [number(t, loc, FLOAT64), number(t, scale, FLOAT64)]
-    return drawn(t, address, "normal", values, size, FLOAT64)
+# --- distributions ------------------------------------------------------------------------------
+
+# Parameters with their defaults; those of COUNTED give ints, and `n` and their like are ints.
+DISTRIBUTIONS: dict[str, dict[str, Any]] = {
+    "beta": {"a": None, "b": None},
+    "binomial": {"n": None, "p": None},
+    "chisquare": {"df": None},
+    "exponential": {"scale": 1.0},
+    "f": {"dfnum": None, "dfden": None},
+    "gamma": {"shape": None, "scale": 1.0},
+    "geometric": {"p": None},
+    "gumbel": {"loc": 0.0, "scale": 1.0},
+    "laplace": {"loc": 0.0, "scale": 1.0},
+    "logistic": {"loc": 0.0, "scale": 1.0},
+    "lognormal": {"mean": 0.0, "sigma": 1.0},
+    "logseries": {"p": None},
+    "noncentral_chisquare": {"df": None, "nonc": None},
+    "normal": {"loc": 0.0, "scale": 1.0},
+    "pareto": {"a": None},
+    "poisson": {"lam": 1.0},
+    "power": {"a": None},
+    "rayleigh": {"scale": 1.0},
+    "standard_cauchy": {},
+    "standard_gamma": {"shape": None},
+    "standard_t": {"df": None},
+    "triangular": {"left": None, "mode": None, "right": None},
+    "uniform": {"low": 0.0, "high": 1.0},
+    "vonmises": {"mu": None, "kappa": None},
+    "wald": {"mean": None, "scale": None},
+    "weibull": {"a": None},
+    "zipf": {"a": None},
+}
+COUNTED = frozenset({"binomial", "geometric", "logseries", "poisson", "zipf"})
 
 
-@draw
-def uniform(t: Any, address: Any, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-    """Generator.uniform"""
-    values = [number(t, low, FLOAT64), number(t, high, FLOAT64)]
-    return drawn(t, address, "uniform", values, size, FLOAT64)
+def distribution(name: str, defaults: dict[str, Any]) -> None:
+    """Enters a method that draws from a distribution whose parameters broadcast."""
+    dtype = INT64 if name in COUNTED else FLOAT64
+
+    def handler(t: Any, address: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(defaults) + 1 or set(kwargs) - {*defaults, "size"}:
+            raise TypeError("arguments")
+        given = {**defaults, **dict(zip([*defaults, "size"], args, strict=False)), **kwargs}
+        size = given.pop("size", None)
+        if None in [v for v in given.values() if type(v) is not Traced]:
+            raise TypeError("a parameter is missing")
+        values = [parameter(t, v, INT64 if k == "n" else FLOAT64) for k, v in given.items()]
+        if size is None and any(v.ndim for v in values):
+            return drawn(t, address, name, values, t.broadcast(values), dtype)
+        return drawn(t, address, name, values, size, dtype)
+
+    DRAWS[name] = LEGACY[name] = handler
 
 
-@draw
-def exponential(t: Any, address: Any, scale: Any = 1.0, size: Any = None) -> Any:
-    """Generator.exponential"""
-    return drawn(t, address, "exponential", [number(t, scale, FLOAT64)], size, FLOAT64)
+def parameter(t: Any, value: Any, dtype: np.dtype) -> Any:
+    """A parameter of a distribution: a number, or an array of them."""
+    if isinstance(value, list | tuple | np.ndarray) or type(value) is Traced and value.ndim:
+        x = array(t, value)
+        refuse(not np.can_cast(x.dtype, dtype, "same_kind"), "such parameters")
+        return in_place(t, x, dtype)
+    return number(t, value, dtype)
+
+
+for _name, _defaults in DISTRIBUTIONS.items():
+    distribution(_name, _defaults)
 
 
 @draw
@@ -138,11 +187,15 @@ def integers(
     """Generator.integers"""
     low, high = (0, low) if high is None else (low, high)
     wanted = np.dtype(dtype)
-    refuse(wanted != INT64 or endpoint, "dtype= or endpoint=")
-    made = drawn(
-        t, address, "integers", [number(t, low, INT64), number(t, high, INT64)], size, INT64
-    )
+    refuse(wanted.kind not in "iu" or wanted == np.uint64, f"dtype {wanted}")
+    values = [parameter(t, low, INT64), parameter(t, high, INT64)]
+    if size is None and any(v.ndim for v in values):
+        size = t.broadcast(values)
+    more = {"endpoint": True} if endpoint else {}
+    made = drawn(t, address, "integers", values, size, wanted, dtype=wanted.type, **more)
     bounds = [low, high]
+    if endpoint or wanted != INT64:
+        return made
     if not all(type(b) is int for b in bounds):
         return made
     # What is drawn lies between the bounds: said once more, for whoever indexes with it.
@@ -152,22 +205,182 @@ def integers(
 
 @draw
 def permutation(t: Any, address: Any, x: Any, axis: int = 0) -> Any:
-    """Generator.permutation of one axis, or of the numbers below one."""
+    """Generator.permutation along one axis, or of the numbers below one."""
+    return permuted_rows(t, address, x, {"axis": axis})
+
+
+def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
+    """The same rows in another order."""
     if type(x) is Traced and x.ndim == 0 or isinstance(x, int | np.integer):
         x = np.arange(x) if type(x) is not Traced else t.iota((x,), 0)
     given = array(t, x)
-    refuse(axis != 0 or given.ndim != 1, "several axes")
-    call = library_draw("permutation", {}, False)
-    return t.extern("draw_permutation", "", call, [address, given], given.shape, given.dtype)
+    normal_axis(fixed.get("axis", 0), given.ndim)
+    call = library_draw("permutation", fixed, False)
+    key = f"{fixed}"
+    return t.extern("draw_permutation", key, call, [address, given], given.shape, given.dtype)
 
 
 @draw
 def shuffle(t: Any, address: Any, x: Any, axis: int = 0) -> None:
-    """Generator.shuffle of one axis."""
-    refuse(type(x) is not Traced or x.ndim != 1 or axis != 0, "such an array")
+    """Generator.shuffle along one axis."""
+    shuffled(t, address, x, {"axis": axis})
+
+
+def shuffled(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> None:
+    """The rows of an array change places."""
+    refuse(type(x) is not Traced or x.kind != "array", "such an array")
+    normal_axis(fixed.get("axis", 0), x.ndim)
 
     def call(where: Any, given: Any, out: Any) -> None:
         out[...] = given
-        generator_at(where).shuffle(out)
+        generator_at(where).shuffle(out, **fixed)
 
-    t.assign(x, t.extern("draw_shuffle", "", call, [address, x], x.shape, x.dtype))
+    t.assign(x, t.extern("draw_shuffle", f"{fixed}", call, [address, x], x.shape, x.dtype))
+
+
+@draw
+def choice(
+    t: Any,
+    address: Any,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    shuffle: bool = True,
+) -> Any:
+    """Generator.choice"""
+    return chosen(t, address, a, size, p, {"replace": replace, "axis": axis, "shuffle": shuffle})
+
+
+def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any]) -> Any:
+    """Elements of an array, or numbers below one, by their probabilities p."""
+    is_count = isinstance(a, int | np.integer) or type(a) is Traced and a.ndim == 0
+    given = number(t, a, INT64) if is_count else array(t, a)
+    axis = 0 if is_count else normal_axis(fixed.get("axis", 0), given.ndim)
+    shape = () if size is None else sizes(size)
+    rest = () if is_count else given.shape
+    whole = (*rest[:axis], *shape, *rest[axis + 1 :])
+    operands = [address, given] + ([] if p is None else [in_place(t, p, FLOAT64)])
+    fixed = {k: v for k, v in fixed.items() if k != "axis" or v}
+    is_single = size is None
+
+    def call(where: Any, values: Any, *more: Any) -> None:
+        *weights, out = more
+        count = None if is_single else out.shape[axis : axis + len(shape)]
+        among = values.item() if is_count else values
+        by = {"p": weights[0]} if weights else {}
+        out[...] = generator_at(where).choice(among, count, **by, **fixed)
+
+    key = f"{is_count} {is_single} {len(shape)} {sorted(fixed.items())} {p is None}"
+    made = t.extern("draw_choice", key, call, operands, whole, INT64 if is_count else given.dtype)
+    if whole or not is_single:
+        return made
+    return t.as_python(made) if is_count else t.as_scalar(made)
+
+
+@draw
+def multivariate_normal(
+    t: Any,
+    address: Any,
+    mean: Any,
+    cov: Any,
+    size: Any = None,
+    check_valid: str = "warn",
+    tol: float = 1e-8,
+) -> Any:
+    """multivariate_normal"""
+    refuse(check_valid != "warn" or tol != 1e-8, "check_valid= or tol=")
+    centre, spread = in_place(t, mean, FLOAT64), in_place(t, cov, FLOAT64)
+    shape = () if size is None else sizes(size)
+
+    def call(where: Any, mean: Any, cov: Any, out: Any) -> None:
+        out[...] = generator_at(where).multivariate_normal(mean, cov, out.shape[:-1])
+
+    whole = (*shape, centre.shape[0])
+    operands = [address, centre, spread]
+    return t.extern("draw_multivariate_normal", "", call, operands, whole, FLOAT64)
+
+
+# --- the generator behind np.random's functions --------------------------------------------------
+
+
+class GlobalState:
+    """NumPy's own RandomState, as a generator whose state can be read and set."""
+
+    @property
+    def bit_generator(self) -> GlobalState:
+        """The object that has the state."""
+        return self
+
+    @property
+    def state(self) -> Any:
+        """All of it, the number kept for the next normal one included."""
+        return np.random.get_state(legacy=False)
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        np.random.set_state(value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np.random, name)
+
+
+GLOBAL = GlobalState()
+
+
+def legacy_uniform(name: str) -> None:
+    """Enters random, random_sample, … of a size, and rand and randn of several."""
+    by_dimensions = name in ("rand", "randn")
+    method = "standard_normal" if name in ("randn", "standard_normal") else "random_sample"
+
+    def handler(t: Any, address: Any, *size: Any, **named: Any) -> Any:
+        if by_dimensions:
+            wanted: Any = size or None
+        else:
+            (wanted,) = (*size, *named.values()) or (None,)
+        return drawn(t, address, method, [], wanted, FLOAT64)
+
+    LEGACY[name] = handler
+
+
+for _name in ("rand", "randn", "random", "random_sample", "ranf", "sample", "standard_normal"):
+    legacy_uniform(_name)
+
+
+def randint(
+    t: Any, address: Any, low: Any, high: Any = None, size: Any = None, dtype: Any = int
+) -> Any:
+    """np.random.randint"""
+    low, high = (0, low) if high is None else (low, high)
+    refuse(np.dtype(dtype) != INT64, "dtype=")
+    values = [parameter(t, low, INT64), parameter(t, high, INT64)]
+    if size is None and any(v.ndim for v in values):
+        size = t.broadcast(values)
+    made = drawn(t, address, "randint", values, size, INT64)
+    if type(low) is int and type(high) is int and size is not None:
+        return t.apply("minimum", t.apply("maximum", made, low), high - 1)
+    return made
+
+
+def seed(t: Any, address: Any, seed: Any) -> None:
+    """np.random.seed of an int."""
+    refuse(not isinstance(seed, int) and type(seed) is not Traced, "such a seed")
+
+    def call(where: Any, value: Any, out: Any) -> None:
+        generator_at(where).seed(int(value))
+        out[...] = 0
+
+    t.extern("draw_seed", "", call, [address, number(t, seed, INT64)], (), INT64)
+
+
+LEGACY.update(
+    randint=randint,
+    seed=seed,
+    permutation=lambda t, address, x: permuted_rows(t, address, x, {}),
+    shuffle=lambda t, address, x: shuffled(t, address, x, {}),
+    choice=lambda t, address, a, size=None, replace=True, p=None: chosen(
+        t, address, a, size, p, {"replace": replace}
+    ),
+    multivariate_normal=multivariate_normal,
+)
