@@ -629,6 +629,7 @@ traced_format(PyObject *self, PyObject *spec)
 static PyMethodDef traced_methods[] = {
     {"is_concrete", traced_is_concrete, METH_NOARGS, NULL},
     {"concrete", traced_concrete, METH_NOARGS, NULL},
+    {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
     {"is_same", traced_is_same, METH_O, NULL},
     {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},

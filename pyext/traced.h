@@ -30,6 +30,7 @@ PyObject *cx_iterate(PyObject *self);
 
 /* traced_method.c */
 extern PyType_Spec cx_method_spec;
+PyObject *cx_traced_known(PyObject *self, PyObject *unused);
 PyObject *cx_method_new(CxTraced *traced, PyObject *name,
                         PyObject *handler); /* handler NULL: none */
 

@@ -2,6 +2,18 @@
  * break. */
 #include "traced.h"
 
+/* The real value to look at, not to hand out; None where there is none yet, or for a view. */
+PyObject *
+cx_traced_known(PyObject *self, PyObject *unused)
+{
+    const CxTraced *t = (CxTraced *)self;
+    const CxStorage *s = t->storage;
+    bool is_known = s->value != NULL && !(s->is_written && s->epoch == t->tracer->epoch);
+
+    (void)unused;
+    return Py_NewRef(is_known && t->view == NULL ? s->value : Py_None);
+}
+
 typedef struct CxMethod {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxTraced *self;

@@ -35,9 +35,8 @@ library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args
     PyObject *four = PyTuple_Pack(4, ufunc, method, args, kwargs ? kwargs : Py_None),
              *none = PyDict_New();
     PyObject *result =
-        four && none
-            ? PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, four, none, NULL)
-            : NULL;
+        four && none ? PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, four, none, NULL)
+                     : NULL;
     Py_XDECREF(four);
     Py_XDECREF(none);
     return result;

@@ -770,6 +770,41 @@ np.add(v, w, dtype='f4')
 np.multiply(v, w, out=v)
 np.log(np.where(v > 0, v, 1))
 np.polynomial.chebyshev.chebval(v, k)
+np.linalg.eig(A)
+np.linalg.eig(S)
+np.linalg.eigvals(A)
+np.linalg.eigvals(z)
+np.linalg.cond(A)
+np.linalg.cond(A, 1)
+np.linalg.cond(st)
+np.setdiff1d(iv, [1, 2])
+np.setdiff1d(iv, iv[:2])
+np.round(z, 2)
+z.round(1)
+z.real = 0 ; z
+z.imag = x[:, :1] ; z
+z.real = a ; z
+x.real = 1 ; x
+x.flat = 0 ; x
+x.flat = y ; x
+np.vectorize(lambda q: q*2 + 1)(v)
+np.vectorize(lambda q, r: q if q > r else r)(v, w)
+np.vectorize(lambda q: q*2 + 1, otypes=[float])(iv)
+np.vectorize(lambda q: q*2 + 1)(x)
+np.vectorize(lambda q, r: q + r)(v, 2)
+np.r_[v, a, 1:3]
+np.c_[v, w, p]
+np.mgrid[0:a:5j, 0:1:3j]
+np.ogrid[0:n, 0:4]
+np.arange(a, h, 0.25)
+np.linspace(h, h, 4)
+np.linspace(x[0], y[0], n)
+np.logical_or.reduceat(mv, [0, 3])
+np.hypot.reduce(x, axis=1)
+np.hypot.accumulate(x, axis=1)
+np.sqrt(z, out=z)
+np.arctan(z, where=z.real > 0, out=z)
+np.log(zv.astype('c8'))
 v[:, np.newaxis] - v
 np.e ** v
 v @ w

@@ -53,6 +53,8 @@ class Traced:
         """The real value: an ndarray (the very argument object where it is one), NumPy scalar or
         Python scalar. Flushes without recording a break.
         """
+    def known(self) -> Any:
+        """The real value to look at, without running what is pending; None where there is none."""
     def shares_storage(self, other: Traced) -> bool: ...
 
 class Break:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
+from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, Draw
+from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
 from .objects import (
     FREE_TYPES,
@@ -222,7 +225,12 @@ class Attributes:
                 repeat_warnings(lambda: setattr(np.empty(0), "shape", 0))
                 return
         if name in ("real", "imag", "flat"):
-            stage.before_write(value)
+            item = stage.deep(item)
+            if not stage.before_write(value):
+                try:
+                    return set_part(stage.tracer, value, name, item)
+                except (NotCaptured, TypeError, ValueError, _core.Unsupported):
+                    pass
             stage.stop(f"assigns .{name} of an array")
         else:
             stage.abandon(f"assigns .{name} of an array")

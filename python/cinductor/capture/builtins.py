@@ -312,7 +312,7 @@ def _reduce(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 @understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)
-@understands(property, staticmethod, classmethod)
+@understands(property, staticmethod, classmethod, np.vectorize)
 def _make(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*args, **kwargs)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..numpy import surface
+from ..numpy import surface, written
 from ..numpy.random import DRAWS, GLOBAL, LEGACY, Draw
 from ..user import PACKAGE
 from .objects import (
@@ -98,6 +98,8 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_unknown(scope, scope.stage.concrete(f), args, kwargs)  # raises
     if cls is _core.CompiledFunction:
         return dispatch(scope, f.__wrapped__, args, kwargs)
+    if cls is np.vectorize:
+        return call_vectorized(scope, f, args, kwargs)
     method = find_in_class(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
         return dispatch(scope, method, (f, *args), kwargs)
@@ -519,6 +521,21 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         return table[f.name](stage.tracer, address, *args, **kwargs)
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
         return call_unknown(scope, method, args, kwargs, f"calls {name_of(method)}: {why}")
+
+
+def call_vectorized(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of np.vectorize's: a loop over elements, where its function is followed."""
+    stage = scope.stage
+    otypes, function = f.otypes, f.pyfunc
+    args = tuple(stage.deep(a) for a in args)
+    plain = not kwargs and not f.excluded and f.signature is None and len(otypes or "1") == 1
+    has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
+    if not plain or not has_array or type(function) is not types.FunctionType or f.cache:
+        return call_unknown(scope, f, args, kwargs)
+    source = stage.source_of(f)
+    if source is not None and source >= 0:
+        function = stage.enter(function, stage.source("attr", source, "pyfunc"))
+    return call_function(scope, written.vectorized, (function, otypes, *args), {})
 
 
 def call_ufunc_at(scope: Scope, f: Any, args: tuple[Any, ...]) -> Any:

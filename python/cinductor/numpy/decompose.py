@@ -8,7 +8,7 @@ import numpy as np
 
 from .library import packed
 from .linalg import linear_dtype, square
-from .surface import array, as_result, function, in_place, refuse, require
+from .surface import Traced, array, as_result, function, in_place, refuse, require
 
 SVD = type(np.linalg.svd(np.eye(1)))
 QR = type(np.linalg.qr(np.eye(1)))
@@ -88,19 +88,37 @@ def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
 
 @function(np.linalg.eig)
 def eig(t: Any, a: Any) -> Any:
-    """np.linalg.eig of complex matrices: of real ones the values decide on the result's dtype."""
+    """np.linalg.eig. Of a real matrix the values decide on the result's dtype: the program holds
+    for what it was for the array at hand."""
     x, dtype, _ = opened(t, a, True)
-    refuse(dtype.kind != "c", "data decide whether its results are complex")
-    call = np.linalg.eig
-    return EIG(*packed(t, "eig", "", call, [x], [x.shape[:-1], x.shape], [dtype, dtype]))
+    wide = np.result_type(dtype, np.complex64)
+
+    def call(a: Any) -> Any:
+        return np.linalg.eig(a)
+
+    made = packed(t, "eig", "", call, [x], [x.shape[:-1], x.shape], [wide, wide])
+    return EIG(*(as_found(t, a, part, made[0], dtype) for part in made))
 
 
 @function(np.linalg.eigvals)
 def eigvals(t: Any, a: Any) -> Any:
-    """np.linalg.eigvals of complex matrices"""
+    """np.linalg.eigvals, as np.linalg.eig"""
     x, dtype, _ = opened(t, a, True)
-    refuse(dtype.kind != "c", "data decide whether its results are complex")
-    return single(t, "eigvals", "", np.linalg.eigvals, x, x.shape[:-1], dtype)
+    wide = np.result_type(dtype, np.complex64)
+    made = single(t, "eigvals", "", np.linalg.eigvals, x, x.shape[:-1], wide)
+    return as_found(t, a, made, made, dtype)
+
+
+def as_found(t: Any, given: Any, made: Any, values: Any, dtype: np.dtype) -> Any:
+    """A complex result of a matrix of that dtype: real, where all eigenvalues were."""
+    if dtype.kind == "c":
+        return made
+    known = given.known() if type(given) is Traced else given
+    refuse(known is None, "data decide whether its results are complex")
+    is_real = np.linalg.eigvals(known).dtype.kind != "c"
+    none = t.reduce("all", t.apply("equal", values.imag, 0), None)
+    require(t, none if is_real else t.apply("logical_not", none), "eigenvalues that are real")
+    return t.cast(made.real, dtype) if is_real else made
 
 
 @function(np.linalg.qr)

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from .surface import Traced, array, function, into, method, operand, refuse, result_type
+from .surface import (
+    Traced,
+    array,
+    as_result,
+    function,
+    into,
+    method,
+    operand,
+    refuse,
+    result_type,
+)
 
 
 @function(np.where)
@@ -97,10 +107,42 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
 
 def complex_of(t: Any, real: Any, imag: Any) -> Any:
     """A complex number of its parts."""
-    made = t.empty(real.shape, np.result_type(real.dtype, np.complex64))
-    t.assign(made.real, real)
-    t.assign(made.imag, imag)
-    return made
+    real, imag = array(t, real), array(t, imag)
+    dtype = np.result_type(real.dtype, np.complex64)
+    made = t.extern("complex", "", call_complex, [real, imag], real.shape, dtype)
+    return as_result(t, made)
+
+
+def call_complex(real: Any, imag: Any, out: Any) -> None:
+    """The parts of out"""
+    out.real = real
+    out.imag = imag
+
+
+def set_part(t: Any, x: Any, name: str, value: Any) -> None:
+    """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
+    if name == "flat":
+        given = array(t, value)
+        refuse(not x.flags.c_contiguous, "an array that is not contiguous")
+        refuse(
+            given.ndim and given.size is not x.size and given.size != x.size, "values that repeat"
+        )
+        t.assign(t.reshape(x, (x.size,)), t.reshape(given, (given.size,)) if given.ndim else given)
+    elif x.dtype.kind != "c":
+        refuse(name == "imag", "a real array has no imaginary part")
+        t.assign(x, stored(t, x, value))
+    else:
+        part = x.real if name == "real" else x.imag
+        new = t.empty(x.shape, part.dtype)
+        t.assign(new, stored(t, part, value))
+        parts = (new, x.imag) if name == "real" else (x.real, new)
+        t.assign(x, complex_of(t, *parts))
+
+
+def stored(t: Any, x: Any, value: Any) -> Any:
+    """A value as what is stored in x."""
+    refuse(getattr(value, "dtype", np.dtype(float)).kind == "c", "complex values")
+    return operand(t, value, x.dtype)
 
 
 @function(np.copyto, writes=True)

@@ -125,7 +125,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     refuse(kwargs, "keyword " + ", ".join(kwargs))
     refuse(len(args) != ufunc.nin, "results among the operands")
     outs = outs if isinstance(outs, tuple) else (outs,) * ufunc.nout
-    refuse(where is not True and None in outs, "where= without out=")
+    refuse(where is not True and any(o is None for o in outs), "where= without out=")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
     xs = [operand(t, a, d) for a, d in zip(args, dtypes, strict=False)]

@@ -261,11 +261,11 @@ linalg.matrix_norm linalg.matrix_transpose linalg.trace linalg.diagonal linalg.t
 logspace geomspace append fft.fftfreq fft.rfftfreq fft.fftshift fft.ifftshift
 polyder polyint polyadd polysub polymul polydiv roots poly piecewise unwrap
 histogram2d nanargmax nanargmin apply_over_axes sort_complex
-real_if_close union1d intersect1d setdiff1d setxor1d unique_values unique_counts
+real_if_close union1d intersect1d setxor1d unique_values unique_counts
 unique_inverse unique_all tril_indices triu_indices tril_indices_from triu_indices_from
 diag_indices diag_indices_from mask_indices vander indices fromfunction asarray_chkfinite require
 unstack resize isreal iscomplex array_equiv isfortran common_type
-linalg.matmul linalg.cond linalg.matrix_rank linalg.tensorsolve linalg.tensorinv linalg.pinv
+linalg.matmul linalg.matrix_rank linalg.tensorsolve linalg.tensorinv linalg.pinv
 lib.scimath.sqrt lib.scimath.log lib.scimath.power lib.scimath.log10 lib.scimath.log2
 lib.scimath.arcsin lib.scimath.arccos lib.scimath.arctanh lib.scimath.logn
 polynomial.polynomial.polyval polynomial.chebyshev.chebval

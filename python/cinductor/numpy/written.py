@@ -46,4 +46,39 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-WRITTEN = {"apply_along_axis": apply_along_axis, "ediff1d": ediff1d}
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """np.setdiff1d"""
+    x = np.ravel(ar1) if assume_unique else np.unique(ar1)
+    return x[np.isin(x, np.asarray(ar2), invert=True)]
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """np.linalg.cond"""
+    x = np.asarray(x)
+    if p is None or p == 2 or p == -2:
+        s = np.linalg.svd(x, compute_uv=False)
+        r = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        r = np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+    if not np.isfinite(r).all():
+        raise Otherwise
+    return r
+
+
+def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
+    """A call of np.vectorize(function): of Python's numbers, as NumPy gives them."""
+    arrays = np.broadcast_arrays(*args)
+    rows = [a.reshape(-1) for a in arrays]
+    first = np.asarray(function(*[row[0].item() for row in rows]))
+    made = np.empty(rows[0].shape, first.dtype if dtype is None else dtype)
+    for k in range(made.shape[0]):
+        made[k] = function(*[row[k].item() for row in rows])
+    return made.reshape(arrays[0].shape)
+
+
+WRITTEN = {
+    "setdiff1d": setdiff1d,
+    "linalg.cond": cond,
+    "apply_along_axis": apply_along_axis,
+    "ediff1d": ediff1d,
+}
