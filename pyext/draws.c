@@ -4,6 +4,15 @@
 #include "guards_private.h"
 #include "specialization.h"
 
+bool
+cx_draws_any(const CxGuards *g)
+{
+    for (int k = 0; k < g->nsources; k++)
+        if (g->sources[k].kind == SOURCE_address)
+            return true;
+    return false;
+}
+
 /* A list of (bit generator, its state); NULL without an exception when nothing is drawn from. */
 PyObject *
 cx_draws_save(const CxGuards *g, PyObject *const *values)

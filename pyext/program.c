@@ -4,6 +4,7 @@
 
 #include "array.h"
 #include "device_array.h"
+#include "region.h"
 #include "result.h"
 #include "size.h"
 
@@ -224,6 +225,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->backend = backend;
     p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
+    p->may_stop = cx_block_has_effects(graph->body);
     p->is_symbolic = !ci_program_is_static(p->program);
     p->small = p->is_symbolic ? find_small(graph) : 0;
     p->kernels = request.info.kernels;

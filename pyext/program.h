@@ -30,6 +30,7 @@ struct CxProgram {
     int64_t work;
     int64_t small; /* with no size above it a symbolic program has little work; 0: there is none */
     bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
+    bool may_stop;            /* a check of it may fail */
     int kernels, externs;
     PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
 };

@@ -157,7 +157,9 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = cx_result_make(s->result, NULL, room.values, room.table);
         goto done;
     }
-    draws = cx_draws_save(s->guards, room.values);
+    bool draws_any = cx_draws_any(s->guards);
+    if (draws_any && s->program->may_stop)
+        draws = cx_draws_save(s->guards, room.values);
     if (PyErr_Occurred() || fill_inputs(s, &room) < 0)
         goto done;
     CxRun run = {.program = s->program,
@@ -173,7 +175,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         result = run_wrapped(s, &room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room.values, room.table);
-    if (run.float_flags != 0 && !s->program->writes && draws == NULL && result != NULL) {
+    if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL) {
         *suspects = cx_errstate_is_strict(s->state)
                         ? run.float_flags
                         : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;

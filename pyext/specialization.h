@@ -22,6 +22,7 @@ void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObje
 int cx_is_plain(PyObject *keys, PyObject *const *bound, int count);
 
 /* draws.c: the state of the generators that a call draws from, before it runs. */
+bool cx_draws_any(const CxGuards *guards);
 PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
 int cx_draws_restore(PyObject *saved);
 
