@@ -2,7 +2,7 @@
 
 What is equal: results, exceptions, arguments afterwards, the state of generators, what shares memory with what; with
 kinds, dtypes, shapes and strides. Values are equal to the last bit unless the program's row in its table says otherwise.
-Exactly the programs in WHOLE are compiled with fullgraph=True; the others have breaks, and each piece is compiled.
+All programs but those in BROKEN are compiled with fullgraph=True; these have breaks, and each piece is compiled.
 """
 
 import copy
@@ -15,53 +15,10 @@ import pytest
 import cinductor
 
 PROGRAMS = programs.load()
-WHOLE = set("""
-automata.ant automata.elementary automata.elementary_by_cells automata.forest_fire automata.lattice_boltzmann
-automata.life automata.life_by_cells automata.life_by_slices automata.majority automata.sandpile
-clustering.k_means clustering.k_means_until_still clustering.line_fit clustering.mixture clustering.nearest_by_elements
-clustering.nearest_neighbours clustering.running_moments clustering.single_linkage
-dynamic_programming.cheapest_seam dynamic_programming.coin_change dynamic_programming.edit_distance
-dynamic_programming.edit_distance_by_masks dynamic_programming.knapsack dynamic_programming.knapsack_rows
-dynamic_programming.largest_sum dynamic_programming.longest_common_subsequence dynamic_programming.matrix_chain
-dynamic_programming.needleman_wunsch dynamic_programming.rna_folding dynamic_programming.time_warping
-dynamic_programming.viterbi
-failures.assertion failures.caught failures.index_out_of_range failures.integer_overflow failures.no_convergence
-failures.pivot_of_zero failures.shapes_that_differ failures.singular failures.unbound_name
-fractals.burning_ship fractals.julia fractals.mandelbrot_by_masks fractals.mandelbrot_by_pixels fractals.mandelbrot_by_shrinking
-fractals.mandelbrot_real fractals.newton_fractal
-graphs.bellman_ford graphs.breadth_first graphs.connected_components graphs.dijkstra graphs.floyd_by_elements graphs.floyd_by_rows
-graphs.floyd_warshall graphs.page_rank graphs.spanning_tree graphs.transitive_closure
-hashing.adler32 hashing.adler32_by_sums hashing.crc16 hashing.bloom_filter hashing.crc32 hashing.crc32_table hashing.crc8_of_bytes hashing.djb2
-hashing.fnv1a hashing.gray_code hashing.linear_congruence hashing.mix32 hashing.open_addressing
-hashing.population_count hashing.sha_rounds hashing.xorshift
-linear_algebra.back_substitution linear_algebra.bareiss linear_algebra.cholesky linear_algebra.cholesky_by_columns
-linear_algebra.conjugate_gradient linear_algebra.covariance linear_algebra.csr_by_elements linear_algebra.csr_matvec
-linear_algebra.cyclic_reduction linear_algebra.forward_substitution linear_algebra.gauss_jordan
-linear_algebra.gauss_seidel linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.jacobi_eigenvalues
-linear_algebra.jacobi_solver linear_algebra.lu linear_algebra.lu_with_pivots linear_algebra.matrix_power
-linear_algebra.modified_gram_schmidt linear_algebra.power_iteration linear_algebra.thomas
-monte_carlo.bootstrap monte_carlo.brownian_bridge monte_carlo.estimate_pi monte_carlo.estimate_pi_by_points
-monte_carlo.ising monte_carlo.ising_chessboard monte_carlo.metropolis_hastings monte_carlo.option_price
-monte_carlo.percolation monte_carlo.random_walk
-nets.attention nets.batch_norm nets.convolution_layer nets.elman nets.hopfield nets.little_lenet
-nets.logistic_regression nets.long_short_term nets.max_pool nets.perceptron_rule nets.perceptrons
-nets.self_organising_map nets.train
-particles.bounce particles.charge_on_grid particles.flock particles.leapfrog particles.lennard_jones
-particles.n_body particles.n_body_by_pairs particles.neighbour_lists particles.verlet_chain
-roots.adaptive_step roots.arithmetic_geometric roots.bisection roots.bisection_on_scalars roots.collatz
-roots.collatz_on_arrays roots.durand_kerner roots.gcd roots.golden_section roots.horner roots.legendre roots.lorenz roots.newton
-roots.newton_on_arrays roots.newton_system roots.pascal roots.romberg roots.runge_kutta roots.sieve roots.simpson
-signals.binned_means signals.biquad signals.compressor signals.convolve_shifts signals.convolve_windows
-signals.deriche signals.dithering signals.fft_in_place signals.fft_recursive signals.goertzel signals.haar
-signals.histogram signals.histogram_2d signals.iir_channels signals.median_filter signals.one_pole
-signals.run_lengths_by_edges signals.sobel signals.stockham signals.zero_crossings
-sorting.binary_search sorting.bitonic_network sorting.bubble_sort sorting.counting_sort sorting.insertion_sort
-sorting.merge sorting.odd_even_network sorting.pareto_front sorting.quick_select sorting.radix_sort sorting.selection_by_minimum
-sorting.shuffle_by_swaps
-stencils.adi stencils.cavity_flow stencils.fdtd_1d stencils.fdtd_2d stencils.heat_3d stencils.horizontal_diffusion
-stencils.jacobi_1d stencils.jacobi_2d stencils.periodic_diffusion stencils.reaction_diffusion stencils.red_black
-stencils.relax_until_still stencils.seidel_2d stencils.upwind stencils.vertical_sweep
-""".split())
+BROKEN = {  # at most three, each with what breaks it
+    "signals.run_lengths": "data decide when its lists grow, and their last items are read and changed",
+}
+WHOLE = set(PROGRAMS) - set(BROKEN)
 
 
 pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
@@ -173,14 +130,14 @@ def is_whole(program):
 
 
 def test_what_is_whole():
-    """WHOLE names every program that is, and none that is not: a program that has become whole is added to it."""
-    whole = set()
+    """BROKEN names every program that is not whole, and none that is: one that has become whole is taken out of it."""
+    broken = set()
     for name, program in PROGRAMS.items():
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            if is_whole(program):
-                whole.add(name)
-    assert whole == WHOLE, f"not whole any more: {sorted(WHOLE - whole)}; whole by now: {sorted(whole - WHOLE)}"
+            if not is_whole(program):
+                broken.add(name)
+    assert broken == set(BROKEN) and len(BROKEN) <= 3
 
 
 def test_the_corpus_is_large():

@@ -208,6 +208,10 @@ def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(sorted)
 def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value = scope.stage.wrap(args[0]) if len(args) == 1 and kwargs.get("key") is None else None
+    if type(value) is Traced and value.ndim == 1 and value.dtype.kind in "biu":
+        items = list(scope.iter(dispatch(scope, np.sort, (value,), {})))
+        return items[::-1] if kwargs.get("reverse") else items
     if kwargs.get("key") is not None:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
     return sorted(list(scope.iter(args[0])), *args[1:], **kwargs)
