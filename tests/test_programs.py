@@ -140,6 +140,29 @@ def test_what_is_whole():
     assert broken == set(BROKEN) and len(BROKEN) <= 3
 
 
+LOOPS = """
+automata.life_by_cells clustering.nearest_by_elements clustering.single_linkage dynamic_programming.edit_distance
+dynamic_programming.rna_folding dynamic_programming.knapsack dynamic_programming.matrix_chain
+fractals.mandelbrot_by_pixels graphs.floyd_by_elements graphs.floyd_by_rows graphs.spanning_tree hashing.crc32
+linear_algebra.cholesky linear_algebra.cholesky_by_columns linear_algebra.lu linear_algebra.lu_with_pivots
+linear_algebra.gauss_jordan linear_algebra.gram_schmidt linear_algebra.householder linear_algebra.thomas
+linear_algebra.jacobi_eigenvalues linear_algebra.covariance nets.convolution_layer nets.max_pool
+particles.n_body_by_pairs particles.lennard_jones roots.legendre roots.newton_system signals.convolve_windows
+signals.dithering signals.one_pole stencils.adi stencils.heat_3d stencils.seidel_2d stencils.vertical_sweep
+""".split()
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_graphs_do_not_grow(name):
+    """Where the trips are more than are unrolled the graph is as large for many as for few."""
+    program, nodes = PROGRAMS[name], []
+    for times in (2, 3):
+        compiled = cinductor.compile(program.function, fullgraph=True, backend="interp", dynamic=False)
+        compiled(*program.make(times * program.sizes[-1], np.random.default_rng(times)))
+        nodes.append(compiled._cinductor_job.last.info.get("nodes"))  # None: it is the very same graph
+    assert nodes[1] is None or abs(nodes[1] - nodes[0]) <= 0.1 * nodes[0], nodes
+
+
 def test_the_corpus_is_large():
     assert len(PROGRAMS) >= 60
     for name, program in PROGRAMS.items():
