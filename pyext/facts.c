@@ -6,7 +6,7 @@
 #include "methods.h"
 #include "size.h"
 
-enum { MAX_DEPTH = 3, MAX_TRIES = 2000 };
+enum { MAX_DEPTH = 3, MAX_TRIES = 300 };
 
 struct CxFact {
     CiRelation relation;
@@ -112,18 +112,21 @@ holds_now(const CxTracer *t, const CxFact *fact)
     return fact->token != 0 || (fact->epoch == t->epoch && cx_stretch_is_open(t, fact->stretch));
 }
 
+/* Whether d is what `depth` facts, of those before `end`, and something that is not negative come
+ * to. Facts are taken out in one order, the latest first, for sums have none. */
 static bool
-subtract_facts(CxTracer *t, const CiExpr *d, int depth, int *tries)
+subtract_facts(CxTracer *t, const CiExpr *d, int end, int depth, int *tries)
 {
-    if (ci_sym_known_le(t->sym, t->zero, d))
-        return true;
-    for (int k = t->nfacts - 1; k >= 0 && depth > 0; k--) {
+    if (depth == 0)
+        return ci_sym_known_le(t->sym, t->zero, d);
+    for (int k = end - 1; k >= 0; k--) {
         const CxFact *fact = &t->facts[k];
         if (fact->least == NULL || !holds_now(t, fact) || !ci_expr_shares_symbol(fact->least, d))
             continue;
         if (--*tries < 0)
             return false;
-        if (subtract_facts(t, ci_expr_sub(t->sym, d, fact->least), depth - 1, tries))
+        const CiExpr *rest = ci_expr_sub(t->sym, d, fact->least);
+        if (subtract_facts(t, rest, k + 1, depth - 1, tries))
             return true;
     }
     return false;
@@ -135,7 +138,7 @@ prove_nonnegative(CxTracer *t, const CiExpr *d)
     /* short proofs first, for long ones may use up what they may try */
     for (int depth = 0; depth <= MAX_DEPTH; depth++) {
         int tries = MAX_TRIES;
-        if (subtract_facts(t, d, depth, &tries))
+        if (subtract_facts(t, d, t->nfacts, depth, &tries))
             return true;
     }
     return false;

@@ -288,16 +288,15 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
-    log, other = [], []
     for _ in range(12):
-        f, g = Filter(), Filter()
+        f, g, log, other = Filter(), Filter(), [], []
         assert np.array_equal(program(f, x, log), compiled(g, x, other))
         assert np.array_equal(f.state, g.state) and f.steps == g.steps == 40 and log == other
     captures = job.captures
-    compiled(Filter(), x[:36], other)  # one of the same kind
+    compiled(Filter(), x[:36], [])  # one of the same kind
     if handicap < 0:
         assert job.captures == captures
-        report = cinductor.explain(compiled, Filter(), x, other)
+        report = cinductor.explain(compiled, Filter(), x, [])
         assert report.plain is None and "Python is needed in each call" in report.later
         assert "Python is needed in each call" in next(iter(job.plain.values()))
     else:

@@ -264,11 +264,11 @@ class Job:
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""
-        began = Race.clock()
+        key, began = key_of(bound), Race.clock()  # the call may change its arguments
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
-            self.remember(bound, race.why)
+            self.remember(bound, race.why, key)
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
@@ -359,11 +359,11 @@ class Job:
             self.remember(bound, why)
         return self.fn(*args, **kwargs)
 
-    def remember(self, bound: Any, why: str) -> None:
-        """Calls like this one run in NumPy."""
+    def remember(self, bound: Any, why: str, key: Any = None) -> None:
+        """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
         if len(self.plain) > 256:
             self.plain.clear()
-        self.plain[key_of(bound)] = why
+        self.plain[key or key_of(bound)] = why
 
     def race(self, kind: Any) -> Race:
         """What is known of a kind of calls that need Python each time."""
@@ -371,10 +371,10 @@ class Job:
             self.races.clear()
         return self.races.setdefault(kind, Race())
 
-    def give_up(self, bound: Any, why: str) -> None:
+    def give_up(self, bound: Any, kind: Any, why: str) -> None:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
-        self.race(likeness(bound)).why = why
+        self.race(kind).why = why
 
 
 def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:

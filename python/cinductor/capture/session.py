@@ -48,6 +48,7 @@ class Outcome:
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
         self.failed_check = False  # the program ran, and asked for the function itself
+        self.is_little = False  # array work, too little for what Python costs each time
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -89,7 +90,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         return attempt(job, compiled, bound, args, kwargs, backend)
     except Tired as reason:
         job.why = str(reason)
-        job.give_up(bound, job.why)
+        job.give_up(bound, likeness(bound), job.why)
         return job.fn(*args, **kwargs)
     except Abandon as reason:
         return job.run_plain(bound, args, kwargs, str(reason))
@@ -185,7 +186,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     with loops and branches run by Python when capturing them came to nothing.
     """
     dynamic, regions = job.dynamic, True
-    began = Race.clock()
+    kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     while True:
         try:
             made, outcome = capture(job, compiled, bound, args, kwargs, backend, dynamic, regions)
@@ -196,8 +197,10 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         else:
             break
     if outcome.specialization is None and not job.settings["fullgraph"]:
-        outcome.kind = likeness(bound)
-        job.race(outcome.kind).note_pieces(Race.clock() - began, "reused" not in outcome.info)
+        outcome.kind = kind
+        if outcome.is_little:
+            job.give_up(bound, kind, "little array work between steps that need Python")
+        job.race(kind).note_pieces(Race.clock() - began, "reused" not in outcome.info)
     return made
 
 
@@ -276,8 +279,8 @@ def capture(
         is_suspect = tracer.float_flags & SUSPICIOUS
         if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
-    elif worth(job, stage) < LITTLE_WORK:
-        job.give_up(bound, "little array work between steps that need Python")
+    else:
+        outcome.is_little = worth(job, stage) < LITTLE_WORK
     return made, outcome
 
 
