@@ -325,7 +325,19 @@ def test_loops_that_unroll_into_thousands_of_operations():
                                 out[i] += a[j, k] * a[m, n] * a[p, i]
         return out
 
+    def pairs(a):  # over an iterator of Python's
+        least = np.inf
+        for i, j in itertools.combinations(range(len(a)), 2):
+            distance = np.sqrt(((a[i] - a[j]) ** 2).sum())
+            if distance < least:
+                least = distance
+        return least
+
     a = np.random.default_rng(0).random((40, 40))
+    check(pairs, a, backend="interp")
+    compiled = cinductor.compile(pairs, backend="interp")
+    compiled(a)
+    assert "has been unrolled into" in next(iter(compiled._cinductor_job.plain.values()))
     check(product, a, a.T.copy(), backend="interp")
     compiled = cinductor.compile(product, backend="interp")
     compiled(a, a)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .branch import Branch
@@ -14,6 +15,22 @@ from .plain_control import For, PlainControl
 from .region import truth
 
 
+class Watched(For):
+    """A loop that Python runs while its call is captured: it may become too long for that."""
+
+    __slots__ = ("stage",)
+
+    def __init__(self, stage: Any, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.stage = stage
+
+    def __iter__(self) -> Iterator[None]:
+        for item in self.items:
+            self.stage.tire()
+            self.item = item
+            yield
+
+
 class TracedControl(PlainControl):
     """The methods of `__ci__` for control flow in a captured call."""
 
@@ -23,7 +40,7 @@ class TracedControl(PlainControl):
         site = self.sites[number]
         items = items_of(self.stage.wrap(value)) if self.stage.captures else None
         if items is None:
-            return super().for_(value, number)
+            return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
