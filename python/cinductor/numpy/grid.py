@@ -146,13 +146,13 @@ def linspace(
     """np.linspace, by NumPy's own formula."""
     plain(None, device, "C")
     num = whole(num)
-    if type(num) is int and num < 0:
-        raise ValueError("number of samples")
+    require(t, num >= 0, "a negative number of samples")
     bounds = [make(t, b) if isinstance(b, list | tuple) else b for b in (start, stop)]
     varies = any(type(v) is Traced for v in (*bounds, num))
     if not varies and (num <= 64 or np.iscomplexobj(start) or np.iscomplexobj(stop)):
         made = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
         return (constant(t, made[0]), made[1]) if retstep else constant(t, made)
+    require(t, not retstep or num > int(endpoint), "a step between no two points")
     values, step = traced_linspace(t, bounds, num, endpoint, dtype)
     if axis != 0:
         at = normal_axis(axis, values.ndim)
@@ -175,13 +175,13 @@ def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: 
         step: Any = np.nan
         values = t.apply("multiply", index, delta)
     else:
-        parts = t.cast(div, dt) if type(div) is Traced else dt.type(div)
+        parts = t.cast(t.size_max(div, 1), dt) if type(div) is Traced else dt.type(div)
         step = t.apply("divide", delta, parts)
         values = scaled(t, index, delta, step, parts)
         step = as_result(t, step)
     values = t.apply("add", values, start)
     if endpoint and (type(num) is Traced or num > 1):
-        last = values[-1:] if type(num) is int else values[num - 1 :]
+        last = values[-1:] if type(num) is int else values[t.size_max(num - 1, 1) :]
         t.assign(last, stop)
     if made.kind in "iu" and made != dt:
         values = t.apply("floor", values)
