@@ -91,6 +91,21 @@ def test_sizes_that_the_graph_denies():
         _core.compile_text(ROWS, [x[:, ::2], np.zeros(2)], options={}, backend="interp")
 
 
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_rows_of_any_size_stay_out_of_memory():
+    f = cinductor.compile(softmax, dynamic=True)
+    for n, m in ((5, 9), (3, 70000), (0, 5), (7, 1), (300, 257)):
+        x = np.random.default_rng(m).random((n, m))
+        np.testing.assert_allclose(f(x), softmax(x), rtol=1e-14)
+    assert captures(f) == 1
+    if "c" in BACKENDS:
+        assert "row buf1[s1] from s1*i0" in f._cinductor_job.last.program.text("kernels")
+
+
 # --- policy ---------------------------------------------------------------------------------------
 
 

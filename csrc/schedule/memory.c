@@ -98,9 +98,31 @@ split_outer(CiSym *sym, const CiKernel *kernel, const CiExpr *index, const CiExp
 typedef struct CiAccess {
     const CiExpr *outer; /* common to all accesses */
     int64_t low, high;   /* elements within the outer point */
+    const CiExpr *most;  /* the highest of them in terms of sizes; NULL: not known */
     bool is_one_element; /* always the same one */
     bool is_same_loop;   /* read only in the making stage, at the index of the store */
 } CiAccess;
+
+/* The highest value of an index in terms of sizes that a launch knows, or NULL. */
+static const CiExpr *
+most_of(CiSym *sym, const CiExpr *e)
+{
+    const CiExpr *coef, *rest, *one = ci_expr_const(sym, 1);
+    for (int k = 0; k < e->nsymbols;) {
+        const CiExpr *symbol = e->symbols[k];
+        if (symbol->symbol_kind == CI_SYMBOL_size || symbol->symbol_kind == CI_SYMBOL_argument) {
+            k++;
+            continue;
+        }
+        if (symbol->symbol_kind != CI_SYMBOL_index || !symbol->limit ||
+            !ci_expr_split_linear(sym, e, symbol, &coef, &rest) || !ci_expr_is_const(coef, NULL) ||
+            coef->value < 0)
+            return NULL;
+        e = ci_expr_add(sym, rest, ci_expr_mul(sym, coef, ci_expr_sub(sym, symbol->limit, one)));
+        k = 0;
+    }
+    return e;
+}
 
 static bool
 add_access(CiSym *sym, const CiKernel *kernel, const CiExpr *index, CiAccess *access)
@@ -111,6 +133,10 @@ add_access(CiSym *sym, const CiKernel *kernel, const CiExpr *index, CiAccess *ac
         return false;
     access->low = !access->outer || inner->low < access->low ? inner->low : access->low;
     access->high = !access->outer || inner->high > access->high ? inner->high : access->high;
+    const CiExpr *most = most_of(sym, inner);
+    if (access->outer)
+        most = most && access->most ? ci_expr_max(sym, most, access->most) : NULL;
+    access->most = most;
     access->outer = outer;
     access->is_one_element = access->low == access->high;
     return true;
@@ -145,22 +171,38 @@ lanes_of(const CiKernel *kernel)
     return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
 }
 
+/* A row of a size that only a launch knows is no larger than what it saves: the buffer has such a
+ * row for each outer point. */
+static bool
+may_place_row(const CiScheduler *s, const CiKernel *kernel, const CiExpr *bytes)
+{
+    const CiExpr *all = ci_expr_add(s->sym, kernel->scratch_bytes, bytes);
+    if (ci_expr_is_const(all, NULL))
+        return all->value <= s->target->row_bytes;
+    return s->target->has_rows_of_any_size && kernel->nouter > 0;
+}
+
 static bool
 place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAccess *access,
           CiPlacement *placement)
 {
-    if (access->low == CI_MINUS_INFINITY || access->high == CI_INFINITY)
+    CiSym *sym = s->sym;
+    if (access->low == CI_MINUS_INFINITY || !access->most)
         return false;
-    int64_t count = (access->high - access->low + 1) * lanes_of(kernel);
-    int64_t bytes = (count * ci_dtype_size(buffer->dtype) + 63) / 64 * 64;
-    if (kernel->scratch_bytes->value + bytes > s->target->row_bytes)
+    const CiExpr *low = ci_expr_const(sym, access->low), *line = ci_expr_const(sym, 64);
+    const CiExpr *count =
+        ci_expr_add(sym, ci_expr_sub(sym, access->most, low), ci_expr_const(sym, 1));
+    count = ci_expr_mul(sym, count, ci_expr_const(sym, lanes_of(kernel)));
+    const CiExpr *bytes =
+        ci_expr_mul(sym, count, ci_expr_const(sym, (int64_t)ci_dtype_size(buffer->dtype)));
+    bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
+    if (!may_place_row(s, kernel, bytes))
         return false;
     placement->place = CI_PLACE_row;
-    placement->row_base = ci_expr_add(s->sym, access->outer, ci_expr_const(s->sym, access->low));
-    placement->row_size = ci_expr_const(s->sym, count);
+    placement->row_base = ci_expr_add(sym, access->outer, low);
+    placement->row_size = count;
     placement->scratch_offset = kernel->scratch_bytes;
-    kernel->scratch_bytes =
-        ci_expr_add(s->sym, kernel->scratch_bytes, ci_expr_const(s->sym, bytes));
+    kernel->scratch_bytes = ci_expr_add(sym, kernel->scratch_bytes, bytes);
     return true;
 }
 
