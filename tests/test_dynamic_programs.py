@@ -167,7 +167,7 @@ def test_the_tables_name_programs():
     assert set(names) <= set(PROGRAMS) and len(REASONS) == sum(
         len(v.split()) for v in MORE.values()
     )
-    assert len(REASONS) <= 27 and len(PROGRAMS) >= 207
+    assert len(REASONS) <= 26 and len(PROGRAMS) >= 207
 
 
 def test_the_eleven_by_the_default_backend():
