@@ -64,7 +64,7 @@ MORE = {
         linear_algebra.cyclic_reduction""",
     "halves its size while it is even": "signals.fft_recursive signals.fft_in_place signals.haar",
     "a trip unlike the others": "roots.sieve",
-    "has breaks": "monte_carlo.simulated_annealing roots.durand_kerner",
+    "has breaks": "roots.durand_kerner",
 }
 
 
