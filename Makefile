@@ -49,6 +49,7 @@ demo: $(VENV)/.with-demo
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/indexing.py
+	$(PY) benchmarks/loops.py
 
 fuzz: $(TESTING)
 	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py
