@@ -250,6 +250,7 @@ compile_side(CiApi *api, Check *check, const char *device, const char *backend, 
     CiOptions options;
     CiStatus status;
     ci_options_default(&options);
+    options.offload = "always";
     Check own = {.text = check->text};
     status = ci_protect(ctx, measure, &own);
     if (!status) {
