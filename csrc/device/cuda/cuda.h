@@ -96,9 +96,11 @@ bool ci_cuda_is_small(const CiExpr *e);
 bool ci_cuda_has_hazard(const CiStage *stage);
 /* plan_tree.c */
 void ci_cuda_plan_tree(CiContext *ctx, const CiKernels *kernels, CiCudaPlan *plan);
-/* A backend's why_slower. */
-const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
 const CiCudaPlan *ci_cuda_find_leaf(const CiCudaPlan *plan, const CiKernel *leaf);
+/* A number times the most that an extent can be, up to about 2**20. */
+int64_t ci_cuda_times(int64_t count, const CiExpr *extent);
+/* offload.c: a backend's why_slower. */
+const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
 bool ci_cuda_leaf_stores_memory(const CiKernel *leaf);
 /* plan_memory.c */
 void ci_cuda_plan_caches(CiContext *ctx, CiCudaPlan *plan);

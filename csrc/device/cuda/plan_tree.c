@@ -11,7 +11,6 @@
 #define CI_CUDA_TREE_LEAST 16   /* elements of a statement that are worth a warp */
 #define CI_CUDA_TREE_THREADS 64 /* of a block: trips are long, and there may be few of them */
 #define CI_CUDA_WARP 32
-#define CI_CUDA_SERIAL_TRIPS 64 /* that cost less than the copies for which the card was asked */
 
 typedef struct Leaves {
     CiContext *ctx;
@@ -22,8 +21,8 @@ typedef struct Leaves {
 
 /* ---- what the tree is like ---- */
 
-static int64_t
-times(int64_t count, const CiExpr *extent)
+int64_t
+ci_cuda_times(int64_t count, const CiExpr *extent)
 {
     return extent->high >= 1 << 20 ? 1 << 20 : count * (extent->high > 0 ? extent->high : 1);
 }
@@ -33,11 +32,11 @@ is_long(const CiKernel *leaf)
 {
     int64_t outer = 1;
     for (int k = 0; k < leaf->nouter; k++)
-        outer = times(outer, leaf->outer[k].extent);
+        outer = ci_cuda_times(outer, leaf->outer[k].extent);
     for (int t = 0; t < leaf->nstages; t++) {
         int64_t count = outer;
         for (int k = 0; k < leaf->stages[t].naxes; k++)
-            count = times(count, leaf->stages[t].axes[k].extent);
+            count = ci_cuda_times(count, leaf->stages[t].axes[k].extent);
         if (count >= CI_CUDA_TREE_LEAST)
             return true;
     }
@@ -75,71 +74,6 @@ has_wide_loops(const CiLoopTree *tree)
             return true;
     }
     return false;
-}
-
-/* ---- whether it pays ---- */
-
-/* Trips, one after another, of which a card is slower than a processor. */
-static int64_t
-count_trips(const CiLoopTree *tree)
-{
-    int64_t most = 1;
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        int64_t inner = count_trips(&node->body), other = count_trips(&node->other);
-        if (node->kind == CI_TREE_for)
-            inner = times(inner, node->region->extent);
-        else if (node->kind == CI_TREE_while)
-            inner = 1 << 20;
-        inner = other > inner ? other : inner;
-        most = inner > most ? inner : most;
-    }
-    return most;
-}
-
-typedef struct Slow {
-    CiContext *ctx;
-    int64_t trips; /* that are worth it */
-    const char *why;
-} Slow;
-
-/* With arrays of the device the host needs copies, both ways: at 0.4 us a trip on the card and 10
- * GB/s between, and some time for the calls. */
-static int64_t
-trips_worth_copies(const CiLoops *loops)
-{
-    double bytes = 0;
-    for (int k = 0; k < loops->ninputs; k++) {
-        const CiBuffer *input = loops->buffers[k];
-        double size = ci_dtype_size(input->dtype);
-        for (int axis = 0; axis < input->rank; axis++)
-            size *= input->sizes[axis]->high < 1 << 20 ? (double)input->sizes[axis]->high : 1 << 10;
-        bytes += input->kind == CI_BUFFER_input ? size : 0;
-    }
-    return (int64_t)((200 + 2 * bytes / 1e4) / 0.4);
-}
-
-static void
-find_slow(void *arg, const CiKernel *kernel)
-{
-    Slow *slow = arg;
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
-    if (slow->why || !tree || kernel->nouter || count_trips(tree) <= slow->trips)
-        return;
-    slow->why = ci_format(slow->ctx,
-                          "%s:%d: trips run one after another, which the CPU is quicker at (option "
-                          "offload=\"always\" keeps them on the device)",
-                          kernel->nlocs ? kernel->locs[0].file : "",
-                          kernel->nlocs ? kernel->locs[0].line : 0);
-}
-
-const char *
-ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays)
-{
-    Slow slow = {kernels->loops->ctx,
-                 host_arrays ? CI_CUDA_SERIAL_TRIPS : trips_worth_copies(kernels->loops), NULL};
-    ci_cuda_visit_kernels(kernels, find_slow, &slow);
-    return slow.why;
 }
 
 /* ---- leaves ---- */
