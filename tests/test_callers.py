@@ -539,3 +539,70 @@ def test_pools_of_processes():
     compiled(V, 1.0)
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.starmap(compiled, [(V, 1.0), (V, 2.0)]) == [9.0, 12.0]
+
+
+# --- what only NumPy and Python themselves do -----------------------------------------------------
+
+
+def raises_of_errors(a):
+    with np.errstate(divide="raise"):
+        try:
+            return 1 / (a - a)
+        except FloatingPointError as error:
+            return str(error)
+
+
+def sets_errors(a):
+    before = np.seterr(all="raise")
+    try:
+        return np.log(a - 1)
+    except FloatingPointError as error:
+        return str(error)
+    finally:
+        np.seterr(**before)
+
+
+def protects(a):
+    a.flags.writeable = False
+    a[0] = 1
+
+
+def protects_a_result(a):
+    b = a * 2
+    b.setflags(write=False)
+    b += 1
+
+
+def owner(a):
+    b = a * 2
+    return a[:].base is a, a.base is None, b[1:].base is b, a.reshape(-1, 1).base is a
+
+
+def named_by_its_frame(a):
+    return sys._getframe().f_code.co_name, inspect.stack()[0].function, inspect.currentframe().f_lineno, a
+
+
+def unpacked(a):
+    def given(*args, **kwargs):
+        return args, kwargs
+
+    try:
+        return given(*None), a
+    except TypeError as error:
+        return str(error), given(**a)
+
+
+ONLY_THEY = [
+    raises_of_errors,
+    sets_errors,
+    protects,
+    protects_a_result,
+    owner,
+    named_by_its_frame,
+    unpacked,
+]
+
+
+@pytest.mark.parametrize("fn", ONLY_THEY)
+def test_what_only_numpy_and_python_do(fn):
+    agree(fn, V.copy)

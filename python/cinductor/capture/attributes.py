@@ -38,6 +38,7 @@ METHOD_KINDS = frozenset(
     {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
 )
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
+FLAGS = type(np.zeros(1).flags)
 # Classes whose attributes are functions of the value.
 VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
 
@@ -55,6 +56,11 @@ class Attributes:
         if cls is Traced or cls in PURE_TYPES:
             if cls is Traced:
                 self.stage.regions.look_at_class((value,))
+                if name == "base" and value.kind == "array":
+                    self.stage.abandon("reads .base of an array")
+                    return self.stage.adopt(self.stage.concrete(value).base)
+                if value.kind == "python":  # a traced one has an array's attributes besides
+                    getattr(value.__class__, name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
                 value = self.stage.filled(value)
             return getattr(value, name)
@@ -192,6 +198,8 @@ class Attributes:
         stage, cls = self.stage, type(value)
         if cls is Traced:
             return self._set_array_attr(name, item, value)
+        if cls is FLAGS:
+            stage.abandon("sets flags of an array")
         found = find_in_class(cls, name)
         if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
             if type(found) is property and type(found.fset) is types.FunctionType:

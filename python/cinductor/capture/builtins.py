@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import itertools
 import operator
 import sys
+import traceback
 import types
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -25,14 +27,16 @@ from .calls import (
     call_pure,
     call_surface,
     call_unknown,
+    call_with_foreign,
     called_by,
     dispatch,
     is_traced_inside,
+    name_of,
     understands,
 )
 from .condition import is_condition, select
 from .items import Range, backwards, enumerated, items_of, numbered, zipped
-from .objects import PURE_TYPES, Traced, find_in_class
+from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from .region import WarningGiven
 from .state import is_int
 
@@ -166,6 +170,8 @@ def _numbered(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or (f is iter and len(args) > 1):
         return f(*args, **kwargs) if not args else call_unknown(scope, f, args, kwargs)
+    if f is reversed and type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
+        return call_unknown(scope, f, args, kwargs)
     items = scope.iter(args[0])
     if f is reversed:
         if type(args[0]) in (range, str, bytes):
@@ -269,7 +275,9 @@ def _getattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(hasattr)
 def _hasattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if type(args[0]) is Traced or type(args[0]) in PURE_TYPES or isinstance(args[0], type):
+    if type(args[0]) is Traced:
+        return hasattr(args[0].__class__, *args[1:])
+    if type(args[0]) in PURE_TYPES or isinstance(args[0], type):
         return hasattr(*args)
     try:
         scope.attr(*args)
@@ -324,8 +332,24 @@ def _make(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(np.errstate)
 def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if args or any(v != "ignore" for k, v in kwargs.items()):
-        return call_unknown(scope, f, args, kwargs, "sets how NumPy treats floating-point errors")
+        return _seterr(scope, f, args, kwargs)
     return np.errstate(**kwargs)
+
+
+@understands(np.seterr, np.seterrcall)
+def _seterr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    reason = "sets how NumPy treats floating-point errors"
+    if not all(type(v) is str and v in ("ignore", "warn") for v in (*args, *kwargs.values())):
+        scope.stage.abandon(reason)  # they are raised where they happen, as only NumPy does
+    return call_unknown(scope, f, args, kwargs, reason)
+
+
+@understands(sys._getframe, inspect.currentframe, inspect.stack, inspect.trace)
+@understands(traceback.extract_stack, traceback.format_stack, traceback.print_stack)
+def _frames(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    reason = f"looks at frames ({name_of(f)})"
+    scope.stage.abandon(reason)  # which shall be the user's own
+    return call_unknown(scope, f, args, kwargs, reason)
 
 
 @understands(warnings.warn)
@@ -387,6 +411,8 @@ def _measure(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     value = scope.array_of(value) if type(value) in (list, tuple) else value
     if type(value) is Traced:
         return _measure(scope, f, (value, *args[1:]), kwargs)
+    if (foreign := foreign_in(args)) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
     return call_pure(scope, f, args, kwargs)
 
 

@@ -28,6 +28,7 @@ from .objects import (
     PURE_TYPES,
     Traced,
     find_in_class,
+    foreign_in,
     is_numpys,
 )
 from .rewrite import STAGE, NotRewritable, rewrite
@@ -153,10 +154,19 @@ def call_unknown(
     return stage.adopt(f(*args, **kwargs))
 
 
+def call_with_foreign(
+    scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], foreign: str
+) -> Any:
+    """A call of NumPy's that is given an object which only it knows how to read."""
+    return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)} with {foreign}")
+
+
 def call_pure(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the values it is given, which Python itself reads."""
     args = tuple(scope.use(a) for a in args)
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
+    if any(type(a) is np.ndarray for a in args):  # ours are traced
+        return call_unknown(scope, f, args, kwargs)
     return scope.stage.wrap(f(*args, **kwargs))
 
 
@@ -279,6 +289,8 @@ def is_traced_inside(args: Any) -> bool:
 def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc: traced when an operand is."""
     stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
     for a in args:
         if type(a) not in FREE_TYPES:
             args = tuple(scope.array_of(a) for a in args)
@@ -332,6 +344,8 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         rows = stage.regions.rows_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
@@ -365,11 +379,15 @@ def call_array_method(
 ) -> Any:
     """A method of a traced value."""
     stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, getattr(stage.concrete(owner), name), args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
         if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
             return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
+    if name == "setflags":
+        stage.abandon("sets flags of an array")
     if name in surface.WRITING_METHODS and stage.before_write(owner):
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
     row = surface.methods.get(name)
@@ -487,6 +505,8 @@ def call_container(
 def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """np.add.reduce and its like."""
     stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is no array
         args = tuple(stage.deep(a) for a in args)
         if args and type(args[0]) is Traced and not stage.before_write(args[0]) and not kwargs:
@@ -512,6 +532,8 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, method, args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
     if id(f.generator) not in stage.draws:
@@ -616,6 +638,8 @@ def call_numpy_scalar(
     scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """np.float32(x)"""
+    if (foreign := foreign_in(args)) is not None:
+        return call_with_foreign(scope, cls, args, kwargs, foreign)
     if len(args) == 1 and not kwargs:
         value = scope.array_of(args[0]) if type(args[0]) in (list, tuple) else args[0]
         if type(value) is Traced:

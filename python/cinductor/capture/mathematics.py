@@ -119,7 +119,7 @@ def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or type(args[0]) is not Traced:
         return call_pure(scope, f, args, kwargs)
     value = args[0]
-    if value.kind == "array":
+    if value.kind == "array" or not hasattr(value.__class__, "__round__"):
         return call_unknown(scope, f, args, kwargs)
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
     if digits is None:

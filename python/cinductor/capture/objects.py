@@ -6,7 +6,10 @@ Nothing here runs code of the user's: classes are looked into, never asked.
 
 from __future__ import annotations
 
+import enum
+import functools
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,7 @@ VALUE_TYPES = frozenset(
 NUMBER_TYPES = frozenset({float, complex})
 DTYPE_TYPES = frozenset(type(np.dtype(c)) for c in np.typecodes["All"])
 CONTAINER_TYPES = frozenset({list, tuple, dict})
+VIEWS_OF_DICTS = frozenset({type({}.items()), type({}.keys()), type({}.values())})
 # Types whose attributes and methods only ever look at the value itself.
 PURE_TYPES = frozenset(
     {
@@ -35,14 +39,11 @@ PURE_TYPES = frozenset(
         dict,
         set,
         frozenset,
-        bytearray,
         np.finfo,
         np.iinfo,
         np.broadcast,
         type(np.zeros(1).flags),
-        type({}.items()),
-        type({}.keys()),
-        type({}.values()),
+        *VIEWS_OF_DICTS,
     }
 )
 # What an operator, a test or a format may be given without being looked at.
@@ -85,7 +86,10 @@ OPERATORS = tuple(
         "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
     )
     for prefix in ("", "r", "i")
-) + tuple(f"__{n}__" for n in "eq ne lt le gt ge contains neg pos invert abs format str".split())
+) + tuple(
+    f"__{n}__"
+    for n in "eq ne lt le gt ge contains neg pos invert abs format str repr iter getitem index int float array".split()
+)
 KINDS = "biufc"
 DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
@@ -130,6 +134,43 @@ def has_operators(cls: type) -> bool:
         found = any(name in base.__dict__ for base in cls.__mro__[:-1] for name in OPERATORS)
         _has_operators[cls] = found
     return found
+
+
+# What NumPy reads as it is: values that are guarded by what they are, and what it only calls.
+_READABLE = (type, enum.Enum, np.generic, np.dtype, BaseException)
+_CALLED = frozenset({types.MethodType, functools.partial, np.vectorize, type(np._NoValue)})
+_UNGUARDED = VIEWS_OF_DICTS | {set, frozenset}
+_is_foreign: dict[type, bool] = {np.ndarray: False}
+
+
+def is_foreign(cls: type) -> bool:
+    """Whether NumPy finds something in such an object that no guard knows of: its buffer, its items,
+    what its __array__ returns.
+    """
+    found = _is_foreign.get(cls)
+    if found is None:
+        is_known = cls in FREE_TYPES or cls in IDENTITY_TYPES or cls in _CALLED or cls in PURE_TYPES
+        found = cls in _UNGUARDED or not (is_known or issubclass(cls, _READABLE))
+        _is_foreign[cls] = found
+    return found
+
+
+def foreign_in(values: Iterable[Any]) -> str | None:
+    """What the first object is in nested tuples, lists and dicts that is_foreign, or None."""
+    for value in values:
+        cls = type(value)
+        if cls in FREE_TYPES:
+            continue
+        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            inside = foreign_in(value.values() if cls is dict else value)
+            if inside is not None:
+                return inside
+        elif cls is np.ndarray:
+            if not is_array_ours(value):
+                return f"an array of dtype {value.dtype}"
+        elif is_foreign(cls):
+            return f"an object of class {cls.__name__}"
+    return None
 
 
 def is_numpys(module: str | None) -> bool:
@@ -181,4 +222,6 @@ def why_not_argument(value: Any) -> str | None:
         return next((why for why in map(why_not_argument, items) if why), None)
     if not isinstance(value, type) and hasattr(cls, "__next__"):
         return f"an iterator ({cls.__name__})"
+    if cls in VIEWS_OF_DICTS:
+        return f"a view of a dict ({cls.__name__})"
     return None

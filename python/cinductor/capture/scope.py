@@ -26,8 +26,10 @@ from .objects import (
     FREE_TYPES,
     MISSING,
     PURE_TYPES,
+    VALUE_TYPES,
     Traced,
     find_in_class,
+    is_foreign,
     is_numpys,
 )
 from .region import Again
@@ -161,7 +163,17 @@ class Scope(Attributes, TracedControl):
 
     # --- items ---
 
-    slice = staticmethod(slice)
+    def slice(self, *bounds: Any) -> Any:
+        """start:stop:step"""
+        return slice(*(b if type(b) in FREE_TYPES else self._bound(b) for b in bounds))
+
+    def _bound(self, value: Any) -> Any:
+        cls = type(value)
+        method = find_in_class(cls, "__index__")
+        if type(method) is types.FunctionType:
+            return self.call(method, value)
+        self.stage.stop(f"a bound of a slice is of class {cls.__name__}")
+        return value
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
@@ -214,6 +226,9 @@ class Scope(Attributes, TracedControl):
             return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.deep(key)
+        if is_foreign(type(key)):
+            self.stage.stop(f"an index is of class {type(key).__name__}")
+            return self.stage.concrete(key)
         return self.stage.use(key)
 
     def item_slot(self, value: Any, key: Any) -> Slot:
@@ -343,7 +358,12 @@ class Scope(Attributes, TracedControl):
 
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
-        return self.stage.shallow(value) if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return self.stage.shallow(value)
+        if find_in_class(type(value), "keys") is MISSING:
+            return value  # for Python to complain of
+        self.stage.stop(f"a {type(value).__name__} is unpacked as a mapping")
+        return {k: self.stage.adopt(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
     def iter(self, value: Any) -> Any:
         """What a loop, a star or a comprehension runs over."""
@@ -359,6 +379,8 @@ class Scope(Attributes, TracedControl):
         if cls is Items or cls is Range:
             return iter(value)
         source = stage.source_of(value)
+        if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
+            return value  # for Python to complain of
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
             if source is None:
                 return map(stage.wrap, value)
@@ -373,7 +395,7 @@ class Scope(Attributes, TracedControl):
             if type(method) is types.FunctionType and cls is not types.GeneratorType:
                 return iter(self.call(method, value))
             return value
-        if isinstance(value, type | range | str | bytes):
+        if cls in VALUE_TYPES or isinstance(value, type):
             return value
         stage.stop(f"iterates a {cls.__name__}")
         return self._iter_unknown(value)

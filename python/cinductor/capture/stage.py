@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 import types
 from typing import Any
 
@@ -54,15 +55,22 @@ class Raised(BaseException):
         self.error = error
 
 
+OURS = re.compile(r"\bcinductor\.capture\.[\w.]+\(\)")  # what stands for the function in a call
+
+
 def names_traced(error: BaseException | None) -> bool:
-    """Whether a message names a traced value, which NumPy would name otherwise."""
-    return type(error) in (TypeError, AttributeError) and TRACED in str(error)
+    """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
+    if type(error) not in (TypeError, AttributeError):
+        return False
+    text = str(error)
+    return TRACED in text or OURS.search(text) is not None
 
 
 def reword(error: BaseException) -> None:
     """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
     error.args = tuple(
-        a.replace(TRACED, "numpy.ndarray") if isinstance(a, str) else a for a in error.args
+        OURS.sub("function", a.replace(TRACED, "numpy.ndarray")) if isinstance(a, str) else a
+        for a in error.args
     )
 
 
@@ -532,7 +540,7 @@ class Stage:
             inner = self.source("item", source, key)
             if type(item) is np.ndarray:
                 self.stop("a container of arrays is used as a whole")
-            elif type(item) in NUMBER_TYPES or isinstance(item, np.generic):
+            elif type(item) in NUMBER_TYPES or isinstance(item, int | np.generic):
                 self.check(inner, "equals", item)
             else:
                 self.enter(item, inner)

@@ -14,6 +14,7 @@ from .surface import (
     Traced,
     as_result,
     boxed,
+    dtype_of,
     function,
     method,
     operand,
@@ -27,7 +28,7 @@ UNSET = np._NoValue
 
 def wanted_dtype(dtype: Any) -> np.dtype:
     """A dtype argument; NotCaptured for one that cannot be compiled."""
-    made = np.dtype(dtype)
+    made = dtype_of(dtype)
     refuse(made not in DTYPES, f"dtype {made}")
     return made
 

@@ -32,15 +32,24 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
 
 
 def is_number(a: Any) -> bool:
-    """Whether an operand has no axes: lists and tuples have."""
-    return not isinstance(a, list | tuple) and getattr(a, "ndim", 0) == 0
+    """Whether an operand has no axes: lists, tuples and ranges have."""
+    return not isinstance(a, list | tuple | range) and getattr(a, "ndim", 0) == 0
+
+
+def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
+    """A product with a number. Of floats it is BLAS's, where 0 times infinity is 0, and so is -0."""
+    x, y, dtype = pair(t, a, b)
+    if dtype.kind not in "fc":
+        return np.multiply(x, y)
+    shape = y.shape if x.ndim == 0 else x.shape
+    return as_result(t, t.extern(name, "", call, [x, y], shape, dtype))
 
 
 @function(np.dot)
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
     if is_number(a) or is_number(b):
-        return into(t, out, np.multiply(a, b))
+        return into(t, out, scaled(t, "dot", call_dot, a, b))
     x, y, dtype = pair(t, a, b)
     k = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != k:
@@ -62,7 +71,7 @@ def vdot(t: Any, a: Any, b: Any, /) -> Any:
 def inner(t: Any, a: Any, b: Any, /) -> Any:
     """np.inner"""
     if is_number(a) or is_number(b):
-        return np.multiply(a, b)
+        return scaled(t, "inner", call_inner, a, b)
     x, y, dtype = pair(t, a, b)
     if x.shape[-1] != y.shape[-1]:
         raise ValueError("shapes")

@@ -15,7 +15,7 @@ import numpy as np
 
 from .index import INT64
 from .shape import sizes
-from .surface import Traced, array, in_place, normal_axis, refuse
+from .surface import Traced, array, dtype_of, in_place, normal_axis, refuse
 
 FLOAT64 = np.dtype(np.float64)
 DRAWS: dict[str, Callable[..., Any]] = {}
@@ -92,7 +92,7 @@ def number(t: Any, value: Any, dtype: np.dtype) -> Any:
 @draw
 def random(t: Any, address: Any, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
     """Generator.random"""
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     refuse(out is not None or (size is None and wanted != FLOAT64), "out= or dtype=")
     return drawn(t, address, "random", [], size, wanted, dtype=wanted.type)
 
@@ -102,7 +102,7 @@ def standard_normal(
     t: Any, address: Any, size: Any = None, dtype: Any = np.float64, out: Any = None
 ) -> Any:
     """Generator.standard_normal"""
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     refuse(out is not None or (size is None and wanted != FLOAT64), "out= or dtype=")
     return drawn(t, address, "standard_normal", [], size, wanted, dtype=wanted.type)
 
@@ -186,7 +186,7 @@ def integers(
 ) -> Any:
     """Generator.integers"""
     low, high = (0, low) if high is None else (low, high)
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     refuse(wanted.kind not in "iu" or wanted == np.uint64, f"dtype {wanted}")
     values = [parameter(t, low, INT64), parameter(t, high, INT64)]
     if size is None and any(v.ndim for v in values):

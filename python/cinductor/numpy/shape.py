@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from .surface import (
     Traced,
     array,
+    dtype_of,
     function,
     into,
     is_one,
@@ -28,6 +30,8 @@ def sizes(shape: Any) -> tuple[int, ...]:
     try:
         return (whole(shape),)
     except TypeError:
+        if not isinstance(shape, Sequence | np.ndarray | Traced):
+            raise
         return tuple(whole(n) for n in shape)
 
 
@@ -181,7 +185,7 @@ def concatenate(
     xs = [array(t, x) for x in arrays]
     if not xs:
         raise ValueError("nothing")
-    wanted = np.dtype(dtype) if dtype is not None else result_type(*xs)
+    wanted = dtype_of(dtype) if dtype is not None else result_type(*xs)
     if axis is None:
         xs, axis = [t.reshape(x, (x.size,)) for x in xs], 0
     axis = normal_axis(axis, xs[0].ndim)
@@ -466,7 +470,7 @@ def astype(
     copy: bool = True,
 ) -> Any:
     """ndarray.astype"""
-    wanted = np.dtype(dtype)
+    wanted = dtype_of(dtype)
     from .surface import DTYPES
 
     refuse(wanted not in DTYPES, f"dtype {wanted}")

@@ -130,6 +130,13 @@ def whole(n: Any) -> Any:
     return n if is_int else operator.index(n)
 
 
+def dtype_of(x: Any) -> np.dtype:
+    """np.dtype(x), which takes no arrays, though they have a dtype."""
+    if type(x) is Traced:
+        raise TypeError("an array is no dtype")
+    return np.dtype(x)
+
+
 def is_one(n: Any) -> bool:
     """Is this extent 1 by itself? A symbol is not, whatever its value."""
     return type(n) is int and n == 1
