@@ -166,8 +166,8 @@ def foreign_in(values: Iterable[Any]) -> str | None:
             if inside is not None:
                 return inside
         elif cls is np.ndarray:
-            if not is_array_ours(value):
-                return f"an array of dtype {value.dtype}"
+            if (why := why_not_array(value)) is not None:
+                return why
         elif is_foreign(cls):
             return f"an object of class {cls.__name__}"
     return None

@@ -185,12 +185,21 @@ def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
     return called(t, ufunc, [t.reshape(a, (*a.shape, *(1,) * b.ndim)), b], kwargs)
 
 
+def overrides(cls: type) -> bool:
+    """Whether ufuncs are left to a class: a subclass of ndarray, or one like it."""
+    if cls is Traced or cls is np.ndarray or issubclass(cls, np.generic):
+        return False
+    return hasattr(cls, "__array_ufunc__")
+
+
 @function(np.ufunc)
 def library_ufunc(
     t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any] | None
 ) -> Any:
     """Any ufunc's method; NotCaptured when NumPy alone understands the call."""
     refuse(ufunc.nin + ufunc.nout > 8 or type(ufunc) is not np.ufunc, "such a ufunc")
+    overriding = next((type(a).__name__ for a in args if overrides(type(a))), None)
+    refuse(overriding is not None, f"{overriding} has ufuncs of its own")
     try:
         if method == "__call__":
             return called(t, ufunc, args, kwargs or {})
