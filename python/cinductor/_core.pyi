@@ -431,6 +431,8 @@ def compile_text(
 # a copy in the device's memory
 def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
 def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
-def device_update(array: np.ndarray, copy: np.ndarray) -> None: ...  # what device_numpy gave goes back
+def device_update(
+    array: np.ndarray, copy: np.ndarray
+) -> None: ...  # what device_numpy gave goes back
 def is_device_array(array: Any) -> bool: ...
 def device_synchronize(device: str) -> None: ...

@@ -88,7 +88,8 @@ OPERATORS = tuple(
     for prefix in ("", "r", "i")
 ) + tuple(
     f"__{n}__"
-    for n in "eq ne lt le gt ge contains neg pos invert abs format str repr iter getitem index int float array".split()
+    for n in "eq ne lt le gt ge contains neg pos invert abs format str repr".split()
+    + "iter getitem index int float array".split()
 )
 KINDS = "biufc"
 DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
@@ -124,7 +125,7 @@ def find_in_class(cls: type, name: str) -> Any:
     return MISSING
 
 
-_has_operators: dict[type, bool] = {}
+_has_operators: dict[type, bool] = {type(np._NoValue): False}  # it is only compared
 
 
 def has_operators(cls: type) -> bool:
@@ -136,9 +137,11 @@ def has_operators(cls: type) -> bool:
     return found
 
 
-# What NumPy reads as it is: values that are guarded by what they are, and what it only calls.
+# What NumPy reads as it is: values that are guarded by what they are, what it only calls, and its own
+# objects that it indexes.
 _READABLE = (type, enum.Enum, np.generic, np.dtype, BaseException)
 _CALLED = frozenset({types.MethodType, functools.partial, np.vectorize, type(np._NoValue)})
+_INDEXED = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid, np.s_)))
 _UNGUARDED = VIEWS_OF_DICTS | {set, frozenset}
 _is_foreign: dict[type, bool] = {np.ndarray: False}
 
@@ -149,7 +152,9 @@ def is_foreign(cls: type) -> bool:
     """
     found = _is_foreign.get(cls)
     if found is None:
-        is_known = cls in FREE_TYPES or cls in IDENTITY_TYPES or cls in _CALLED or cls in PURE_TYPES
+        is_known = (
+            cls in FREE_TYPES or cls in IDENTITY_TYPES or cls in _CALLED | _INDEXED | PURE_TYPES
+        )
         found = cls in _UNGUARDED or not (is_known or issubclass(cls, _READABLE))
         _is_foreign[cls] = found
     return found
