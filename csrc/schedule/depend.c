@@ -279,19 +279,71 @@ find_least(CiSym *sym, const Apart *apart)
 
 /* The distance between neighbours along each outer axis must be at least what lies inside it: then
  * different outer points address different elements. Axes are taken from the smallest distance;
- * slow on purpose, outer axes are few. */
-static bool
-is_injective(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *span)
+ * slow on purpose, outer axes are few. What lies inside all of them is given back, or NULL. */
+static const CiExpr *
+span_of_points(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
+               const CiExpr *span)
 {
     Apart apart = {.kernel = kernel, .coefs = coefs, .span = span};
     for (int round = 0; round < kernel->nouter; round++) {
         int least = span ? find_least(s->sym, &apart) : -1;
         if (least < 0 || !ci_sym_known_le(s->sym, apart.span, coefs[least]))
-            return false;
+            return NULL;
         apart.span = span_with(s->sym, &apart, least);
         apart.done[least] = true;
     }
+    return apart.span;
+}
+
+/* Takes the variables out of an index; *distance becomes the least step of one. false: it is not
+ * linear in them, or data are in it. */
+static bool
+drop_variables(CiScheduler *s, const CiExpr **index, const CiExpr **distance)
+{
+    const CiExpr *whole = *index, *coef;
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *symbol = whole->symbols[k];
+        if (symbol->symbol_kind == CI_SYMBOL_unbacked)
+            return false;
+        if (symbol->symbol_kind != CI_SYMBOL_index)
+            continue;
+        if (!ci_expr_split_linear(s->sym, *index, symbol, &coef, index))
+            return false;
+        coef = coef->high <= 0 ? ci_expr_neg(s->sym, coef) : coef;
+        if (!*distance || ci_sym_known_lt(s->sym, coef, *distance))
+            *distance = coef;
+    }
     return true;
+}
+
+static bool
+has_multiples(CiScheduler *s, const CiExpr *index, const CiExpr *distance)
+{
+    const CiExpr *whole = index, *coef;
+    for (int k = 0; k < whole->nsymbols; k++) {
+        const CiExpr *symbol = whole->symbols[k];
+        if (symbol->symbol_kind == CI_SYMBOL_index &&
+            (!ci_expr_split_linear(s->sym, index, symbol, &coef, &index) ||
+             !ci_sym_known_multiple_of(s->sym, coef, distance)))
+            return false;
+    }
+    return true;
+}
+
+/* Outer points are columns of what the inner parts take rows of: all of them lie within a distance
+ * that every step of the inner parts is a multiple of. */
+static bool
+are_columns(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *a,
+            const CiExpr *b)
+{
+    const CiExpr *distance = NULL, *rest_a = a, *rest_b = b;
+    const CiExpr *points = span_of_points(s, kernel, coefs, ci_expr_const(s->sym, 1));
+    if (!points || !drop_variables(s, &rest_a, &distance) ||
+        !drop_variables(s, &rest_b, &distance) || !distance || distance->low < 0)
+        return false;
+    return ci_sym_known_le(s->sym, points, distance) && has_multiples(s, a, distance) &&
+           has_multiples(s, b, distance) &&
+           ci_sym_known_multiple_of(s->sym, ci_expr_sub(s->sym, rest_a, rest_b), distance);
 }
 
 const char *
@@ -315,8 +367,10 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
         span_a = span_from(s, a, span_a, low);
         span_b = span_from(s, b, span_b, low);
     }
-    if (!is_injective(s, kernel, coefs, span_a) ||
-        (span_b != span_a && !is_injective(s, kernel, coefs, span_b)))
+    bool is_apart =
+        kernel->nouter == 0 || (span_of_points(s, kernel, coefs, span_a) &&
+                                (span_b == span_a || span_of_points(s, kernel, coefs, span_b)));
+    if (!is_apart && !are_columns(s, kernel, coefs, a, b))
         return "rows of different outer points are not proved apart";
     return NULL;
 }

@@ -9,11 +9,16 @@
  *
  *   for t1<ceil(n/8) { for t0<m { y[…] = for i0<min(8, n - 8*t1) { … } } }
  *
+ * So is done too where trips are as far apart as positions, when a row is so long that the lines of
+ * one trip have left the nearest cache by the next.
+ *
  * Of several axes the nearest in memory is cut into blocks, and the others become loops around
  * them. Blocks are independent too: ci_why_not_parallel finds that. */
 #include "schedule/plan.h"
 
 #define CI_ROWS 8
+/* Lines of the nearest cache. */
+#define NEAR_LINES 512
 
 /* The axes that all nests of a loop have. */
 typedef struct Rows {
@@ -105,11 +110,19 @@ count_all_far(CiScheduler *s, const CiItems *items, const CiExpr *var)
     return count;
 }
 
-/* Trips are nearer than the nearest axis, and a block is less than that. */
+/* The lines one trip touches have left the nearest cache when the next one comes. */
+static bool
+is_long(const CiExpr *extent, int nfar)
+{
+    return extent->high == CI_INFINITY || extent->high > NEAR_LINES / nfar;
+}
+
+/* Trips are nearer than the nearest axis, or as near where rows are long, and a block is less than
+ * that. */
 static bool
 lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
 {
-    int least = 0;
+    int least = 0, trips = count_all_far(s, &region->body, region->var);
     for (int k = 0; k < rows->count; k++) {
         int far = count_all_far(s, &region->body, rows->axes[k].var);
         if (k == 0 || far <= least) {
@@ -117,8 +130,9 @@ lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
             rows->cut = k;
         }
     }
-    return least > count_all_far(s, &region->body, region->var) &&
-           rows->axes[rows->cut].extent->high > CI_ROWS;
+    const CiExpr *extent = rows->axes[rows->cut].extent;
+    bool is_better = least > trips || (least && least == trips && is_long(extent, least));
+    return is_better && extent->high > CI_ROWS;
 }
 
 /* false: the loop stays as it is. */
