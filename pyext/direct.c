@@ -101,5 +101,7 @@ cx_direct_init(CxState *state, CxDirect *direct, const char *name)
         for (int d = 0; d < CI_DTYPE_COUNT; d++)
             direct->dots[d] = PyDataType_GetArrFuncs(cx_descr(state, (CiDtype)d))->dotfunc;
         direct->run = run_dot;
+    } else {
+        cx_direct_draw_init(state, direct, name);
     }
 }

@@ -4,6 +4,7 @@
  */
 #include "build.h"
 #include "direct.h"
+#include "program.h"
 
 static PyObject *
 operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
@@ -37,6 +38,8 @@ call_library(void *data, const CiExternCall *call)
     if (callee->direct.run != NULL && callee->direct.run(&callee->direct, call))
         return 0;
     CX_CALLBACK_BEGIN();
+    if (call->arg != NULL) /* Python may wait for another thread, and that for a generator */
+        cx_generators_close(&((CxRun *)call->arg)->generators);
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
         args[k] = operand_array(callee->state, call->dtypes[k], call->ranks[k], call->sizes[k],

@@ -361,6 +361,7 @@ cx_program_run(CxRun *run)
         if (run->released != NULL)
             CX_TAKE(run->released);
     }
+    cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
     if (status == CI_ERR_CHECK)

@@ -41,7 +41,15 @@ typedef struct CxShape {
     const int64_t *layout; /* sizes, then strides in bytes */
     const int *numbers;    /* the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_FEW_SYMBOLS = 12 };
+enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
+/* Generators that a run draws from without Python, whose locks it holds. The first that are met
+ * have room; Python draws from the others. */
+typedef struct CxGenerators {
+    int count;
+    int64_t addresses[CX_FEW_GENERATORS];
+    struct bitgen *bits[CX_FEW_GENERATORS];
+    PyObject *locks[CX_FEW_GENERATORS];
+} CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
 typedef struct CxRun {
     CxProgram *program;
@@ -55,6 +63,7 @@ typedef struct CxRun {
     CiSlot *slots;
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
+    CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */
     int64_t few_symbols[CX_FEW_SYMBOLS];
@@ -72,6 +81,8 @@ typedef struct CxInput {
 /* program.c, wrapper.c */
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
+/* direct_draw.c: gives the locks back; an exception that is set stays so. */
+void cx_generators_close(CxGenerators *generators);
 /* A new reference to the value of one return after a run. */
 PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
 /* Compiles a copy of graph; takes ctx over when it succeeds. */

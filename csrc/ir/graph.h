@@ -71,6 +71,7 @@ typedef struct CiExternCall {
     const int *ranks;
     const CiDtype *dtypes;
     void *result; /* memory to fill */
+    void *arg;    /* the program's caller's own: CiCall's */
 } CiExternCall;
 
 typedef struct CiExtern {

@@ -106,7 +106,8 @@ call_extern(Frame *frame, int number)
                          .strides = strides,
                          .ranks = plan->ranks,
                          .dtypes = plan->dtypes,
-                         .result = frame->arguments[plan->noperands]};
+                         .result = frame->arguments[plan->noperands],
+                         .arg = frame->call->arg};
     if (plan->on_device)
         return frame->program->backend->run_extern(frame->program->runtime, plan->op, &call);
     frame->flags |= ci_float_flags_read();

@@ -72,7 +72,9 @@ def drawn(
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
     key = f"{sorted(fixed.items())} {size is None}"
     call = library_draw(method, fixed, size is not None)
-    made = t.extern("draw_" + method, key, call, [address, *values], shape, dtype)
+    # Numbers are drawn without Python by that name, so it says what else is asked for than a dtype.
+    name = "_".join(["draw", method, *(k for k in fixed if k != "dtype")])
+    made = t.extern(name, key, call, [address, *values], shape, dtype)
     if size is not None:
         return made
     is_pythons = dtype == FLOAT64 or method not in ("integers",)

@@ -1,0 +1,273 @@
+"""Draws of one number in a loop are made without Python: the same numbers, and the same state afterwards."""
+
+import _thread
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import cinductor
+
+BACKENDS = ["c", "interp"]
+BITS = ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
+
+
+def all_kinds(rng, n):
+    s, t = 0.0, 0
+    for k in range(n):
+        a = rng.random()
+        b = rng.standard_normal()
+        c = rng.normal(a, 2.0 + k)
+        d = rng.normal()
+        e = rng.uniform(-1.0, 2.0 + a)
+        f = rng.uniform()
+        t += rng.integers(0, 7 + k) + rng.integers(3, 4) + rng.integers(-(2**62), 2**62) % 5
+        t += rng.integers(1, 6, endpoint=True) + rng.integers(9)
+        s += a + b * c - d + e * f + (t % 3)
+    return s, t
+
+
+def mixed_with_arrays(rng, n):
+    x = np.zeros(3)
+    for _ in range(n):
+        x = x + rng.random(3) * rng.random() + rng.integers(0, 9, 3)
+        x = rng.permutation(x) + rng.exponential()
+        if rng.random() < 0.5:
+            x[rng.integers(0, 3)] += rng.normal()
+    return x
+
+
+def estimate(rng, n):
+    hits = 0
+    for _ in range(n):
+        a, b = rng.random(), rng.random()
+        if a * a + b * b < 1.0:
+            hits += 1
+    return 4 * hits / n
+
+
+def same(got, want):
+    for a, b in zip(got, want) if isinstance(want, tuple) else [(got, want)]:
+        assert type(a) is type(b)
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def same_state(a, b):
+    np.testing.assert_equal(a.bit_generator.state, b.bit_generator.state)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("fn", [all_kinds, mixed_with_arrays, estimate], ids=lambda f: f.__name__)
+def test_bits_and_state(fn, bits, backend):
+    compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
+    make = getattr(np.random, bits)
+    for seed, n in ((0, 40), (1, 40), (2, 33), (3, 1)):
+        ours, theirs = np.random.Generator(make(seed)), np.random.Generator(make(seed))
+        same(compiled(ours, n), fn(theirs, n))
+        same_state(ours, theirs)
+        assert ours.random(dtype=np.float32) == theirs.random(dtype=np.float32)
+
+
+def two(a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += a.random() - b.normal(1.0, 0.5)
+    return s
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_generators_that_share_their_bits(backend):
+    compiled = cinductor.compile(two, backend=backend, fullgraph=True)
+    for seed in range(3):
+        pairs = []
+        for f in (compiled, two):
+            bits = np.random.PCG64(seed)
+            a, b = np.random.Generator(bits), np.random.Generator(bits)
+            pairs.append((f(a, b, 25), f(a, a, 25), bits.state))
+        assert pairs[0] == pairs[1]
+
+
+class Half(np.random.PCG64):
+    """Bits of somebody else's class."""
+
+
+def test_other_classes_draw_through_python():
+    compiled = cinductor.compile(all_kinds, backend="c")
+    for make in (Half, np.random.PCG64):
+        ours, theirs = np.random.Generator(make(4)), np.random.Generator(make(4))
+        same(compiled(ours, 20), all_kinds(theirs, 20))
+        same_state(ours, theirs)
+
+    class Own(np.random.Generator):
+        def random(self):
+            return 0.25
+
+    for _ in range(2):
+        ours, theirs = Own(np.random.PCG64(4)), Own(np.random.PCG64(4))
+        same(compiled(ours, 20), all_kinds(theirs, 20))
+        same_state(ours, theirs)
+
+
+def draws_one(rng, a, b, n):
+    s = 0.0
+    for _ in range(n):
+        s += rng.random()
+        s += rng.normal(a, b)
+        s += rng.uniform(a, b)
+    return s
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bad", [(0.0, -1.0), (0.0, -0.0), (-1e308, 1e308), (np.inf, 1.0), (0.0, np.nan), (1.0, 0.5)])
+def test_parameters_that_numpy_looks_at(bad, backend):
+    compiled = cinductor.compile(draws_one, backend=backend, fullgraph=True)
+    for a, b in ((0.0, 1.0), bad, (1.0, 2.0), bad, (-0.0, 0.0)):
+        results = []
+        for f in (compiled, draws_one):
+            rng = np.random.default_rng(7)
+            try:
+                results.append((repr(f(rng, a, b, 5)), rng.bit_generator.state))
+            except (ValueError, OverflowError) as error:
+                results.append((type(error), str(error), rng.bit_generator.state))
+        assert results[0] == results[1]
+
+
+def bounds(rng, ends, n):
+    s = 0
+    for _ in range(n):
+        s ^= rng.integers(ends[0], ends[1])
+    return s
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bounds(backend):
+    compiled = cinductor.compile(bounds, backend=backend, fullgraph=True)
+    ends = [0, 1, 5, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, -1, -(2**63), 1]
+    for low in ends:
+        for high in ends:
+            results = []
+            for f in (compiled, bounds):
+                rng = np.random.default_rng(7)
+                try:
+                    results.append((int(f(rng, np.array([low, high]), 5)), rng.bit_generator.state))
+                except ValueError as error:
+                    results.append((str(error), rng.bit_generator.state))
+            assert results[0] == results[1], (low, high)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_check_that_fails_in_the_loop(backend):
+    def fn(rng, x, n):
+        s = 0.0
+        for k in range(n):
+            s += rng.random() * x[rng.integers(0, 4) + x.shape[0] - 4 + (k // 20) * 9] + rng.normal()
+        return s
+
+    compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
+    for n in (20, 7, 25, 20, 30):
+        results = []
+        for f in (compiled, fn):
+            rng = np.random.default_rng(5)
+            try:
+                results.append((repr(f(rng, np.arange(6.0), n)), rng.bit_generator.state))
+            except IndexError as error:
+                results.append((str(error), rng.bit_generator.state))
+        assert results[0] == results[1]
+
+
+def test_an_interrupt_gives_the_lock_back():
+    compiled = cinductor.compile(estimate, backend="c", fullgraph=True)
+    rng = np.random.default_rng(1)
+    compiled(rng, 10)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        compiled(rng, 10**9)
+    assert time.perf_counter() - start < 60
+    taken = []
+    other = threading.Thread(target=lambda: taken.append(rng.bit_generator.lock.acquire(False)))
+    other.start()
+    other.join()
+    assert taken == [True]
+
+
+def test_a_lock_that_another_thread_holds():
+    """Such a draw waits for it, as NumPy's own does."""
+    compiled = cinductor.compile(estimate, backend="c", fullgraph=True)
+    rng, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    assert compiled(rng, 50) == estimate(theirs, 50)
+    held = threading.Event()
+
+    def hold():
+        with rng.bit_generator.lock:
+            held.set()
+            time.sleep(0.2)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    start = time.perf_counter()
+    assert compiled(rng, 50) == estimate(theirs, 50)
+    assert time.perf_counter() - start > 0.1
+    other.join()
+    same_state(rng, theirs)
+
+
+def test_threads_that_share_a_generator():
+    """Every number is drawn once, whoever gets it."""
+
+    def fn(rng, n):
+        s = 0
+        for _ in range(n):
+            s += rng.integers(0, 2**40)
+        return s
+
+    compiled = cinductor.compile(fn, backend="c", fullgraph=True)
+    rng, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    assert compiled(rng, 10) == fn(theirs, 10)
+    sums = []
+    threads = [threading.Thread(target=lambda: sums.append(compiled(rng, 3000))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(sums) == fn(theirs, 12000)
+    same_state(rng, theirs)
+
+
+def names_called(function, *args):
+    """Of Python functions, as a profiler is told."""
+    names = []
+
+    def note(frame, event, _):
+        if event == "call":
+            names.append(frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+def numbers(rng, n):
+    s = 0.0
+    for _ in range(n):
+        s += rng.random() + rng.standard_normal() + rng.normal(1.0, 2.0) + rng.uniform(1.0, 2.0)
+        s += rng.integers(0, 9)
+    return s
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_python_is_called(backend):
+    compiled = cinductor.compile(numbers, backend=backend, fullgraph=True)
+    rng = np.random.default_rng(3)
+    compiled(rng, 30)
+    assert names_called(compiled, rng, 30) == []
+    other = np.random.Generator(Half(3))
+    assert names_called(compiled, other, 30).count("generator_at") == 5 * 30
