@@ -107,6 +107,10 @@ void ci_cuda_plan_caches(CiContext *ctx, CiCudaPlan *plan);
 void ci_cuda_plan_locals(CiCudaPlan *plan);
 void ci_cuda_plan_rows(CiContext *ctx, CiCudaPlan *plan);
 void ci_cuda_fit_rows(CiContext *ctx, CiCudaPlan *plan); /* with fewer points a block if need be */
+void ci_cuda_fit_folds(CiCudaPlan *plan);                /* with fewer threads a point */
+/* Shared memory in which the folds of a stage meet; one of them, of `count` threads or warps. */
+int64_t ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s);
+int64_t ci_cuda_one_fold_bytes(const CiCudaFold *fold, int64_t count);
 void ci_cuda_plan_barriers(CiCudaPlan *plan);
 void ci_cuda_plan_alignment(CiSym *sym, CiCudaPlan *plan);
 /* NULL, or the cache that holds this access in stage number `stage`. */
@@ -196,7 +200,6 @@ void ci_cuda_emit_fold_group(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_fold_results(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_partials_out(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_partials_in(CiCudaEmitter *c, const CiCudaStage *s);
-int64_t ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s);
 /* a op b on signed integers without overflow; false when the op needs no such care. */
 bool ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *names);
 

@@ -12,12 +12,6 @@ fold_type(CiCudaEmitter *c, const CiCudaFold *fold)
                         : ci_emit_type(fold->dtype);
 }
 
-static int
-fold_bytes(const CiCudaFold *fold)
-{
-    return fold->is_arg ? 16 : ci_dtype_size(ci_dtype_compute(fold->dtype));
-}
-
 /* One instruction for a maximum or minimum in which a NaN wins; it may give another zero than the
  * op's expression, which a fold does not promise. NULL: none. */
 static const char *
@@ -124,19 +118,6 @@ fold_warp(CiCudaEmitter *c, const CiCudaStage *s)
                          lanes);
 }
 
-int64_t
-ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s)
-{
-    int64_t count = shape->lanes_inside ? shape->group * shape->points / 32
-                                        : shape->group * shape->points,
-            bytes = 0;
-    if (s->kind != CI_CUDA_fold || shape->group == 1 || (shape->lanes_inside && shape->group <= 32))
-        return 0;
-    for (int f = 0; f < s->nfolds; f++)
-        bytes += (count * fold_bytes(&s->folds[f]) + 15) / 16 * 16;
-    return bytes;
-}
-
 static void
 declare_memory(CiCudaEmitter *c, const CiCudaStage *s, int64_t count)
 {
@@ -148,7 +129,7 @@ declare_memory(CiCudaEmitter *c, const CiCudaStage *s, int64_t count)
         const char *type = fold_type(c, &s->folds[f]);
         ci_text_line(c->out, "%s *const m%d = (%s *)(fold_memory + %lld);", type, s->folds[f].id,
                      type, (long long)offset);
-        offset += (count * fold_bytes(&s->folds[f]) + 15) / 16 * 16;
+        offset += ci_cuda_one_fold_bytes(&s->folds[f], count);
     }
 }
 

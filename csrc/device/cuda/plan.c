@@ -398,6 +398,7 @@ plan_group(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
         shape_inside(plan, widest);
     else
         shape_outside(sym, plan);
+    ci_cuda_fit_folds(plan);
     plan_trips(sym, plan);
     if (!plan->is_split)
         ci_cuda_plan_caches(ctx, plan);

@@ -186,6 +186,37 @@ ci_cuda_fit_rows(CiContext *ctx, CiCudaPlan *plan)
     }
 }
 
+/* ---- folds ---- */
+
+int64_t
+ci_cuda_one_fold_bytes(const CiCudaFold *fold, int64_t count)
+{
+    int size = fold->is_arg ? 16 : ci_dtype_size(ci_dtype_compute(fold->dtype));
+    return round_up(count * size, 16);
+}
+
+int64_t
+ci_cuda_fold_bytes(const CiCudaShape *shape, const CiCudaStage *s)
+{
+    int64_t count = (int64_t)shape->group * shape->points / (shape->lanes_inside ? 32 : 1);
+    int64_t bytes = 0;
+    if (s->kind != CI_CUDA_fold || shape->group == 1 || (shape->lanes_inside && shape->group <= 32))
+        return 0;
+    for (int f = 0; f < s->nfolds; f++)
+        bytes += ci_cuda_one_fold_bytes(&s->folds[f], count);
+    return bytes;
+}
+
+/* Threads of a point that are not neighbours meet in shared memory, of which a block has only so
+ * much without asking: fewer a point where a stage folds much at once. */
+void
+ci_cuda_fit_folds(CiCudaPlan *plan)
+{
+    for (int t = 0; t < plan->nstages; t++)
+        while (ci_cuda_fold_bytes(&plan->shape, &plan->stages[t]) > CI_CUDA_SHARED_COMFORT)
+            plan->shape.group /= 2;
+}
+
 /* ---- barriers ---- */
 
 static bool
