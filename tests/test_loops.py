@@ -231,3 +231,103 @@ def test_arrays_that_change_places(fn, dynamic):
         given, expected = np.arange(4.0), np.arange(4.0)
         assert_same(compiled(given, n), fn(expected, n))
         assert_same(given, expected)
+
+
+# --- names that trips hand on as they are ------------------------------------------------------------
+
+
+def swapped_then_written(x, y, n):
+    for _ in range(n):
+        x, y = y, x
+    y[0] = 7
+    return y
+
+
+def swapped(x, y, n):
+    for _ in range(n):
+        x, y = y, x
+    return x
+
+
+def sums_handed_on(a, b, n):
+    for _ in range(n):
+        a, b = b, a + b
+    return a, b
+
+
+def sums_handed_on_then_written(a, b, n):
+    for _ in range(n):
+        a, b = b, a + b
+    a[0] = 9
+    return b
+
+
+def three_handed_on(a, b, c, n):
+    for _ in range(n):
+        a, b, c = b, c, a + c
+    return a
+
+
+def made_and_handed_on(a, n):
+    p = a * 1
+    q = a * 2
+    for _ in range(n):
+        p, q = q, p + q
+    p[0] = 5
+    return p, q
+
+
+def an_argument_at_last(a, b, n):
+    x = a * 2
+    for _ in range(n):
+        x, a = a, b
+    x[0] = 3
+    return x
+
+
+def views_change_places(a, b, n):
+    for _ in range(n):
+        a, b = b[::-1], a
+    b[0] = 3
+    return a, b
+
+
+def handed_on_while(x, y, t):
+    while x.sum() < t:
+        x, y = y, x + 1
+    y[0] = -1
+    return x, y
+
+
+HANDED_ON = [
+    swapped_then_written,
+    swapped,
+    sums_handed_on,
+    sums_handed_on_then_written,
+    three_handed_on,
+    made_and_handed_on,
+    an_argument_at_last,
+    views_change_places,
+    handed_on_while,
+]
+
+
+def memory(results, arguments):
+    """Which results are arguments, and which share their memory."""
+    results = results if isinstance(results, tuple) else (results,)
+    return [(r is a, np.shares_memory(r, a)) for r in results for a in arguments]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("fn", HANDED_ON, ids=lambda fn: fn.__name__)
+def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
+    """After few trips, or any number, a name may be an argument itself: then it is that, and writes go there."""
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    count = fn.__code__.co_argcount - 1
+    for n in (9, 10, 0, 1, 2, 3, 20):
+        given = [np.arange(4.0) * (k + 1) for k in range(count)]
+        expected = [a.copy() for a in given]
+        got, want = compiled(*given, n), fn(*expected, n)
+        assert_same(got, want)
+        assert_same(given, expected)
+        assert memory(got, given) == memory(want, expected)

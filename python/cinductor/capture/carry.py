@@ -579,11 +579,15 @@ class Carried:
                 for leaf in leaves(names[name])
             ]
         numbers = iter(range(len(self.params)))
+        self.handed: dict[int, Any] = {}  # what takes the place of a parameter that is an array
+        self.numbers: dict[tuple[str, int], int] = {}
         for name, types in self.types.items():
-            for leaf, kind in zip(leaves(names[name]), types, strict=True):
+            for place, (leaf, kind) in enumerate(zip(leaves(names[name]), types, strict=True)):
                 if kind is None:
                     continue
                 number = next(numbers)
+                if kind.kind == "array":
+                    self.handed[number], self.numbers[name, place] = leaf, number
                 if kind.kind == "array":
                     results.append(self.put_away(number, leaf, kind))
                     continue
@@ -639,7 +643,7 @@ class Carried:
 
     def make_region(self) -> dict[str, Any]:
         loop, tracer, site = self.loop, self.tracer, self.loop.site
-        needs_trip = self.last.needs_trip
+        needs_trips = int(self.last.needs_trip)
         entries = self.entries()
         kinds = [*(e.kind for e in entries), *self.last.kinds()]
         entries += self.last.entries()
@@ -669,15 +673,16 @@ class Carried:
         for growth in self.growths.values():
             growth.exits(made, exits)
         for name, types in self.types.items():
-            if self.is_live_behind(name) and sharing.note_sources(self, name, exits[name], types):
-                needs_trip = True
+            if self.is_live_behind(name):
+                needs_trips = max(needs_trips, sharing.note_sources(self, name, exits[name], types))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        needs_trip |= any(map(self.is_live_behind, self.joined))
-        if needs_trip and not self.is_endless:
+        needs_trips = max(needs_trips, any(map(self.is_live_behind, self.joined)))
+        if needs_trips > int(self.is_endless):
             if counter is not None:
-                loop.check(tracer.apply("greater", counter, 0), "the loop makes a trip")
-            elif self.is_while or not self.runs_once():
+                enough = tracer.apply("greater_equal", counter, needs_trips)
+                loop.check(enough, "the loop makes a trip")
+            elif self.is_while or not self.runs_once(self.extent - (needs_trips - 1)):
                 loop.check(False, "the loop makes a trip")
         return exits
 

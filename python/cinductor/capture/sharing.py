@@ -55,15 +55,48 @@ def check_written_values(carried: Carried, changed: list[Any], ends: list[Any]) 
             raise Peel("names share memory that is written to")
 
 
-def note_sources(carried: Carried, name: str, value: Any, types: list[Any]) -> bool:
-    """Arrays that may be memory of before the loop; whether a trip at all rules that out."""
-    needs_trip = False
+def note_sources(carried: Carried, name: str, value: Any, types: list[Any]) -> int:
+    """Notes the arrays of before the loop whose memory a name may be behind it. How many trips rule
+    out that it is one which others know; 0: nobody would see it.
+    """
+    needed = 0
     entries, ends = leaves(carried.entry[name]), carried.ends[name]
-    for made, entry, end, kind in zip(leaves(value), entries, ends, types, strict=True):
+    parts = zip(leaves(value), entries, ends, types, strict=True)
+    for place, (made, entry, end, kind) in enumerate(parts):
         if kind is None or kind.kind != "array":
             continue
         if end is not None:
             carried.regions.merge(made, [end, entry])
-        elif not entry.is_fresh:
-            needs_trip = True
-    return needs_trip
+            continue
+        passed, is_made = history(carried, carried.numbers[name, place])
+        if all(is_alone(carried, array) for array in passed):
+            continue
+        if is_made:
+            needed = max(needed, len(passed))
+        else:
+            carried.regions.merge(made, passed)
+    return needed
+
+
+def history(carried: Carried, number: int) -> tuple[list[Any], bool]:
+    """What a parameter may be, trip by trip, when trips hand parameters on as they are; and whether
+    a trip makes a new array in the end.
+    """
+    passed: list[Any] = []
+    seen: set[int] = set()
+    while number not in seen:
+        seen.add(number)
+        passed.append(carried.params[number][1])
+        leaf = carried.handed[number]
+        if carried.tracer.is_before(leaf.whole, carried.loop.attempt.mark):
+            return [*passed, leaf], False
+        holders = [k for k in carried.handed if carried.params[k][0].storage == leaf.storage]
+        if not holders:
+            return passed, True
+        number = holders[0]
+    return passed, False
+
+
+def is_alone(carried: Carried, array: Any) -> bool:
+    """Memory of the call's own that one name has."""
+    return carried.loop.is_alone(array, list(carried.entry.values()))
