@@ -11,6 +11,7 @@ typedef struct Indirect {
     CxTracer *tracer;
     CxTraced *target, *value;
     CxTraced *indices[CI_MAX_INDICES];
+    CiNode *count; /* of what a mask selects, where it has not been counted before */
     int naxes, axes[CI_MAX_INDICES];
     CiOp combine;
     bool is_distinct, is_inside; /* inside: the indices are known to be in range */
@@ -305,9 +306,20 @@ body_compress(CiContext *ctx, void *arg)
     } else {
         CiNode *count = count_true(job, mask);
         size = ci_expr_unbacked(g->sym, ci_format(ctx, "u%d", job->tracer->nsymbols++), 0, limit);
-        ci_graph_define(g, count, size, 0, limit, job->building.loc);
+        job->count = ci_graph_define(g, count, size, 0, limit, job->building.loc);
     }
     job->building.result = ci_graph_compress(g, a, mask, size, job->building.loc);
+}
+
+/* Python may ask for the number of elements when nobody has the elements any more. */
+static int
+keep_count(const Indirect *job, const CxTraced *selected)
+{
+    CxStorage *symbol = cx_storage_from_node(job->tracer, job->count, CI_KIND_python);
+    if (symbol == NULL)
+        return -1;
+    symbol->expr = selected->storage->sizes[0];
+    return cx_defined_add(job->tracer, symbol, symbol, NULL, false);
 }
 
 PyObject *
@@ -329,6 +341,8 @@ cx_tracer_compress(PyObject *self, PyObject *args)
         goto done;
     }
     result = cx_traced_from_node(t, build(&job, body_compress), CI_KIND_array);
+    if (result != NULL && job.count != NULL && keep_count(&job, (CxTraced *)result) < 0)
+        Py_CLEAR(result);
 done:
     close_job(&job);
     return result;

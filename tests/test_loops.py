@@ -331,3 +331,42 @@ def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
         assert_same(got, want)
         assert_same(given, expected)
         assert memory(got, given) == memory(want, expected)
+
+
+# --- as many trips as data decide, around what only Python does --------------------------------------
+
+
+def counted_by_a_mask(y, t):
+    n = len(y[y > t])
+    for _ in range(n):
+        print(end="")
+    return y, n
+
+
+def counted_behind_an_effect(y, t):
+    print(end="")
+    n = len(y[y > t])
+    for _ in range(n):
+        print(end="")
+    return y, n
+
+
+def counted_before_an_effect(y, t):
+    n = y[y > t].shape[0]
+    print(end="")
+    z = np.zeros(n)
+    for i in range(n):
+        z[i] = i
+        print(end="")
+    return z, n
+
+
+COUNTED = [counted_by_a_mask, counted_behind_an_effect, counted_before_an_effect]
+
+
+@pytest.mark.parametrize("fn", COUNTED, ids=lambda fn: fn.__name__)
+def test_a_count_outlives_what_was_counted(fn, pieces_are_compiled):
+    compiled = cinductor.compile(fn, backend="interp")
+    for y in (np.array([5.0]), np.array([1.0, 2, 3]), np.arange(12.0), np.zeros(0)):
+        for _ in range(2):
+            assert_same(compiled(y.copy(), 1.0), fn(y.copy(), 1.0))

@@ -244,8 +244,10 @@ def capture(
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except _core.RegionBreak as error:
-        if regions and stage.effects == 0 and stage.undo():
-            raise
+        if stage.effects == 0 and stage.undo():
+            if regions:
+                raise
+            raise Abandon(error.args[0]) from None
         raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
     except _core.CinductorError as error:
         if tracer.is_full:
