@@ -120,6 +120,7 @@ const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage 
 bool ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector);
 const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan,
                                   const CiCudaStage *stage); /* NULL: none */
+#define CI_CUDA_STATIC_SHARED 49152  /* bytes that a block may use without asking */
 #define CI_CUDA_SHARED_COMFORT 49152 /* bytes of rows a block takes without crowding others out */
 #define CI_CUDA_CHUNK_BLOCKS                                                                       \
     528 /* blocks that fill a large card: what a split fold is shared out among */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define DEFAULT_CAPABILITY 90
-#define STATIC_SHARED 49152 /* what a block may use without asking */
 #define ATTRIBUTE_dynamic_shared 8
 
 static void
@@ -54,7 +53,7 @@ ci_cuda_find_functions(CiCudaState *state, CUmodule module, CiCudaLayout *layout
         snprintf(finish, sizeof finish, "%s_finish", layout->name);
         result = state->driver.module_function(&layout->finish_run, module, finish);
     }
-    if (!result && layout->shared_bytes > STATIC_SHARED / 2) /* folds use some too */
+    if (!result && layout->shared_bytes > CI_CUDA_STATIC_SHARED / 2) /* folds use some too */
         result = state->driver.function_attribute(layout->run, ATTRIBUTE_dynamic_shared,
                                                   (int)layout->shared_bytes);
     return result;

@@ -213,7 +213,7 @@ void
 ci_cuda_fit_folds(CiCudaPlan *plan)
 {
     for (int t = 0; t < plan->nstages; t++)
-        while (ci_cuda_fold_bytes(&plan->shape, &plan->stages[t]) > CI_CUDA_SHARED_COMFORT)
+        while (ci_cuda_fold_bytes(&plan->shape, &plan->stages[t]) > CI_CUDA_STATIC_SHARED)
             plan->shape.group /= 2;
 }
 

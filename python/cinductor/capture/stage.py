@@ -36,7 +36,7 @@ from .region import GROWING, Regions
 OPAQUE = -1
 MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
 MANY_BREAKS = 16  # in one call, before one asks what they are good for
-LITTLE_WORK = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
+LITTLE_A_RUN = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
 TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
 byte_bounds = np.lib.array_utils.byte_bounds
 
@@ -329,7 +329,7 @@ class Stage:
         if tracer.nodes > MANY_NODES and not (tracer.in_region or tracer.fullgraph or self.effects):
             if self.undo():
                 raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
-        if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_WORK * tracer.flushes:
+        if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_A_RUN * tracer.flushes:
             return
         if self.undo():
             line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
