@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from pathlib import Path
 
 import numpy as np
@@ -197,33 +198,41 @@ def first_call_figures():
     return found
 
 
-def make_chain(length):
-    """A function of `length` element-wise operations, and its source line count kept small by a loop."""
+def make_chain(length, directory):
+    """A function of `length` element-wise operations, one line after another in a file of its own."""
+    path = Path(directory) / f"chain_{length}.py"
+    path.write_text("def chain(x):\n" + "    x = x * 0.999 + 0.001\n" * (length // 2) + "    return x\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.chain
 
-    def chain(x):
-        for _ in range(length // 2):
-            x = x * 0.999 + 0.001
-        return x
 
-    return chain
+def turns(x):
+    """10,000 operations, traced one by one where nobody finds the source: then no loop is captured."""
+    for _ in range(5000):
+        x = x * 0.999 + 0.001
+    return x
 
 
 def chain_figures(cinductor):
-    """Compile time of long chains, and capture time an operation."""
-    x = np.linspace(0, 1, 1000)
-    times = {}
-    for length in (1000, 10000):
-        fn = make_chain(length)
-        start = time.perf_counter()
-        cinductor.compile(fn)(x)
-        times[length] = time.perf_counter() - start
-    report = cinductor.explain(make_chain(9998), x)
-    return {
-        "chain of 1,000 operations, first call ms": 1e3 * times[1000],
-        "chain of 10,000 operations, first call ms": 1e3 * times[10000],
-        "ratio of the two": times[10000] / times[1000],
-        "capture, µs an operation": 1e3 * report.timings["capture_ms"] / 9998,
-    }
+    """First calls of long functions, and what capture takes for a line of source and for an operation."""
+    x, times, found = np.linspace(0, 1, 1000), {}, {}
+    with tempfile.TemporaryDirectory() as directory:
+        for length in (1000, 10000):
+            fn = make_chain(length, directory)
+            start = time.perf_counter()
+            cinductor.compile(fn)(x)
+            times[length] = time.perf_counter() - start
+            found[f"chain of {length:,} operations, first call ms"] = 1e3 * times[length]
+        found["ratio of the two"] = times[10000] / times[1000]
+        report = cinductor.explain(make_chain(9998, directory), x)
+        found["capture of a chain, µs a line of two operations"] = 1e3 * report.timings["capture_ms"] / 4999
+    without_source = types.FunctionType(turns.__code__.replace(co_filename="<no file>"), {}, "turns")
+    report = cinductor.explain(without_source, x)
+    assert report.timings["nodes"] >= 10000, report
+    found["capture without source, µs an operation"] = 1e3 * report.timings["capture_ms"] / 10000
+    return found
 
 
 def import_ms(module):
@@ -284,7 +293,11 @@ def plot(results, names, peers, path):
 def run_all(names, peers, scale):
     """Every program under every peer, each in its own process: cold, then again with the cache it left."""
     results = {name: {} for name in names}
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()  # as a user has it: modules are not parsed again by each process
     with tempfile.TemporaryDirectory() as cache:
+        for peer in peers:
+            child(["--one", peer, "tiny"], cache + "-unused")  # bytecode is written, files are read once
         for name in names:
             for peer in ("numpy", *peers):
                 results[name][peer] = child(["--one", peer, name, "--scale", str(scale)], cache)

@@ -13,8 +13,6 @@ size serves 1 too, unless a guard says otherwise.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import weakref
@@ -170,6 +168,8 @@ class Profile:
         self.is_loaded = True
         if path is None:
             return
+        import json  # here and below: importing the package has to be quick
+
         try:
             with open(path, encoding="utf-8") as file:
                 data = json.load(file)
@@ -183,6 +183,8 @@ class Profile:
         self.is_changed = False
         if path is None:
             return
+        import json
+
         places = sorted(self.dynamic, key=lambda p: (p[0], -1 if p[1] is None else p[1]))
         new = f"{path.removesuffix(SUFFIX)}.tmp-{os.urandom(3).hex()}"
         try:
@@ -198,6 +200,8 @@ def profile_path(fn: Any, directory: str) -> str | None:
     code = getattr(fn, "__code__", None)
     if code is None or not directory:
         return None
+    import hashlib
+
     digest = hashlib.sha256()
     digest.update(f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode())
     add_code(digest, code)
