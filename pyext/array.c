@@ -1,7 +1,6 @@
 /* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
  * own allocations. */
 #include "array.h"
-#include "value.h"
 
 int
 cx_arrays_init(CxState *state)
@@ -358,8 +357,7 @@ cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
     PyObject *items = NULL;
     int count = -1;
 
-    if (PyLong_Check(object) || (cx_is_traced(object) && cx_rank((CxTraced *)object) == 0) ||
-        (!PySequence_Check(object) && PyIndex_Check(object))) {
+    if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
         sizes[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
         return sizes[0] == -1 && PyErr_Occurred() ? -1 : 1;
     }
@@ -399,4 +397,28 @@ cx_array_extent(PyObject *array, char **low, char **high)
             *high += reach;
     }
     *high += PyArray_ITEMSIZE(a);
+}
+
+int
+cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot)
+{
+    CiSlot zero = {.c = {0.0, 0.0}};
+    *slot = zero;
+    switch (dtype) {
+    case CI_DTYPE_f64:
+        slot->f = PyFloat_AsDouble(value);
+        break;
+    case CI_DTYPE_c128: {
+        Py_complex c = PyComplex_AsCComplex(value);
+        slot->c[0] = c.real;
+        slot->c[1] = c.imag;
+        break;
+    }
+    case CI_DTYPE_bool:
+        slot->i = PyObject_IsTrue(value);
+        break;
+    default:
+        slot->i = PyLong_AsLongLong(value);
+    }
+    return PyErr_Occurred() ? -1 : 0;
 }

@@ -20,6 +20,8 @@ PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t 
 PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element);
 /* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
 int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
+/* A Python number in the slot of its dtype. */
+int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
 int cx_code_of_number(PyObject *value, bool *is_strong); /* -1: no number */
 /* Strides of the same memory under another shape; false when NumPy would copy. */
 bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,

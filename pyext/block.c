@@ -3,6 +3,7 @@
 #include "array.h"
 #include "build.h"
 #include "methods.h"
+#include "program.h"
 #include "region.h"
 #include "size.h"
 

@@ -1,11 +1,10 @@
-/* A flush: what the pending graph must give is compiled (or found among the segments compiled
- * before), run, and the storages become real. On a failure to compile the graph stays pending;
- * after a run, failed or not, it is gone. */
+/* A flush: a program of what the pending graph must give (segment.c) is run, and the storages
+ * become real. On a failure to compile the graph stays pending; after a run, failed or not, it is
+ * gone. */
 #include "array.h"
 #include "device_array.h"
 #include "methods.h"
 #include "program.h"
-#include "region.h"
 #include "size.h"
 
 typedef struct Flush {
@@ -111,152 +110,6 @@ forget_graph(CxTracer *t)
     t->ctx = NULL;
     t->graph = NULL;
     t->nopen = 0;
-}
-
-/* A function whose segments keep differing (a number that Python computes anew in each call has
- * become part of the graph) would compile for ever: past a limit new segments are interpreted,
- * which takes no compiler. */
-static const CiBackend *
-choose_backend(CxTracer *t)
-{
-    enum { SEGMENTS_PER_SPECIALIZATION = 8 };
-    CxState *state = t->state;
-    int failed = 0;
-    PyObject *known = cx_dict_find(state->segment_counts, t->key, &failed);
-    long count = known ? PyLong_AsLong(known) + 1 : 1;
-    long limit = SEGMENTS_PER_SPECIALIZATION * (long)t->options.recompile_limit;
-    PyObject *number = PyLong_FromLong(count);
-
-    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->key, number) < 0)
-        count = -1;
-    Py_XDECREF(number);
-    if (count < 0)
-        return NULL;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
-    if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
-        return t->backend;
-    if (count == limit + 1 &&
-        cx_warn("%U has compiled %ld different pieces between steps that Python runs, the limit; "
-                "further ones run by the interpreter backend. Often a number that Python computes "
-                "anew in each call has become part of them: keep it in a 0-d array, or compile the "
-                "part without the breaks that cinductor.explain shows",
-                t->name, limit) < 0)
-        return NULL;
-    return plain;
-}
-
-/* Whether its operations make at most so many elements; a loop may make any number. */
-static bool
-is_light(const CiGraph *graph)
-{
-    enum { LIMIT = 1 << 21 };
-    int64_t total = 0;
-
-    for (int k = 0; k < graph->body->nnodes; k++) {
-        const CiNode *node = graph->body->nodes[k];
-        int64_t count = 1;
-        for (int j = 0; j < node->rank && count <= LIMIT; j++)
-            count = node->sizes[j]->high <= LIMIT ? count * node->sizes[j]->high : LIMIT + 1;
-        total += count;
-        if (total > LIMIT || node->nblocks > 0)
-            return false;
-    }
-    return true;
-}
-
-/* A light piece between two breaks that has not been met before may never be met again: it is
- * interpreted, and compiled when it comes once more. 1: this is such a piece; 0: no; -1: failed. */
-static int
-is_first_meeting(CxTracer *t, PyObject *key)
-{
-    enum { MAX_MET = 4096 };
-    PyObject *met = t->state->segments_met;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
-
-    if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
-        !is_light(t->graph))
-        return 0;
-    int is_known = PySet_Contains(met, key);
-    if (is_known != 0)
-        return -(is_known < 0);
-    if (PySet_GET_SIZE(met) >= MAX_MET)
-        PySet_Clear(met);
-    return PySet_Add(met, key) < 0 ? -1 : 1;
-}
-
-static CxProgram *
-compile_by(CxTracer *t, const CiBackend *backend)
-{
-    return cx_program_compile(t->state, t->ctx, t->graph, &t->options, t->option_values, backend,
-                              t->info);
-}
-
-/* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
- * segment is interpreted. NULL with the exception where that is no way out. */
-static CxProgram *
-interpret_instead(CxTracer *t, const CiBackend *backend)
-{
-    CxState *state = t->state;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
-    bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
-                        PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
-
-    if (!is_compilers || !t->needs_python || plain == NULL || plain == backend)
-        return NULL;
-    PyObject *error = cx_take_exception();
-    int told = state->told_of_compiler
-                   ? 0
-                   : cx_warn("%U runs by the interpreter backend: %S (install gcc or clang, or set "
-                             "CC to a C compiler that works)",
-                             t->name, error);
-    state->told_of_compiler = true;
-    Py_XDECREF(error);
-    return told < 0 ? NULL : compile_by(t, plain);
-}
-
-static CxProgram *
-compile_segment(CxTracer *t, PyObject *key)
-{
-    enum { MAX_SEGMENTS = 1024 };
-    CxState *state = t->state;
-    int is_first = is_first_meeting(t, key);
-
-    if (is_first < 0)
-        return NULL;
-    const CiBackend *backend =
-        is_first ? ci_backend_find(t->backend->device, "interp") : choose_backend(t);
-    if (backend == NULL)
-        return NULL;
-    CxProgram *program = compile_by(t, backend);
-    if (program == NULL)
-        program = interpret_instead(t, backend);
-    if (program == NULL)
-        return NULL;
-    t->ctx = NULL; /* the program's now */
-    if (is_first)
-        return program;
-    if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
-        PyDict_Clear(state->segments);
-    if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
-        PyErr_Clear(); /* compiled again next time */
-    return program;
-}
-
-/* The program of the pending graph: compiled before, or now. */
-static CxProgram *
-find_program(Flush *f)
-{
-    CxTracer *t = f->tracer;
-    int failed = 0;
-    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
-                                         t->option_values, f->text.data);
-    if (key == NULL)
-        return NULL;
-    CxProgram *program = (CxProgram *)Py_XNewRef(cx_dict_find(t->state->segments, key, &failed));
-    if (program == NULL && !failed)
-        program = compile_segment(t, key);
-    Py_DECREF(key);
-    return program;
 }
 
 static int
@@ -454,7 +307,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    program = find_program(&f);
+    program = cx_segment_find(t, f.text.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     result = run_program(&f, program);
@@ -497,4 +350,19 @@ cx_tracer_undo(PyObject *self, PyObject *unused)
             return NULL;
     PyDict_Clear(t->saved);
     Py_RETURN_TRUE;
+}
+
+int
+cx_tracer_break(CxTracer *tracer, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    PyObject *reason = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    if (reason == NULL)
+        return -1;
+    int failed = cx_tracer_note(tracer, reason);
+    Py_DECREF(reason);
+    return failed < 0 ? -1 : cx_tracer_flush(tracer, NULL, 0, true);
 }

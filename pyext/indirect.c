@@ -70,7 +70,7 @@ static int
 take_indices(Indirect *job, PyObject *axes, PyObject *indices)
 {
     int64_t given[CI_MAX_INDICES];
-    int n = cx_sizes_from(axes, given, CI_MAX_INDICES);
+    int n = cx_axes_from(axes, given, CI_MAX_INDICES);
     PyObject *fast = n < 0 ? NULL : PySequence_Fast(indices, "indices are a sequence");
 
     if (fast == NULL)

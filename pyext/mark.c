@@ -1,75 +1,11 @@
-/* Marks: places in the pending graph that can be gone back to.
- *
- * A cached node is usable where it was made and in blocks inside. Each stretch of building has a
- * number; `open` has those that are still in force, outermost first and so in ascending order. A
- * mark begins a stretch, going back to it ends that stretch and all behind it, and closing a block
- * ends the block's. A node whose number is not open is no node: whatever cached it makes another.
- *
- * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
- * the outermost block goes back and does without a region. */
+/* Marks: places in the pending graph that can be gone back to, with the versions that memory had
+ * there; see stretch.c for the nodes. */
 #include "build.h"
 #include "methods.h"
 #include "region.h"
 #include "size.h"
 
 #include "base/map.h"
-
-/* ---- stretches ---- */
-
-int
-cx_stretch_begin(CxTracer *t)
-{
-    if (t->nopen == t->capopen) {
-        int capacity = t->capopen ? 2 * t->capopen : 16;
-        unsigned *grown = PyMem_Realloc(t->open, sizeof *grown * (size_t)capacity);
-        if (grown == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        t->open = grown;
-        t->capopen = capacity;
-    }
-    t->open[t->nopen++] = ++t->last_stretch;
-    return 0;
-}
-
-bool
-cx_stretch_is_open(const CxTracer *t, unsigned stretch)
-{
-    int low = 0, high = t->nopen;
-
-    if (stretch == 0) /* the graph itself */
-        return true;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (t->open[middle] == stretch)
-            return true;
-        if (t->open[middle] < stretch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
-int
-cx_region_break(CxTracer *t, const char *format, ...)
-{
-    CiLoc loc = cx_location(t);
-    va_list list;
-
-    va_start(list, format);
-    PyObject *reason = PyUnicode_FromFormatV(format, list);
-    va_end(list);
-    PyObject *args = reason ? Py_BuildValue("(Osi)", reason, loc.file, loc.line) : NULL;
-    if (args != NULL)
-        PyErr_SetObject(t->state->region_break, args);
-    Py_XDECREF(reason);
-    Py_XDECREF(args);
-    return -1;
-}
-
-/* ---- marks ---- */
 
 typedef struct CxSaved {
     CxStorage *storage;
@@ -335,8 +271,6 @@ cx_tracer_work_since(PyObject *self, PyObject *mark)
         count += cx_node_works(t->graph->at->nodes[k]);
     return PyLong_FromLong(count);
 }
-
-/* ---- checks ---- */
 
 typedef struct Check {
     CxTracer *tracer;

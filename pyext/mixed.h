@@ -4,10 +4,21 @@
 
 #include "value.h"
 
-CxStorage *cx_mixed(PyObject *object); /* its `strong`, borrowed */
+/* Its `strong`, borrowed; NULL: it is no such number. */
+static inline CxStorage *
+cx_mixed(PyObject *o)
+{
+    return cx_is_traced(o) && ((CxTraced *)o)->view == NULL ? ((CxTraced *)o)->storage->strong
+                                                            : NULL;
+}
+
+/* mixed.c */
+int cx_refuse_mixed(CxTracer *tracer); /* -1 */
 int cx_mixed_check(CxTracer *tracer, int nargs, PyObject *const *args);
+bool cx_promotes_alike(CiDtype mixed, PyObject *other);
+
+/* mixed_op.c */
 bool cx_is_mixed_op(PyObject *a, PyObject *b); /* Python's operation if the operand is Python's */
 PyObject *cx_mixed_op(int ufunc, PyObject *a, PyObject *b);
-PyObject *cx_mixed_real(CxStorage *storage); /* Python's number or NumPy's: both are real by now */
 
 #endif

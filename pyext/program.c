@@ -1,27 +1,12 @@
-/* The Program type: a compiled graph, how it runs, and its texts, which are made again when someone
- * asks. */
+/* The Program type: a compiled graph, and how it runs. */
 #include <fenv.h>
 
 #include "array.h"
 #include "device_array.h"
-#include "region.h"
-#include "result.h"
-#include "size.h"
+#include "program.h"
 
 /* Elements below which holding the lock costs others less than giving it up costs us. */
 #define RELEASE_WORK 65536
-
-typedef struct CopyJob {
-    const CiGraph *from;
-    CiGraph *to;
-} CopyJob;
-
-static void
-body_copy_graph(CiContext *ctx, void *arg)
-{
-    CopyJob *job = arg;
-    job->to = ci_graph_copy_to(ctx, job->from);
-}
 
 static int
 set_number(PyObject *dict, const char *name, double value)
@@ -76,42 +61,6 @@ warn_of_cache(CxState *state)
     return result;
 }
 
-/* Compiles a copy of graph in a context of its own, without the lock. */
-static int
-compile_copy(CxState *state, const CiGraph *graph, const CiOptions *options,
-             const CiBackend *backend, void (*dump)(void *, const char *, const char *),
-             void *dump_arg, CiRequest *request)
-{
-    CiContext *ctx = ci_context_open();
-    CopyJob job = {graph, NULL};
-    PyThreadState *saved = NULL;
-    int result = -1;
-
-    if (ctx == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    if (cx_protect(state, ctx, body_copy_graph, &job) < 0)
-        goto done;
-    *request = (CiRequest){.graph = job.to,
-                           .options = options,
-                           .backend = backend,
-                           .runtime = &state->runtime,
-                           .host_arrays = !cx_is_on_device(options, backend),
-                           .dump = dump,
-                           .dump_arg = dump_arg};
-    CX_RELEASE(saved);
-    CiStatus status = ci_compile(request);
-    CX_TAKE(saved);
-    if (status != CI_OK)
-        cx_raise_status(state, status, ci_context_message(ctx));
-    else
-        result = 0;
-done:
-    ci_context_close(ctx);
-    return result;
-}
-
 /* Which returns stand for which buffers, once. */
 static int
 fill_returns(CxProgram *p)
@@ -150,7 +99,7 @@ count_elements(const CiGraph *graph, double most)
         const CiNode *node = graph->body->nodes[k];
         double count = node->nblocks != 0 ? HUGE_VAL : 1.0;
         for (int axis = 0; axis < node->rank; axis++)
-            count *= cx_size_largest(node->sizes[axis], most);
+            count *= ci_expr_magnitude(node->sizes[axis], most);
         total += count;
     }
     return total;
@@ -198,13 +147,13 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     CxProgram *p = NULL;
     PyObject *why_host = NULL;
 
-    int made = compile_copy(state, graph, options, backend, NULL, NULL, &request);
+    int made = cx_program_make(state, graph, options, backend, NULL, NULL, &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
         backend = ci_backend_find("cpu", NULL);
         made = why_host == NULL
                    ? -1
-                   : compile_copy(state, graph, options, backend, NULL, NULL, &request);
+                   : cx_program_make(state, graph, options, backend, NULL, NULL, &request);
     }
     if (made < 0) {
         Py_XDECREF(why_host);
@@ -520,38 +469,6 @@ program_clear(PyObject *self)
     return 0;
 }
 
-/* Called without the lock. */
-static void
-keep_text(void *arg, const char *level, const char *text)
-{
-    CX_CALLBACK_BEGIN();
-    PyObject *value = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    if (value == NULL || PyDict_SetItemString(arg, level, value) < 0)
-        PyErr_Clear(); /* text() then says that it is missing */
-    Py_XDECREF(value);
-    CX_CALLBACK_END();
-}
-
-PyObject *
-cx_program_text(CxProgram *p, const char *level)
-{
-    CiRequest request;
-    PyObject *text = PyDict_GetItemString(p->texts, level);
-
-    if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
-        if (compile_copy(p->state, p->graph, &p->options, p->backend, keep_text, p->texts,
-                         &request) < 0)
-            return NULL;
-        ci_program_release(request.program);
-        text = PyDict_GetItemString(p->texts, level);
-    }
-    if (text == NULL && strcmp(level, "source") == 0)
-        return PyUnicode_FromString("");
-    if (text == NULL)
-        return PyErr_Format(PyExc_ValueError, "there is no text of level '%s'", level);
-    return Py_NewRef(text);
-}
-
 static PyObject *
 program_text(PyObject *self, PyObject *args)
 {
@@ -602,3 +519,28 @@ PyType_Spec cx_program_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     program_slots,
 };
+
+bool
+cx_block_has_effects(const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (node->op == CI_OP_check || node->op == CI_OP_define)
+            return true;
+        for (int b = 0; b < node->nblocks; b++)
+            if (cx_block_has_effects(node->blocks[b]))
+                return true;
+    }
+    return false;
+}
+
+const int64_t *
+cx_layout_of(int count, const int64_t *layout, const int *numbers, const int64_t *table,
+             int64_t *room)
+{
+    if (numbers == NULL)
+        return layout;
+    for (int k = 0; k < count; k++)
+        room[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
+    return room;
+}

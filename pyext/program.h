@@ -78,22 +78,32 @@ typedef struct CxInput {
     int symbol; /* number in the environment, in a specialization in its table; or -1 */
 } CxInput;
 
-/* program.c, wrapper.c */
-int cx_program_run(CxRun *run);
-void cx_run_close(CxRun *run);
+/* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
+int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
+                    const CiBackend *backend, void (*dump)(void *, const char *, const char *),
+                    void *dump_arg, CiRequest *request);
+PyObject *cx_program_text(CxProgram *program, const char *level);
+PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* wrapper.c */
+int cx_wrapper_open(CxProgram *program);
+int cx_wrapper_run(CxRun *run);
+
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);
-/* A new reference to the value of one return after a run. */
-PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
-/* Compiles a copy of graph; takes ctx over when it succeeds. */
+
+/* program.c */
+/* Takes ctx over when it succeeds. */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
                               const CiBackend *backend, PyObject *info);
-PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
-PyObject *cx_program_text(CxProgram *program, const char *level);
-int cx_wrapper_open(CxProgram *program);
-int cx_wrapper_run(CxRun *run);
-/* A Python number in the slot of its dtype. */
-int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
+bool cx_block_has_effects(const CiBlock *block); /* a check of it may fail */
+int cx_program_run(CxRun *run);
+void cx_run_close(CxRun *run);
+/* A new reference to the value of one return after a run. */
+PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
+/* Sizes, strides, …: constants, or in room what the table says. */
+const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
+                            const int64_t *table, int64_t *room);
 
 #endif

@@ -413,17 +413,6 @@ base_of(Replay *r, int position, CiKind kind)
     return r->bases[position];
 }
 
-const int64_t *
-cx_layout_of(int count, const int64_t *layout, const int *numbers, const int64_t *table,
-             int64_t *room)
-{
-    if (numbers == NULL)
-        return layout;
-    for (int k = 0; k < count; k++)
-        room[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
-    return room;
-}
-
 /* NumPy's new arrays without elements have strides of 0, and views of them too. */
 static bool
 is_new_and_empty(PyArrayObject *base)

@@ -5,34 +5,6 @@
 
 /* ---- nodes ---- */
 
-/* Whether Python numbers alone are concerned, or nothing is computed. */
-bool
-cx_node_is_quiet(const CiNode *node)
-{
-    return node->op == CI_OP_const || node->op == CI_OP_cast || node->op == CI_OP_expr ||
-           (node->kind == CI_KIND_python && ci_op_kind(node->op) != CI_OPKIND_region);
-}
-
-bool
-cx_node_works(const CiNode *node)
-{
-    return !cx_node_is_quiet(node) && !ci_node_is_view(node);
-}
-
-bool
-cx_block_has_effects(const CiBlock *block)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        const CiNode *node = block->nodes[k];
-        if (node->op == CI_OP_check || node->op == CI_OP_define)
-            return true;
-        for (int b = 0; b < node->nblocks; b++)
-            if (cx_block_has_effects(node->blocks[b]))
-                return true;
-    }
-    return false;
-}
-
 /* same_type(a, b), kinds aside: 0 no, 1 yes, 2 but for the order of axes in memory. */
 PyObject *
 cx_tracer_same_type(PyObject *self, PyObject *args)

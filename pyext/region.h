@@ -23,8 +23,4 @@ CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
 bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
 int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
 
-bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
-bool cx_node_works(const CiNode *node);
-bool cx_block_has_effects(const CiBlock *block);
-
 #endif

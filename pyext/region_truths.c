@@ -1,9 +1,7 @@
 /* Conditions that a trip's number alone decides: what they are in each trip of a `for`, found while
  * the program is captured. */
-#include "build.h"
 #include "methods.h"
 #include "region.h"
-#include "size.h"
 
 enum { MAX_DEPTH = 64 };
 

@@ -30,21 +30,6 @@ cx_tracer_settled(PyObject *self, PyObject *value)
     return cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_python);
 }
 
-/* as_python(number): the same as a number of Python's, which has its dtype. */
-PyObject *
-cx_tracer_as_python(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
-    bool is_pythons = dtype == CI_DTYPE_bool || dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f64 ||
-                      dtype == CI_DTYPE_c128;
-    if (!is_pythons || cx_rank((CxTraced *)value) != 0)
-        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced number");
-    if (cx_traced_prepare((CxTraced *)value) < 0)
-        return NULL;
-    return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);
-}
-
 /* ---- ints that are expressions ---- */
 
 static const CiExpr *
@@ -90,7 +75,8 @@ cx_tracer_at_least(PyObject *self, PyObject *args)
                                             : cx_size_make(t, CX_SIZE_max, e, bound));
 }
 
-/* is_positive(int): True where that is known; where it depends on the arguments, as it usually is. */
+/* is_positive(int): True where that is known; where it depends on the arguments, as it usually is.
+ */
 PyObject *
 cx_tracer_is_positive(PyObject *self, PyObject *value)
 {

@@ -144,29 +144,6 @@ cx_tracer_last_value(PyObject *self, PyObject *args)
 
 /* ---- sizes that vary ---- */
 
-typedef struct Most {
-    CxTracer *tracer;
-    const CiExpr *e, *result;
-    uint32_t before;
-} Most;
-
-static void
-body_most(CiContext *ctx, void *arg)
-{
-    Most *m = arg;
-    (void)ctx;
-    m->result = ci_expr_most(m->tracer->sym, m->e, m->before);
-}
-
-int
-cx_size_most(CxTracer *t, const CiExpr *e, uint32_t before, const CiExpr **most)
-{
-    Most job = {.tracer = t, .e = e, .before = before};
-    int result = cx_protect(t->state, t->sym_ctx, body_most, &job);
-    *most = job.result;
-    return result;
-}
-
 /* varying(a, b): the axes along which two arrays of one dtype and order differ in size; None for
  * arrays that differ in more. */
 PyObject *

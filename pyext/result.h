@@ -38,9 +38,6 @@ void cx_result_free(CxResult *result);
 int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
 const CxShape *cx_result_shapes(const CxResult *result);
 PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table);
-/* Sizes, strides, …: constants, or in room what the table says. */
-const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
-                            const int64_t *table, int64_t *room);
 /* result.c. The storages behind the Traced values in a result, each once. The caller frees *wanted.
  */
 int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);

@@ -1,13 +1,10 @@
 /* Sizes, strides, offsets and indices during capture: expressions of one CiSym that the tracer owns
  * for its whole life, so that equal means the same pointer. Graphs have a CiSym of their own;
- * build.c copies.
+ * graph.c copies. Most sizes are constants and take the short way.
  *
- * Most sizes are constants and take the short way. What is not constant is decided by proof, else
- * by the values of this call with a guard; CX_OPEN where a value is known only when the program
- * runs. Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
+ * Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
 #include "size.h"
 #include "array.h"
-#include "build.h"
 
 #include "ir/layout.h"
 
@@ -200,132 +197,6 @@ cx_size_dummy(CxTraced *x)
     return cx_array_dummy(t->state, cx_dtype(x), cx_rank(x), sizes);
 }
 
-/* ---- decisions ---- */
-
-typedef struct Decision {
-    CxTracer *tracer;
-    CiRelation relation;
-    const CiExpr *a, *b;
-    CiLoc loc;
-    int answer;
-    bool may_guard, is_usual;
-} Decision;
-
-static void
-body_decide(CiContext *ctx, void *arg)
-{
-    Decision *d = arg;
-    CxTracer *t = d->tracer;
-
-    d->answer = ci_shape_decide(t->sym, d->relation, d->a, d->b);
-    if (d->answer < 0)
-        d->answer = cx_facts_decide(t, d->relation, d->a, d->b);
-    if (d->answer < 0 && d->may_guard)
-        d->answer = (d->is_usual ? ci_shape_usual : ci_shape_guard)(ctx, t->env, d->relation, d->a,
-                                                                    d->b, d->loc);
-}
-
-typedef enum Guarding { NEVER, GUARDS, USUALLY } Guarding;
-
-static int
-decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, Guarding how)
-{
-    Decision d = {t, relation, a, b, {"", 0}, -1, false, how == USUALLY};
-
-    if (a == b)
-        return relation == CI_REL_eq || relation == CI_REL_le;
-    if (a->kind == CI_EXPR_const && b->kind == CI_EXPR_const)
-        return relation == CI_REL_eq   ? 0
-               : relation == CI_REL_ne ? 1
-               : relation == CI_REL_le ? a->value <= b->value
-                                       : a->value < b->value;
-    d.may_guard = how != NEVER && cx_size_is_known(t, a) && cx_size_is_known(t, b);
-    if (d.may_guard)
-        d.loc = cx_location(t);
-    int before = t->env->nguards;
-    if (cx_protect(t->state, t->sym_ctx, body_decide, &d) < 0)
-        return -1;
-    if (how == USUALLY && d.answer == 1 && t->env->nguards > before && cx_fact_add_guard(t) < 0)
-        return -1;
-    return d.answer < 0 ? CX_OPEN : d.answer;
-}
-
-int
-cx_size_decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
-{
-    return decide(t, relation, a, b, GUARDS);
-}
-
-int
-cx_size_usual(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
-{
-    return decide(t, relation, a, b, USUALLY);
-}
-
-int
-cx_size_prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b)
-{
-    return decide(t, relation, a, b, NEVER);
-}
-
-/* Equal sizes may be so by chance: where they are not, another program is right. */
-int
-cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
-{
-    Guarding how = relation == CI_REL_eq ? GUARDS : USUALLY;
-    int holds = decide(t, relation, a, b, how);
-    if (holds == CX_OPEN && !cx_may_check(t))
-        holds = cx_tracer_break(t, "%s", why) < 0 ? -1 : decide(t, relation, a, b, how);
-    else if (holds == CX_OPEN)
-        holds = cx_size_check(t, relation, a, b, why) < 0 ? -1 : 1;
-    return holds;
-}
-
-const CiExpr *
-cx_size_join(CxTracer *t, const CiExpr *a, const CiExpr *b)
-{
-    if (a != b && cx_size_require(t, CI_REL_eq, a, b, "sizes that must be equal") != 1)
-        return NULL;
-    return b->kind == CI_EXPR_const ? b : a;
-}
-
-int
-cx_sizes_equal(CxTracer *t, int rank, const CiExpr *const *a, const CiExpr *const *b)
-{
-    for (int k = 0; k < rank; k++)
-        if (cx_size_join(t, a[k], b[k]) == NULL)
-            return PyErr_Occurred() ? -1 : 0;
-    return 1;
-}
-
-/* ---- Python's ints ---- */
-
-PyObject *
-cx_size_object(CxTracer *t, const CiExpr *e)
-{
-    if (e == NULL)
-        return NULL;
-    if (e->kind == CI_EXPR_const)
-        return PyLong_FromLongLong(e->value);
-    if (t->is_static && cx_size_is_known(t, e)) {
-        int64_t value;
-        return cx_size_values(t, 1, &e, &value) < 0 ? NULL : PyLong_FromLongLong(value);
-    }
-    return cx_traced_int(t, e);
-}
-
-/* An int, or what __index__ makes one. */
-const CiExpr *
-cx_size_from(CxTracer *t, PyObject *object)
-{
-    if (cx_is_traced(object) && ((CxTraced *)object)->tracer == t && cx_is_size((CxTraced *)object))
-        return ((CxTraced *)object)->storage->expr;
-    if (cx_is_data_int(object) && ((CxTraced *)object)->tracer == t)
-        return cx_size_define((CxTraced *)object);
-    Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
-    return value == -1 && PyErr_Occurred() ? NULL : cx_size_const(t, value);
-}
-
 const CiExpr *
 cx_size_settle(CxTracer *t, const CiExpr *e)
 {
@@ -336,79 +207,25 @@ cx_size_settle(CxTracer *t, const CiExpr *e)
     return cx_size_values(t, 1, &e, &value) < 0 ? NULL : cx_size_const(t, value);
 }
 
-/* Where Python wants the number: the value of this call, guarded; a break when there is none. */
-int64_t
-cx_size_demand(CxTracer *t, const CiExpr *e, const char *what)
+typedef struct Most {
+    CxTracer *tracer;
+    const CiExpr *e, *result;
+    uint32_t before;
+} Most;
+
+static void
+body_most(CiContext *ctx, void *arg)
 {
-    int64_t value = -1;
-
-    if (e->kind == CI_EXPR_const)
-        return e->value;
-    if (!cx_size_is_known(t, e) && cx_tracer_break(t, "the value of a size is needed by %s", what))
-        return -1;
-    if (cx_size_values(t, 1, &e, &value) < 0)
-        return -1;
-    const CiExpr *number = cx_size_const(t, value);
-    return number == NULL || cx_size_decide(t, CI_REL_eq, e, number) < 0 ? -1 : value;
-}
-
-PyObject *
-cx_traced_int(CxTracer *t, const CiExpr *e)
-{
-    CxStorage *s = cx_storage_new(t, CI_KIND_python, CI_DTYPE_i64, 0);
-    int64_t value;
-
-    if (s == NULL)
-        return NULL;
-    s->expr = e;
-    if (cx_size_is_known(t, e)) {
-        s->value = cx_size_values(t, 1, &e, &value) < 0 ? NULL : PyLong_FromLongLong(value);
-        if (s->value == NULL) {
-            cx_storage_release(s);
-            return NULL;
-        }
-    }
-    return cx_traced_new(t, s, NULL);
-}
-
-PyObject *
-cx_shape_tuple(CxTracer *t, int rank, const CiExpr *const *sizes)
-{
-    PyObject *tuple = PyTuple_New(rank);
-    for (int k = 0; tuple != NULL && k < rank; k++) {
-        PyObject *item = cx_size_object(t, sizes[k]);
-        if (item == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, k, item);
-    }
-    return tuple;
+    Most *m = arg;
+    (void)ctx;
+    m->result = ci_expr_most(m->tracer->sym, m->e, m->before);
 }
 
 int
-cx_shape_from(CxTracer *t, PyObject *object, const CiExpr **sizes)
+cx_size_most(CxTracer *t, const CiExpr *e, uint32_t before, const CiExpr **most)
 {
-    PyObject *items = NULL;
-    int count = -1;
-
-    if (PyLong_Check(object) || (cx_is_traced(object) && cx_rank((CxTraced *)object) == 0) ||
-        (!PySequence_Check(object) && PyIndex_Check(object)))
-        return (sizes[0] = cx_size_from(t, object)) == NULL ? -1 : 1;
-    items = PySequence_Fast(object, "an int or a sequence of ints is expected");
-    if (items == NULL)
-        return -1;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    if (n > CI_MAX_RANK) {
-        PyErr_Format(PyExc_ValueError,
-                     "maximum supported dimension for an ndarray is currently %d, found %zd",
-                     CI_MAX_RANK, n);
-        goto done;
-    }
-    for (Py_ssize_t k = 0; k < n; k++)
-        if ((sizes[k] = cx_size_from(t, PySequence_Fast_GET_ITEM(items, k))) == NULL)
-            goto done;
-    count = (int)n;
-done:
-    Py_DECREF(items);
-    return count;
+    Most job = {.tracer = t, .e = e, .before = before};
+    int result = cx_protect(t->state, t->sym_ctx, body_most, &job);
+    *most = job.result;
+    return result;
 }

@@ -4,7 +4,7 @@
 
 #include "value.h"
 
-/* size.c: sizes of the tracer's sym. Functions give NULL or -1 with an exception. */
+/* size.c: expressions and their values. Functions give NULL or -1 with an exception. */
 typedef enum CxSizeOp {
     CX_SIZE_add,
     CX_SIZE_sub,
@@ -14,7 +14,6 @@ typedef enum CxSizeOp {
     CX_SIZE_min,
     CX_SIZE_max
 } CxSizeOp;
-enum { CX_OPEN = 2 }; /* an answer that only the running program knows */
 int cx_size_consts(CxTracer *tracer, int count, const int64_t *values, const CiExpr **out);
 const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
 const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
@@ -23,26 +22,34 @@ bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
 bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
 int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
-PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy of its shape */
-/* Does the relation hold? By proof; else by the values of this call, which is guarded. 1, 0,
- * CX_OPEN or -1. Proofs alone: cx_size_prove. */
+const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
+PyObject *cx_size_dummy(CxTraced *x);                            /* cx_array_dummy of its shape */
+/* The largest value of e by what is older than `before` (ci_sym_count); *most NULL: there is no
+ * such bound. */
+int cx_size_most(CxTracer *tracer, const CiExpr *e, uint32_t before, const CiExpr **most);
+
+/* facts.c: what is known of sizes; token: what forgets it, 0 for a check that the program passes,
+ * -1 for a guard. cx_facts_decide: inside cx_protect; 1, 0, -1 open. */
+int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                long token);
+int cx_fact_add_guard(CxTracer *tracer);
+int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
+void cx_facts_forget(CxTracer *tracer, long token);
+void cx_facts_forget_guards(CxTracer *tracer, int kept); /* but for the first */
+void cx_facts_release(CxTracer *tracer);
+
+/* decide.c: does the relation hold? By proof; else by the values of this call, which is guarded. 1,
+ * 0, CX_OPEN or -1. Proofs alone: cx_size_prove. */
+enum { CX_OPEN = 2 }; /* an answer that only the running program knows */
 int cx_size_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* As cx_size_decide, of a relation that usually holds: see ci_shape_usual. */
 int cx_size_usual(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
-/* As cx_size_decide; where that is open the running program checks it. */
-int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
-                    const char *why);
-/* The common size of axes that must be equal; NULL, without an exception when they are not. */
-const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
-int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
-PyObject *cx_size_object(CxTracer *tracer, const CiExpr *e); /* an int, or a Traced one */
-const CiExpr *cx_size_from(CxTracer *tracer, PyObject *object);
-PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes);
-int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
+/* The smaller or larger of two, by the values of this call where they tell. */
+const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+/* size_bound.c: 1 where e fits 64 bits, which may be guarded; 0; -1. */
+int cx_size_fits(CxTracer *tracer, const CiExpr *e);
 
-int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
-const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
 /* size_data.c: the symbol of a value that is used as an index in [0, size), or as a bound of slices
  * in [0, size]. */
 const CiExpr *cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound);
@@ -63,22 +70,23 @@ cx_may_check(const CxTracer *tracer)
 {
     return !tracer->needs_python && !tracer->is_static;
 }
-bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
-int cx_size_check(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
-                  const char *why);
-CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
-/* facts.c; cx_facts_decide: inside cx_protect; 1, 0, -1 open */
-int cx_facts_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
-int cx_fact_add(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
-int cx_fact_add_guard(CxTracer *tracer);
-void cx_facts_release(CxTracer *tracer);
-PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
-/* size_bound.c: the largest magnitude that e can have when no symbol is larger than most. */
-double cx_size_largest(const CiExpr *e, double most);
-/* 1 where e fits 64 bits, which may be guarded; 0; -1. */
-int cx_size_fits(CxTracer *tracer, const CiExpr *e);
-/* The smaller or larger of two, by the values of this call where they tell. */
-const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+
+/* size_object.c */
+PyObject *cx_size_object(CxTracer *tracer, const CiExpr *e); /* an int, or a Traced one */
+const CiExpr *cx_size_from(CxTracer *tracer, PyObject *object);
+PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes);
+int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
+/* Axes, or one of them; numbers, for the graph depends on which they are. Returns the count. */
+int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
+int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+
+/* size_check.c: as cx_size_decide; where that is open the running program checks it. */
+int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
+                    const char *why);
+/* The common size of axes that must be equal; NULL, without an exception when they are not. */
+const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
+int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
+
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);
 int cx_index_slice(CxTracer *tracer, PySliceObject *slice, const CiExpr *size, const CiExpr **out);
@@ -95,9 +103,5 @@ int cx_symbols_open(CxTracer *tracer);
 /* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
  */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
-
-/* region_view.c: the largest value of e by what is older than `before` (ci_sym_count); *most NULL:
- * there is no such bound. */
-int cx_size_most(CxTracer *tracer, const CiExpr *e, uint32_t before, const CiExpr **most);
 
 #endif

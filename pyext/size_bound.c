@@ -6,50 +6,16 @@
 #define MOST_ELEMENTS 0x1p47
 #define FITS 0x1p62
 
-double
-cx_size_largest(const CiExpr *e, double most)
-{
-    double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value);
-
-    if (e->kind == CI_EXPR_symbol) {
-        double high = e->limit != NULL         ? cx_size_largest(e->limit, most)
-                      : e->high == CI_INFINITY ? most
-                                               : fabs((double)e->high);
-        double low = e->low == CI_MINUS_INFINITY ? most : fabs((double)e->low);
-        return fmin(fmax(low, high), most);
-    }
-    for (int k = 0; k < e->nargs; k++) {
-        double arg = cx_size_largest(e->args[k], most);
-        switch (e->kind) {
-        case CI_EXPR_linear:
-            value += fabs((double)e->coefs[k]) * arg;
-            break;
-        case CI_EXPR_product:
-            value *= arg;
-            break;
-        case CI_EXPR_floordiv:
-            value = k == 0 ? arg : value;
-            break;
-        case CI_EXPR_mod:
-            value = arg;
-            break;
-        default:
-            value = fmax(value, arg);
-        }
-    }
-    return value;
-}
-
 int
 cx_size_fits(CxTracer *t, const CiExpr *e)
 {
     double most = MOST_ELEMENTS;
 
-    while (cx_size_largest(e, most) >= FITS && most > 64.0)
+    while (ci_expr_magnitude(e, most) >= FITS && most > 64.0)
         most /= 2.0;
     if (most == MOST_ELEMENTS)
         return 1;
-    if (cx_size_largest(e, most) >= FITS)
+    if (ci_expr_magnitude(e, most) >= FITS)
         return 0;
     const CiExpr *limit = cx_size_const(t, (int64_t)most),
                  *least = cx_size_const(t, -(int64_t)most);

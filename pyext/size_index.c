@@ -56,18 +56,6 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
     return *start == NULL ? -1 : 1;
 }
 
-const CiExpr *
-cx_size_extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
-{
-    int is_less = cx_size_prove(t, CI_REL_le, a, b),
-        is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, b, a) : 0;
-    if (is_less < 0 || is_more < 0)
-        return NULL;
-    if (is_less == CX_OPEN && is_more != 1)
-        return cx_size_make(t, op, a, b);
-    return (is_less == 1) == (op == CX_SIZE_min) ? a : b;
-}
-
 /* A bound that a slice clamps: usually none is needed, and knowing that is worth more. */
 static const CiExpr *
 clamped(CxTracer *t, CxSizeOp op, const CiExpr *at, const CiExpr *end)

@@ -1,6 +1,7 @@
 /* Where the symbols of a pending graph come from when it runs: an axis of one of its arrays, or,
  * when no array that it reads shows them, an int of their own among its inputs. */
 #include "base/map.h"
+#include "build.h"
 #include "size.h"
 
 typedef struct Resolve {
@@ -93,7 +94,7 @@ add_int(CxTracer *t, const char *name)
     while (strcmp(t->env->sources[number].symbol->name, name) != 0)
         number++;
     PyObject *traced = cx_traced_int(t, t->env->sources[number].symbol);
-    int result = traced ? cx_storage_add_input(((CxTraced *)traced)->storage) : -1;
+    int result = traced ? cx_build_input(((CxTraced *)traced)->storage) : -1;
     Py_XDECREF(traced);
     return result;
 }

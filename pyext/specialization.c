@@ -1,6 +1,8 @@
 /* A Specialization: guards, a program and the recipe of the result; what a compiled function
  * replays without Python. Also the end of a trace, which makes one. */
 #include "specialization.h"
+#include "array.h"
+#include "build.h"
 #include "device_array.h"
 #include "methods.h"
 #include "value.h"

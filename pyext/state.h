@@ -20,6 +20,13 @@ enum {
     CX_UFUNC_COUNT
 };
 
+static inline bool
+cx_is_comparison(int ufunc)
+{
+    return ufunc == CI_OP_less || ufunc == CI_OP_less_equal || ufunc == CI_OP_greater ||
+           ufunc == CI_OP_greater_equal || ufunc == CI_OP_equal || ufunc == CI_OP_not_equal;
+}
+
 /* What a value is to NumPy's promotion: a CiDtype, or one of Python's weak types. */
 enum { CX_WEAK_int = CI_DTYPE_COUNT, CX_WEAK_float, CX_WEAK_complex, CX_CODE_COUNT };
 

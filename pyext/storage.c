@@ -1,6 +1,5 @@
-/* Storages, versions and views: see value.h. */
+/* Storages, versions and views, as memory: see value.h. */
 #include "array.h"
-#include "build.h"
 #include "size.h"
 
 CxStorage *
@@ -54,8 +53,8 @@ body_dense(CiContext *ctx, void *arg)
 }
 
 /* It is a value as long as what is being built now is. */
-static void
-set_node(CxStorage *s, CiNode *node)
+void
+cx_storage_set_node(CxStorage *s, CiNode *node)
 {
     s->node = node;
     s->epoch = s->tracer->epoch;
@@ -73,7 +72,7 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
         cx_storage_release(s);
         return NULL;
     }
-    set_node(s, node);
+    cx_storage_set_node(s, node);
     return s;
 }
 
@@ -245,130 +244,6 @@ cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     return cx_traced_new(tracer, cx_storage_from_node(tracer, node, kind), NULL);
 }
 
-static bool
-overlaps(PyObject *a, PyObject *b)
-{
-    char *alow, *ahigh, *blow, *bhigh;
-    if (!PyArray_Check(a) || !PyArray_Check(b))
-        return false;
-    cx_array_extent(a, &alow, &ahigh);
-    cx_array_extent(b, &blow, &bhigh);
-    return alow < bhigh && blow < ahigh;
-}
-
-/* Other memory of the pending graph that a write to s would change, or that a pending write changes
- * under s. */
-static bool
-is_tangled(CxTracer *tracer, const CxStorage *s, bool is_write)
-{
-    for (int k = 0; k < tracer->ninputs; k++) {
-        const CxStorage *other = tracer->inputs[k];
-        if (other != s && other->kind == CI_KIND_array && (is_write || other->is_written) &&
-            overlaps(s->value, other->value))
-            return true;
-    }
-    return false;
-}
-
-/* A number that never changes stands in each graph as a constant. */
-static int
-add_constant(CxTracer *tracer, CxStorage *s)
-{
-    CiConst value;
-    if (cx_const_of(tracer->state, s->value, s->dtype, &value) < 0)
-        return -1;
-    CiNode *node = cx_build_const(tracer, s->dtype, s->kind, value);
-    if (node == NULL)
-        return -1;
-    set_node(s, node);
-    return 0;
-}
-
-/* A value no later call would find: Python must make it again each time. */
-static int
-note_unknown(CxTracer *tracer)
-{
-    PyObject *reason = PyUnicode_FromString("a value that Python made in the call");
-    int result = reason ? cx_tracer_note(tracer, reason) : -1;
-    Py_XDECREF(reason);
-    return result;
-}
-
-int
-cx_storage_add_input(CxStorage *s)
-{
-    CxTracer *tracer = s->tracer;
-
-    if (s->value == NULL) {
-        cx_raise_status(tracer->state, CI_ERR_INTERNAL,
-                        "the value was lost when an earlier run failed or ended");
-        return -1;
-    }
-    if (s->kind == CI_KIND_array && is_tangled(tracer, s, false) &&
-        cx_tracer_break(tracer, "arguments share memory that is written") < 0)
-        return -1;
-    if (s->source < 0 && s->expr == NULL && !tracer->needs_python && note_unknown(tracer) < 0)
-        return -1; /* before the graph has the input */
-    if (tracer->ninputs == tracer->capinputs) {
-        int capacity = tracer->capinputs ? 2 * tracer->capinputs : 8;
-        CxStorage **grown = PyMem_Realloc(tracer->inputs, sizeof *grown * (size_t)capacity);
-        if (grown == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        tracer->inputs = grown;
-        tracer->capinputs = capacity;
-    }
-    if (cx_graph_open(tracer) < 0)
-        return -1;
-    CiNode *node = cx_build_input(tracer, s);
-    if (node == NULL)
-        return -1;
-    s->refs++;
-    tracer->inputs[tracer->ninputs++] = s;
-    s->node = s->input = node;
-    s->epoch = tracer->epoch;
-    s->stretch = 0;
-    s->is_written = false;
-    return 0;
-}
-
-/* A node of the pending graph for a storage that has none. */
-static int
-enter(CxStorage *s)
-{
-    CxTracer *tracer = s->tracer;
-
-    if (s->source == CX_SOURCE_constant)
-        return add_constant(tracer, s);
-    if (s->expr == NULL && s->epoch == tracer->epoch)
-        return cx_region_break(tracer, "a value made in a branch or loop body is used outside");
-    if (s->expr == NULL)
-        return cx_storage_add_input(s);
-    CiNode *node = cx_build_expr(tracer, s->expr);
-    if (node == NULL)
-        return -1;
-    set_node(s, node);
-    return 0;
-}
-
-int
-cx_traced_prepare(CxTraced *t)
-{
-    CxTracer *tracer = t->tracer;
-
-    if (cx_is_current(t))
-        return 0;
-    if (tracer->is_busy) {
-        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
-                        "a traced value was used while its graph was running");
-        return -1;
-    }
-    if (!cx_storage_is_current(t->storage) && enter(t->storage) < 0)
-        return -1;
-    return t->view != NULL ? cx_build_view(tracer, t) : 0;
-}
-
 void
 cx_storage_set_version(CxStorage *s, CiNode *node)
 {
@@ -379,23 +254,36 @@ cx_storage_set_version(CxStorage *s, CiNode *node)
         s->is_written = true;
 }
 
-/* Whether target may be written; the message is NumPy's for the way it is written. 1: it was broken
- * off, write it for real. */
-int
-cx_write_prepare(CxTraced *target, const char *readonly_message)
+PyObject *
+cx_traced_int(CxTracer *t, const CiExpr *e)
 {
-    CxStorage *s = target->storage;
-    CxTracer *tracer = target->tracer;
+    CxStorage *s = cx_storage_new(t, CI_KIND_python, CI_DTYPE_i64, 0);
+    int64_t value;
 
-    if (s->is_readonly || (target->view != NULL && target->view->is_readonly)) {
-        PyErr_SetString(PyExc_ValueError, readonly_message);
-        return -1;
+    if (s == NULL)
+        return NULL;
+    s->expr = e;
+    if (cx_size_is_known(t, e)) {
+        s->value = cx_size_values(t, 1, &e, &value) < 0 ? NULL : PyLong_FromLongLong(value);
+        if (s->value == NULL) {
+            cx_storage_release(s);
+            return NULL;
+        }
     }
-    if (target->view != NULL && target->view->is_opaque)
-        return cx_tracer_break(tracer, "a write through .real or .imag") < 0 ? -1 : 1;
-    if (cx_traced_prepare(target) < 0)
-        return -1;
-    if (s->value != NULL && !s->is_written && is_tangled(tracer, s, true))
-        return cx_tracer_break(tracer, "a write to memory that another array shares") < 0 ? -1 : 1;
-    return 0;
+    return cx_traced_new(t, s, NULL);
+}
+
+void
+cx_traced_dealloc(PyObject *self)
+{
+    CxTraced *t = (CxTraced *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(t->real);
+    cx_view_release(t->view);
+    cx_storage_release(t->storage); /* before the tracer, whose list it is in */
+    Py_DECREF(t->tracer);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
 }

@@ -234,7 +234,7 @@ method_permute(PyObject *self, PyObject *args)
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "OO:permute", &value, &order))
         return NULL;
-    int n = cx_sizes_from(order, given, CI_MAX_RANK);
+    int n = cx_axes_from(order, given, CI_MAX_RANK);
     CxTraced *x = n < 0 ? NULL : lifted((CxTracer *)self, value);
     if (x == NULL)
         return NULL;

@@ -57,8 +57,31 @@ cx_graph_is_full(const CxTracer *tracer)
     return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
 }
 
-/* tracer.c, flush.c */
 extern PyType_Spec cx_tracer_spec, cx_break_spec;
+
+/* stretch.c: stretches of building. What was made in one is a value as long as it is open. */
+int cx_stretch_begin(CxTracer *tracer);
+bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
+static inline unsigned
+cx_stretch_now(const CxTracer *tracer)
+{
+    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
+}
+int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
+
+/* breaks.c: a Break is recorded, or raised under fullgraph. */
+int cx_tracer_note(CxTracer *tracer, PyObject *reason);
+
+/* segment.c: the program of the pending graph, which has this text: compiled before, or now. */
+struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
+
+/* flush.c: also makes real what is pending. */
+int cx_tracer_break(CxTracer *tracer, const char *format, ...);
+int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
+bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
+int cx_storage_keep(CxStorage *storage);    /* before Python writes to it */
+
+/* lift.c: how values enter. */
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
                              const CiExpr *const *sizes, const CiExpr *const *strides);
@@ -68,22 +91,8 @@ PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool c
 PyObject *cx_tracer_wrap(CxTracer *tracer,
                          PyObject *real); /* steals; arrays that Python made become Traced */
 bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
-int cx_tracer_note(CxTracer *tracer,
-                   PyObject *reason); /* a Break is recorded, or raised under fullgraph */
-int cx_tracer_break(CxTracer *tracer, const char *format, ...);
-void cx_tracer_end(CxTracer *tracer);
-int cx_tracer_specialize(CxStorage *storage);
-int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
 
-/* mark.c: stretches of building. What was made in one is a value as long as it is open. */
-int cx_stretch_begin(CxTracer *tracer);
-int cx_mark_guards(const CxTracer *tracer, PyObject *mark); /* how many there were; -1 */
-bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
-static inline unsigned
-cx_stretch_now(const CxTracer *tracer)
-{
-    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
-}
-int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
+/* mark.c: how many guards there were; -1 */
+int cx_mark_guards(const CxTracer *tracer, PyObject *mark);
 
 #endif

@@ -55,7 +55,7 @@ cx_normalize_axes(PyObject *axis, int rank, int *axes)
             axes[k] = k;
         return rank;
     }
-    int n = cx_sizes_from(axis, given, CI_MAX_RANK);
+    int n = cx_axes_from(axis, given, CI_MAX_RANK);
     for (int k = 0; k < n; k++) {
         int64_t a = given[k] < 0 ? given[k] + rank : given[k];
         if (a < 0 || a >= rank)
@@ -205,8 +205,7 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
 
 /* Result kind, initial value, axes kept, out. Steals value. */
 static PyObject *
-fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank,
-            const CiExpr *const *kept)
+fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *const *kept)
 {
     PyObject *result = NULL;
 
@@ -232,7 +231,8 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank,
         if (!is_exact && !PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError,
                             "output parameter for reduction operation has the wrong shape");
-        else if (is_exact && cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
+        else if (is_exact &&
+                 cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
             result = Py_NewRef(f->out);
         Py_DECREF(value);
         return result;

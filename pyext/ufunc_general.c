@@ -4,85 +4,6 @@
 #include "size.h"
 #include "ufunc.h"
 
-/* What the real ufunc may write to: out, and the first operand of `at`. */
-static int
-keep_written(PyObject *args, PyObject *out)
-{
-    PyObject *first = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : Py_None;
-    int result = cx_is_traced(first) ? cx_storage_keep(((CxTraced *)first)->storage) : 0;
-    Py_ssize_t n = out == NULL ? 0 : PyTuple_Check(out) ? PyTuple_GET_SIZE(out) : 1;
-
-    for (Py_ssize_t k = 0; k < n && result == 0; k++) {
-        PyObject *item = PyTuple_Check(out) ? PyTuple_GET_ITEM(out, k) : out;
-        result = cx_is_traced(item) ? cx_storage_keep(((CxTraced *)item)->storage) : 0;
-    }
-    return result;
-}
-
-/* The ufunc as a library call of the graph, made by the surface; NotImplemented when it is none. */
-static PyObject *
-library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
-{
-    CxState *state = tracer->state;
-    int failed = 0;
-    PyObject *handler =
-        state->functions ? cx_dict_find(state->functions, state->ufunc_type, &failed) : NULL;
-
-    if (failed)
-        return NULL;
-    if (handler == NULL)
-        return Py_NewRef(Py_NotImplemented);
-    PyObject *four = PyTuple_Pack(4, ufunc, method, args, kwargs ? kwargs : Py_None),
-             *none = PyDict_New();
-    PyObject *result =
-        four && none ? PyObject_CallFunctionObjArgs(handler, (PyObject *)tracer, four, none, NULL)
-                     : NULL;
-    Py_XDECREF(four);
-    Py_XDECREF(none);
-    return result;
-}
-
-/* What the graph has no operation for: a library call, or else a break, the real ufunc on real
- * values, and its result given back to tracing. */
-PyObject *
-cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
-                  PyObject *kwargs, const char *reason)
-{
-    CxState *state = tracer->state;
-    PyObject *name = NULL, *function = NULL, *a = NULL, *k = NULL, *out = NULL;
-    PyObject *result = library_call(tracer, ufunc, method, args, kwargs);
-
-    if (result != Py_NotImplemented)
-        return result;
-    Py_CLEAR(result);
-    name = PyObject_GetAttr(ufunc, state->str___name__);
-    if (name == NULL)
-        return NULL;
-    if (cx_tracer_break(tracer, "ufunc '%S': %s", name, reason) < 0)
-        goto done;
-    function = PyObject_GetAttr(ufunc, method);
-    a = function ? cx_concrete_tree(args) : NULL;
-    k = a ? (kwargs ? cx_concrete_tree(kwargs) : PyDict_New()) : NULL;
-    out = kwargs ? PyDict_GetItemWithError(kwargs, state->str_out) : NULL;
-    if (k == NULL || keep_written(args, out) < 0)
-        goto done;
-    result = PyObject_Call(function, a, k);
-    if (result != NULL && out != NULL && out != Py_None) { /* the very objects that were passed */
-        bool is_one = !PyTuple_Check(out);
-        if (is_one || (PyTuple_GET_SIZE(out) == 1 && PyTuple_GET_ITEM(out, 0) != Py_None)) {
-            Py_SETREF(result, Py_NewRef(is_one ? out : PyTuple_GET_ITEM(out, 0)));
-            goto done;
-        }
-    }
-    result = cx_tracer_wrap(tracer, result);
-done:
-    Py_DECREF(name);
-    Py_XDECREF(function);
-    Py_XDECREF(a);
-    Py_XDECREF(k);
-    return result;
-}
-
 /* Keywords of one call; references are borrowed but for the lifted ones. */
 typedef struct Call {
     int ufunc, nin, nout;
@@ -452,68 +373,20 @@ cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kw
     return call_with_keywords(tracer, ufunc, number, args, kwargs);
 }
 
-static bool
-is_comparison(int number)
-{
-    return number == CI_OP_less || number == CI_OP_less_equal || number == CI_OP_greater ||
-           number == CI_OP_greater_equal || number == CI_OP_equal || number == CI_OP_not_equal;
-}
-
-/* A NumPy number at the left of a comparison comes as an array that NumPy made of it, for numbers
- * compare as arrays do. Nobody else has such an array: those of the user are traced. */
-static PyObject *
-compare_number(CxTracer *tracer, PyObject *ufunc, PyObject *args)
-{
-    PyArrayObject *array = (PyArrayObject *)PyTuple_GET_ITEM(args, 0);
-    PyObject *number = PyArray_ToScalar(PyArray_DATA(array), array);
-    PyObject *both = number == NULL ? NULL : PyTuple_Pack(2, number, PyTuple_GET_ITEM(args, 1));
-    PyObject *result = both == NULL ? NULL : cx_ufunc_general(tracer, ufunc, both, NULL);
-
-    Py_XDECREF(both);
-    Py_XDECREF(number);
-    return result;
-}
-
-static bool
-is_number_at_left(int number, PyObject *args, PyObject *kwargs)
-{
-    PyObject *left = PyTuple_GET_SIZE(args) == 2 ? PyTuple_GET_ITEM(args, 0) : NULL;
-    return is_comparison(number) && (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) &&
-           left != NULL && PyArray_CheckExact(left) && PyArray_NDIM((PyArrayObject *)left) == 0;
-}
-
-static PyObject *
-traced_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args, PyObject *kwargs)
-{
-    CxState *state = tracer->state;
-    int number = cx_ufunc_find(state, ufunc);
-
-    if (number == -2)
-        return NULL;
-    bool is_call = PyUnicode_Compare(method, state->str___call__) == 0;
-    if (is_call && is_number_at_left(number, args, kwargs))
-        return compare_number(tracer, ufunc, args);
-    if (is_call)
-        return cx_ufunc_general(tracer, ufunc, args, kwargs);
-    if (number >= 0 && PyUnicode_Compare(method, state->str_reduce) == 0)
-        return cx_ufunc_reduce(tracer, number, args, kwargs);
-    if (number >= 0 && PyUnicode_Compare(method, state->str_accumulate) == 0)
-        return cx_ufunc_accumulate(tracer, number, args, kwargs);
-    if (number >= 0 && PyUnicode_Compare(method, state->str_outer) == 0)
-        return cx_ufunc_outer(tracer, number, args, kwargs);
-    return cx_ufunc_fallback(tracer, ufunc, method, args, kwargs, "a method that is not captured");
-}
-
+/* target op= other: the ufunc with out=target. */
 PyObject *
-cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
-               PyObject *kwargs)
+cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxTraced *out)
 {
-    PyObject *result = traced_ufunc(tracer, ufunc, method, args, kwargs);
+    PyObject *tuple = PyTuple_New(nargs), *kwargs = PyDict_New(),
+             *outs = PyTuple_Pack(1, (PyObject *)out), *result = NULL;
 
-    if (result == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
-        PyErr_Clear();
-        result = cx_ufunc_fallback(tracer, ufunc, method, args, kwargs,
-                                   "an operand that is not captured");
-    }
+    for (int k = 0; tuple != NULL && k < nargs; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
+    if (tuple != NULL && kwargs != NULL && outs != NULL &&
+        PyDict_SetItem(kwargs, tracer->state->str_out, outs) == 0)
+        result = cx_ufunc_general(tracer, tracer->state->ufuncs[ufunc], tuple, kwargs);
+    Py_XDECREF(tuple);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(outs);
     return result;
 }

@@ -113,7 +113,8 @@ CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
 /* sizes and strides (in elements): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
                                  const CiExpr *const *sizes, const CiExpr *const *strides);
-int cx_storage_add_input(CxStorage *storage); /* to the pending graph */
+void cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
+void cx_storage_set_version(CxStorage *storage, CiNode *node);
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
 void cx_view_release(CxView *view);
@@ -121,25 +122,26 @@ PyObject *cx_traced_new(CxTracer *tracer, CxStorage *storage,
                         CxView *view); /* takes both references */
 PyObject *cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind); /* NULL stays NULL */
 PyObject *cx_traced_int(CxTracer *tracer, const CiExpr *e); /* a Python int that is e */
-/* Makes sure the value has a node of the pending graph: cx_node is then never NULL. */
-int cx_traced_prepare(CxTraced *traced);
-int cx_write_prepare(CxTraced *target, const char *readonly_message);
-int cx_storage_keep(CxStorage *storage); /* before Python writes to it */
-void cx_storage_set_version(CxStorage *storage, CiNode *node);
-
-/* traced.c */
 void cx_traced_dealloc(PyObject *self);
-PyObject *cx_traced_concrete(CxTraced *traced); /* flushes when it must */
-PyObject *cx_traced_demand(CxTraced *traced,
-                           const char *what); /* a break; kind python specialises */
-/* A copy of nested tuples, lists and dicts with real values for Traced ones. */
-PyObject *cx_concrete_tree(PyObject *object);
-PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 static inline bool
 cx_is_traced(PyObject *object)
 {
     return Py_TYPE(object)->tp_dealloc == cx_traced_dealloc;
 }
+
+/* prepare.c: makes sure the value has a node of the pending graph: cx_node is then never NULL. */
+int cx_traced_prepare(CxTraced *traced);
+int cx_write_prepare(CxTraced *target, const char *readonly_message);
+
+/* concrete.c */
+PyObject *cx_traced_concrete(CxTraced *traced); /* flushes when it must */
+PyObject *cx_traced_demand(CxTraced *traced,
+                           const char *what); /* a break; kind python specialises */
+/* Notes that the values which this Python scalar came from are demanded. */
+int cx_tracer_specialize(CxStorage *storage);
+/* A copy of nested tuples, lists and dicts with real values for Traced ones. */
+PyObject *cx_concrete_tree(PyObject *object);
+PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 
 /* A Python int that is an expression of sizes and indices. */
 static inline bool
@@ -157,5 +159,8 @@ PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
+/* x with these sizes for its last axes, which are known to be its own where they are written
+ * otherwise; the graph proves less than capture. */
+CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 
 #endif

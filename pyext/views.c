@@ -389,3 +389,26 @@ cx_make_part(CxTraced *x, bool imaginary)
     v->is_opaque = true;
     return finish_view(x, v);
 }
+
+CxTraced *
+cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK], *own[CI_MAX_RANK];
+    int below = cx_rank(x);
+    bool is_same = true;
+
+    for (int k = 0; k < below; k++) {
+        const CiExpr *size = cx_sizes(x)[k],
+                     *want = below - k <= rank ? sizes[rank - below + k] : size;
+        bool needs = size != want && size != t->one && want != t->one &&
+                     !(cx_size_is_known(t, size) && cx_size_is_known(t, want));
+        starts[k] = t->zero;
+        steps[k] = t->one;
+        own[k] = needs ? want : size;
+        is_same &= !needs;
+    }
+    if (is_same)
+        return (CxTraced *)Py_NewRef(x);
+    return (CxTraced *)cx_make_slice(x, starts, steps, own);
+}

@@ -75,30 +75,6 @@ wrapper_assert(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-int
-cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot)
-{
-    CiSlot zero = {.c = {0.0, 0.0}};
-    *slot = zero;
-    switch (dtype) {
-    case CI_DTYPE_f64:
-        slot->f = PyFloat_AsDouble(value);
-        break;
-    case CI_DTYPE_c128: {
-        Py_complex c = PyComplex_AsCComplex(value);
-        slot->c[0] = c.real;
-        slot->c[1] = c.imag;
-        break;
-    }
-    case CI_DTYPE_bool:
-        slot->i = PyObject_IsTrue(value);
-        break;
-    default:
-        slot->i = PyLong_AsLongLong(value);
-    }
-    return PyErr_Occurred() ? -1 : 0;
-}
-
 static CiDtype
 dtype_of_number(PyObject *value)
 {

@@ -81,7 +81,14 @@ def test_pyext_includes(path):
 RECURSIVE = [
     {"expr.c", "expr_division.c", "expr_poly.c", "expr_proof.c"},
     {"lower.c", "lower_region.c"},
-    {"lower_check.c", "lower_index.c", "lower_realize.c", "lower_uses.c", "lower_value.c", "lower_write.c"},
+    {
+        "lower_check.c",
+        "lower_index.c",
+        "lower_realize.c",
+        "lower_uses.c",
+        "lower_value.c",
+        "lower_write.c",
+    },
     {"schedule.c", "region.c", "tree.c"},
     # CUDA: a tree has leaves that are kernels. Its memory and its folds could stand apart, and do not yet.
     {"plan.c", "plan_memory.c", "plan_tree.c"},
@@ -89,27 +96,75 @@ RECURSIVE = [
 ]
 
 
-def calls_between_files():
-    """Per file of the core: the files whose functions it calls."""
-    texts = {p: without_comments(p.read_text()) for p in C_FILES if p.suffix == ".c"}
-    owners = {}
+# The binding's files from the bottom up: one calls its own layer and lower ones.
+BINDING = {
+    "state": "array device_array error layout options",
+    "programs": "compile_text direct direct_draw extern program program_text wrapper",
+    "graph": "breaks build_source decide facts flush graph segment size size_bound size_source"
+    " storage stretch symbols",
+    "values": "assign build concrete lift mixed prepare python_data python_number size_check size_data"
+    " size_index size_object views",
+    "operations": "array_ufunc indirect matmul mixed_op python_math traced traced_index"
+    " traced_method traced_number ufunc ufunc_call ufunc_fallback ufunc_fold ufunc_general",
+    "regions": "assume block mark region region_truths region_value region_view",
+    "replay": "draws function guards guards_read guards_sizes guards_text plain recipe result"
+    " specialization",
+    "surface": "module size_method surface tracer",
+}
+# A function's type is made of the module, and finds the module's state by its definition.
+MODULE = {"function.c", "module.c"}
+
+
+def calls_between_files(files):
+    """Per C file: the files whose functions it calls or whose tables it names, by inline functions
+    of headers too."""
+    texts = {p: without_comments(p.read_text()) for p in files}
+    owners, inline = {}, {}
     for path, text in texts.items():
-        for name in re.findall(r"^(?!static)[\w *]+\n(ci_\w+)\([^;{]*\)\n\{", text, re.MULTILINE):
-            owners[name] = path
-    return {p: {owners.get(w) for w in re.findall(r"\bci_\w+", t)} - {p, None} for p, t in texts.items()}
+        if path.suffix == ".h":
+            pattern = r"^static inline [\w *]+\n(c[ix]_\w+)\([^;{]*\)\s*\{(.*?)^\}"
+            for name, body in re.findall(pattern, text, re.MULTILINE | re.DOTALL):
+                inline[name] = set(re.findall(r"\bc[ix]_\w+", body))
+        else:
+            pattern = (
+                r"^(?!static|extern)[\w *]+(?:\n| |\*)(c[ix]_\w+)(?:\([^;{]*\)\n|(?:\[\])? = )\{"
+            )
+            owners.update(dict.fromkeys(re.findall(pattern, text, re.MULTILINE), path))
+    calls = {}
+    for path, text in texts.items():
+        if path.suffix == ".c":
+            words = set(re.findall(r"\bc[ix]_\w+", text))
+            for _ in inline:
+                words |= {word for name in words & set(inline) for word in inline[name]}
+            calls[path] = {owners.get(word) for word in words} - {path, None}
+    return calls
 
 
-def test_files_call_one_way():
-    """Who reads a file needs to know those it calls, and none of these needs to know it."""
-    calls = calls_between_files()
+def circles_of_calls(files):
+    calls = calls_between_files(files)
     reached = {p: set(calls[p]) for p in calls}
     for middle in calls:
         for path in calls:
             if middle in reached[path]:
                 reached[path] |= reached[middle]
     circles = {frozenset(q for q in reached[p] if p in reached[q]) for p in calls}
-    names = [{path.name for path in circle} for circle in circles if len(circle) > 1]
-    assert not [circle for circle in names if not any(circle <= known for known in RECURSIVE)]
+    return [{path.name for path in circle} for circle in circles if len(circle) > 1]
+
+
+def test_files_call_one_way():
+    """Who reads a file needs to know those it calls, and none of these needs to know it."""
+    circles = circles_of_calls(C_FILES)
+    assert not [circle for circle in circles if not any(circle <= known for known in RECURSIVE)]
+    assert not [circle for circle in circles_of_calls(PYEXT_FILES) if circle != MODULE]
+
+
+def test_binding_calls_down():
+    names = list(BINDING)
+    layers = {stem: names.index(layer) for layer in names for stem in BINDING[layer].split()}
+    assert set(layers) == {p.stem for p in PYEXT_FILES if p.suffix == ".c"}
+    for path, called in calls_between_files(PYEXT_FILES).items():
+        above = {p.name for p in called if layers[p.stem] > layers[path.stem]}
+        assert not above or {path.name, *above} == MODULE, path.name
 
 
 def test_private_headers_stay_in_their_folder():

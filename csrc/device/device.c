@@ -50,7 +50,7 @@ ci_runtime_shut(CiRuntime *runtime)
     CiDeviceState *state = atomic_exchange(&runtime->states, NULL);
     while (state) {
         CiDeviceState *next = state->next;
-        state->backend->shut(state);
+        state->shut(state);
         state = next;
     }
 }

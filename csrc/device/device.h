@@ -23,10 +23,10 @@ ci_options_default(CiOptions *options); /* the table's defaults; the environment
 typedef struct CiBackend CiBackend;
 
 /* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the
- * backend allocates at its first use, from whatever thread, and ended by its `shut`. */
+ * backend allocates at its first use, from whatever thread, and found again by its `shut`. */
 typedef struct CiDeviceState CiDeviceState;
 struct CiDeviceState {
-    const CiBackend *backend;
+    void (*shut)(CiDeviceState *state); /* ends and frees it */
     CiDeviceState *next;
 };
 
@@ -132,7 +132,6 @@ struct CiBackend {
     /* What the device said when a call last answered CI_ERR_DEVICE; NULL: nothing to add to the
      * status. */
     const char *(*last_error)(CiRuntime *runtime, char *out, size_t capacity);
-    void (*shut)(CiDeviceState *state); /* needed by backends that keep a state */
 };
 
 /* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. */

@@ -113,6 +113,8 @@ uint32_t ci_sym_count(const CiSym *sym);
 /* The largest value that e can have, in terms of symbols that were there when ci_sym_count was
  * `before`; NULL where the limits of later symbols do not give one. */
 const CiExpr *ci_expr_most(CiSym *sym, const CiExpr *e, uint32_t before);
+/* The largest magnitude that e can have when no symbol is larger than most. */
+double ci_expr_magnitude(const CiExpr *e, double most);
 
 /* What can be said without a guard: true means proved, false means not proved. */
 bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);

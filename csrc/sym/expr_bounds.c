@@ -3,6 +3,8 @@
  * holds for the exact integers, which never overflow. */
 #include "sym/expr_private.h"
 
+#include <math.h>
+
 __extension__ typedef __int128 Wide;
 
 #define WIDE_INFINITY ((Wide)1 << 126)
@@ -189,4 +191,38 @@ ci_bounds_compute(const CiExpr *e)
         break;
     }
     return all;
+}
+
+double
+ci_expr_magnitude(const CiExpr *e, double most)
+{
+    double value = e->kind == CI_EXPR_product ? 1.0 : fabs((double)e->value);
+
+    if (e->kind == CI_EXPR_symbol) {
+        double high = e->limit != NULL         ? ci_expr_magnitude(e->limit, most)
+                      : e->high == CI_INFINITY ? most
+                                               : fabs((double)e->high);
+        double low = e->low == CI_MINUS_INFINITY ? most : fabs((double)e->low);
+        return fmin(fmax(low, high), most);
+    }
+    for (int k = 0; k < e->nargs; k++) {
+        double arg = ci_expr_magnitude(e->args[k], most);
+        switch (e->kind) {
+        case CI_EXPR_linear:
+            value += fabs((double)e->coefs[k]) * arg;
+            break;
+        case CI_EXPR_product:
+            value *= arg;
+            break;
+        case CI_EXPR_floordiv:
+            value = k == 0 ? arg : value;
+            break;
+        case CI_EXPR_mod:
+            value = arg;
+            break;
+        default:
+            value = fmax(value, arg);
+        }
+    }
+    return value;
 }

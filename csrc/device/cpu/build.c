@@ -304,11 +304,9 @@ close_unit(Unit *unit, bool has_failed)
         ci_context_close(unit->ctx);
 }
 
-extern const CiBackend ci_backend_cpu_c;
-
 CiExecutable *
-ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
-             CiBuildInfo *info)
+ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
+             const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
 {
     CiBuildInfo ignored;
     Build b = {.kernels = kernels, .options = options, .runtime = runtime};
@@ -329,7 +327,7 @@ ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
         free(b.executable);
         ci_fail(ctx, status, "%s", message);
     }
-    b.executable->base = (CiExecutable){&ci_backend_cpu_c, runtime};
+    b.executable->base = (CiExecutable){backend, runtime};
     for (int u = 0; u < b.nunits; u++)
         b.executable->libraries[b.executable->nlibraries++] = b.units[u].library;
     return &b.executable->base;

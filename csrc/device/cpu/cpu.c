@@ -51,6 +51,15 @@ close_executable(CiExecutable *executable)
     free(cpu);
 }
 
+extern const CiBackend ci_backend_cpu_c;
+
+static CiExecutable *
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+      CiBuildInfo *info)
+{
+    return ci_cpu_build(ctx, &ci_backend_cpu_c, kernels, options, runtime, info);
+}
+
 const CiBackend ci_backend_cpu_c = {
     .device = "cpu",
     .name = "c",
@@ -58,7 +67,7 @@ const CiBackend ci_backend_cpu_c = {
     .why_not_available = why_not_available,
     .fill_target = fill_target,
     .emit = emit,
-    .build = ci_cpu_build,
+    .build = build,
     .close = close_executable,
     .launch = ci_cpu_launch,
 };

@@ -1,4 +1,5 @@
-/* Built kernels of the C backend. A program is at most CI_CPU_MAX_UNITS translation units, compiled side by side. */
+/* Built kernels of the C backend. A program is at most CI_CPU_MAX_UNITS translation units, compiled
+ * side by side. */
 #ifndef CI_DEVICE_CPU_CPU_H
 #define CI_DEVICE_CPU_CPU_H
 
@@ -20,10 +21,11 @@ typedef struct CiCpuExecutable {
     CiCpuKernel *kernels;
 } CiCpuExecutable;
 
-/* build.c: the build function of the backend; see CiBackend. */
-CiExecutable *ci_cpu_build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
-                           CiRuntime *runtime, CiBuildInfo *info);
-/* unit.c: the unit of each kernel by id; returns the number of units. A function of the kernels alone. */
+/* build.c: the build function of that backend; see CiBackend. */
+CiExecutable *ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
+                           const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
+/* unit.c: the unit of each kernel by id; returns the number of units. A function of the kernels
+ * alone. */
 int ci_cpu_assign_units(const CiKernels *kernels, int *unit_of);
 int ci_cpu_highest_id(const CiKernels *kernels);
 

@@ -240,6 +240,8 @@ close_executable(CiExecutable *base)
     free(executable);
 }
 
+extern const CiBackend ci_backend_cuda;
+
 static CiExecutable *
 build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
       CiBuildInfo *info)
@@ -432,5 +434,4 @@ const CiBackend ci_backend_cuda = {
     .copy_out = ci_cuda_copy_out,
     .synchronize = ci_cuda_synchronize,
     .last_error = ci_cuda_last_error,
-    .shut = ci_cuda_shut,
 };

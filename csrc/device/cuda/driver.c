@@ -73,13 +73,25 @@ open_device(CiCudaState *state)
     return 0;
 }
 
+static void
+shut(CiDeviceState *base)
+{
+    CiCudaState *state = (CiCudaState *)base;
+    if (state->context && state->process == getpid()) {
+        ci_cublas_shut(state); /* its modules go with the context */
+        (void)state->driver.context_release(state->device);
+    }
+    pthread_mutex_destroy(&state->lock);
+    free(state);
+}
+
 static CiCudaState *
 open_state(void)
 {
     CiCudaState *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;
-    state->base.backend = &ci_backend_cuda;
+    state->base.shut = shut;
     state->process = getpid();
     pthread_mutex_init(&state->lock, NULL);
     if (ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
@@ -98,7 +110,7 @@ static CiCudaState *
 find_state(CiRuntime *runtime)
 {
     for (CiDeviceState *state = atomic_load(&runtime->states); state; state = state->next)
-        if (state->backend == &ci_backend_cuda)
+        if (state->shut == shut)
             return (CiCudaState *)state;
     return NULL;
 }
@@ -116,24 +128,12 @@ ci_cuda_state(CiRuntime *runtime)
     do {
         found = find_state(runtime);
         if (found) { /* another thread was first */
-            ci_cuda_shut(&own->base);
+            shut(&own->base);
             return found;
         }
         own->base.next = first;
     } while (!atomic_compare_exchange_weak(&runtime->states, &first, &own->base));
     return own;
-}
-
-void
-ci_cuda_shut(CiDeviceState *base)
-{
-    CiCudaState *state = (CiCudaState *)base;
-    if (state->context && state->process == getpid()) {
-        ci_cublas_shut(state); /* its modules go with the context */
-        (void)state->driver.context_release(state->device);
-    }
-    pthread_mutex_destroy(&state->lock);
-    free(state);
 }
 
 int32_t

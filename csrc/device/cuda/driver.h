@@ -81,7 +81,6 @@ CiCudaState *ci_cuda_state(CiRuntime *runtime);
 int32_t ci_cuda_enter(CiCudaState *state);
 int32_t ci_cuda_leave(CiCudaState *state,
                       int result); /* CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE, remembered */
-void ci_cuda_shut(CiDeviceState *state);
 const char *ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity);
 
 int32_t ci_cuda_allocate(CiRuntime *runtime, size_t size, void **block);
@@ -107,7 +106,5 @@ typedef struct CiCudaCompile {
 } CiCudaCompile;
 CiStatus ci_cuda_compile(CiCudaCompile *job);
 const char *ci_cuda_why_no_nvrtc(const char *where, char *out, size_t capacity);
-
-extern const CiBackend ci_backend_cuda;
 
 #endif
