@@ -121,7 +121,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
         if (status <= 0)
             return status;
     }
-    CxTraced *lifted = (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_none, false);
+    CxTraced *lifted = cx_lifted(tracer, value);
     if (lifted == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
         PyErr_Clear();
         return cx_tracer_break(tracer, "a value of type '%s' written to an array",

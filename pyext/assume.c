@@ -4,7 +4,7 @@
 
 /* forget_guards(mark): what was decided since by the sizes of this call is open again. */
 PyObject *
-cx_tracer_forget_guards(PyObject *self, PyObject *mark)
+cx_method_forget_guards(PyObject *self, PyObject *mark)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -69,7 +69,7 @@ condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiE
 }
 
 PyObject *
-cx_tracer_assume(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"condition", "holds", NULL};
     CxTracer *t = (CxTracer *)self;
@@ -95,7 +95,7 @@ cx_tracer_assume(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyObject *
-cx_tracer_forget(PyObject *self, PyObject *token)
+cx_method_forget(PyObject *self, PyObject *token)
 {
     CxTracer *t = (CxTracer *)self;
     long number = PyLong_AsLong(token);

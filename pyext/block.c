@@ -42,7 +42,7 @@ body_block(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_tracer_block(PyObject *self, PyObject *unused)
+cx_method_block(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
     Build build = {.block = NULL};

@@ -334,7 +334,7 @@ done:
 /* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else
  * has happened. */
 PyObject *
-cx_tracer_undo(PyObject *self, PyObject *unused)
+cx_method_undo(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *key = NULL, *pair = NULL;

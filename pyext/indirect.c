@@ -62,7 +62,7 @@ close_job(Indirect *job)
 static CxTraced *
 lift(CxTracer *t, PyObject *value)
 {
-    return (CxTraced *)cx_tracer_lift(t, value, CI_DTYPE_none, false);
+    return cx_lifted(t, value);
 }
 
 /* Axes and indices, one for each; ascending axes. */
@@ -160,7 +160,7 @@ body_gather(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_tracer_gather(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_gather(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"x", "axes", "indices", "plain", NULL};
     CxTracer *t = (CxTracer *)self;
@@ -199,7 +199,7 @@ body_scatter(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_tracer_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"target",  "axes",     "indices", "value",
                             "combine", "distinct", "inside",  NULL};
@@ -323,7 +323,7 @@ keep_count(const Indirect *job, const CxTraced *selected)
 }
 
 PyObject *
-cx_tracer_compress(PyObject *self, PyObject *args)
+cx_method_compress(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     Indirect job = {.tracer = t};
@@ -349,7 +349,7 @@ done:
 }
 
 PyObject *
-cx_tracer_may_check(PyObject *self, PyObject *unused)
+cx_method_may_check(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return PyBool_FromLong(cx_may_check((CxTracer *)self));

@@ -233,3 +233,9 @@ cx_tracer_wrap(CxTracer *tracer, PyObject *real)
     }
     return real;
 }
+
+CxTraced *
+cx_lifted(CxTracer *tracer, PyObject *value)
+{
+    return (CxTraced *)cx_tracer_lift(tracer, value, CI_DTYPE_none, false);
+}

@@ -73,7 +73,7 @@ PyType_Spec cx_mark_spec = {
 };
 
 PyObject *
-cx_tracer_mark(PyObject *self, PyObject *unused)
+cx_method_mark(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
     int count = 0;
@@ -130,7 +130,7 @@ cx_mark_guards(const CxTracer *t, PyObject *mark)
 }
 
 PyObject *
-cx_tracer_restore(PyObject *self, PyObject *mark)
+cx_method_restore(PyObject *self, PyObject *mark)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -187,7 +187,7 @@ append_written(CxTracer *t, PyObject *list, CxStorage *s)
 /* written(mark): the storages of before the mark that have another version by now, as whole arrays.
  */
 PyObject *
-cx_tracer_written(PyObject *self, PyObject *mark)
+cx_method_written(PyObject *self, PyObject *mark)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *list = PyList_New(0);
@@ -220,7 +220,7 @@ cx_tracer_written(PyObject *self, PyObject *mark)
 
 /* is_before(array, mark): whether the memory was there at the mark. */
 PyObject *
-cx_tracer_is_before(PyObject *self, PyObject *args)
+cx_method_is_before(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *mark = NULL;
@@ -242,7 +242,7 @@ cx_tracer_is_before(PyObject *self, PyObject *args)
 /* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it
  * has no such bound. */
 PyObject *
-cx_tracer_most(PyObject *self, PyObject *args)
+cx_method_most(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *size = NULL, *mark = NULL;
@@ -259,7 +259,7 @@ cx_tracer_most(PyObject *self, PyObject *args)
 
 /* work_since(mark): nodes of the open block that compute arrays or NumPy's numbers. */
 PyObject *
-cx_tracer_work_since(PyObject *self, PyObject *mark)
+cx_method_work_since(PyObject *self, PyObject *mark)
 {
     CxTracer *t = (CxTracer *)self;
     int count = 0;
@@ -288,7 +288,7 @@ body_check(CiContext *ctx, void *arg)
 
 /* check(condition, why): where the bool is false when the program runs, the call is Python's. */
 PyObject *
-cx_tracer_check(PyObject *self, PyObject *args)
+cx_method_check(PyObject *self, PyObject *args)
 {
     Check check = {.tracer = (CxTracer *)self};
     PyObject *condition = NULL;

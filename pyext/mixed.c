@@ -50,7 +50,7 @@ cx_mixed_check(CxTracer *t, int nargs, PyObject *const *args)
 
 /* mixed(number, strong): the number, NumPy's where the bool holds; NumPy's when that is None. */
 PyObject *
-cx_tracer_mixed(PyObject *self, PyObject *args)
+cx_method_mixed(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *strong = NULL;

@@ -289,7 +289,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
-        add_type(module, &cx_method_spec, &state->method_type) < 0 ||
+        add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)
         return -1;

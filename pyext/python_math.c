@@ -243,7 +243,7 @@ build(CxTracer *t, Call *c, PyObject *value)
  * Python's. NotImplemented where the graph has no such call, or needs a check of what only the
  * running program knows when it is too late for one. */
 PyObject *
-cx_tracer_number(PyObject *self, PyObject *args)
+cx_method_number(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     const char *name;

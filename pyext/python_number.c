@@ -249,7 +249,7 @@ cx_python_unary(int ufunc, PyObject *a, unaryfunc python)
 
 /* as_python(number): the same as a number of Python's, which has its dtype. */
 PyObject *
-cx_tracer_as_python(PyObject *self, PyObject *value)
+cx_method_as_python(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
     CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;

@@ -7,7 +7,7 @@
 
 /* same_type(a, b), kinds aside: 0 no, 1 yes, 2 but for the order of axes in memory. */
 PyObject *
-cx_tracer_same_type(PyObject *self, PyObject *args)
+cx_method_same_type(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *a = NULL, *b = NULL;
@@ -96,7 +96,7 @@ fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
 
 /* region(op, blocks, entries, kinds): the values it makes, of these kinds. */
 PyObject *
-cx_tracer_region(PyObject *self, PyObject *args)
+cx_method_region(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     Build b = {.nargs = 0};
@@ -142,7 +142,7 @@ done:
 
 /* set_version(array, value): from here on the array's memory holds the value. */
 PyObject *
-cx_tracer_set_version(PyObject *self, PyObject *args)
+cx_method_set_version(PyObject *self, PyObject *args)
 {
     PyObject *target = NULL, *value = NULL;
     (void)self;
@@ -175,7 +175,7 @@ body_select(CiContext *ctx, void *arg)
 
 /* select(condition, a, b, kind) of single values of one dtype. */
 PyObject *
-cx_tracer_select(PyObject *self, PyObject *args)
+cx_method_select(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *items[3], *name = NULL;

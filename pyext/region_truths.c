@@ -118,7 +118,7 @@ truth_list(const Truths *t)
 /* truths(condition, block, count): a list with the condition's truth in each trip of the block, the
  * body of a `for`; None where not the trip's number alone decides. */
 PyObject *
-cx_tracer_truths(PyObject *self, PyObject *args)
+cx_method_truths(PyObject *self, PyObject *args)
 {
     CxTracer *tracer = (CxTracer *)self;
     PyObject *condition = NULL, *block = NULL, *result = NULL;

@@ -4,7 +4,7 @@
 #include "size.h"
 
 PyObject *
-cx_tracer_prepare(PyObject *self, PyObject *value)
+cx_method_prepare(PyObject *self, PyObject *value)
 {
     (void)self;
     CX_ENTRY();
@@ -17,7 +17,7 @@ cx_tracer_prepare(PyObject *self, PyObject *value)
 
 /* settled(value): an int that is known only when the program runs as what the program computes. */
 PyObject *
-cx_tracer_settled(PyObject *self, PyObject *value)
+cx_method_settled(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -41,7 +41,7 @@ expr_of(PyObject *value)
 
 /* is_fixed(int): the same all through the call. */
 PyObject *
-cx_tracer_is_fixed(PyObject *self, PyObject *value)
+cx_method_is_fixed(PyObject *self, PyObject *value)
 {
     const CiExpr *e = expr_of(value);
     bool result = e != NULL;
@@ -55,7 +55,7 @@ cx_tracer_is_fixed(PyObject *self, PyObject *value)
 
 /* at_least(int, low): the larger of the two, as an int. */
 PyObject *
-cx_tracer_at_least(PyObject *self, PyObject *args)
+cx_method_at_least(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *low = NULL;
@@ -78,7 +78,7 @@ cx_tracer_at_least(PyObject *self, PyObject *args)
 /* is_positive(int): True where that is known; where it depends on the arguments, as it usually is.
  */
 PyObject *
-cx_tracer_is_positive(PyObject *self, PyObject *value)
+cx_method_is_positive(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -90,7 +90,7 @@ cx_tracer_is_positive(PyObject *self, PyObject *value)
 
 /* usually_positive(int): as int > 0, of what is so but for empty arrays. */
 PyObject *
-cx_tracer_usually_positive(PyObject *self, PyObject *value)
+cx_method_usually_positive(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
     const CiExpr *e = expr_of(value);
@@ -124,7 +124,7 @@ body_symbol(CiContext *ctx, void *arg)
 
 /* define(int, low, limit): the int that data decide, as an expression; None: no bound. */
 PyObject *
-cx_tracer_define(PyObject *self, PyObject *args)
+cx_method_define(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *low = NULL, *limit = NULL;
@@ -154,7 +154,7 @@ cx_tracer_define(PyObject *self, PyObject *args)
 /* fitted(array, like): the array with its sizes written as like's are, where they are known to be
  * equal; None where they are not. */
 PyObject *
-cx_tracer_fitted(PyObject *self, PyObject *args)
+cx_method_fitted(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *like = NULL;

@@ -115,7 +115,7 @@ last_view(Substitute *s, CxStorage *storage, CxView *from)
 /* last_value(int or view, block): what it is in the last trip of the block, the body of a `for`;
  * None when it is no expression of the trip and of what is fixed. */
 PyObject *
-cx_tracer_last_value(PyObject *self, PyObject *args)
+cx_method_last_value(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *block = NULL;
@@ -147,7 +147,7 @@ cx_tracer_last_value(PyObject *self, PyObject *args)
 /* varying(a, b): the axes along which two arrays of one dtype and order differ in size; None for
  * arrays that differ in more. */
 PyObject *
-cx_tracer_varying(PyObject *self, PyObject *args)
+cx_method_varying(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *a = NULL, *b = NULL;
@@ -175,7 +175,7 @@ cx_tracer_varying(PyObject *self, PyObject *args)
 
 /* blank(like, shape): an array of like's dtype and order whose contents nobody looks at. */
 PyObject *
-cx_tracer_blank(PyObject *self, PyObject *args)
+cx_method_blank(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *shape = NULL;
@@ -196,7 +196,7 @@ cx_tracer_blank(PyObject *self, PyObject *args)
 
 /* detached(view): its value as an array of its own, without a copy where it lies densely. */
 PyObject *
-cx_tracer_detached(PyObject *self, PyObject *value)
+cx_method_detached(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
 

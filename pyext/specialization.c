@@ -271,7 +271,7 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
 }
 
 PyObject *
-cx_tracer_finish(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"sources", "checks", "result", "reached", NULL};
     CxTracer *t = (CxTracer *)self;

@@ -69,7 +69,7 @@ body_symbol(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_tracer_symbol(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_symbol(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"name", "source", "axis", "hint", "low", "high", NULL};
     CxTracer *t = (CxTracer *)self;
@@ -133,7 +133,7 @@ exprs_tuple(CxTracer *t, int count, const CiExpr *const *exprs)
 }
 
 PyObject *
-cx_tracer_layout(PyObject *self, PyObject *traced)
+cx_method_layout(PyObject *self, PyObject *traced)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -150,7 +150,7 @@ cx_tracer_layout(PyObject *self, PyObject *traced)
 }
 
 PyObject *
-cx_tracer_shape_guards(PyObject *self, PyObject *unused)
+cx_method_shape_guards(PyObject *self, PyObject *unused)
 {
     static const char *const SIGNS[] = {
         [CI_REL_eq] = "==", [CI_REL_ne] = "!=", [CI_REL_le] = "<=", [CI_REL_lt] = "<"};

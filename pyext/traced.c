@@ -166,7 +166,7 @@ GETTER(part)
         if (t->storage->dtype == CI_DTYPE_c128 && t->storage->value == NULL) {
             PyObject *numpys = cx_make_part(t, closure != NULL);
             PyObject *own =
-                numpys == NULL ? NULL : cx_tracer_as_python((PyObject *)t->tracer, numpys);
+                numpys == NULL ? NULL : cx_method_as_python((PyObject *)t->tracer, numpys);
             Py_XDECREF(numpys);
             return own;
         }
@@ -283,7 +283,7 @@ get_attribute(PyObject *self, PyObject *name)
     if (cx_kind(t) != CI_KIND_python && state->methods != NULL) {
         PyObject *handler = cx_dict_find(state->methods, name, &failed);
         if (handler != NULL)
-            return cx_method_new(t, name, handler);
+            return cx_bound_method_new(t, name, handler);
         if (failed)
             return NULL;
     }
@@ -299,7 +299,7 @@ get_attribute(PyObject *self, PyObject *name)
     }
     if (PyCallable_Check(found)) {
         Py_DECREF(found);
-        return cx_method_new(t, name, NULL);
+        return cx_bound_method_new(t, name, NULL);
     }
     Py_DECREF(found);
     real = cx_traced_demand(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");

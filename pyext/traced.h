@@ -29,9 +29,9 @@ Py_ssize_t cx_length(PyObject *self);
 PyObject *cx_iterate(PyObject *self);
 
 /* traced_method.c */
-extern PyType_Spec cx_method_spec;
+extern PyType_Spec cx_bound_method_spec;
 PyObject *cx_traced_known(PyObject *self, PyObject *unused);
-PyObject *cx_method_new(CxTraced *traced, PyObject *name,
+PyObject *cx_bound_method_new(CxTraced *traced, PyObject *name,
                         PyObject *handler); /* handler NULL: none */
 
 #endif

@@ -24,7 +24,7 @@ static PyObject *method_vectorcall(PyObject *self, PyObject *const *args, size_t
                                    PyObject *names);
 
 PyObject *
-cx_method_new(CxTraced *t, PyObject *name, PyObject *handler)
+cx_bound_method_new(CxTraced *t, PyObject *name, PyObject *handler)
 {
     CxMethod *m = PyObject_GC_New(CxMethod, (PyTypeObject *)t->tracer->state->method_type);
     if (m == NULL)
@@ -133,7 +133,7 @@ static PyType_Slot method_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_method_spec = {
+PyType_Spec cx_bound_method_spec = {
     "cinductor._core.Method",
     sizeof(CxMethod),
     0,

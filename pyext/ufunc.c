@@ -161,7 +161,7 @@ cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, 
             if (!varies)
                 continue;
         }
-        a->traced = (CxTraced *)cx_tracer_lift(tracer, o, CI_DTYPE_none, false);
+        a->traced = cx_lifted(tracer, o);
         if (a->traced == NULL)
             return -1;
         Py_CLEAR(a->number);

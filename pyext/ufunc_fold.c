@@ -119,7 +119,7 @@ fold_open(CxTracer *tracer, Fold *f, PyObject *args, PyObject *kwargs, PyObject 
         f->refused = "positional keywords";
         return 0;
     }
-    f->x = (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 0), CI_DTYPE_none, false);
+    f->x = cx_lifted(tracer, PyTuple_GET_ITEM(args, 0));
     if (f->x == NULL)
         return -1;
     while (kwargs != NULL && PyDict_Next(kwargs, &at, &key, &value)) {
@@ -403,9 +403,8 @@ cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     if (PyTuple_GET_SIZE(args) != 2)
         return cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_outer, args, kwargs,
                                  "wrong operands");
-    a = (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 0), CI_DTYPE_none, false);
-    b = a ? (CxTraced *)cx_tracer_lift(tracer, PyTuple_GET_ITEM(args, 1), CI_DTYPE_none, false)
-          : NULL;
+    a = cx_lifted(tracer, PyTuple_GET_ITEM(args, 0));
+    b = a ? cx_lifted(tracer, PyTuple_GET_ITEM(args, 1)) : NULL;
     if (b == NULL)
         goto done;
     int ra = cx_rank(a), rb = cx_rank(b);

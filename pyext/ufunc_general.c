@@ -90,7 +90,7 @@ read_keywords(CxTracer *tracer, Call *call, PyObject *kwargs)
             call->refused = "a keyword that is not captured";
     }
     if (call->where != NULL) {
-        call->mask = (CxTraced *)cx_tracer_lift(tracer, call->where, CI_DTYPE_none, false);
+        call->mask = cx_lifted(tracer, call->where);
         if (call->mask == NULL)
             return -1;
         if (cx_dtype(call->mask) != CI_DTYPE_bool)
@@ -330,7 +330,7 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
             out = PyTuple_GET_ITEM(out, 0);
         if (out == NULL || out == Py_None)
             return cx_matmul(tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1));
-        CxTraced *target = (CxTraced *)cx_tracer_lift(tracer, out, CI_DTYPE_none, false);
+        CxTraced *target = cx_lifted(tracer, out);
         CxTraced *product = target && cx_is_traced(out)
                                 ? (CxTraced *)cx_matmul(tracer, PyTuple_GET_ITEM(args, 0),
                                                         PyTuple_GET_ITEM(args, 1))

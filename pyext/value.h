@@ -133,6 +133,9 @@ cx_is_traced(PyObject *object)
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
 
+/* lift.c: cx_tracer_lift of a value as it is. */
+CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
+
 /* concrete.c */
 PyObject *cx_traced_concrete(CxTraced *traced); /* flushes when it must */
 PyObject *cx_traced_demand(CxTraced *traced,

@@ -109,7 +109,7 @@ BINDING = {
     "regions": "assume block mark region region_truths region_value region_view",
     "replay": "draws function guards guards_read guards_sizes guards_text plain recipe result"
     " specialization",
-    "surface": "module size_method surface tracer",
+    "surface": "module surface surface_create surface_size surface_view tracer",
 }
 # A function's type is made of the module, and finds the module's state by its definition.
 MODULE = {"function.c", "module.c"}

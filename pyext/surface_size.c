@@ -29,7 +29,7 @@ axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
 }
 
 PyObject *
-cx_tracer_array_method(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"value", "source", "sizes", "strides", NULL};
     CxTracer *t = (CxTracer *)self;
@@ -48,7 +48,7 @@ cx_tracer_array_method(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyObject *
-cx_tracer_scalar_method(PyObject *self, PyObject *args, PyObject *kwargs)
+cx_method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"value", "source", "expr", NULL};
     CxTracer *t = (CxTracer *)self;
@@ -66,7 +66,7 @@ cx_tracer_scalar_method(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* The shape that the arrays have together. */
 PyObject *
-cx_tracer_broadcast(PyObject *self, PyObject *items)
+cx_method_broadcast(PyObject *self, PyObject *items)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *fast = PySequence_Fast(items, "a sequence of arrays is expected"), *result = NULL;
@@ -76,8 +76,7 @@ cx_tracer_broadcast(PyObject *self, PyObject *items)
 
     CX_ENTRY();
     for (Py_ssize_t k = 0; fits && k < PySequence_Fast_GET_SIZE(fast); k++) {
-        CxTraced *x =
-            (CxTraced *)cx_tracer_lift(t, PySequence_Fast_GET_ITEM(fast, k), CI_DTYPE_none, false);
+        CxTraced *x = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k));
         fits = x != NULL && cx_broadcast_into(t, &rank, sizes, cx_rank(x), cx_sizes(x));
         Py_XDECREF(x);
     }
@@ -104,13 +103,13 @@ size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
 }
 
 PyObject *
-cx_tracer_size_min(PyObject *self, PyObject *args)
+cx_method_size_min(PyObject *self, PyObject *args)
 {
     return size_extremum(self, args, CX_SIZE_min);
 }
 
 PyObject *
-cx_tracer_size_max(PyObject *self, PyObject *args)
+cx_method_size_max(PyObject *self, PyObject *args)
 {
     return size_extremum(self, args, CX_SIZE_max);
 }
