@@ -118,6 +118,10 @@ cx_traced_demand(CxTraced *t, const char *what)
             return NULL;
         return Py_NewRef(t->storage->value);
     }
+    const CiExpr *asked[] = {t->storage->expr, t->storage->left, t->storage->right};
+    for (int k = 0; k < 3; k++)
+        if (asked[k] != NULL && cx_size_refuse(t->tracer, asked[k], what) < 0)
+            return NULL;
     if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
         return NULL;
     return cx_traced_concrete(t);

@@ -104,6 +104,7 @@ forget_graph(CxTracer *t)
     }
     t->ninputs = 0;
     t->is_static = true;
+    cx_symbols_reveal(t);
     t->epoch++;
     if (t->ctx != NULL)
         ci_context_close(t->ctx);

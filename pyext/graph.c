@@ -122,10 +122,12 @@ look_at_code(CxTracer *tracer, PyCodeObject *code)
         return 0;
     }
     tracer->cell_file = file;
-    if (tracer->skip != NULL) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tracer->skip); k++) {
         Py_ssize_t length = 0;
-        const char *skip = PyUnicode_AsUTF8AndSize(tracer->skip, &length);
-        if (skip != NULL && length > 0 && strncmp(file, skip, (size_t)length) == 0)
+        const char *skip = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(tracer->skip, k), &length);
+        if (skip == NULL)
+            PyErr_Clear();
+        else if (length > 0 && strncmp(file, skip, (size_t)length) == 0)
             tracer->cell_is_user = false;
     }
     return 0;

@@ -305,5 +305,8 @@ cx_method_check(PyObject *self, PyObject *args)
     check.loc = cx_location(check.tracer);
     if (cx_protect(check.tracer->state, check.tracer->ctx, body_check, &check) < 0)
         return NULL;
+    const CxStorage *s = ((CxTraced *)condition)->storage;
+    if (s->left != NULL && cx_fact_add(check.tracer, s->relation, s->left, s->right, 0) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }

@@ -191,26 +191,9 @@ module_set_cache_directory(PyObject *module, PyObject *path)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-module_set_user_frames_skip(PyObject *module, PyObject *path)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = PyUnicode_AsUTF8(path);
-    if (text == NULL)
-        return NULL;
-    char *copy = PyMem_Malloc(strlen(text) + 1);
-    if (copy == NULL)
-        return PyErr_NoMemory();
-    PyMem_Free(state->skip_file);
-    state->skip_file = strcpy(copy, text);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
     {"set_stance", module_set_stance, METH_O, NULL},
-    {"set_user_frames_skip", module_set_user_frames_skip, METH_O,
-     "Directory whose frames are not the user's, for tracers made from now on."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
@@ -339,7 +322,6 @@ module_free(void *module)
     module_clear(module);
     for (int k = 0; k < CX_UFUNC_COUNT; k++)
         PyMem_Free(state->resolved[k]);
-    PyMem_Free(state->skip_file);
     ci_runtime_shut(&state->runtime);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);

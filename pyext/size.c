@@ -112,22 +112,31 @@ cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values)
 
 /* ---- values ---- */
 
-static bool
-has_value(const CxTracer *t, const CiExpr *symbol)
-{
-    for (int k = 0; k < t->env->nsources; k++)
-        if (t->env->sources[k].symbol == symbol)
-            return true;
-    return false;
-}
-
 bool
 cx_size_is_known(const CxTracer *t, const CiExpr *e)
 {
-    for (int k = 0; k < e->nsymbols; k++)
-        if (!has_value(t, e->symbols[k]))
-            return false;
-    return true;
+    return ci_shape_env_has_hint(t->env, e);
+}
+
+/* Raises what was left in `on_demand` where e has a size that nothing may be decided by. */
+int
+cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
+{
+    for (int k = 0; k < t->env->nsources; k++) {
+        const CiSymbolSource *source = &t->env->sources[k];
+        if (!source->is_unbacked || !ci_expr_depends_on(e, source->symbol))
+            continue;
+        if (t->nblocks != 0 || t->forbids_breaks)
+            return cx_region_break(t, "the value of a size is needed by %s", what);
+        CiLoc loc = cx_location(t);
+        PyObject *args = Py_BuildValue("(ssis)", source->symbol->name, loc.file, loc.line, what);
+        if (args != NULL)
+            PyErr_SetObject(t->on_demand ? t->on_demand : cx_exception(t->state, "Unsupported"),
+                            args);
+        Py_XDECREF(args);
+        return -1;
+    }
+    return 0;
 }
 
 typedef struct Evaluate {
@@ -160,11 +169,8 @@ cx_size_values(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *valu
 static int64_t
 sample_of(void *arg, const CiExpr *symbol)
 {
-    const CiShapeEnv *env = ((const CxTracer *)arg)->env;
-    for (int k = 0; k < env->nsources; k++)
-        if (env->sources[k].symbol == symbol)
-            return env->sources[k].hint;
-    return 4;
+    const CxTracer *t = arg;
+    return cx_size_is_known(t, symbol) ? ci_shape_env_hint(t->sym_ctx, t->env, symbol) : 4;
 }
 
 static void

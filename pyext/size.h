@@ -20,6 +20,8 @@ const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const
 const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
 bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
 bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
+/* -1 with an exception where e has none because a size is marked unbacked; what: who asks. */
+int cx_size_refuse(CxTracer *tracer, const CiExpr *e, const char *what);
 int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
@@ -100,6 +102,8 @@ int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its
 
 /* symbols.c */
 int cx_symbols_open(CxTracer *tracer);
+/* Behind a run, sizes that nothing may be decided by are what they are in this call. */
+void cx_symbols_reveal(CxTracer *tracer);
 /* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
  */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);

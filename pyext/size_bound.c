@@ -22,9 +22,10 @@ cx_size_fits(CxTracer *t, const CiExpr *e)
     if (limit == NULL || least == NULL)
         return -1;
     for (int k = 0; k < e->nsymbols; k++) {
-        int fits = cx_size_decide(t, CI_REL_le, e->symbols[k], limit);
+        static const char *const why = "a size whose arithmetic stays in 64 bits";
+        int fits = cx_size_require(t, CI_REL_le, e->symbols[k], limit, why);
         if (fits > 0)
-            fits = cx_size_decide(t, CI_REL_le, least, e->symbols[k]);
+            fits = cx_size_require(t, CI_REL_le, least, e->symbols[k], why);
         if (fits <= 0)
             return fits;
     }

@@ -36,7 +36,9 @@ cx_size_demand(CxTracer *t, const CiExpr *e, const char *what)
 
     if (e->kind == CI_EXPR_const)
         return e->value;
-    if (!cx_size_is_known(t, e) && cx_tracer_break(t, "the value of a size is needed by %s", what))
+    if (!cx_size_is_known(t, e) &&
+        (cx_size_refuse(t, e, what) < 0 ||
+         cx_tracer_break(t, "the value of a size is needed by %s", what) < 0))
         return -1;
     if (cx_size_values(t, 1, &e, &value) < 0)
         return -1;

@@ -93,8 +93,12 @@ add_int(CxTracer *t, const char *name)
     int number = 0;
     while (strcmp(t->env->sources[number].symbol->name, name) != 0)
         number++;
-    PyObject *traced = cx_traced_int(t, t->env->sources[number].symbol);
-    int result = traced ? cx_build_input(((CxTraced *)traced)->storage) : -1;
+    const CiSymbolSource *source = &t->env->sources[number];
+    PyObject *traced = cx_traced_int(t, source->symbol);
+    CxStorage *s = traced ? ((CxTraced *)traced)->storage : NULL;
+    if (s != NULL && s->value == NULL) /* nothing may be decided by it, but the program gets it */
+        s->value = PyLong_FromLongLong(source->hint);
+    int result = s != NULL && s->value != NULL ? cx_build_input(s) : -1;
     Py_XDECREF(traced);
     return result;
 }
@@ -128,7 +132,7 @@ body_learn(CiContext *ctx, void *arg)
 {
     Learn *l = arg;
     CiShapeEnv *env = l->tracer->env;
-    CiSymbolSource source = {l->symbol, -1, -1, l->value};
+    CiSymbolSource source = {l->symbol, -1, -1, l->value, false};
     CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
 }
 

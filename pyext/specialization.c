@@ -5,7 +5,7 @@
 #include "build.h"
 #include "device_array.h"
 #include "methods.h"
-#include "value.h"
+#include "size.h"
 
 struct CxSpecialization {
     PyObject_HEAD CxState *state;
@@ -291,6 +291,7 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
     /* When Python is needed anyway, what it holds on to must be real. */
     if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0)
         goto done;
+    cx_symbols_reveal(t);
     real = cx_result_concrete(result);
     if (real == NULL)
         goto done;

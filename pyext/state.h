@@ -48,10 +48,9 @@ typedef struct CxState {
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
-    char *skip_file;
     int stance;
     bool told_of_compiler; /* that it fails, where a call went on without it */
-    int compiling; /* tracers open */
+    int compiling;         /* tracers open */
 } CxState;
 
 #define CX_SLOT(id, function)                                                                      \

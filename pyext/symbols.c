@@ -71,22 +71,32 @@ body_symbol(CiContext *ctx, void *arg)
 PyObject *
 cx_method_symbol(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name", "source", "axis", "hint", "low", "high", NULL};
+    static char *names[] = {"name", "source", "axis", "hint", "low", "high", "is_unbacked", NULL};
     CxTracer *t = (CxTracer *)self;
     Symbols s = {.tracer = t};
     long long hint = 0, low = 0;
     PyObject *high = Py_None;
+    int is_unbacked = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "siiL|LO:symbol", names, &s.text,
-                                     &s.source.input, &s.source.axis, &hint, &low, &high))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "siiL|LOp:symbol", names, &s.text,
+                                     &s.source.input, &s.source.axis, &hint, &low, &high,
+                                     &is_unbacked))
         return NULL;
     s.source.hint = hint;
+    s.source.is_unbacked = is_unbacked != 0;
     s.low = low;
     s.high = high == Py_None ? CI_INFINITY : PyLong_AsLongLong(high);
     if (PyErr_Occurred() || cx_protect(t->state, t->sym_ctx, body_symbol, &s) < 0)
         return NULL;
     Py_RETURN_NONE;
+}
+
+void
+cx_symbols_reveal(CxTracer *t)
+{
+    for (int k = 0; k < t->env->nsources; k++)
+        t->env->sources[k].is_unbacked = false;
 }
 
 /* ---- what guards are told ---- */

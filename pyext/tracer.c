@@ -16,6 +16,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->specialized);
     Py_VISIT(t->saved);
     Py_VISIT(t->on_break);
+    Py_VISIT(t->on_demand);
     return 0;
 }
 
@@ -30,6 +31,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->specialized);
     Py_CLEAR(t->saved);
     Py_CLEAR(t->on_break);
+    Py_CLEAR(t->on_demand);
     return 0;
 }
 
@@ -89,8 +91,7 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->by_id = PyDict_New();
     t->specialized = PyList_New(0);
     t->saved = PyDict_New();
-    t->skip =
-        t->state->skip_file ? PyUnicode_FromString(t->state->skip_file) : PyUnicode_FromString("");
+    t->skip = PyTuple_New(0);
     t->fullgraph = fullgraph != 0;
     t->epoch = 1;
     if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->saved ||
@@ -144,8 +145,8 @@ set_skip(PyObject *self, PyObject *value, void *closure)
 {
     CxTracer *t = (CxTracer *)self;
     (void)closure;
-    if (value == NULL || !PyUnicode_Check(value)) {
-        PyErr_SetString(PyExc_TypeError, "a directory is expected");
+    if (value == NULL || !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "a tuple of directories is expected");
         return -1;
     }
     Py_SETREF(t->skip, Py_NewRef(value));
@@ -232,7 +233,7 @@ static PyGetSetDef tracer_getset[] = {
      NULL},
     {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
-    {"user_frames_skip", get_skip, set_skip, "Directory whose frames are not the user's.", NULL},
+    {"user_frames_skip", get_skip, set_skip, "Directories whose frames are not the user's.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -244,6 +245,7 @@ static PyMemberDef tracer_members[] = {
      "Made by the runs of this call."},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
+    {"on_demand", T_OBJECT, offsetof(CxTracer, on_demand), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},

@@ -44,10 +44,11 @@ struct CxTracer {
     bool fullgraph, needs_python, is_busy, is_finished;
     bool interprets_light; /* a light piece that is met for the first time */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
-    PyObject *saved;    /* arrays written to by runs of this call, and what they held before */
-    int64_t nelements;  /* that runs of this call made */
-    bool cannot_undo;   /* an array too large to be kept was written to */
-    bool is_static;     /* a graph has run: sizes enter the next ones as numbers */
+    PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
+    PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
+    int64_t nelements;   /* that runs of this call made */
+    bool cannot_undo;    /* an array too large to be kept was written to */
+    bool is_static;      /* a graph has run: sizes enter the next ones as numbers */
 };
 
 /* A graph has reached the option node_limit. */

@@ -165,16 +165,38 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
     return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
+/* x with its number of elements written as the new sizes have it, where the graph cannot prove that
+ * they are equal: as a row of so many. */
+static CxTraced *
+fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *count = cx_size_count(t, cx_rank(x), cx_sizes(x)),
+                 *want = count ? cx_size_count(t, rank, sizes) : NULL;
+
+    if (want == NULL)
+        return NULL;
+    if (count == want || (cx_size_is_known(t, count) && cx_size_is_known(t, want)))
+        return (CxTraced *)Py_NewRef(x);
+    CxTraced *row = (CxTraced *)(cx_rank(x) == 1 ? Py_NewRef(x) : reshape_view(x, 1, &count));
+    if (row == NULL)
+        return PyErr_Occurred() ? NULL : (CxTraced *)Py_NewRef(x);
+    CxTraced *fitted = cx_size_fit(row, 1, &want);
+    Py_DECREF(row);
+    return fitted;
+}
+
 PyObject *
-cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
+cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
 {
     const CiExpr *sizes[CI_MAX_RANK];
-    VIEW_BEGIN(x);
-    int fits = reshape_sizes(x, rank, asked, sizes);
+    VIEW_BEGIN(given);
+    int fits = reshape_sizes(given, rank, asked, sizes);
+    CxTraced *x = fits > 0 ? fit_count(given, rank, sizes) : NULL;
 
     if (fits == 0)
-        raise_reshape(x, rank, asked);
-    if (fits > 0) {
+        raise_reshape(given, rank, asked);
+    if (x != NULL) {
         result = reshape_view(x, rank, sizes);
         if (result == NULL && !PyErr_Occurred()) { /* NumPy copies: another storage */
             CxTraced *copy = (CxTraced *)cx_traced_from_node(
@@ -182,8 +204,9 @@ cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
             result = copy ? reshape_view(copy, rank, sizes) : NULL;
             Py_XDECREF(copy);
         }
+        Py_DECREF(x);
     }
-    VIEW_END(x);
+    VIEW_END(given);
 }
 
 static void

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -222,7 +223,20 @@ def test_an_int_that_is_a_size_of_an_argument():
     assert "n is x.shape[0]" in g.specializations[0].guards
 
 
+def cut(x, n):
+    return np.array_split(x, 3), np.array_split(np.ones((2, n)), 4, axis=1), np.stack([x, x * 2], axis=-1), np.roll(x, 2)
+
+
+def grids(x, n):
+    y = np.arange(float(n))
+    return np.meshgrid(x, y), np.meshgrid(y, x, y, indexing="ij", sparse=True), np.meshgrid(x, copy=False)
+
+
 COUNTS = {
+    "cut": cut,
+    "grids": grids,
+    "histogram": lambda x, n: (np.histogram(x, n + 2), np.histogram(x, n + 1, range=(0.0, 5.0), density=True)),
+    "histogram by a size": lambda x, n: np.histogram_bin_edges(x, x.shape[0] + 1),
     "linspace": lambda x, n: np.linspace(2, 5, n),
     "linspace of ends": lambda x, n: np.linspace(x.sum(), n - x.sum(), n, endpoint=False),
     "linspace of arrays": lambda x, n: np.linspace(x, x[::-1] + 1, n, axis=1),
@@ -487,18 +501,127 @@ def test_a_violated_mark_names_the_line():
     assert captures(f) == 1
 
 
-def test_mark_static_and_unbacked():
+def test_mark_static():
     f = compile(lambda x: x + 1, dynamic=True)
     for n in (4, 5):
         x = np.ones(n)
         cinductor.mark_static(x, 0)
         assert_same(f(x), x + 1)
     assert captures(f) == 2
+
+
+def total_by_trips(x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * k
+    return total
+
+
+def branch_by_size(x):
+    if x.shape[0] > 4:
+        return x * 2
+    return x + x.shape[0]
+
+
+UNBACKED = {
+    "elements": lambda x: x * 2 + x.sum(),
+    "the size": lambda x: (x / len(x), x.shape[0] ** 2, np.ones(x.shape), np.arange(len(x)) * x),
+    "folds": lambda x: (x.sum(), np.cumsum(x), x @ x, np.outer(x, x).sum(axis=0)),
+    "folds of something": lambda x: (x.max(), x.mean(), np.argmin(x)),
+    "slices": lambda x: (x[1:] - x[:-1], x[:3], x[-2:], x[::2], x[::-1] * 1.0, x[: min(x.shape[0], 5)]),
+    "items": lambda x: x[0] + x[-1],
+    "new axes": lambda x: ((x[:, None] * np.ones(3)).T, x.reshape(-1, 1) + x),
+    "parts": lambda x: (np.concatenate([x, x, np.ones(3)]), np.stack([x, x]), np.array_split(x, 3), np.roll(x, 2)),
+    "a mask": lambda x: (x[x > 1].sum(), np.where(x > 2, x, 0), np.sort(x)),
+    "views alone": lambda x: np.array_split(x, 4),
+    "a branch": branch_by_size,
+    "trips": total_by_trips,
+}
+
+
+def same_or_raises(f, x):
+    """The compiled function does what the function does, its exceptions included."""
+    try:
+        want = f.__wrapped__(x)
+    except Exception as error:
+        with pytest.raises(type(error)) as raised:
+            f(x)
+        assert str(raised.value) == str(error)
+    else:
+        assert_same(f(x), want)
+
+
+@pytest.mark.parametrize("first", [7, 1, 0])
+@pytest.mark.parametrize("name", UNBACKED)
+def test_nothing_is_decided_by_an_unbacked_size(name, first):
+    fn = UNBACKED[name]
+    f = compile(fn)
+    for n in (first, 0, 1, 2, 3, 5, 7, 64, 1000):
+        x = np.arange(float(n))
+        cinductor.mark_unbacked(x, 0)
+        same_or_raises(f, x)
+    assert len(f.specializations) == 1
+    assert not any("x.shape[0]" in guard for guard in f.specializations[0].guards)
+
+
+@pytest.mark.parametrize("fn", [lambda x: x + np.arange(6.0), lambda x: x.reshape(2, -1) * 2])
+def test_an_unbacked_size_that_must_be_something(fn):
+    f = compile(fn)
+    for n in (6, 0, 1, 2, 3, 5, 64, 6):
+        x = np.arange(float(n))
+        cinductor.mark_unbacked(x, 0)
+        same_or_raises(f, x)
+    assert captures(f) == 1
+
+
+def test_an_unbacked_size_beside_others():
+    f = compile(lambda x, y: (x[:, None] * y, x.shape[0] + y.shape[0], np.concatenate([x, y])), dynamic=True)
+    for n, m in ((5, 5), (0, 5), (1, 7), (3, 1000), (1, 2)):
+        x, y = np.arange(float(n)), np.arange(float(m))
+        cinductor.mark_unbacked(x, 0)
+        assert_same(f(x, y), f.__wrapped__(x, y))
+    assert captures(f) == 1
+
+
+ASKING = {
+    "a list": lambda x: [0.0] * x.shape[0],
+    "a text": lambda x: (x * 2, f"{x.shape[0]}"),
+    "items of a list": lambda x: [x[k] for k in range(x.shape[0])],
+    "a key": lambda x: x * {4: 1.0, 5: 2.0}.get(x.shape[0], 0.0),
+    "an exponent": lambda x: math.gcd(x.shape[0], 6) * x,
+}
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+@pytest.mark.parametrize("name", ASKING)
+def test_the_value_of_an_unbacked_size_is_refused(name, fullgraph):
+    fn = ASKING[name]
+    f = compile(fn, fullgraph=fullgraph)
     x = np.ones(4)
     cinductor.mark_unbacked(x, 0)
-    assert_same(compile(lambda x: x * 2 + x.sum())(x), x * 2 + 4)
-    with pytest.raises(ValueError, match=r"x.shape\[0\] was marked unbacked, but test_dynamic.py:\d+ is right only"):
-        compile(decided)(x, 3)
+    line = fn.__code__.co_firstlineno
+    text = rf"x.shape\[0\] was marked unbacked, but test_dynamic.py:{line} needs its value, for "
+    for _ in range(2):
+        with pytest.raises(ValueError, match=text):
+            f(x)
+    assert not f.specializations
+    agree(compile(fn), np.ones(4))
+
+
+def test_python_has_an_unbacked_size_behind_a_break():
+    said = []
+
+    def f(x):
+        y = x * 2
+        said.append(float(y.sum()))
+        return y + x.shape[0]
+
+    g = compile(f)
+    for n in (4, 1, 0):
+        x = np.arange(float(n))
+        cinductor.mark_unbacked(x, 0)
+        assert_same(g(x), x * 2 + n)
+    assert said == [12.0, 0.0, 0.0]
 
 
 def test_marks_go_with_their_arrays():

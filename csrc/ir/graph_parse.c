@@ -418,7 +418,7 @@ static void
 parse_source(Parser *p, const CiExpr *symbol)
 {
     CiLexer *lex = &p->lex;
-    CiSymbolSource source = {symbol, 0, -1, 0};
+    CiSymbolSource source = {symbol, 0, -1, 0, true};
     const char *name = ci_lexer_expect_name(lex);
     for (const char *c = name + 2; strncmp(name, "in", 2) == 0 && *c; c++)
         source.input = 10 * source.input + (*c - '0');
@@ -426,8 +426,10 @@ parse_source(Parser *p, const CiExpr *symbol)
         ci_lexer_expect(lex, "sizes");
         source.axis = (int)ci_lexer_expect_int(lex);
     }
-    ci_lexer_expect(lex, "hint");
-    source.hint = ci_lexer_expect_int(lex);
+    if (ci_lexer_accept(lex, "hint")) {
+        source.hint = ci_lexer_expect_int(lex);
+        source.is_unbacked = false;
+    }
     CI_PUSH(p->g->ctx, p->g->env->sources, p->g->env->nsources, p->g->env->capsources, source);
 }
 

@@ -96,7 +96,8 @@ print_source(CiText *out, const CiShapeEnv *env, const CiExpr *symbol)
         ci_text_add(out, " from in%d", source->input);
         if (source->axis >= 0)
             ci_text_add(out, ".sizes %d", source->axis);
-        ci_text_add(out, " hint %" PRId64, source->hint);
+        if (!source->is_unbacked)
+            ci_text_add(out, " hint %" PRId64, source->hint);
         return;
     }
 }

@@ -15,13 +15,32 @@ typedef struct Hints {
     const CiShapeEnv *env;
 } Hints;
 
+/* The source of a symbol whose value is known when the program is compiled, or NULL. */
+static const CiSymbolSource *
+find_hint(const CiShapeEnv *env, const CiExpr *symbol)
+{
+    for (int k = 0; k < env->nsources; k++)
+        if (env->sources[k].symbol == symbol && !env->sources[k].is_unbacked)
+            return &env->sources[k];
+    return NULL;
+}
+
+bool
+ci_shape_env_has_hint(const CiShapeEnv *env, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (find_hint(env, e->symbols[k]) == NULL)
+            return false;
+    return true;
+}
+
 static int64_t
 hint_of(void *arg, const CiExpr *symbol)
 {
     Hints *hints = arg;
-    for (int k = 0; k < hints->env->nsources; k++)
-        if (hints->env->sources[k].symbol == symbol)
-            return hints->env->sources[k].hint;
+    const CiSymbolSource *source = find_hint(hints->env, symbol);
+    if (source != NULL)
+        return source->hint;
     ci_fail(hints->ctx, CI_ERR_UNSUPPORTED, "the value of %s is not known before the program runs",
             symbol->name);
 }

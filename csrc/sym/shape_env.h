@@ -20,9 +20,10 @@ typedef struct CiShapeGuard {
 
 typedef struct CiSymbolSource {
     const CiExpr *symbol;
-    int input;    /* parameter position in the graph */
-    int axis;     /* -1: the value of an integer parameter */
-    int64_t hint; /* value seen when compiled */
+    int input;        /* parameter position in the graph */
+    int axis;         /* -1: the value of an integer parameter */
+    int64_t hint;     /* value seen when compiled */
+    bool is_unbacked; /* which nothing may be decided by */
 } CiSymbolSource;
 
 typedef struct CiShapeEnv {
@@ -34,7 +35,8 @@ typedef struct CiShapeEnv {
 } CiShapeEnv;
 
 CiShapeEnv *ci_shape_env_new(CiContext *ctx, CiSym *sym);
-/* The value of e under the hints. */
+/* Whether e has a value under the hints, and that. */
+bool ci_shape_env_has_hint(const CiShapeEnv *env, const CiExpr *e);
 int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e);
 /* By proof alone: 1 it holds, 0 it does not, -1 open. */
 int ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiExpr *b);

@@ -114,7 +114,7 @@ class Tracer:
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
-    user_frames_skip: str
+    user_frames_skip: tuple[str, ...]  # directories whose frames are not the user's
     last_program: Program | None  # of the latest flush
     info: dict[str, Any]  # timings and counts of the latest compile
     def symbol(
@@ -125,10 +125,11 @@ class Tracer:
         hint: int,
         low: int = 0,
         high: int | None = None,
+        is_unbacked: bool = False,
     ) -> None:
         """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
         extent of that axis of a source's array, or as the value of its int (axis -1). hint: its
-        value in this call."""
+        value in this call. is_unbacked: nothing may be decided by that."""
     def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
         """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
     def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
@@ -226,6 +227,8 @@ class Tracer:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
     on_break: type[BaseException] | None  # raised instead of the first break
+    # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
+    on_demand: type[BaseException] | None
     elements: int  # that the runs of this call made
     nodes: int  # of the graph that is pending
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more

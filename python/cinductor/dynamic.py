@@ -101,8 +101,10 @@ def mark_dynamic(
 
 
 def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
-    """As `mark_dynamic`, and nothing may be decided by the size of this call: a function that
-    compares it, or broadcasts by it, raises ValueError naming the line.
+    """As `mark_dynamic`, and nothing is decided by the size of this call, 0 and 1 included: one
+    program serves all of them. What tests the size becomes a branch of the program, and sizes that
+    must be equal are compared when it runs. Where Python needs the number itself the call raises
+    ValueError naming the line.
     """
     mark(x, dim, Mark("unbacked"))
 
@@ -224,13 +226,17 @@ class StaticRetry(BaseException):
     """
 
 
+class Demand(BaseException):
+    """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
+
+
 class Symbols:
     """The symbols of one capture."""
 
     def __init__(self, tracer: _core.Tracer, profile: Profile, dynamic: bool | None) -> None:
         self.tracer, self.profile, self.dynamic = tracer, profile, dynamic
         self.made: list[tuple[str, int, Place]] = []  # name, value, place
-        self.marked: dict[str, tuple[str, Mark]] = {}  # name -> its place in words, mark
+        self.marked: dict[str, str] = {}  # name -> its place in words
         self.record = profile.begin()
 
     def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[str | None, ...] | None:
@@ -292,13 +298,21 @@ class Symbols:
             low, high = 0 if size >= 0 else -LARGEST_INT, LARGEST_INT
         if mark is not None:
             low, high = mark.low, mark.high
-            self.marked[name] = words, mark
+            self.marked[name] = words
         axis = -1 if place[1] is None else place[1]
-        self.tracer.symbol(name, source, axis, size, low, high)
+        is_unbacked = mark is not None and mark.kind == "unbacked"
+        self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
+        self.tracer.on_demand = Demand
         if self.dynamic is None and mark is None:
             self.tracer.on_break = StaticRetry
         self.made.append((name, size, place))
         return name
+
+    def denied(self, demand: Demand) -> ValueError:
+        """What the user is told of a demand."""
+        name, file, line, who = demand.args
+        where = f"{os.path.basename(file)}:{line}" if file else "the function"
+        return ValueError(f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}")
 
     def finish(self) -> None:
         """Learns from what was decided by sizes. Raises ValueError where the function works only
@@ -306,15 +320,13 @@ class Symbols:
         """
         guards = self.tracer.shape_guards() if self.made else []
         for left, relation, right, file, line in guards:
-            for name, (words, mark) in self.marked.items():
+            for name, words in self.marked.items():
                 is_one = relation == "==" and (left.isdigit() or right.isdigit())
-                if (is_one or mark.kind == "unbacked") and re.search(
-                    rf"\b{name}\b", left + " " + right
-                ):
+                if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
                     raise ValueError(
-                        f"{words} was marked {mark.kind}, but {where} is right only where {told}"
+                        f"{words} was marked dynamic, but {where} is right only where {told}"
                     )
             for name, _, place in self.made:
                 if place[1] is None and relation == "==" and name == left and right.isdigit():

@@ -243,6 +243,10 @@ def chosen(scope: Scope, f: Any, items: list[Any]) -> Any:
         if not is_condition(is_better):
             best = item if is_better else best
             continue
+        if all(type(v) is int or (type(v) is Traced and v.is_expression) for v in (item, best)):
+            extremum = scope.stage.tracer.size_max if f is max else scope.stage.tracer.size_min
+            best = extremum(item, best)
+            continue
         new = select(scope.stage, is_better, item, best) if scope.stage.captures else None
         best = new if new is not None else item if is_better else best
     return best

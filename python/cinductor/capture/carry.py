@@ -682,7 +682,7 @@ class Carried:
             if counter is not None:
                 enough = tracer.apply("greater_equal", counter, needs_trips)
                 loop.check(enough, "the loop makes a trip")
-            elif self.is_while or not self.runs_once(self.extent - (needs_trips - 1)):
+            elif self.is_while or not loop.makes_trip(self.extent - (needs_trips - 1)):
                 loop.check(False, "the loop makes a trip")
         return exits
 

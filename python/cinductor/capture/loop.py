@@ -89,7 +89,7 @@ class Loop(Region):
         if not ends and self.items is not None and self.phase != TAIL:
             length = self.items.length
             if self.phase == PEEL and type(length) is Traced:
-                ends = not self.tracer.is_positive(length - self.position)
+                ends = not self.makes_trip(length - self.position)
             else:
                 ends = self.position >= int(length)
         if ends:
@@ -226,7 +226,21 @@ class Loop(Region):
         if self.items is None:
             return True
         length = self.items.length - self.offset
-        return length > 0 if type(length) is int else self.tracer.is_positive(length)
+        if type(length) is int:
+            return length > 0
+        return self.tracer.is_positive(length) or (
+            self.stage.may_check() and type(length > 0) is Traced
+        )
+
+    def makes_trip(self, left: Any) -> bool:
+        """Whether some of a loop's trips are left; where only the program knows, it checks that."""
+        if left > 0 if type(left) is int else self.tracer.is_positive(left):
+            return True
+        is_left = left > 0
+        if type(is_left) is not Traced or not self.stage.may_check():
+            return False
+        self.check(is_left, "the loop makes a trip")
+        return True
 
     def peel_one(self, why: Peel) -> bool:
         """Runs one more trip before the region."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import StaticRetry
+from ..dynamic import Demand, StaticRetry
 from .attributes import Attributes
 from .calls import DEBUGGERS, constants, dispatch
 from .constructs import TracedControl
@@ -45,6 +45,7 @@ OWN_ERRORS = (
     Abandon,
     Raised,
     StaticRetry,
+    Demand,
     Again,
     _core.RegionBreak,
     _core.CheckFailed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 import types
 from collections import Counter
@@ -13,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
-from ..dynamic import StaticRetry, Symbols
+from ..dynamic import Demand, StaticRetry, Symbols
 from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
@@ -30,6 +31,8 @@ from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 LITTLE_WORK = 400_000
 MAX_FAILED_CHECKS = 3
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
+# Code whose lines are not the user's: NumPy's own is followed.
+LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
 # NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
 SUSPICIOUS = 0b1011
 
@@ -223,7 +226,7 @@ def capture(
         fullgraph=job.settings["fullgraph"],
         key=job.key,
     )
-    tracer.user_frames_skip = PACKAGE
+    tracer.user_frames_skip = LIBRARIES
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, dynamic)
     stage = Stage(tracer, symbols, job.names)
@@ -234,9 +237,9 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Raised, Retry, StaticRetry):
+    except (Abandon, Raised, Retry, StaticRetry, Demand) as reason:
         job.last = Outcome(stage)
-        raise
+        raise symbols.denied(reason) if isinstance(reason, Demand) else reason from None
     except _core.CheckFailed:
         job.last = Outcome(stage)
         job.last.failed_check = True

@@ -198,6 +198,43 @@ def concatenate(
     return into(t, out, t.concat([t.cast(x, wanted) for x in xs], axis))
 
 
+@function(np.stack)
+def stack(
+    t: Any,
+    arrays: Any,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """np.stack; NumPy's own source puts shapes into a set."""
+    if type(arrays) is Traced:
+        arrays = [arrays[i] for i in range(len(arrays))]
+    xs = [array(t, x) for x in arrays]
+    if not xs or any(x.ndim != xs[0].ndim for x in xs):
+        raise ValueError("all input arrays must have the same shape")
+    axis = normal_axis(axis, xs[0].ndim + 1)
+    parts = [t.reshape(x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs]
+    return concatenate(t, parts, axis, out, dtype=dtype, casting=casting)
+
+
+@function(np.meshgrid)
+def meshgrid(t: Any, *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """np.meshgrid; NumPy's own source compares shapes with each other."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    xs = [array(t, x) for x in xi]
+    grids = []
+    for k, x in enumerate(xs):
+        at = 1 - k if indexing == "xy" and k < 2 and len(xs) > 1 else k
+        grids.append(t.reshape(x, (1,) * at + (x.size,) + (1,) * (len(xs) - 1 - at)))
+    if not sparse and xs:
+        shape = t.broadcast(grids)
+        grids = [t.expand(grid, shape) for grid in grids]
+    return tuple(t.copy(grid, "C") if copy else grid for grid in grids)
+
+
 @function(np.repeat)
 @method("repeat")
 def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
@@ -333,13 +370,14 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     made = x
     for k, by in total.items():
         n = made.shape[k]
-        if not t.usually_positive(n) or (type(by) is int and type(n) is int and by % n == 0):
+        has_some = t.usually_positive(n)
+        if has_some is False or (type(by) is int and type(n) is int and by % n == 0):
             continue
         front = (slice(None),) * k
-        if type(by) is int and type(n) is Traced and t.usually_positive(n - abs(by) + 1):
+        if type(by) is int and type(n) is Traced and t.usually_positive(n - abs(by) + 1) is True:
             at = n - by if by > 0 else -by
         else:
-            at = n - by % n
+            at = n - by % (n if has_some is True else t.size_max(n, 1))
         made = t.concat([made[(*front, slice(at, None))], made[(*front, slice(None, at))]], k)
     return t.copy(x, "K") if made is x else made
 
@@ -403,10 +441,21 @@ def array_split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> An
         sections = operator.index(indices_or_sections)
         if sections <= 0:
             raise ValueError("sections") from None
-        each, extra = divmod(n, sections)
-        cuts = [i * each + min(i, extra) for i in range(1, sections)]
+        cuts = even_cuts(t, n, sections)
     before = (slice(None),) * axis
     return [x[(*before, slice(a, b))] for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
+
+
+def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
+    """Where an axis is cut into sections of which the first few have one element more."""
+    cuts: list[Any] = []
+    at: Any = 0
+    for k in range(1, sections):
+        at = at + (n + sections - k) // sections
+        if type(at) is Traced:
+            t.assume((at, "<=", n))
+        cuts.append(at)
+    return cuts
 
 
 @function(np.split)

@@ -223,14 +223,15 @@ def histogram(
     refuse(isinstance(bins, str) or x.dtype.kind == "c", "such bins")
     fixed, given = limits(t, range)
     weight = [] if weights is None else [array(t, weights)]
-    if type(bins) is Traced and bins.ndim == 0:
+    if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:
         bins = int(bins)  # the program holds for this number
     edges = [] if rank(bins) == 0 else [array(t, bins)]
     if edges and edges[0].ndim != 1:
         raise ValueError("`bins` must be 1d, when an array")
     if not edges and bins < 1:
         raise ValueError("`bins` must be positive, when an integer")
-    n = edges[0].shape[0] - 1 if edges else int(bins)
+    n = edges[0].shape[0] - 1 if edges else bins if type(bins) is Traced else int(bins)
+    count = [operand(t, n, INT64)] if type(n) is Traced and not edges else []
     probe = np.histogram(
         np.ones(1, x.dtype),
         1,
@@ -239,18 +240,19 @@ def histogram(
     )
     for made in probe:
         refuse(made.dtype not in DTYPES, f"dtype {made.dtype}")
-    has = (bool(weight), bool(edges), bool(given))
+    has = (bool(weight), bool(edges or count), bool(given))
+    number = None if has[1] else n
 
     def call(values: Any, *rest: Any) -> Any:
         left = list(rest)
         by = left.pop(0) if has[0] else None
-        where = left.pop(0) if has[1] else n
+        where = left.pop(0) if has[1] else number
         span = (float(left[0]), float(left[1])) if has[2] else fixed
-        found = np.histogram(values, where, span, density, by)
-        return found if not has[1] else found[:1]
+        found = np.histogram(values, where if np.ndim(where) else int(where), span, density, by)
+        return found[:1] if np.ndim(where) else found
 
-    key = f"{has} {fixed} {density} {None if edges else n}"
-    xs = [x, *weight, *edges, *given]
+    key = f"{has} {fixed} {density} {number}"
+    xs = [x, *weight, *edges, *count, *given]
     if edges:
         counts = packed(t, "histogram", key, call, xs, [(n,)], [probe[0].dtype])[0]
         return counts, edges[0]

@@ -259,8 +259,8 @@ elementwise reduce shape create grid library linalg einsum decompose fourier tri
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod
 isclose allclose nan_to_num sinc angle real imag fix select isposinf isneginf array_equal
-moveaxis rollaxis flip fliplr flipud stack hstack vstack dstack column_stack
-hsplit vsplit dsplit tile meshgrid tri tril triu diff gradient
+moveaxis rollaxis flip fliplr flipud hstack vstack dstack column_stack
+hsplit vsplit dsplit tile tri tril triu diff gradient
 atleast_1d atleast_2d atleast_3d outer tensordot cross trapezoid
 block matrix_transpose polyval
 linalg.norm linalg.matrix_power linalg.multi_dot linalg.cross linalg.outer linalg.vector_norm
