@@ -517,7 +517,7 @@ static PyMethodDef block_methods[] = {
 static PyGetSetDef block_getset[] = {
     {"trace", get_trace, NULL, "What it computes, as numbers.", NULL},
     {"is_harmless", get_is_harmless, NULL, "Whether it may be computed without need.", NULL},
-    {"has_effects", get_has_effects, NULL, "Whether it checks something.", NULL},
+    {"has_effects", get_has_effects, NULL, "Whether it checks something, or calls a library.", NULL},
     {"nodes", get_count, NULL, "Nodes, those of blocks inside included.", NULL},
     {"work", get_count, NULL, "Nodes that compute something.", (void *)1},
     {NULL, NULL, NULL, NULL, NULL},

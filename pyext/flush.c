@@ -279,7 +279,7 @@ count_elements(const Flush *f)
 bool
 cx_has_checks(const CxTracer *t)
 {
-    return t->graph != NULL && cx_block_has_effects(t->graph->body);
+    return t->graph != NULL && cx_block_has_checks(t->graph->body);
 }
 
 int
@@ -301,7 +301,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     t->is_busy = true;
     if (choose(&f, wanted, nwanted, everything) < 0)
         goto done;
-    if (f.nouts == 0 && !f.has_writes && !cx_has_checks(t)) {
+    bool has_effects = t->graph != NULL && cx_block_has_effects(t->graph->body);
+    if (f.nouts == 0 && !f.has_writes && !has_effects) {
         forget_graph(t);
         result = 0;
         goto done;

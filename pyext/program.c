@@ -174,7 +174,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->backend = backend;
     p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
-    p->may_stop = cx_block_has_effects(graph->body);
+    p->may_stop = cx_block_has_checks(graph->body);
     p->is_symbolic = !ci_program_is_static(p->program);
     p->small = p->is_symbolic ? find_small(graph) : 0;
     p->kernels = request.info.kernels;
@@ -520,18 +520,43 @@ PyType_Spec cx_program_spec = {
     program_slots,
 };
 
-bool
-cx_block_has_effects(const CiBlock *block)
+static bool
+is_check(const CiNode *node)
+{
+    return node->op == CI_OP_check || node->op == CI_OP_define;
+}
+
+/* A library call draws from a generator, or raises. */
+static bool
+has_effect(const CiNode *node)
+{
+    return is_check(node) || node->op == CI_OP_extern;
+}
+
+static bool
+has_any(const CiBlock *block, bool (*is_one)(const CiNode *))
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        if (node->op == CI_OP_check || node->op == CI_OP_define)
+        if (is_one(node))
             return true;
         for (int b = 0; b < node->nblocks; b++)
-            if (cx_block_has_effects(node->blocks[b]))
+            if (has_any(node->blocks[b], is_one))
                 return true;
     }
     return false;
+}
+
+bool
+cx_block_has_checks(const CiBlock *block)
+{
+    return has_any(block, is_check);
+}
+
+bool
+cx_block_has_effects(const CiBlock *block)
+{
+    return has_any(block, has_effect);
 }
 
 const int64_t *

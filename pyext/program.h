@@ -97,7 +97,8 @@ void cx_generators_close(CxGenerators *generators);
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
                               const CiBackend *backend, PyObject *info);
-bool cx_block_has_effects(const CiBlock *block); /* a check of it may fail */
+bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
+bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */

@@ -121,7 +121,9 @@ def draws_one(rng, a, b, n):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("bad", [(0.0, -1.0), (0.0, -0.0), (-1e308, 1e308), (np.inf, 1.0), (0.0, np.nan), (1.0, 0.5)])
+@pytest.mark.parametrize(
+    "bad", [(0.0, -1.0), (0.0, -0.0), (-1e308, 1e308), (np.inf, 1.0), (0.0, np.nan), (1.0, 0.5)]
+)
 def test_parameters_that_numpy_looks_at(bad, backend):
     compiled = cinductor.compile(draws_one, backend=backend, fullgraph=True)
     for a, b in ((0.0, 1.0), bad, (1.0, 2.0), bad, (-0.0, 0.0)):
@@ -163,7 +165,9 @@ def test_a_check_that_fails_in_the_loop(backend):
     def fn(rng, x, n):
         s = 0.0
         for k in range(n):
-            s += rng.random() * x[rng.integers(0, 4) + x.shape[0] - 4 + (k // 20) * 9] + rng.normal()
+            s += (
+                rng.random() * x[rng.integers(0, 4) + x.shape[0] - 4 + (k // 20) * 9] + rng.normal()
+            )
         return s
 
     compiled = cinductor.compile(fn, backend=backend, fullgraph=True)
@@ -242,7 +246,11 @@ def names_called(function, *args):
 
     def note(frame, event, _):
         if event == "call":
-            names.append(frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name)
+            names.append(
+                frame.f_code.co_qualname
+                if hasattr(frame.f_code, "co_qualname")
+                else frame.f_code.co_name
+            )
 
     sys.setprofile(note)
     try:
@@ -268,3 +276,31 @@ def test_no_python_is_called(backend):
     assert names_called(compiled, rng, 30) == []
     other = np.random.Generator(Half(3))
     assert names_called(compiled, other, 30).count("generator_at") == 5 * 30
+
+
+def draws_and_forgets(rng, a):
+    rng.integers(9)
+    if a[0] > 3:
+        rng.random()
+
+
+def draws_before_a_break(rng, a):
+    rng.random(3)
+    print(end="")
+
+
+@pytest.mark.parametrize("fn", [draws_and_forgets, draws_before_a_break], ids=lambda f: f.__name__)
+def test_draws_that_nobody_reads(fn):
+    """A program without results draws, too."""
+    compiled = cinductor.compile(fn, backend="interp")
+    ours, theirs = np.random.default_rng(4), np.random.default_rng(4)
+    for a in (np.ones(3), np.ones(3), 4 * np.ones(3), 4 * np.ones(3)):
+        compiled(ours, a)
+        fn(theirs, a)
+        same_state(ours, theirs)
+
+
+def test_permutation_of_nothing():
+    compiled = cinductor.compile(lambda rng, a: a[rng.permutation(len(a))], backend="interp")
+    for n in (3, 0, 1):
+        assert compiled(np.random.default_rng(1), np.arange(n)).shape == (n,)

@@ -392,3 +392,143 @@ def test_calls_that_are_numpys_ask_python_no_more():
         compiled.clear()
         job.forget()
         assert not answered(*plain)
+
+
+def test_array_of_two_sizes_that_is_written():
+    """The copy with the branch's size was written to, and the argument was not."""
+
+    def written(a, b, x):
+        if (x > 7).all():
+            b = a[::2]
+        b[0] = 7.0
+
+    def returned(a, b, x):
+        part = a[:-1]
+        if (x > 3).all():
+            part = a * 2
+        return part, b
+
+    def shares(x):
+        a = np.arange(9.0)
+        part, _ = cinductor.compile(returned, backend="interp")(a, a + 1, x)
+        return np.shares_memory(part, a)
+
+    for x in (np.arange(9), np.arange(9) + 9):
+        same(written, np.arange(9.0), np.arange(9.0) + 20, x)
+        same(returned, np.arange(9.0), np.arange(9.0) + 20, x)
+        assert shares(x) == bool(x[0] <= 3)
+
+
+def test_ravel_of_strides():
+    """Only contiguous arrays are their own; a matrix in reverse was a view."""
+
+    def program(a):
+        flat = a.ravel()
+        a *= 2
+        return flat, a
+
+    matrix = np.arange(12.0).reshape(3, 4)
+    for given in (matrix, matrix[::-1, ::-1], matrix.T, np.arange(6.0)[::2], np.arange(6.0)[::-1]):
+        same(program, given)
+        ours = cinductor.compile(lambda a: np.ravel(a), backend="interp")(given)
+        assert np.shares_memory(ours, given) == np.shares_memory(np.ravel(given), given)
+
+
+def counter(count):
+    def more(x):
+        nonlocal count
+        count = count + x
+        return count
+
+    return more
+
+
+def count_columns(a, k):
+    more = counter(k)
+    for _ in range(a.shape[1]):
+        more(7)
+    return more(0)
+
+
+def count_positive(a, k):
+    more = counter(k)
+    for i in range(a.shape[0]):
+        if a[i, 0] > 1:
+            more(5)
+    return more(0)
+
+
+def count_in_condition(a, k):
+    more, i = counter(0.0), 0
+    while i < a.shape[0] and more(a[i, 0]) < 4:
+        i += 1
+    return i, more(0)
+
+
+def list_in_condition(a, k):
+    held, i = [0.0], 0
+
+    def more(x):
+        held[0] += x
+        return held[0]
+
+    while i < a.shape[0] and more(a[i, 0]) < 4:
+        i += 1
+    return i, held
+
+
+def own_name(a, k):
+    def step():
+        nonlocal k
+        k += 7
+
+    for _ in range(a.shape[1]):
+        step()
+    return k
+
+
+def loop_in_function(a, k):
+    """Sums."""
+
+    def total():
+        """Of a column."""
+        nonlocal k
+        for i in range(a.shape[0]):
+            k = k + a[i, 0]
+
+    total()
+    return k, total.__doc__
+
+
+def best_of(a, k):
+    best = None
+
+    def see(x):
+        nonlocal best
+        if best is None or x > best:
+            best = x
+
+    for i in range(a.shape[0]):
+        see(a[i, 1])
+    return best
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        count_columns,
+        count_positive,
+        count_in_condition,
+        list_in_condition,
+        own_name,
+        loop_in_function,
+        best_of,
+    ],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_names_of_functions_around(fn, dynamic):
+    """A loop did not see names that functions called in it set, and left them set when it was given up."""
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n, m, k in ((4, 3, 0), (12, 3, 1), (9, 2, 2), (1, 2, 3), (12, 11, 4)):
+        check(fn, np.random.default_rng(k).integers(-2, 4, (n, m)) * 1.0, k, compiled=compiled)

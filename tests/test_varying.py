@@ -110,7 +110,7 @@ def branches_of_two_sizes(x, sign):
         y = x[x > 0]
     else:
         y = x[:5]
-    return y, y.sum(), len(y)
+    return y + 1, y.sum(), len(y)
 
 
 @case(X)
@@ -206,21 +206,29 @@ def carried_arrays_are_returned_early(x):
 
 
 @pytest.mark.parametrize("backend", ["interp", "c"])
-@pytest.mark.parametrize("fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    "fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)]
+)
 def test_programs(fn, args, backend):
     check(fn, *args, backend=backend)
 
 
-@pytest.mark.parametrize("fn, args", [c for c in CASES if isinstance(c[1][0], np.ndarray) and c[1][0].ndim == 1])
+@pytest.mark.parametrize(
+    "fn, args", [c for c in CASES if isinstance(c[1][0], np.ndarray) and c[1][0].ndim == 1]
+)
 def test_sizes_become_symbols(fn, args):
     compiled = cinductor.compile(fn, backend="interp", dynamic=True)
     for n in (20, 13, 5, 17):
-        ours, theirs = (tuple(a[:n].copy() if isinstance(a, np.ndarray) else a for a in args) for _ in range(2))
+        ours, theirs = (
+            tuple(a[:n].copy() if isinstance(a, np.ndarray) else a for a in args) for _ in range(2)
+        )
         same(outcome(compiled, ours), outcome(fn, theirs))
         same(ours, theirs)
 
 
-@pytest.mark.parametrize("fn", [while_any_are_left, until_two_are_left, the_last_index, written_while_it_shrinks])
+@pytest.mark.parametrize(
+    "fn", [while_any_are_left, until_two_are_left, the_last_index, written_while_it_shrinks]
+)
 def test_size_does_not_depend_on_trips(fn):
     def args(n):
         given = [np.arange(n) * 1.5, np.arange(n) - 4.0, np.arange(n)]

@@ -75,7 +75,7 @@ class Block:
     work: int  # nodes that compute arrays or NumPy's numbers
     trace: list[int]  # what it computes, for comparison
     is_harmless: bool  # it may be computed without need
-    has_effects: bool  # it checks something
+    has_effects: bool  # it checks something, or calls a library
     def index(self, extent: int | Traced) -> Traced:
         """The loop variable of a `for` over [0, extent): the first parameter."""
     def param(self, like: Any, kind: str = ...) -> Traced:

@@ -99,7 +99,8 @@ class Asking(ast.NodeTransformer):
             node.body = self.visit(node.body)
         else:
             dropped = self._lower(node, names) if self.with_regions else []
-            node.body = self._statements(node.body)
+            shared = sorted(n for n in names.nonlocals if self.where(n) == CELL)
+            node.body = [*self._sharing(node, shared), *self._statements(node.body)]
             if dropped:
                 node.body.append(self._binding(node, names))
         self.hidden, self.liveness, self.blocks, self.protected, self.bound = around
@@ -116,6 +117,19 @@ class Asking(ast.NodeTransformer):
         names.bound |= lowering.flags
         self.liveness = Liveness(node.body)
         return lowering.dropped
+
+    def _sharing(self, node: ast.FunctionDef, shared: list[str]) -> list[ast.stmt]:
+        """The docstring; then what tells the stage the cells of names that the function sets in one
+        around.
+        """
+        has_text = bool(node.body) and ast.get_docstring(node, clean=False) is not None
+        first = [node.body.pop(0)] if has_text else []
+        if shared:
+            nothing = ast.arguments([], [], None, [], [], None, [])
+            names = ast.Tuple([self.load(node, name) for name in shared], ast.Load())
+            call = self.ask(node, "shares", ast.Lambda(nothing, names))
+            first.append(ast.copy_location(ast.Expr(call), node))
+        return first
 
     def _binding(self, node: ast.FunctionDef, names: Names) -> ast.stmt:
         """`if 0:` a store to every local name: those that only dropped code binds stay local."""

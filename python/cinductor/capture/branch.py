@@ -214,7 +214,8 @@ class Merge:
             return part
         value = made[part.number]
         if part.lengths:
-            return varying.read(self.tracer, value, part.lengths)
+            value = varying.read(self.tracer, value, part.lengths)
+        self.note_sources(value, self.pairs[part.number], part.number in self.listed)
         return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
 
     def plan(self, name: str) -> Any:
@@ -412,10 +413,7 @@ class Merge:
         made = list(tracer.region("if", self.blocks, (self.level.condition,), tuple(kinds)))
         for handle, value in zip(handles, made[len(self.pairs) :], strict=True):
             tracer.set_version(handle, value)
-        results = made[: len(self.pairs)]
-        for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
-            self.note_sources(value, pair, number in self.listed)
-        return results
+        return made[: len(self.pairs)]
 
     def kind(self, pair: tuple[Any, Any]) -> str:
         """The kind of a pair's result."""

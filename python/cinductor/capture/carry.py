@@ -218,22 +218,23 @@ class Carried:
 
     def open_body(self, test: Any) -> bool:
         """Closes the block of a while's condition and opens that of its body."""
-        condition = None
+        condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
         if type(test) is Traced:
             condition = truth(self.loop.stage, test)
         elif test is not None and not test:
             self.loop.fail("the loop makes no trip")
         if self.loop.items is not None:
-            condition = self.tracer.apply("less", self.counter, self.extent)
+            condition = apply("less", self.counter, self.extent)
         if self.flag_param is not None:
-            goes_on = self.tracer.apply("logical_not", self.flag_param)
-            both = self.tracer.apply
-            condition = goes_on if condition is None else both("logical_and", condition, goes_on)
+            goes_on = apply("logical_not", self.flag_param)
+            condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
         if any(self.is_new(h) for h in self.tracer.written(self.loop.attempt.mark)):
             self.loop.fail("the condition writes to an array")
+        if test is not None:
+            self.contents.check_condition(self.loop, self.head)
         self.cond.result(condition)
         self.regions.close(self.cond, True)
         self.body = self.regions.open()

@@ -7,9 +7,10 @@ Keys and length stay; what grows or shrinks is for `growth`, or is run by Python
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
-from .state import fill, is_same
+from .state import fill, held, is_same
 
 
 class Contents:
@@ -23,7 +24,7 @@ class Contents:
         for name, known in self.containers.items():
             if known is container:
                 return name
-        kind = "dict" if isinstance(container, dict) else "list"
+        kind = "dict" if isinstance(container, dict) else type(container).__name__
         name = f"an item of {kind} {len(self.containers) + 1}"
         self.containers[name] = container
         return name
@@ -36,6 +37,15 @@ class Contents:
         """What they hold now."""
         return {name: items_in(container) for name, container in self.containers.items()}
 
+    def check_condition(self, loop: Any, head: dict[str, Any]) -> None:
+        """Raises where a while's condition, which runs once more than the body, changed anything."""
+        for container in loop.changed_containers(loop.attempt):
+            before, now = loop.attempt.touched.before[id(container)][1], container
+            if self.has(container):
+                before, now = list(head[self.name_of(container)]), list(items_in(container))
+            if not is_unchanged(before, now):
+                loop.fail("the condition changes a container, or a name of a function around")
+
     def refill(self, regions: Any, names: dict[str, Any]) -> None:
         """Makes them hold what their names have."""
         for name, container in self.containers.items():
@@ -44,6 +54,8 @@ class Contents:
 
 def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
+    if isinstance(container, types.CellType):
+        return held(container)
     return tuple(container.values() if isinstance(container, dict) else container)
 
 
@@ -51,7 +63,7 @@ def keeps_places(before: Any, now: Any) -> bool:
     """Whether a container, given what it held, still has the same keys or as many items."""
     if isinstance(now, dict):
         return list(before) == list(now)
-    return isinstance(now, list) and len(before) == len(now)
+    return isinstance(now, list | types.CellType) and len(before) == len(items_in(now))
 
 
 def is_unchanged(before: Any, now: Any) -> bool:

@@ -55,6 +55,9 @@ class PlainScope(Scope):
     def caught(self) -> None:
         pass
 
+    def shares(self, names: Any) -> None:
+        pass
+
     def _set_global(self, name: str, value: Any) -> None:
         self.fn_globals[name] = value
 

@@ -9,6 +9,7 @@ goes back to its mark: nodes, memory, names and containers are as they were, and
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -44,6 +45,7 @@ class Regions:
         self.active: list[Region] = []
         self.blocks: list[Any] = []
         self.touched: list[Touched] = []
+        self.cells: list[Any] = []  # of names that functions inside of others set
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
         self.merged: list[tuple[Any, list[Any]]] = []  # values that may be one of several arrays
@@ -84,9 +86,16 @@ class Regions:
             self.stage.tracer.forget(self.facts.pop())
 
     def touch(self, container: Any) -> None:
-        """Called before a list, dict or set made in the call changes."""
+        """Called before a list, dict, set or cell made in the call changes."""
         for touched in self.touched:
             touched.note(container)
+
+    def share(self, cells: Iterable[Any]) -> None:
+        """Cells that may be set from here on, unseen."""
+        for cell in cells:
+            if not any(cell is known for known in self.cells):
+                self.cells.append(cell)
+                self.touch(cell)
 
     def grow(self, growth: Any) -> None:
         """From here on a list has a gap."""
@@ -186,7 +195,7 @@ class Attempt:
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
         self.growing = self.regions.growing
-        self.touched = Touched()
+        self.touched = Touched(self.regions.cells)
         self.regions.touched.append(self.touched)
 
     @property
@@ -206,8 +215,7 @@ class Attempt:
         regions = self.regions
         regions.unwind(self.nblocks)
         regions.set_growing(self.growing)
-        self.touched.swap()
-        self.touched.before.clear()
+        self.touched.undo(regions.cells)
         del regions.touched[self.ntouched + 1 :]
         del regions.active[self.nactive :]
         del regions.merged[self.nmerged :]

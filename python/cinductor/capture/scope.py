@@ -459,6 +459,10 @@ class Scope(Attributes, TracedControl):
         self.stage.stop(f"enters a {cls.__name__}")
         return Managed(self.stage, value)
 
+    def shares(self, names: types.FunctionType) -> None:
+        """First in a function that sets names of one around it: they are in the cells of `names`."""
+        self.stage.regions.share(names.__closure__ or ())
+
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business,
         and a message that names a traced value is not the one that NumPy gives.

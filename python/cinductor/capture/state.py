@@ -7,8 +7,9 @@ number, a tuple of values, or any other object, which is itself alone.
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -125,31 +126,66 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
 class Touched:
     """The containers changed since a place, with what they held there."""
 
-    def __init__(self) -> None:
+    def __init__(self, cells: Iterable[types.CellType]) -> None:
         self.before: dict[int, tuple[Any, Any]] = {}
+        self.begin(cells)
+
+    def begin(self, cells: Iterable[types.CellType]) -> None:
+        """Nothing has changed yet; of a change of these cells nobody will tell."""
+        self.before.clear()
+        for cell in cells:
+            self.note(cell)
 
     def note(self, container: Any) -> None:
-        """Called before a list, dict, set or an instance's attributes change."""
+        """Called before a list, dict, set, cell or an instance's attributes change."""
         if id(container) not in self.before:
-            copied = container.cell_contents if type(container) is types.CellType else None
-            self.before[id(container)] = (container, copied or container.copy())
+            self.before[id(container)] = (container, copied(container))
 
     def swap(self) -> list[tuple[Any, Any]]:
-        """Puts back what the containers held; returns what they hold now."""
+        """Puts back what the containers held; returns what they hold now, but for cells that nobody
+        has set.
+        """
         now = []
         for container, before in self.before.values():
-            now.append((container, container.copy()))
+            items = copied(container)
+            if type(container) is types.CellType and all(map(is_same, before, items)):
+                if len(before) == len(items):
+                    continue
+            now.append((container, items))
             fill(container, before)
         return now
+
+    def undo(self, cells: Iterable[types.CellType]) -> None:
+        """Puts back what the containers held, and begins anew."""
+        self.swap()
+        self.begin(cells)
+
+
+def copied(container: Any) -> Any:
+    """What a container holds."""
+    return held(container) if type(container) is types.CellType else container.copy()
+
+
+def held(cell: types.CellType) -> tuple[Any, ...]:
+    """The value of a cell, if it has one."""
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
 
 
 def fill(container: Any, items: Any) -> None:
     """Makes a container hold other items."""
     if isinstance(container, list):
         list.__setitem__(container, slice(None), items)
-        return
-    container.clear()
-    container.update(items)
+    elif type(container) is types.CellType:
+        if items:
+            container.cell_contents = items[0]
+        elif held(container):
+            del container.cell_contents
+    else:
+        container.clear()
+        container.update(items)
 
 
 def references(roots: list[Any], storage: int, limit: int = 10_000) -> int:
@@ -218,12 +254,12 @@ def walk(roots: list[Any], limit: int = 10_000) -> set[int] | None:
         elif cls is types.FunctionType:
             seen.add(id(value))
             for cell in value.__closure__ or ():
-                try:
-                    stack.append(cell.cell_contents)
-                except ValueError:
-                    continue
+                seen.add(id(cell))
+                stack.extend(held(cell))
         elif cls is types.MethodType:
-            stack.append(value.__self__)
+            stack += (value.__self__, value.__func__)
+        elif cls is functools.partial:
+            stack += (value.func, value.args, value.keywords)
         else:
             own = getattr(value, "__dict__", None)
             if type(own) is dict and not isinstance(value, type | types.ModuleType):

@@ -217,7 +217,11 @@ def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
         x = np.arange(x) if type(x) is not Traced else t.iota((x,), 0)
     given = array(t, x)
     normal_axis(fixed.get("axis", 0), given.ndim)
-    call = library_draw("permutation", fixed, False)
+
+    def call(where: Any, rows: Any, out: Any) -> None:
+        rows = rows if rows.size else rows.copy()  # NumPy copies only what it sees to be shared
+        out[...] = generator_at(where).permutation(rows, **fixed)
+
     key = f"{fixed}"
     return t.extern("draw_permutation", key, call, [address, given], given.shape, given.dtype)
 

@@ -84,7 +84,8 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
         else:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
-    return t.reshape(x if order == "C" else turn(t, x), (x.size,))
+    x = x if order == "C" else turn(t, x)
+    return t.reshape(x if x.flags.c_contiguous else t.copy(x, "C"), (x.size,))
 
 
 @method("flatten")
