@@ -10,6 +10,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <frameobject.h>
 #include <structmember.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -30,6 +31,23 @@ static inline PyFrameObject *
 cx_frame(void)
 {
     return PyEval_GetFrame();
+}
+
+/* Names of a running frame get new values; 0 or -1. */
+static inline int
+cx_set_locals(PyFrameObject *frame, PyObject *values)
+{
+    PyObject *locals = PyObject_GetAttrString((PyObject *)frame, "f_locals"), *name, *value;
+    Py_ssize_t at = 0;
+    int failed = locals == NULL;
+    while (!failed && PyDict_Next(values, &at, &name, &value))
+        failed = PyObject_SetItem(locals, name, value) < 0;
+#if PY_VERSION_HEX < 0x030D0000
+    if (!failed)
+        PyFrame_LocalsToFast(frame, 0); /* later versions write through */
+#endif
+    Py_XDECREF(locals);
+    return failed ? -1 : 0;
 }
 
 /* The exception being raised, taken out; NULL when there is none. */

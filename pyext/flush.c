@@ -263,19 +263,6 @@ save_written(CxTracer *t)
     return 0;
 }
 
-static void
-count_elements(const Flush *f)
-{
-    CxTracer *t = f->tracer;
-    for (int k = 0; k < f->nouts; k++)
-        t->nelements += f->outs[k]->kind == CI_KIND_array
-                            ? PyArray_SIZE((PyArrayObject *)f->outs[k]->value)
-                            : 1;
-    for (int k = 0; k < t->ninputs; k++)
-        if (t->inputs[k]->is_written)
-            t->nelements += PyArray_SIZE((PyArrayObject *)t->inputs[k]->value);
-}
-
 bool
 cx_has_checks(const CxTracer *t)
 {
@@ -285,8 +272,10 @@ cx_has_checks(const CxTracer *t)
 int
 cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
+    enum { LITTLE = 10000 }; /* elements: NumPy needs less time for them than a run and a break */
     Flush f = {.tracer = t};
     CxProgram *program = NULL;
+    bool is_little;
     int result = -1;
 
     if (t->is_busy)
@@ -309,13 +298,14 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
+    is_little = cx_graph_makes_at_most(t->graph, LITTLE);
     program = cx_segment_find(t, f.text.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     result = run_program(&f, program);
-    if (result == 0)
-        count_elements(&f);
     t->flushes++;
+    if (!is_little)
+        t->useful = t->flushes;
     Py_XSETREF(t->program, Py_NewRef(program));
     forget_graph(t);
 done:

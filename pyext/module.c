@@ -191,6 +191,17 @@ module_set_cache_directory(PyObject *module, PyObject *path)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+module_set_locals(PyObject *module, PyObject *args)
+{
+    PyObject *frame, *values;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyFrame_Type, &frame, &PyDict_Type, &values) ||
+        cx_set_locals((PyFrameObject *)frame, values) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
     {"set_stance", module_set_stance, METH_O, NULL},
@@ -201,6 +212,8 @@ static PyMethodDef module_methods[] = {
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
+    {"set_locals", module_set_locals, METH_VARARGS,
+     "set_locals(frame, values): names of a frame that is running get these values."},
     {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},

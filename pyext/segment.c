@@ -34,20 +34,19 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* Whether its operations make at most so many elements; a loop may make any number. */
-static bool
-is_light(const CiGraph *graph)
+/* A loop may make any number of elements. */
+bool
+cx_graph_makes_at_most(const CiGraph *graph, int64_t limit)
 {
-    enum { LIMIT = 1 << 21 };
     int64_t total = 0;
 
     for (int k = 0; k < graph->body->nnodes; k++) {
         const CiNode *node = graph->body->nodes[k];
         int64_t count = 1;
-        for (int j = 0; j < node->rank && count <= LIMIT; j++)
-            count = node->sizes[j]->high <= LIMIT ? count * node->sizes[j]->high : LIMIT + 1;
+        for (int j = 0; j < node->rank && count <= limit; j++)
+            count = node->sizes[j]->high <= limit ? count * node->sizes[j]->high : limit + 1;
         total += count;
-        if (total > LIMIT || node->nblocks > 0)
+        if (total > limit || node->nblocks > 0)
             return false;
     }
     return true;
@@ -58,12 +57,12 @@ is_light(const CiGraph *graph)
 static int
 is_first_meeting(CxTracer *t, PyObject *key)
 {
-    enum { MAX_MET = 4096 };
+    enum { MAX_MET = 4096, LIGHT = 1 << 21 };
     PyObject *met = t->state->segments_met;
     const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
 
     if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
-        !is_light(t->graph))
+        !cx_graph_makes_at_most(t->graph, LIGHT))
         return 0;
     int is_known = PySet_Contains(met, key);
     if (is_known != 0)

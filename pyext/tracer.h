@@ -40,13 +40,13 @@ struct CxTracer {
     CxInput *ran; /* inputs of the latest run */
     int nran;
     int flushes;
+    int useful; /* of them, until the last that had more than little work */
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
     bool interprets_light; /* a light piece that is met for the first time */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
-    int64_t nelements;   /* that runs of this call made */
     bool cannot_undo;    /* an array too large to be kept was written to */
     bool is_static;      /* a graph has run: sizes enter the next ones as numbers */
 };
@@ -73,8 +73,10 @@ int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises Region
 /* breaks.c: a Break is recorded, or raised under fullgraph. */
 int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
-/* segment.c: the program of the pending graph, which has this text: compiled before, or now. */
+/* segment.c: the program of the pending graph, which has this text: compiled before, or now; whether
+ * the operations of a graph make at most so many elements. */
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
+bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
 
 /* flush.c: also makes real what is pending. */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);

@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture import stage
 from cinductor.testing import assert_same, check
 
 X = np.arange(12.0).reshape(3, 4)
@@ -797,24 +796,3 @@ def test_writes_to_what_is_given():
         (X, np.float64(2)),
     )
     same_after(f, [lambda a=a: a for a in cases])
-
-
-def test_many_breaks_for_little_work(monkeypatch):
-    """The call begins anew in NumPy, with its arrays as they were."""
-    undone = []
-
-    def count(a, n):
-        a[0] = 7
-        found = 0
-        for i in range(n):
-            a[i % 5] += 1
-            if len(f"{a[1]}") > 3:
-                found += 1
-        return found
-
-    fn = cinductor.compile(count)
-    monkeypatch.setattr(stage.Stage, "tire", lambda self, tire=stage.Stage.tire: undone.append(0) or tire(self))
-    for _ in range(2):
-        ours, theirs = np.zeros(5), np.zeros(5)
-        assert fn(ours, 100) == count(theirs, 100) and np.array_equal(ours, theirs)
-    assert 0 < len(undone) < 40  # given up early, and not tried again

@@ -8,6 +8,7 @@ guards, one program, and the shape of its result, replayed without Python.
 """
 
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,7 @@ class Tracer:
     on_break: type[BaseException] | None  # raised instead of the first break
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_demand: type[BaseException] | None
-    elements: int  # that the runs of this call made
+    useful: int  # of the flushes, those until the last that had more than little work
     nodes: int  # of the graph that is pending
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
@@ -407,6 +408,7 @@ MISSING: Any
 
 def set_stance(stance: int) -> int: ...  # process-wide part; returns the old one
 def is_compiling() -> bool: ...
+def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 
 # (name, type, default, allowed, environment variable, doc) of options.def
 def options() -> list[tuple[str, str, Any, str, str, str]]: ...

@@ -13,6 +13,7 @@ from .loop import REGION, UNROLL, WATCH, Loop
 from .objects import Traced
 from .plain_control import For, PlainControl
 from .region import truth
+from .settle import tire
 
 
 class Watched(For):
@@ -26,8 +27,8 @@ class Watched(For):
 
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
-            self.stage.tire()
-            self.item = item
+            tire(self.stage)
+            self.item = self.stage.concrete(item) if self.stage.is_settled else item
             yield
 
 

@@ -20,6 +20,7 @@ from .carry import Carried
 from .items import Items
 from .objects import Traced
 from .region import Again, Attempt, Peel, Region, RegionBreak, truth
+from .settle import tire
 from .state import UNBOUND
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
@@ -83,8 +84,8 @@ class Loop(Region):
         if self.phase == REGION:
             self.restores = True
             return
-        if self.phase == PLAIN:
-            self.scope.stage.tire()
+        if self.phase == PLAIN and not self.restores:
+            tire(self.scope.stage)
         ends = self.phase == DONE or not self.goes_on
         if not ends and self.items is not None and self.phase != TAIL:
             length = self.items.length
@@ -115,6 +116,8 @@ class Loop(Region):
         elif self.phase == REGION and self.offset:
             index = index + self.offset
         value = self.items.get(index)  # type: ignore[union-attr]
+        if self.scope.stage.is_settled:
+            value = self.scope.stage.concrete(value)
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
 

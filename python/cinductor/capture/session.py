@@ -8,7 +8,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class Outcome:
         self.specialization: Any = None
         self.failed_check = False  # the program ran, and asked for the function itself
         self.is_little = False  # array work, too little for what Python costs each time
+        self.settles = tracer.useful if stage.is_settled else None
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -188,49 +189,61 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """One capture by one backend; once more with sizes that are numbers where symbols break it, and
     with loops and branches run by Python when capturing them came to nothing.
     """
-    dynamic, regions = job.dynamic, True
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
+    known = job.races.get(kind)
+    way = Way(backend, job.dynamic, True, known.settles if known else None)
     while True:
         try:
-            made, outcome = capture(job, compiled, bound, args, kwargs, backend, dynamic, regions)
+            made, outcome = capture(job, compiled, bound, args, kwargs, way)
         except StaticRetry:
-            dynamic = False
+            way = way._replace(dynamic=False)
         except _core.RegionBreak:
-            regions = False
+            way = way._replace(regions=False)
         else:
             break
     if outcome.specialization is None and not job.settings["fullgraph"]:
         outcome.kind = kind
+        race = job.race(kind)
+        race.settles = outcome.settles
         if outcome.is_little:
             job.give_up(bound, kind, "little array work between steps that need Python")
-        job.race(kind).note_pieces(Race.clock() - began, "reused" not in outcome.info)
+        race.note_pieces(Race.clock() - began, "reused" not in outcome.info)
     return made
 
 
-def capture(
-    job: Job,
-    compiled: Any,
-    bound: Any,
-    args: Any,
-    kwargs: Any,
-    backend: str,
-    dynamic: bool | None,
-    regions: bool,
-) -> tuple[Any, Outcome]:
-    """One capture: the call's result, and what it came to."""
+class Way(NamedTuple):
+    """How a call is captured."""
+
+    backend: str
+    dynamic: bool | None  # which sizes are symbols
+    regions: bool  # whether loops and branches are captured
+    settles: int | None  # runs after which the rest of the call is NumPy's
+
+
+def begin(job: Job, way: Way) -> Stage:
+    """The stage of a call."""
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
         device=job.settings["device"] or "cpu",
-        backend=backend,
+        backend=way.backend,
         fullgraph=job.settings["fullgraph"],
         key=job.key,
     )
     tracer.user_frames_skip = LIBRARIES
     tracer.interprets_light = not job.is_for_show
-    symbols = Symbols(tracer, job.profile, dynamic)
-    stage = Stage(tracer, symbols, job.names)
-    stage.captures = regions
+    stage = Stage(tracer, Symbols(tracer, job.profile, way.dynamic), job.names)
+    stage.captures = way.regions
+    stage.settles = way.settles
+    return stage
+
+
+def capture(
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
+) -> tuple[Any, Outcome]:
+    """One capture: the call's result, and what it came to."""
+    stage = begin(job, way)
+    tracer = stage.tracer
     surface.stages[id(tracer)] = stage
     began = time.perf_counter()
     try:
@@ -248,7 +261,7 @@ def capture(
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except _core.RegionBreak as error:
         if stage.effects == 0 and stage.undo():
-            if regions:
+            if way.regions:
                 raise
             raise Abandon(error.args[0]) from None
         raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
@@ -264,7 +277,7 @@ def capture(
             raise Retry(error) from None
         raise
     except BaseException as error:
-        if tracer.in_region and regions:
+        if tracer.in_region and way.regions:
             raise _core.RegionBreak("an exception leaves an expression") from None
         is_users = isinstance(error, Exception) and stage.runs
         if is_users and stage.effects == 0 and stage.undo():
@@ -285,7 +298,7 @@ def capture(
         if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
-        outcome.is_little = worth(job, stage) < LITTLE_WORK
+        outcome.is_little = not tracer.useful and worth(job, stage) < LITTLE_WORK
     return made, outcome
 
 

@@ -34,9 +34,6 @@ from .objects import (
 from .region import GROWING, Regions
 
 OPAQUE = -1
-MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
-MANY_BREAKS = 16  # in one call, before one asks what they are good for
-LITTLE_A_RUN = 10_000  # elements a run makes: NumPy needs less time for them than a run and a break
 TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
 byte_bounds = np.lib.array_utils.byte_bounds
 
@@ -110,6 +107,8 @@ class Stage:
         self.depth = 0
         self.captures = True  # loops and branches
         self.runs = False  # the function's own code
+        self.settles: int | None = None  # as many runs were worth while in a call like this one
+        self.is_settled = False  # the rest of the call runs in NumPy
         self.regions = Regions(self)
 
     # --- sources and guards ---
@@ -321,19 +320,6 @@ class Stage:
         for generator, state in self.draws.values():
             generator.bit_generator.state = state
         return True
-
-    def tire(self) -> None:
-        """Gives a call up that breaks again and again for little work, where it can be begun anew."""
-        tracer = self.tracer
-        breaks = len(tracer.breaks)
-        if tracer.nodes > MANY_NODES and not (tracer.in_region or tracer.fullgraph or self.effects):
-            if self.undo():
-                raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
-        if breaks < MANY_BREAKS or self.effects or tracer.elements > LITTLE_A_RUN * tracer.flushes:
-            return
-        if self.undo():
-            line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
-            raise Tired(f"it breaks again and again for little work, at {line} the last time")
 
     def concrete(self, value: Any, memo: dict[int, Any] | None = None) -> Any:
         """The value with everything traced made real: containers made in the call in place."""

@@ -1,0 +1,69 @@
+"""A call that goes on in NumPy.
+
+Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
+saves. What has been compiled until then is kept: values become real, also in the frames of functions
+that are running, and from there on the rewritten code does what the user's own does. When nothing
+worth while has been compiled, the call is begun anew in NumPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from .. import _core
+from .asking import STAGE
+from .objects import Traced
+from .stage import Stage, Tired
+
+MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
+MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for
+
+
+def tire(stage: Stage) -> None:
+    """Before a trip of a loop that Python runs: whether it is captured, too."""
+    tracer = stage.tracer
+    light = tracer.flushes - tracer.useful
+    if stage.is_settled or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+        return
+    if tracer.nodes > MANY_NODES and not stage.effects and stage.undo():
+        raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
+    settles = stage.settles is not None and tracer.flushes >= stage.settles
+    if not settles and light < MANY_RUNS:
+        return
+    if not tracer.useful and not stage.effects and stage.undo():
+        line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
+        raise Tired(f"it breaks again and again for little work, at {line} the last time")
+    settle(stage)
+
+
+def settle(stage: Stage) -> None:
+    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
+    from .plain import PlainScope
+
+    stage.stop("many breaks for little work one after another: the rest of the call runs in NumPy")
+    stage.is_settled = True
+    memo: dict[int, Any] = {}
+    for frame in frames_of(stage):
+        changed = {}
+        for name, value in frame.f_locals.items():
+            if not name.startswith("__ci_") or type(value) is Traced:
+                real = stage.concrete(value, memo)
+                if real is not value:
+                    changed[name] = real
+        if changed:
+            _core.set_locals(frame, changed)
+    for scope in stage.scopes:
+        scope.__class__ = PlainScope
+
+
+def frames_of(stage: Stage) -> list[FrameType]:
+    """The frames of rewritten functions that are running, the innermost first."""
+    found, frame = [], sys._getframe(1)
+    while frame is not None:
+        if STAGE in frame.f_code.co_freevars:
+            if getattr(frame.f_locals.get(STAGE), "stage", None) is stage:
+                found.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return found

@@ -1,0 +1,221 @@
+"""Calls that go on in NumPy after many breaks: what was compiled until then is kept."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.capture import session, settle
+
+
+def needleman(a, b, gap=-2):
+    """Alignment by a table, then the way back through it: steps that data decide, kept in a list."""
+    n, m = len(a), len(b)
+    table = np.zeros((n + 1, m + 1), dtype=np.int32)
+    table[:, 0] = gap * np.arange(n + 1)
+    table[0, :] = gap * np.arange(m + 1)
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            s = 1 if a[i - 1] == b[j - 1] else -1
+            table[i, j] = max(table[i - 1, j - 1] + s, table[i - 1, j] + gap, table[i, j - 1] + gap)
+    i, j, out = n, m, []
+    while i > 0 or j > 0:
+        print(end="")  # a step that Python runs
+        s = 1 if i > 0 and j > 0 and a[i - 1] == b[j - 1] else -1
+        if i > 0 and j > 0 and table[i, j] == table[i - 1, j - 1] + s:
+            out.append((i - 1, j - 1))
+            i, j = i - 1, j - 1
+        elif i > 0 and table[i, j] == table[i - 1, j] + gap:
+            i -= 1
+        else:
+            j -= 1
+    return table, out[::-1]
+
+
+def sequences(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 4, n), rng.integers(0, 4, n + 3)
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """How often a call went on in NumPy."""
+    times = []
+
+    def noted(stage, settle=settle.settle):
+        times.append(len(stage.tracer.breaks))
+        settle(stage)
+
+    monkeypatch.setattr(settle, "settle", noted)
+    return times
+
+
+def same(got, want):
+    if isinstance(want, list | tuple):
+        assert type(got) is type(want) and len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            same(a, b)
+    elif isinstance(want, np.ndarray | np.generic):
+        assert (
+            type(got) is type(want)
+            and got.dtype == want.dtype
+            and np.array_equal(got, want, equal_nan=True)
+        )
+    else:
+        assert type(got) is type(want) and got == want
+
+
+def test_the_table_is_compiled_and_the_way_back_is_numpys(settled):
+    fn = cinductor.compile(needleman)
+    for _ in range(3):
+        same(fn(*sequences(60)), needleman(*sequences(60)))
+    assert len(settled) == 3
+    assert settled[0] >= settle.MANY_RUNS and settled[1] < 5  # the next calls know
+    assert fn._cinductor_job.last.flushes < 5
+
+
+def test_nothing_worth_while_was_compiled(settled):
+    """The call is begun anew in NumPy."""
+
+    def steps(a, n):
+        found = 0
+        for i in range(n):
+            a[i % 5] += 1
+            if len(f"{a[1]}") > 3:
+                found += 1
+        return found
+
+    fn = cinductor.compile(steps)
+    for _ in range(2):
+        ours, theirs = np.zeros(5), np.zeros(5)
+        assert fn(ours, 100) == steps(theirs, 100)
+        same(ours, theirs)
+    job = fn._cinductor_job
+    assert not settled and job.captures == 1 and len(job.last.breaks) == settle.MANY_RUNS
+
+
+def body(x, n, act):
+    """Work for a compiler, then many little steps."""
+    for i in range(1, len(x)):
+        x[i] = x[i] + x[i - 1]
+    y, held, pairs = x * 2, x[1:4], []
+    table = {"x": x, "rows": [y, held]}
+
+    def inner(k):
+        nonlocal y
+        y = y + act(table["rows"][1], k)
+        return y[k % 4]
+
+    total = x.sum()
+    for k in range(n):
+        print(end="")
+        held[k % 3] += 1
+        pairs.append((k, inner(k), [x[k % 5], total]))
+        total = total + x[0]
+    return x, y, held, pairs, table, total
+
+
+def test_names_cells_containers_and_views(settled):
+    fn = cinductor.compile(functools.partial(body, act=lambda row, k: row[k % 3] * 0.5))
+    for seed in range(3):
+        x = np.random.default_rng(seed).integers(0, 100, 40).astype(float)
+        ours, theirs = x.copy(), x.copy()
+        got = fn(ours, 40)
+        want = body(theirs, 40, lambda row, k: row[k % 3] * 0.5)
+        same(ours, theirs)
+        same(got[:4], want[:4])
+        same(got[5], want[5])
+        assert got[0] is ours and got[2].base is ours and got[4]["x"] is ours
+        assert got[4]["rows"][1] is got[2]
+    assert settled
+
+
+def test_an_exception_in_the_rest(settled):
+    """Effects until then stay, as they do in Python."""
+
+    def failing(x, log):
+        for i in range(1, len(x)):
+            x[i] += x[i - 1]
+        for k in range(100):
+            print(end="")
+            x[k] = -1
+            log.append((k, x[k : k + 2]))
+        return x
+
+    fn = cinductor.compile(failing)
+    for _ in range(2):
+        ours, theirs = np.ones(50), np.ones(50)
+        with pytest.raises(IndexError, match="index 50 is out of bounds for axis 0 with size 50"):
+            fn(ours, our_log := [])
+        with pytest.raises(IndexError):
+            failing(theirs, their_log := [])
+        same(ours, theirs)
+        same(our_log, their_log)
+        assert all(view.base is ours for _, view in our_log)
+
+
+def test_callers_and_loops_around_go_on_too(settled):
+    def step(x, k):
+        found = []
+        for j in range(30):
+            print(end="")
+            found.append(x[j] + k)
+        return found
+
+    def outer(x, rounds):
+        every = []
+        for i in range(1, len(x)):
+            x[i] = x[i] * 0.5 + x[i - 1]
+        for row, k in zip(x.reshape(4, -1), range(rounds), strict=False):
+            every += step(x, k) + [row, row.sum()]
+        return [v for v in x], every
+
+    fn = cinductor.compile(outer)
+    for n in (40, 80):
+        ours, theirs = np.ones(n), np.ones(n)
+        same(fn(ours, 3), outer(theirs, 3))
+        same(ours, theirs)
+    assert settled
+
+
+def test_numpys_warnings_of_the_rest(settled):
+    def noisy(x):
+        for i in range(1, len(x)):
+            x[i] += x[i - 1] * 0.5
+        found = []
+        with np.errstate(over="ignore"):
+            for k in range(60):
+                print(end="")
+                found.append(x[k % 7] / (k - 50) * 1e308)
+        return found
+
+    fn = cinductor.compile(noisy)
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as ours:
+            warnings.simplefilter("always")
+            got = fn(np.ones(40))
+        with warnings.catch_warnings(record=True) as theirs:
+            warnings.simplefilter("always")
+            want = noisy(np.ones(40))
+        same(got, want)
+        assert [str(w.message) for w in ours] == [str(w.message) for w in theirs]
+    assert settled
+
+
+def test_explain_says_so():
+    report = cinductor.explain(needleman, *sequences(60))
+    assert "the rest of the call runs in NumPy" in report.breaks[-1].reason
+
+
+def test_a_race_decides(monkeypatch):
+    """Calls of this kind are timed against NumPy: pieces with an end in NumPy may be slower."""
+    fn = cinductor.compile(needleman)
+    now = iter(range(100))
+    monkeypatch.setattr(session.Race, "clock", lambda: next(now))
+    for _ in range(12):
+        same(fn(*sequences(30)), needleman(*sequences(30)))
+    assert any(
+        race.why for race in fn._cinductor_job.races.values()
+    )  # as long as NumPy takes: NumPy
