@@ -73,8 +73,8 @@ int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises Region
 /* breaks.c: a Break is recorded, or raised under fullgraph. */
 int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
-/* segment.c: the program of the pending graph, which has this text: compiled before, or now; whether
- * the operations of a graph make at most so many elements. */
+/* segment.c: the program of the pending graph, which has this text: compiled before, or now;
+ * whether the operations of a graph make at most so many elements. */
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
 bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
 
