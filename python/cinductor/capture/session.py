@@ -252,7 +252,7 @@ def capture(
         made, specialization = finish(job, stage, result)
     except (Abandon, Raised, Retry, StaticRetry, Demand) as reason:
         job.last = Outcome(stage)
-        raise symbols.denied(reason) if isinstance(reason, Demand) else reason from None
+        raise stage.symbols.denied(reason) if isinstance(reason, Demand) else reason from None
     except _core.CheckFailed:
         job.last = Outcome(stage)
         job.last.failed_check = True
