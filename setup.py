@@ -8,6 +8,7 @@ CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1.
 import os
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from pathlib import Path
 
 import numpy
 from setuptools import Extension, setup
@@ -47,6 +48,9 @@ def in_parallel(compile_objects):
 class BuildCore(build_clib):
     def build_libraries(self, libraries):
         self.compiler.compile = in_parallel(self.compiler.compile)
+        for name, _ in libraries:  # an old archive keeps the objects of sources that are gone
+            archive = self.compiler.library_filename(name, output_dir=self.build_clib)
+            Path(archive).unlink(missing_ok=True)
         super().build_libraries(libraries)
 
 

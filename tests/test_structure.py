@@ -90,9 +90,6 @@ RECURSIVE = [
         "lower_write.c",
     },
     {"schedule.c", "region.c", "tree.c"},
-    # CUDA: a tree has leaves that are kernels. Its memory and its folds could stand apart, and do not yet.
-    {"plan.c", "plan_memory.c", "plan_tree.c"},
-    {"emit_body.c", "emit_fold.c", "emit_kernel.c", "emit_tree.c"},
 ]
 
 

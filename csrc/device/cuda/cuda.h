@@ -85,23 +85,24 @@ struct CiCudaPlan {
     int nleaves;
 };
 
-CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
-                         bool may_vectorise);
-/* A statement of a tree, for groups of this shape. */
-CiCudaPlan *ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
-                              const CiCudaShape *shape);
-/* 32 bits hold it and a few of it. */
-bool ci_cuda_is_small(const CiExpr *e);
+#define CI_CUDA_STATIC_SHARED 49152  /* bytes that a block may use without asking */
+#define CI_CUDA_SHARED_COMFORT 49152 /* bytes of rows a block takes without crowding others out */
+#define CI_CUDA_CHUNK_BLOCKS                                                                       \
+    528 /* blocks that fill a large card: what a split fold is shared out among */
+#define CI_CUDA_PARTIAL 16 /* bytes of one partial result */
+
+/* ---- plan_*.c: what is decided before anything is printed, each calling those before it ---- */
+
+/* plan_vector.c */
 /* Elements must be done one after the other: a nest reads, at another index, what one stores. */
 bool ci_cuda_has_hazard(const CiStage *stage);
-/* plan_tree.c */
-void ci_cuda_plan_tree(CiContext *ctx, const CiKernels *kernels, CiCudaPlan *plan);
-const CiCudaPlan *ci_cuda_find_leaf(const CiCudaPlan *plan, const CiKernel *leaf);
-/* A number times the most that an extent can be, up to about 2**20. */
-int64_t ci_cuda_times(int64_t count, const CiExpr *extent);
-/* offload.c: a backend's why_slower. */
-const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
-bool ci_cuda_leaf_stores_memory(const CiKernel *leaf);
+/* Whether a stage reads or writes `index` in vectors along its last shared axis; that axis, or
+ * NULL. */
+bool ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector);
+const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan, const CiCudaStage *stage);
+void ci_cuda_choose_vector(CiSym *sym, const CiCudaPlan *plan, CiCudaStage *stage,
+                           const CiExpr *extent, bool may_have_tail);
+
 /* plan_memory.c */
 void ci_cuda_plan_caches(CiContext *ctx, CiCudaPlan *plan);
 void ci_cuda_plan_locals(CiCudaPlan *plan);
@@ -116,15 +117,32 @@ void ci_cuda_plan_alignment(CiSym *sym, CiCudaPlan *plan);
 /* NULL, or the cache that holds this access in stage number `stage`. */
 const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage *stage,
                                       const CiBuffer *buffer, const CiExpr *index);
-/* Whether stage reads or writes `index` in vectors along its last shared axis. */
-bool ci_cuda_is_vector(CiSym *sym, const CiExpr *index, const CiExpr *var, int vector);
-const CiExpr *ci_cuda_vector_axis(const CiCudaPlan *plan,
-                                  const CiCudaStage *stage); /* NULL: none */
-#define CI_CUDA_STATIC_SHARED 49152  /* bytes that a block may use without asking */
-#define CI_CUDA_SHARED_COMFORT 49152 /* bytes of rows a block takes without crowding others out */
-#define CI_CUDA_CHUNK_BLOCKS                                                                       \
-    528 /* blocks that fill a large card: what a split fold is shared out among */
-#define CI_CUDA_PARTIAL 16 /* bytes of one partial result */
+
+/* plan_stage.c */
+CiCudaPlan *ci_cuda_plan_new(CiContext *ctx, CiSym *sym, const CiKernel *kernel);
+void ci_cuda_plan_stages(CiContext *ctx, CiCudaPlan *plan);
+/* All stages as one, in order: their nests run point by point. */
+void ci_cuda_plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise);
+/* A statement of a tree, for groups of this shape. */
+CiCudaPlan *ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
+                              const CiCudaShape *shape);
+const CiExpr *ci_cuda_axes_product(CiSym *sym, const CiKernelAxis *axes, int count);
+bool ci_cuda_has_inner_axes(const CiKernel *kernel);
+bool ci_cuda_is_small(const CiExpr *e); /* 32 bits hold it and a few of it */
+
+/* plan_tree.c */
+void ci_cuda_plan_tree(CiContext *ctx, const CiKernels *kernels, CiCudaPlan *plan);
+const CiCudaPlan *ci_cuda_find_leaf(const CiCudaPlan *plan, const CiKernel *leaf);
+/* A number times the most that an extent can be, up to about 2**20. */
+int64_t ci_cuda_times(int64_t count, const CiExpr *extent);
+bool ci_cuda_leaf_stores_memory(const CiKernel *leaf);
+
+/* plan.c: the plan of a kernel. */
+CiCudaPlan *ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
+                         bool may_vectorise);
+
+/* offload.c: a backend's why_slower. */
+const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
 
 /* ---- extent.c: sizes at a launch ---- */
 
@@ -155,69 +173,6 @@ int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 /* The kernel alone, in another context; with no class set, as it is. */
 CiKernels *ci_cuda_copy_kernel(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
                                const CiCudaClass *class);
-
-/* ---- emit_*.c: source ---- */
-
-typedef struct CiCudaEmitter {
-    CiEmitter *base;
-    CiContext *ctx;
-    CiSym *sym;
-    CiText *out;
-    const CiCudaPlan *plan;
-    CiCudaShape shape;     /* of the function being printed */
-    bool has_idle;         /* the last block may have more groups than points */
-    bool fold_memory_used; /* shared memory of folds: used before in this function */
-    bool has_vector[CI_DTYPE_COUNT][17];
-    CiCudaCache *batch; /* loads of the rounds of a loop that are made together */
-    int nbatch;
-} CiCudaEmitter;
-
-/* emit_body.c: one element, or a vector of them, of a stage. */
-/* Chooses the loads of a loop's rounds that may be made before any of the rounds is computed, so
- * that they are under way together; the number of rounds, 1 for none. Until ci_cuda_end_batch
- * elements find them in b<n>[k]. */
-int ci_cuda_start_batch(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_batch_declarations(CiCudaEmitter *c, const CiCudaStage *s, int rounds);
-void ci_cuda_emit_batch_loads(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_end_batch(CiCudaEmitter *c);
-/* Counts of the stage's packed values, at zero. */
-void ci_cuda_emit_pack_starts(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_elements(CiCudaEmitter *c, const CiCudaStage *s, int vector);
-/* The value of a run-time scalar. */
-const char *ci_cuda_slot_text(CiCudaEmitter *c, const CiBuffer *buffer);
-/* Stores a value where its buffer lives; guarded where several threads hold it. */
-void ci_cuda_emit_store(CiCudaEmitter *c, const CiCudaStage *s, const CiBuffer *buffer,
-                        const CiExpr *index, const char *value);
-const char *ci_cuda_vector_type(CiCudaEmitter *c, CiDtype dtype, int vector);
-void ci_cuda_emit_vector_types(CiCudaEmitter *c, CiText *out);
-
-/* emit_fold.c: accumulators. */
-void ci_cuda_emit_fold_start(CiCudaEmitter *c, const CiCudaFold *fold, int vector);
-void ci_cuda_emit_fold_step(CiCudaEmitter *c, const CiCudaStage *s, const CiCudaFold *fold,
-                            const char *value, const char *lane);
-/* Vectors of accumulators become one, then those of the group. */
-void ci_cuda_emit_fold_lanes(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_fold_group(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_fold_results(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_partials_out(CiCudaEmitter *c, const CiCudaStage *s);
-void ci_cuda_emit_partials_in(CiCudaEmitter *c, const CiCudaStage *s);
-/* a op b on signed integers without overflow; false when the op needs no such care. */
-bool ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *names);
-
-/* emit_kernel.c: the functions of one kernel. */
-void ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan);
-/* Memory of a plan's locals and rows; the axes of the point with this number; all its stages;
- * elements shared out as points. */
-void ci_cuda_emit_declarations(CiCudaEmitter *c);
-void ci_cuda_emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector,
-                       const char *number);
-void ci_cuda_emit_stages(CiCudaEmitter *c);
-const char *ci_cuda_index_type(const CiCudaEmitter *c);
-
-/* emit_tree.c: loops and branches around stages. */
-void ci_cuda_emit_tree(CiCudaEmitter *c);
-/* The variable of a scalar. */
-const char *ci_cuda_scalar_name(CiCudaEmitter *c, const CiBuffer *buffer);
 
 /* emit_source.c: the whole source. */
 void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,

@@ -3,7 +3,7 @@
  *
  * f<id>[v] are a thread's accumulators, one per element of its vector; after
  * ci_cuda_emit_fold_group f<id>[0] is the group's and the same in each of its threads. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/emit_cuda.h"
 
 static const char *
 fold_type(CiCudaEmitter *c, const CiCudaFold *fold)

@@ -1,6 +1,6 @@
 /* The whole source of a program's kernels: CUDA C++ without a header. Kernels are printed first,
  * into a text of their own, which tells what they need of types, helpers and support functions. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/emit_cuda.h"
 
 #include <string.h>
 

@@ -4,13 +4,7 @@
  * Checks. One that fails ends its trip, with its number in `fault`; when several do, one of them is
  * told. Swaps. Buffers that exchange their memory are pointers that do; behind the tree what they
  * hold is moved to where the world outside looks for it. */
-#include "device/cuda/cuda.h"
-
-const char *
-ci_cuda_scalar_name(CiCudaEmitter *c, const CiBuffer *buffer)
-{
-    return ci_format(c->ctx, "%s_scalar", ci_emit_buffer(c->base, buffer));
-}
+#include "device/cuda/emit_cuda.h"
 
 /* The one element of a buffer, wherever it is. */
 static const char *
