@@ -10,6 +10,7 @@
 #include "device/cpu/level.h"
 #include "device/emit.h"
 
+#define CI_MOST_VECTORS 16          /* that the accumulators of a fold fill */
 #define CI_CPU_BLOCK 256            /* lanes between two calls of vector mathematics */
 #define CI_CPU_POLL_LANES (1 << 20) /* lanes of one unit between two polls */
 
@@ -30,6 +31,7 @@ typedef struct CiCpuFold {
     int lanes;          /* of a block: L of loop.h; 1 for rows */
     bool is_pushed;     /* lanes: values come in pieces of any length */
     bool is_one_block;  /* lanes: never more than a block, so there is no counter */
+    bool is_vector;     /* lanes: accumulators are a few vectors, not an array of elements */
     int depth;          /* position of its first reduce axis among the stage's axes */
     int id;             /* names f<id>, fold<id> */
     int partial_offset; /* split: bytes */
@@ -44,6 +46,8 @@ typedef struct CiCpuStage {
     CiLanes lanes;
     const CiExpr *lane_var, *lane_extent;
     bool is_fused_fold; /* lanes fold in the loop that computes them, without arrays between */
+    bool is_tail;       /* of such a loop what is printed now is the rest, less than a chunk */
+    bool is_masked;     /* the rest computes in lanes that are there, and folds in all */
     bool is_narrow;     /* a few lanes that lie far apart: faster one by one */
     bool has_hazard;    /* reads elements that it stores elsewhere: no promise to the vectoriser */
     CiCpuFold *folds;
@@ -89,7 +93,8 @@ typedef enum CiFoldHelper {
     CI_HELPER_counter = 2,
     CI_HELPER_block = 4,
     CI_HELPER_push = 8,
-    CI_HELPER_rows = 16
+    CI_HELPER_rows = 16,
+    CI_HELPER_vectors = 32
 } CiFoldHelper;
 
 /* emit_plan.c: what a stage needs, decided before a line is printed. */
@@ -110,7 +115,13 @@ void ci_cpu_declare_placements(CiCpuEmitter *c, const char *body);
 void ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
 void ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold,
                            const char *value);
+/* The values of a block of lanes lie in tile<slot>[0..m), at lane q. */
 void ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot);
+/* Lanes that fold as they are computed keep a chunk, one value for each accumulator, in chunk<id>:
+ * all of them do at the end of a row, elsewhere those whose accumulators are vectors. */
+bool ci_cpu_fold_has_chunk(const CiCpuFold *fold, bool is_tail);
+void ci_cpu_emit_fold_chunk(CiCpuEmitter *c, const CiCpuFold *fold, bool is_tail);
+/* Closes a block that is full. */
 void ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold);
 void ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
 void ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold);
@@ -118,7 +129,9 @@ int ci_cpu_partial_size(const CiCpuEmitter *c, const CiCpuFold *fold);
 void ci_cpu_emit_fold_helpers(CiCpuEmitter *c, CiText *out);
 const CiExpr *ci_cpu_fold_extent(CiCpuEmitter *c, const CiNest *nest);
 
-/* emit_math.c */
+/* emit_math.c; vectors are of floats of 32 or 64 bits. */
+const char *ci_cpu_vector_type(CiDtype dtype);
+int ci_cpu_vector_lanes(const CiCpuEmitter *c, CiDtype dtype);
 void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
                            const char *result, const char *count);
 void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);

@@ -2,9 +2,9 @@
  * ir/loop.h defines.
  *
  *   serial   f3 = f3 op v; a tile has one per lane, f3[l]
- *   lanes    L accumulators and the stack of the binary counter; a fold of at most a block has no
- * stack rows     per lane of the tile: L rows of accumulators, and a stack of rows; without a tile
- * the tile is 1
+ *   lanes    L accumulators, as a few vectors where they can be, and the stack of the binary
+ * counter; a fold of at most a block has no stack, or touches it not rows     per lane of the tile:
+ * L rows of accumulators, and a stack of rows; without a tile the tile is 1
  *
  * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would
  * tell the order). */
@@ -105,24 +105,37 @@ has_counter(const CiCpuFold *fold)
 }
 
 static void
-start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
+start_accumulators(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *first = c->function == CI_FUNCTION_part ? "first" : "0";
+    if (fold->is_vector) {
+        use_helper(c, fold, CI_HELPER_vectors);
+        ci_text_line(c->out, "%s f%d[%d];", ci_cpu_vector_type(fold->dtype), fold->id,
+                     fold->lanes / ci_cpu_vector_lanes(c, fold->dtype));
+        ci_text_line(c->out, "start_%s(f%d);", tag_of(c, fold), fold->id);
+        return;
+    }
     ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
                  fold->lanes);
     if (fold->is_arg)
         ci_text_line(c->out, "int64_t best%d[%d] __attribute__((aligned(64)));", fold->id,
                      fold->lanes);
-    if (has_counter(fold))
-        ci_text_line(c->out, "%s stack%d[%d];", type_of(fold), fold->id, stack_depth(c, fold));
-    if (has_counter(fold))
-        ci_text_line(c->out, "int64_t blocks%d = 0;", fold->id);
-    if (fold->is_pushed)
-        ci_text_line(c->out, "int64_t count%d = 0;", fold->id);
     ci_text_line(c->out, "#pragma omp simd");
     ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
     ci_text_line(c->out, fold->is_arg ? "    f%d[l] = %s, best%d[l] = %s + l;" : "    f%d[l] = %s;",
                  fold->id, identity_of(c, fold), fold->id, first);
+}
+
+static void
+start_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    if (has_counter(fold)) {
+        ci_text_line(c->out, "%s stack%d[%d];", type_of(fold), fold->id, stack_depth(c, fold));
+        ci_text_line(c->out, "int64_t blocks%d = 0;", fold->id);
+    }
+    if (fold->is_pushed)
+        ci_text_line(c->out, "int64_t count%d = 0;", fold->id);
+    start_accumulators(c, fold);
 }
 
 void
@@ -143,6 +156,8 @@ ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 static const char *
 accumulator(CiCpuEmitter *c, const CiCpuFold *fold)
 {
+    if (fold->is_vector)
+        return ci_format(c->ctx, "((%s *)f%d)[l]", type_of(fold), fold->id);
     if (fold->plan == CI_PLAN_lanes)
         return ci_format(c->ctx, "f%d[l]", fold->id);
     if (fold->plan == CI_PLAN_serial)
@@ -186,6 +201,10 @@ void
 ci_cpu_emit_fold_step(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold,
                       const char *value)
 {
+    if (s->is_fused_fold && ci_cpu_fold_has_chunk(fold, s->is_tail)) {
+        ci_text_line(c->out, s->is_masked ? "lane%d = %s;" : "chunk%d[l] = %s;", fold->id, value);
+        return;
+    }
     if (fold->is_arg) {
         step_arg(c, fold, value, linear_index(c, fold->nest));
         return;
@@ -213,16 +232,18 @@ push_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
                  fold->id, more, fold->id, slot);
 }
 
-/* A loop over w of the values from k on; a loop that is no vector loop costs less to compile. */
+/* A loop over `width` lanes of the elements of source; they stand at `base` in the fold. A loop
+ * that is no vector loop costs less to compile. */
 static void
-add_array_loop(CiCpuEmitter *c, const CiCpuFold *fold, int slot, const char *width, bool is_vector)
+print_steps(CiCpuEmitter *c, const CiCpuFold *fold, const char *source, const char *base,
+            const char *width, bool is_vector)
 {
     const char *var = fold->nest->axes[fold->nest->naxes - 1].var->name;
     CiCpuStage inner = {.lanes = CI_LANES_inner};
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent + 4;
     c->out = &body;
-    ci_text_line(&body, "const %s x = tile%d[k + l];", type_of(fold), slot);
+    ci_text_line(&body, "const %s x = %s;", type_of(fold), source);
     ci_cpu_emit_fold_step(c, &inner, fold, "x");
     c->out = saved;
     if (is_vector)
@@ -231,9 +252,58 @@ add_array_loop(CiCpuEmitter *c, const CiCpuFold *fold, int slot, const char *wid
     if (!is_vector)
         ci_text_line(c->out, "    CI_NO_VECTOR;");
     if (ci_emit_mentions(body.data, var))
-        ci_text_line(c->out, "    const int64_t %s = q + k + l;", var);
+        ci_text_line(c->out, "    const int64_t %s = %s + l;", var, base);
     ci_text_add(c->out, "%s", body.data);
     ci_text_line(c->out, "}");
+}
+
+/* What the accumulators hold becomes a block in the counter, and they start again. */
+static void
+print_block(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *tag = tag_of(c, fold);
+    int id = fold->id;
+    if (!fold->is_vector) {
+        use_helper(c, fold, CI_HELPER_block);
+        ci_text_line(c->out, "blocks%d = block_%s(f%d, stack%d, blocks%d);", id, tag, id, id, id);
+        return;
+    }
+    use_helper(c, fold, CI_HELPER_counter);
+    ci_text_line(c->out, "blocks%d = carry_%s(stack%d, blocks%d, tree_%s(f%d));", id, tag, id, id,
+                 tag, id);
+    ci_text_line(c->out, "start_%s(f%d);", tag, id);
+}
+
+/* Behind the last value there are identities, up to a whole chunk. Products of complex numbers have
+ * none, for 0 times infinity is NaN. */
+static void
+add_chunks(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
+{
+    const CiExpr *length = ci_cpu_fold_extent(c, fold->nest);
+    const char *source = ci_format(c->ctx, "tile%d[k + l]", slot),
+               *lanes = ci_format(c->ctx, "%d", fold->lanes);
+    bool is_aligned = length->kind == CI_EXPR_const && length->value % fold->lanes == 0;
+    ci_text_open(c->out, "for (int64_t k = 0; k < m; k += %s) {", lanes);
+    if (!is_aligned) {
+        ci_text_open(c->out, "if (k + %s > m) {", lanes);
+        ci_text_line(c->out, "#pragma omp simd");
+        ci_text_line(c->out, "for (int64_t l = 0; l < %s; l++)", lanes);
+        ci_text_line(c->out, "    %s = k + l < m ? %s : %s;", source, source, identity_of(c, fold));
+        ci_text_close(c->out);
+    }
+    print_steps(c, fold, source, "q + k", lanes, true);
+    ci_text_close(c->out);
+}
+
+static void
+add_chunks_and_rest(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
+{
+    const char *source = ci_format(c->ctx, "tile%d[k + l]", slot);
+    ci_text_line(c->out, "int64_t k = 0;");
+    ci_text_open(c->out, "for (; k + %d <= m; k += %d) {", fold->lanes, fold->lanes);
+    print_steps(c, fold, source, "q + k", ci_format(c->ctx, "%d", fold->lanes), true);
+    ci_text_close(c->out);
+    print_steps(c, fold, source, "q + k", "m - k", false);
 }
 
 /* The array starts where lane 0 is next, for blocks of lanes hold whole rows of accumulators. */
@@ -241,59 +311,52 @@ static void
 add_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
     ci_text_open(c->out, "{");
-    ci_text_line(c->out, "int64_t k = 0;");
-    ci_text_open(c->out, "for (; k + %d <= m; k += %d) {", fold->lanes, fold->lanes);
-    add_array_loop(c, fold, slot, ci_format(c->ctx, "%d", fold->lanes), true);
-    ci_text_close(c->out);
-    add_array_loop(c, fold, slot, "m - k", false);
-    if (has_counter(fold)) {
-        use_helper(c, fold, CI_HELPER_block);
-        ci_text_line(c->out, "if ((q + %d%s) %% %d == 0)", CI_CPU_BLOCK,
-                     c->function == CI_FUNCTION_part ? " - first" : "",
-                     CI_BLOCK_CHAIN * fold->lanes);
-        ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
-                     tag_of(c, fold), fold->id, fold->id, fold->id);
+    if (is_complex_product(fold))
+        add_chunks_and_rest(c, fold, slot);
+    else
+        add_chunks(c, fold, slot);
+    if (has_counter(fold)) { /* first is where a block begins */
+        ci_text_open(c->out, "if ((q + m) %% %d == 0) {", CI_BLOCK_CHAIN * fold->lanes);
+        print_block(c, fold);
+        ci_text_close(c->out);
     }
     ci_text_close(c->out);
 }
 
-/* The values of a block of lanes lie in t<slot>[0..m), at lane q. */
 void
 ci_cpu_emit_fold_array(CiCpuEmitter *c, const CiCpuFold *fold, int slot)
 {
-    if (fold->plan == CI_PLAN_lanes && fold->is_pushed) {
+    if (fold->plan == CI_PLAN_lanes && fold->is_pushed)
         push_array(c, fold, slot);
-        return;
-    }
-    if (fold->plan == CI_PLAN_lanes) {
+    else if (fold->plan == CI_PLAN_lanes)
         add_array(c, fold, slot);
-        return;
-    }
-    const char *var = fold->nest->axes[fold->nest->naxes - 1].var->name;
-    CiCpuStage inner = {.lanes = CI_LANES_inner};
-    CiText body = ci_text_new(c->ctx), *saved = c->out;
-    body.indent = c->out->indent + 4;
-    c->out = &body;
-    ci_text_line(&body, "const %s x = tile%d[l];", type_of(fold), slot);
-    ci_cpu_emit_fold_step(c, &inner, fold, "x");
-    c->out = saved;
-    ci_text_line(c->out, "for (int64_t l = 0; l < m; l++) {");
-    if (ci_emit_mentions(body.data, var))
-        ci_text_line(c->out, "    const int64_t %s = q + l;", var);
-    ci_text_add(c->out, "%s", body.data);
-    ci_text_line(c->out, "}");
+    else
+        print_steps(c, fold, ci_format(c->ctx, "tile%d[l]", slot), "q", "m", false);
+}
+
+bool
+ci_cpu_fold_has_chunk(const CiCpuFold *fold, bool is_tail)
+{
+    return is_tail || fold->is_vector;
+}
+
+void
+ci_cpu_emit_fold_chunk(CiCpuEmitter *c, const CiCpuFold *fold, bool is_tail)
+{
+    if (fold->is_vector)
+        ci_text_line(c->out, "add_%s(f%d, chunk%d);", tag_of(c, fold), fold->id, fold->id);
+    else if (is_tail)
+        print_steps(c, fold, ci_format(c->ctx, "chunk%d[l]", fold->id), "k",
+                    ci_format(c->ctx, "%d", fold->lanes), true);
 }
 
 void
 ci_cpu_emit_fold_block(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
 {
-    if (fold->plan == CI_PLAN_lanes && has_counter(fold) && s->is_fused_fold) {
-        use_helper(c, fold, CI_HELPER_block);
-        ci_text_line(c->out, "blocks%d = block_%s(f%d, stack%d, blocks%d);", fold->id,
-                     tag_of(c, fold), fold->id, fold->id, fold->id);
-    } else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile) {
+    if (fold->plan == CI_PLAN_lanes && has_counter(fold) && s->is_fused_fold)
+        print_block(c, fold);
+    else if (fold->plan == CI_PLAN_rows && s->lanes == CI_LANES_tile)
         close_block(c, fold);
-    }
 }
 
 /* ---- end ---- */
@@ -328,44 +391,61 @@ final_text(CiCpuEmitter *c, const CiCpuFold *fold)
                : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
 }
 
-/* y3 = what the lanes come to. A block that was begun is closed first. */
+/* y3 = what the lanes come to, after the blocks in the counter, if there are any; and +0 of
+ * nothing.
+ */
 static void
-finish_lanes(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
+finish_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *tag = tag_of(c, fold), *type = type_of(fold);
     int id = fold->id, block = CI_BLOCK_CHAIN * fold->lanes;
-    if (fold->is_arg) {
-        use_helper(c, fold, CI_HELPER_pairwise);
-        const char *result = c->function == CI_FUNCTION_part
-                                 ? ci_format(c->ctx, "const %s y%d = ", type, id)
-                                 : "(void)";
-        ci_text_line(c->out, "%spairwise_%s(f%d, best%d);", result, tag, id, id);
-    } else if (!has_counter(fold)) {
-        use_helper(c, fold, CI_HELPER_pairwise);
-        ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
-    } else {
-        use_helper(c, fold, CI_HELPER_block);
-        const char *length = c->function == CI_FUNCTION_part
-                                 ? "last - first"
-                                 : ci_emit_index_text(c->base, ci_cpu_fold_extent(c, fold->nest));
-        if (fold->is_pushed)
-            length = ci_format(c->ctx, "count%d", id);
-        if (!s->is_fused_fold && !c->is_merging) {
-            ci_text_line(c->out, "if ((%s) %% %d != 0)", length, block);
-            ci_text_line(c->out, "    blocks%d = block_%s(f%d, stack%d, blocks%d);", id, tag, id,
-                         id, id);
-        }
-        ci_text_line(c->out, "const %s y%d = finish_%s(stack%d, blocks%d);", type, id, tag, id, id);
+    if (c->is_merging) {
+        ci_text_line(c->out, "const %s y%d = finish_%s(stack%d, blocks%d, 0, %s);", type, id, tag,
+                     id, id, identity_of(c, fold));
+        return;
     }
+    use_helper(c, fold, fold->is_vector ? CI_HELPER_vectors : CI_HELPER_pairwise);
+    ci_text_line(c->out, "%s y%d = %s_%s(f%d);", type, id, fold->is_vector ? "tree" : "pairwise",
+                 tag, id);
+    if (!has_counter(fold))
+        return;
+    const char *length = c->function == CI_FUNCTION_part
+                             ? "last - first"
+                             : ci_emit_index_text(c->base, ci_cpu_fold_extent(c, fold->nest));
+    if (fold->is_pushed)
+        length = ci_format(c->ctx, "count%d", id);
+    use_helper(c, fold, CI_HELPER_counter);
+    ci_text_line(c->out, "if ((uint64_t)(%s) - 1 >= %d)", length, block - 1);
+    ci_text_line(c->out, "    y%d = finish_%s(stack%d, blocks%d, (%s) %% %d, y%d);", id, tag, id,
+                 id, length, block, id);
+}
+
+static void
+finish_lanes(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const char *tag = tag_of(c, fold), *type = type_of(fold);
+    int id = fold->id;
+    if (fold->is_ordered) {
+        finish_ordered(c, fold);
+        return;
+    }
+    use_helper(c, fold, CI_HELPER_pairwise);
+    if (!fold->is_arg) {
+        ci_text_line(c->out, "const %s y%d = pairwise_%s(f%d);", type, id, tag, id);
+        return;
+    }
+    const char *result =
+        c->function == CI_FUNCTION_part ? ci_format(c->ctx, "const %s y%d = ", type, id) : "(void)";
+    ci_text_line(c->out, "%spairwise_%s(f%d, best%d);", result, tag, id, id);
 }
 
 /* Statements that bring the accumulators of all lanes down to one value each. */
 static void
-finish(CiCpuEmitter *c, const CiCpuStage *s, const CiCpuFold *fold)
+finish(CiCpuEmitter *c, const CiCpuFold *fold)
 {
     const char *tag = tag_of(c, fold);
     if (fold->plan == CI_PLAN_lanes) {
-        finish_lanes(c, s, fold);
+        finish_lanes(c, fold);
     } else if (fold->plan == CI_PLAN_rows) {
         use_helper(c, fold, CI_HELPER_rows);
         ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag,
@@ -401,7 +481,7 @@ store_result(CiCpuEmitter *c, const CiCpuFold *fold)
 void
 ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
-    finish(c, s, fold);
+    finish(c, fold);
     if (!c->tile) {
         ci_text_open(c->out, "{");
     } else {

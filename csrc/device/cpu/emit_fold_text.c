@@ -78,6 +78,57 @@ print_pairwise(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const cha
     ci_text_add(out, "    return f[0];\n}\n");
 }
 
+#define INLINE "static inline __attribute__((always_inline)) "
+
+/* The lanes of a vector: halves while they are vectors, then one by one. */
+static void
+print_halves(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype)
+{
+    const char *type = ci_emit_type(dtype);
+    int size = (int)ci_dtype_size(dtype), width = ci_cpu_vector_lanes(c, dtype);
+    for (; width * size > 16; width /= 2) {
+        const char *half = ci_format(c->ctx, "((const half%d *)&v%d)", width / 2, width);
+        ci_text_add(out, "    typedef %s half%d __attribute__((vector_size(%d)));\n", type,
+                    width / 2, width * size / 2);
+        ci_text_add(out, "    const half%d v%d = %s;\n", width / 2, width / 2,
+                    combined(c, fold, dtype, ci_format(c->ctx, "%s[0]", half),
+                             ci_format(c->ctx, "%s[1]", half)));
+    }
+    const char *lanes[4];
+    for (int l = 0; l < width; l++)
+        lanes[l] = ci_format(c->ctx, "v%d[%d]", width, l);
+    for (int h = width / 2; h; h /= 2)
+        for (int l = 0; l < h; l++)
+            lanes[l] = combined(c, fold, dtype, lanes[l], lanes[l + h]);
+    ci_text_add(out, "    return %s;\n}\n", lanes[0]);
+}
+
+/* Accumulators that are vectors: statements without a loop, so that compilers keep them in
+ * registers. */
+static void
+print_vectors(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
+{
+    const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype),
+               *identity = ci_cpu_fold_identity(c, fold, dtype), *sums[CI_MOST_VECTORS];
+    int width = ci_cpu_vector_lanes(c, dtype), count = ci_lane_count(dtype) / width;
+    ci_text_add(out, "\n" INLINE "void\nstart_%s(%s *f)\n{\n", tag, vector);
+    for (int k = 0; k < count; k++) /* less +0, which keeps the sign of a zero */
+        ci_text_add(out, "    f[%d] = %s - (%s){0};\n", k, identity, vector);
+    ci_text_add(out, "}\n\n" INLINE "void\nadd_%s(%s *f, const %s *x)\n{\n", tag, vector, type);
+    for (int k = 0; k < count; k++) {
+        sums[k] = ci_format(c->ctx, "f[%d]", k);
+        ci_text_add(
+            out, "    f[%d] = %s;\n", k,
+            combined(c, fold, dtype, sums[k], ci_format(c->ctx, "((const %s *)x)[%d]", vector, k)));
+    }
+    ci_text_add(out, "}\n\n" INLINE "%s\ntree_%s(const %s *f)\n{\n", type, tag, vector);
+    for (int h = count / 2; h; h /= 2)
+        for (int k = 0; k < h; k++)
+            sums[k] = combined(c, fold, dtype, sums[k], sums[k + h]);
+    ci_text_add(out, "    const %s v%d = %s;\n", vector, width, sums[0]);
+    print_halves(c, out, fold, dtype);
+}
+
 /* argmax, argmin: the better value; of equals the smaller index. */
 static void
 print_pairwise_arg(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
@@ -110,16 +161,16 @@ print_counter(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char
                 "%s;\n    }\n",
                 combined(c, fold, dtype, "stack[depth]", "x"));
     ci_text_add(out, "    stack[depth] = x;\n    return blocks + 1;\n}\n");
-    ci_text_add(out, "\n" COLD "%s\nfinish_%s(const %s *stack, int64_t blocks)\n{\n", type, tag,
-                type);
+    ci_text_add(out, "\n" COLD "%s\nfinish_%s(%s *stack, int64_t blocks, int64_t rest, %s x)\n{\n",
+                type, tag, type, type);
     ci_text_add(out,
-                "    int depth = __builtin_popcountll((uint64_t)blocks);\n    if (!depth)\n        "
-                "return %s;\n",
-                zero_of(c, fold, dtype));
+                "    if (rest)\n        blocks = carry_%s(stack, blocks, x);\n    int depth = "
+                "__builtin_popcountll((uint64_t)blocks);\n    if (!depth)\n        return %s;\n",
+                tag, zero_of(c, fold, dtype));
     ci_text_add(out,
-                "    %s x = stack[--depth];\n    while (depth) {\n        depth--;\n        x = "
+                "    x = stack[--depth];\n    while (depth) {\n        depth--;\n        x = "
                 "%s;\n    }\n    return x;\n}\n",
-                type, combined(c, fold, dtype, "stack[depth]", "x"));
+                combined(c, fold, dtype, "stack[depth]", "x"));
 }
 
 static void
@@ -236,6 +287,8 @@ print_helpers(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, int helper
         else
             print_pairwise(c, out, fold, dtype, tag);
     }
+    if (helpers & CI_HELPER_vectors)
+        print_vectors(c, out, fold, dtype, tag);
     if (helpers & (CI_HELPER_counter | CI_HELPER_block))
         print_counter(c, out, fold, dtype, tag);
     if (helpers & CI_HELPER_block)

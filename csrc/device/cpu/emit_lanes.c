@@ -5,6 +5,8 @@
  * printed once. */
 #include "device/cpu/emit_cpu.h"
 
+#include "device/cpu/emit_fold_text.h"
+
 #include <string.h>
 
 /* ---- values ---- */
@@ -360,14 +362,14 @@ print_width(CiCpuEmitter *c, const CiCpuStage *s, const char *to, int block)
         ci_text_line(c->out, "const int64_t m = %s - q < %d ? %s - q : %d;", to, block, to, block);
 }
 
-/* One unit that is long by itself asks now and then whether to go on. */
+/* One unit that is long by itself asks now and then whether to go on, at lane `end`. */
 static void
-print_poll(CiCpuEmitter *c, const CiCpuStage *s)
+print_poll(CiCpuEmitter *c, const CiCpuStage *s, const char *end)
 {
     if (s->lanes != CI_LANES_inner || c->function == CI_FUNCTION_part || c->is_tree ||
         s->lane_extent->high <= CI_CPU_POLL_LANES)
         return;
-    ci_text_line(c->out, "if (run->poll && q %% %d == 0 && run->poll(run->poll_arg))",
+    ci_text_line(c->out, "if (%s %% %d == 0 && run->poll && run->poll(run->poll_arg))", end,
                  CI_CPU_POLL_LANES);
     ci_text_line(c->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
 }
@@ -398,7 +400,7 @@ print_blocks(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
     if (!is_tile) {
         ci_text_open(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, CI_CPU_BLOCK);
         print_width(c, s, to, CI_CPU_BLOCK);
-        print_poll(c, s);
+        print_poll(c, s, ci_format(c->ctx, "(q + %d)", CI_CPU_BLOCK));
     }
     for (int k = 0; k < s->nsegments; k++) {
         bool packs = open_room(c, s, k);
@@ -438,32 +440,147 @@ print_plain(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
     ci_text_line(c->out, "}");
 }
 
-/* Chunks of as many lanes as the folds have accumulators; a block of chunks is folded before the
- * next. */
+/* Can a compiler make a vector loop of lanes that are not all there? It has masks, and everything
+ * is as wide as the folds. */
+static bool
+can_mask(CiCpuEmitter *c, const CiCpuStage *s)
+{
+    const CiExpr *coef, *rest;
+    int size = ci_dtype_size(s->folds[0].dtype);
+    bool can = c->level >= CI_CPU_V3 && !s->has_hazard;
+    for (int k = 0; k < s->code->nvalues && can; k++) {
+        const CiScalar *op = &s->code->values[k].op;
+        if (!s->code->values[k].is_needed || s->is_invariant[k])
+            continue;
+        can = op->dtype == CI_DTYPE_bool ||
+              (ci_dtype_class(op->dtype) == CI_CLASS_float && ci_dtype_size(op->dtype) == size);
+        if (op->op == CI_OP_load)
+            can = can && op->dtype != CI_DTYPE_bool &&
+                  ci_expr_split_linear(c->sym, op->index, s->lane_var, &coef, &rest) &&
+                  ci_expr_equals_const(coef, 1);
+    }
+    for (int n = 0; n < s->stage->nnests; n++)
+        can = can && ci_nest_is_fold(s->stage->nests[n]);
+    return can;
+}
+
+static void
+print_chunk_arrays(CiCpuEmitter *c, const CiCpuStage *s)
+{
+    for (int k = 0; k < s->nfolds; k++) {
+        const CiCpuFold *fold = &s->folds[k];
+        if (!ci_cpu_fold_has_chunk(fold, s->is_tail))
+            continue;
+        ci_text_line(c->out, "%s chunk%d[%d] __attribute__((aligned(64)));",
+                     ci_emit_type(fold->dtype), fold->id, fold->lanes);
+        if (!s->is_tail || s->is_masked)
+            continue;
+        ci_text_line(c->out, "#pragma omp simd");
+        ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
+        ci_text_line(c->out, "    chunk%d[l] = %s;", fold->id,
+                     ci_cpu_fold_identity(c, fold->nest->fold, fold->dtype));
+    }
+}
+
+/* Every lane, and in those behind the end identities. */
+static void
+print_masked_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left)
+{
+    const char *type = ci_dtype_size(s->folds[0].dtype) == 4 ? "int32_t" : "int64_t";
+    CiText body = ci_text_new(c->ctx);
+    body.indent = c->out->indent + 4;
+    for (int k = 0; k < s->nfolds; k++)
+        ci_text_line(&body, "%s lane%d = %s;", ci_emit_type(s->folds[k].dtype), s->folds[k].id,
+                     ci_cpu_fold_identity(c, s->folds[k].nest->fold, s->folds[k].dtype));
+    ci_text_line(&body, "if ((%s)l < (%s)(%s)) {", type, type, left);
+    ci_text_add(&body, "%s", print_segment(c, s, 0, true, false, body.indent + 4));
+    ci_text_line(&body, "}");
+    for (int k = 0; k < s->nfolds; k++)
+        ci_text_line(&body, "chunk%d[l] = lane%d;", s->folds[k].id, s->folds[k].id);
+    print_lane_loop(c, s, ci_format(c->ctx, "%d", s->folds[0].lanes), "k", body.data, false);
+}
+
+/* Less than a chunk; no vector loop where there is nearly none of it in a row. */
+static void
+print_tail(CiCpuEmitter *c, CiCpuStage *s, const char *to)
+{
+    int lanes = s->folds[0].lanes;
+    bool is_known = s->lane_extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part,
+         is_short = s->lane_extent->high < 16 * lanes;
+    const char *left = is_known ? ci_format(c->ctx, "%d", (int)(s->lane_extent->value % lanes))
+                                : ci_format(c->ctx, "%s - k", to);
+    ci_text_open(c->out, "if (k < %s) {", to);
+    s->is_tail = true;
+    s->is_masked = can_mask(c, s);
+    print_chunk_arrays(c, s);
+    if (s->is_masked) {
+        print_masked_lanes(c, s, left);
+    } else {
+        char *body = print_segment(c, s, 0, true, false, c->out->indent + 4);
+        if (!is_short)
+            body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
+        print_lane_loop(c, s, left, "k", body, !is_short);
+    }
+    for (int k = 0; k < s->nfolds; k++)
+        ci_cpu_emit_fold_chunk(c, &s->folds[k], true);
+    s->is_tail = s->is_masked = false;
+    ci_text_close(c->out);
+}
+
+/* Whole chunks, up to the lane `stop`. */
+static void
+print_chunks(CiCpuEmitter *c, CiCpuStage *s, const char *stop)
+{
+    int lanes = s->folds[0].lanes;
+    ci_text_open(c->out, "for (; k + %d <= %s; k += %d) {", lanes, stop, lanes);
+    print_chunk_arrays(c, s);
+    print_lane_loop(c, s, ci_format(c->ctx, "%d", lanes), "k",
+                    print_segment(c, s, 0, true, false, c->out->indent + 4), false);
+    for (int k = 0; k < s->nfolds; k++)
+        ci_cpu_emit_fold_chunk(c, &s->folds[k], false);
+    ci_text_close(c->out);
+}
+
+/* What is to be done behind a whole block. */
+static char *
+print_blocks_end(CiCpuEmitter *c, CiCpuStage *s, int indent)
+{
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    body.indent = indent;
+    c->out = &body;
+    for (int k = 0; k < s->nfolds; k++)
+        ci_cpu_emit_fold_block(c, s, &s->folds[k]);
+    print_poll(c, s, "k");
+    c->out = saved;
+    return body.data;
+}
+
+/* Chunks of as many lanes as the folds have accumulators, in blocks, and what is left. */
 static void
 print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
     int lanes = s->folds[0].lanes, block = CI_BLOCK_CHAIN * lanes;
-    const char *count = ci_format(c->ctx, "%d", lanes);
-    bool is_aligned = s->lane_extent->kind == CI_EXPR_const && s->lane_extent->value % lanes == 0;
-    ci_text_open(c->out, "for (int64_t q = %s; q < %s; q += %d) {", from, to, block);
-    print_width(c, s, to, block);
-    print_poll(c, s);
-    ci_text_line(c->out, "int64_t k = 0;");
-    ci_text_open(c->out, "for (; k + %d <= m; k += %d) {", lanes, lanes);
-    print_lane_loop(c, s, count, "q + k", print_segment(c, s, 0, true, false, c->out->indent + 4),
-                    false);
-    ci_text_close(c->out);
-    if (!is_aligned) {
-        bool is_short = s->lane_extent->high < 16 * lanes;
-        const char *body = print_segment(c, s, 0, true, false, c->out->indent + 4);
-        if (!is_short)
-            body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
-        print_lane_loop(c, s, "m - k", "q + k", body, !is_short);
+    const CiExpr *extent = s->lane_extent;
+    bool is_known = extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part;
+    const char *end = print_blocks_end(c, s, c->out->indent + 8);
+    ci_text_line(c->out, "int64_t k = %s;", from);
+    if (*end) {
+        ci_text_open(c->out, "while (k + %d <= %s) {", lanes, to);
+        if (is_known && extent->value % block == 0)
+            ci_text_line(c->out, "const int64_t stop = k + %d;", block);
+        else
+            ci_text_line(c->out, "const int64_t stop = %s - k < %d ? %s : k + %d;", to, block, to,
+                         block);
+        print_chunks(c, s, "stop");
+        ci_text_open(c->out, "if (k %% %d == 0) {", block);
+        ci_text_add(c->out, "%s", end);
+        ci_text_close(c->out);
+        ci_text_close(c->out);
+    } else {
+        print_chunks(c, s, to);
     }
-    for (int k = 0; k < s->nfolds; k++)
-        ci_cpu_emit_fold_block(c, s, &s->folds[k]);
-    ci_text_close(c->out);
+    if (extent->kind != CI_EXPR_const || extent->value % lanes)
+        print_tail(c, s, to);
 }
 
 static bool

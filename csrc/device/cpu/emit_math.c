@@ -3,6 +3,18 @@
  * whichever length. */
 #include "device/cpu/emit_cpu.h"
 
+const char *
+ci_cpu_vector_type(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f64 ? "ci_v64" : "ci_v32";
+}
+
+int
+ci_cpu_vector_lanes(const CiCpuEmitter *c, CiDtype dtype)
+{
+    return ci_cpu_vector_bytes(c->level) / (dtype == CI_DTYPE_f64 ? 8 : 4);
+}
+
 void
 ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
                       const char *result, const char *count)
@@ -19,8 +31,8 @@ print_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
     char symbol[40];
     bool is_binary = ci_op_arity(op) == 2;
     CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
-    const char *type = ci_emit_type(dtype), *vector = is_double ? "ci_v64" : "ci_v32";
-    int lanes = ci_cpu_vector_bytes(c->level) / (is_double ? 8 : 4);
+    const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype);
+    int lanes = ci_cpu_vector_lanes(c, dtype);
     ci_cpu_math_symbol(op, dtype, c->level, symbol);
     ci_text_add(out, "\n%s %s(%s%s);\n", vector, symbol, vector,
                 is_binary ? is_double ? ", ci_v64" : ", ci_v32" : "");
@@ -40,8 +52,11 @@ void
 ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out)
 {
     bool has_any = false;
-    for (int op = 0; op < CI_OP_COUNT; op++)
+    for (int op = 0; op < CI_OP_COUNT; op++) {
         has_any |= c->has_math[op][0] || c->has_math[op][1];
+        for (int k = 0; k < CI_DTYPE_COUNT; k++)
+            has_any |= (c->has_fold[op][k] & CI_HELPER_vectors) != 0;
+    }
     int bytes = ci_cpu_vector_bytes(c->level);
     if (has_any) {
         ci_text_add(out, "\ntypedef float ci_v32 __attribute__((vector_size(%d)));\n", bytes);

@@ -69,6 +69,8 @@ plan_folds(CiCpuEmitter *c, CiCpuStage *s)
         fold->is_one_block =
             !c->kernel->split_extent && !fold->is_pushed &&
             is_short_block(ci_cpu_fold_extent(c, nest), CI_BLOCK_CHAIN * fold->lanes);
+        fold->is_vector = fold->plan == CI_PLAN_lanes && fold->is_ordered && !fold->is_pushed &&
+                          ci_dtype_class(fold->dtype) == CI_CLASS_float;
         fold->id = c->nfolds++;
     }
 }

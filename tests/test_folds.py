@@ -1,0 +1,124 @@
+"""Folds over rows of any length: the bits of the interpreter, whatever the level, whether the length is known or not.
+
+Lengths stand around what accumulators take at once: a chunk (64 of float32, 32 of float64) and a block of 32 chunks.
+"""
+
+import numpy as np
+import pytest
+
+import cinductor
+
+LENGTHS = [0, 1, 7, 9, 31, 33, 63, 64, 65, 100, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 4100]
+LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+
+
+def sums(x, y):
+    d = x - y
+    return np.sum(d * d, axis=-1), np.prod(1 + d * x.dtype.type(1e-3), axis=-1)
+
+
+def sum_and_extremes(x, y):
+    """Folds of several kinds in one loop."""
+    return (
+        np.sum(x, axis=-1),
+        np.max(x, axis=-1, initial=-np.inf),
+        np.min(x * y, axis=-1, initial=np.inf),
+    )
+
+
+def through_mathematics(x, y):
+    """Values that lie in an array before they are folded."""
+    e = np.exp(x * y)
+    return (
+        np.sum(e, axis=-1),
+        np.max(e, axis=-1, initial=0),
+        np.prod(1 + np.cos(x) * x.dtype.type(1e-3), axis=-1),
+    )
+
+
+def of_both(x, y):
+    """A fold over two axes takes values in pieces of any length."""
+    return np.sum(x * y), np.sum(np.exp(x))
+
+
+def complex_product(x, y):
+    return np.prod(1 + (x + 1j * y) / 100, axis=-1), np.sum(x + 1j * y, axis=-1)
+
+
+def rows(length, dtype):
+    rng = np.random.default_rng(length)
+    x = rng.standard_normal((3, length))
+    x[2:] = -0.0  # a sum of these is -0, and of nothing +0
+    return x.astype(dtype), rng.standard_normal((3, length)).astype(dtype)
+
+
+def assert_same_bits(got, want, what):
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_array_equal(g, w, err_msg=str(what))
+        if not np.iscomplexobj(w):
+            np.testing.assert_array_equal(np.signbit(g), np.signbit(w), err_msg=str(what))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "function", [sums, sum_and_extremes, through_mathematics, of_both, complex_product]
+)
+def test_bits(function, dtype):
+    """Symbolic kernels of every level against the interpreter, which walks the definition."""
+    oracle = cinductor.compile(function, backend="interp", dynamic=True)
+    compiled = {
+        level: cinductor.compile(function, backend="c", dynamic=True, options={"arch": level})
+        for level in LEVELS
+    }
+    for length in LENGTHS:
+        operands = rows(length, dtype)
+        want = oracle(*operands)
+        for g, w in zip(want, function(*operands), strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-3 if dtype == "f4" else 1e-9, atol=1e-3)
+        for level, fn in compiled.items():
+            if (
+                function not in (through_mathematics, of_both) or level == LEVELS[-1]
+            ):  # exp is a level's own
+                assert_same_bits(fn(*operands), want, (level, length))
+
+
+@pytest.mark.parametrize("length", [9, 64, 100, 2048, 4100])
+@pytest.mark.parametrize("function", [sums, sum_and_extremes, through_mathematics])
+def test_known_lengths(function, length):
+    """A static kernel has the bits of the symbolic one."""
+    operands = rows(length, "f4")
+    symbolic = cinductor.compile(function, backend="c", dynamic=True)(*operands)
+    assert_same_bits(
+        cinductor.compile(function, backend="c", dynamic=False)(*operands), symbolic, length
+    )
+
+
+def best(x):
+    return np.argmax(x, axis=-1), np.max(x, axis=-1), np.argmin(np.exp(x), axis=-1)
+
+
+@pytest.mark.parametrize("length", [1, 9, 63, 64, 65, 300, 2049])
+def test_argmax_finds_the_first(length):
+    rng = np.random.default_rng(length)
+    x = rng.integers(-3, 3, (40, length)).astype("f4")
+    x[3, length // 2 :] = np.nan
+    x[4] = -np.inf
+    fn = cinductor.compile(best, backend="c", dynamic=True)
+    for got, want in zip(fn(x), best(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("length", [65536, 65537, 262144 + 100])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_few_long_rows_in_chunks(length, dtype):
+    """Folds that threads share out."""
+    x = np.random.default_rng(1).standard_normal((2, length)).astype(dtype)
+    for function in (
+        lambda x: (np.sum(x * x, axis=-1), np.max(x, axis=-1)),
+        lambda x: (np.sum(np.exp(x), axis=-1), np.argmax(x, axis=-1)),
+    ):
+        want = cinductor.compile(function, backend="interp")(x)
+        for dynamic in (True, False):
+            got = cinductor.compile(function, backend="c", dynamic=dynamic)(x)
+            for g, w in zip(got, want, strict=True):
+                np.testing.assert_array_equal(g, w)
