@@ -22,6 +22,8 @@ cx_draws_save(const CxGuards *g, PyObject *const *values)
     for (int k = 0; k < g->nsources; k++) {
         if (g->sources[k].kind != SOURCE_address || values[k] == NULL)
             continue;
+        if (g->sources[g->sources[k].from].kind == SOURCE_made)
+            continue; /* the function itself makes another one */
         PyObject *bits = PyObject_GetAttrString(values[g->sources[k].from], "bit_generator");
         PyObject *state = bits ? PyObject_GetAttrString(bits, "state") : NULL;
         PyObject *pair = state ? PyTuple_Pack(2, bits, state) : NULL;

@@ -82,7 +82,8 @@ typedef struct Lookup {
 static bool
 is_owned(const CxSource *s)
 {
-    return s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address;
+    return s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address ||
+           s->kind == SOURCE_made;
 }
 
 /* The value of a source, or NULL when there is none (no exception is left). */
@@ -114,6 +115,11 @@ find_value(Lookup *l, int number)
     case SOURCE_item:
         from = find_value(l, s->from);
         value = from ? PyObject_GetItem(from, s->key) : NULL;
+        break;
+    case SOURCE_made:
+        from = s->from < 0 ? NULL : find_value(l, s->from);
+        if (from != NULL || s->from < 0)
+            value = PyObject_CallFunctionObjArgs(s->object, from, NULL);
         break;
     case SOURCE_address:
         from = find_value(l, s->from);

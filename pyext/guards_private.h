@@ -12,14 +12,15 @@ typedef enum CxSourceKind {
     SOURCE_cell,
     SOURCE_attr,
     SOURCE_item,
+    SOURCE_made,    /* what a call makes for itself: object(from), or object() */
     SOURCE_address, /* of the object itself, as an int: library calls find it by that */
     SOURCE_const
 } CxSourceKind;
 
 typedef struct CxSource {
     CxSourceKind kind;
-    int from;               /* attr, item: the source it is taken of; arg: number */
-    PyObject *object, *key; /* dict, cell or constant; name or key */
+    int from;               /* attr, item: the source it is taken of; arg: number; made: or -1 */
+    PyObject *object, *key; /* dict, cell, constant or callable; name or key */
 } CxSource;
 
 typedef enum CxCheckKind {

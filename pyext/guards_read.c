@@ -38,6 +38,12 @@ read_source(CxSource *s, PyObject *tuple, int number)
         s->from = (int)PyLong_AsLong(first);
         return s->from < 0 || s->from >= number ? bad(tuple) : 0;
     }
+    if (word_is(word, "made") && n == 3) {
+        s->kind = SOURCE_made;
+        s->from = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 2));
+        s->object = Py_NewRef(first);
+        return s->from >= number ? bad(tuple) : 0;
+    }
     if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
         s->kind = SOURCE_dict;
         s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
@@ -235,7 +241,8 @@ depth_of(const CxGuards *g, int source)
 {
     int depth = 0;
     for (const CxSource *s = &g->sources[source];
-         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address;
+         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address ||
+         (s->kind == SOURCE_made && s->from >= 0);
          s = &g->sources[s->from])
         depth++;
     return depth;
@@ -248,7 +255,7 @@ cost_of(const CxGuards *g, const CxCheck *c)
 {
     static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1, [SOURCE_dict] = 2,
                                 [SOURCE_attr] = 0, [SOURCE_item] = 0, [SOURCE_address] = 0,
-                                [SOURCE_const] = 5};
+                                [SOURCE_made] = 5, [SOURCE_const] = 5};
     if (c->kind == CHECK_disjoint)
         return INT_MAX;
     if (c->kind == CHECK_absent)

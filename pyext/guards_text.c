@@ -54,6 +54,11 @@ source_text(const CxGuards *g, int number)
         return s->key ? PyObject_Str(s->key) : PyUnicode_FromString("a closure's variable");
     case SOURCE_const:
         return constant_text(s->object);
+    case SOURCE_made:
+        text = constant_text(s->object);
+        if (text != NULL)
+            Py_SETREF(text, PyUnicode_FromFormat("%U(...)", text));
+        return text;
     case SOURCE_attr:
         from = g->sources[s->from].kind == SOURCE_const ? g->sources[s->from].object : NULL;
         if (from != NULL && PyMethod_Check(from) &&

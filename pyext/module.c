@@ -202,9 +202,31 @@ module_set_locals(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+static PyObject *
+module_view(PyObject *self, PyObject *args)
+{
+    PyObject *base = NULL, *shape = NULL, *steps = NULL;
+    PyArray_Descr *descr = NULL;
+    long long offset = 0;
+    int is_writable = 0;
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+
+    if (!PyArg_ParseTuple(args, "O!O!OOLp:view", &PyArray_Type, &base, &PyArrayDescr_Type, &descr,
+                          &shape, &steps, &offset, &is_writable))
+        return NULL;
+    CiDtype dtype = cx_dtype_of_descr(descr);
+    int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "view: wrong arguments");
+    return cx_array_view(PyModule_GetState(self), base, dtype, rank, sizes, strides, offset,
+                         !is_writable);
+}
+
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
     {"set_stance", module_set_stance, METH_O, NULL},
+    {"view", module_view, METH_VARARGS, NULL},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},

@@ -15,6 +15,16 @@ cx_method_prepare(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
+/* offset(array): where a view begins, in bytes from the beginning of its memory. */
+PyObject *
+cx_method_offset(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (!cx_is_traced(value))
+        return PyErr_Format(PyExc_TypeError, "offset() takes a Traced value");
+    const CxView *view = ((CxTraced *)value)->view;
+    return view ? cx_size_object((CxTracer *)self, view->offset) : PyLong_FromLong(0);
+}
 /* settled(value): an int that is known only when the program runs as what the program computes. */
 PyObject *
 cx_method_settled(PyObject *self, PyObject *value)

@@ -10,21 +10,12 @@ is_named_tuple(PyObject *o)
            PyObject_HasAttrString((PyObject *)Py_TYPE(o), "_fields");
 }
 
+/* A call that makes the object: a tuple of what is called and its arguments. */
 static bool
-is_dataclass(PyObject *o)
+is_call(PyObject *o)
 {
-    return !PyType_Check(o) && !PyTuple_Check(o) &&
-           PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__dataclass_fields__");
-}
-
-/* Names of a dataclass's fields. */
-static PyObject *
-field_names(PyObject *o)
-{
-    PyObject *fields = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__dataclass_fields__");
-    PyObject *names = fields ? PySequence_Tuple(fields) : NULL;
-    Py_XDECREF(fields);
-    return names;
+    return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyTuple_GET_SIZE(o) > 0 &&
+           PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__cinductor_call__");
 }
 
 PyObject *
@@ -49,18 +40,11 @@ cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names)
         Py_XDECREF(values);
         return parts;
     }
-    if (!is_dataclass(o) || (*names = field_names(o)) == NULL)
+    if (!is_call(o))
         return NULL;
-    *kind = PIECE_dataclass;
-    parts = PyTuple_New(PyTuple_GET_SIZE(*names));
-    for (Py_ssize_t k = 0; parts != NULL && k < PyTuple_GET_SIZE(*names); k++) {
-        PyObject *value = PyObject_GetAttr(o, PyTuple_GET_ITEM(*names, k));
-        if (value == NULL)
-            Py_CLEAR(parts);
-        else
-            PyTuple_SET_ITEM(parts, k, value);
-    }
-    return parts;
+    *kind = PIECE_call;
+    *names = Py_NewRef(PyTuple_GET_ITEM(o, 0));
+    return PyTuple_GetSlice(o, 1, PY_SSIZE_T_MAX);
 }
 
 PyObject *
@@ -86,19 +70,13 @@ cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *names, Py_ssi
         }
         return result;
     }
-    if (kind == PIECE_dict)
-        result = PyDict_New();
-    else if ((args = PyTuple_New(0)) != NULL)
-        result = PyBaseObject_Type.tp_new(type, args, NULL);
+    result = kind == PIECE_call ? PyObject_Vectorcall(names, parts, (size_t)n, NULL) : PyDict_New();
     for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *name = PyTuple_GET_ITEM(names, k);
-        if (result != NULL &&
-            (kind == PIECE_dict ? PyDict_SetItem(result, name, parts[k])
-                                : PyObject_GenericSetAttr(result, name, parts[k])) < 0)
+        if (kind == PIECE_dict && result != NULL &&
+            PyDict_SetItem(result, PyTuple_GET_ITEM(names, k), parts[k]) < 0)
             Py_CLEAR(result);
         Py_DECREF(parts[k]);
     }
-    Py_XDECREF(args);
     return result;
 }
 
@@ -206,7 +184,7 @@ concrete(PyObject *o, PyObject *memo, int depth)
             goto done;
         is_changed |= items[done] != PyTuple_GET_ITEM(parts, done);
     }
-    if (is_changed) {
+    if (is_changed || kind == PIECE_call) {
         done = 0;
         result = cx_container_build(kind, Py_TYPE(o), names, n, items);
     } else {

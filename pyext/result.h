@@ -18,11 +18,11 @@ typedef enum CxPieceKind {
     PIECE_list,
     PIECE_dict,
     PIECE_named,
-    PIECE_dataclass
+    PIECE_call
 } CxPieceKind;
 
 /* The parts of a container in order, as a tuple; NULL without an exception for anything else.
- * names: keys or fields, where there are any. */
+ * names: the keys of a dict, or what a call calls. */
 PyObject *cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names);
 /* Steals the n references in parts, also when it fails. */
 PyObject *cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *names, Py_ssize_t n,

@@ -251,7 +251,7 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
     recipe = cx_result_new(t, result, reached, program, guards, &why);
     if (recipe == NULL) {
         cx_guards_free(guards);
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+        return PyErr_Occurred() ? NULL : PyUnicode_FromString(why);
     }
     inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
     if (inputs == NULL)

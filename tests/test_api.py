@@ -673,7 +673,7 @@ def test_globals_are_set():
     "fn, word",
     [
         (lambda x: x + time.time() * 0, "time"),
-        (lambda x: x + np.random.default_rng(1).random(), "default_rng"),
+        (lambda x: x + np.random.default_rng([1]).random(), "default_rng"),
         (lambda x: x * float(str(x.sum())), "str"),
         (lambda x: x + 1 if x.sum() > 0 else x, ""),
         (lambda x: np.trim_zeros(x.ravel()) * 2, "trim_zeros"),

@@ -591,7 +591,7 @@ def test_errors_are_numpys(fn):
     "fn",
     [
         lambda x: str(x.sum()),
-        lambda x: x.tolist(),
+        lambda x: x.tobytes(),
         lambda x: np.trim_zeros(x[0]),
         lambda x: np.place(x, x > 0, [1.0, 2.0]),
     ],

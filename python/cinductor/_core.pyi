@@ -195,6 +195,8 @@ class Tracer:
         """Gives the value a node of the open block."""
     def settled(self, value: Traced) -> Traced:
         """An int that only the running program knows, as what the program computes."""
+    def offset(self, value: Traced) -> int | Traced:
+        """Where a view begins, in bytes from the beginning of its memory."""
     def as_python(self, value: Traced) -> Traced:
         """A bool as Python's own."""
     def is_fixed(self, value: Any) -> bool:
@@ -322,13 +324,23 @@ class Tracer:
         checks: list[tuple[Any, ...]],
         result: Any,
         reached: dict[int, int] | None = None,
-    ) -> tuple[Any, Specialization | None]:
+    ) -> tuple[Any, Specialization | str | None]:
         """Ends the call: compiles and runs what is pending and returns (the real result,
-        specialization or None when Python is needed).
-        `result` may nest Traced values in tuple, list, dict, namedtuple, dataclass; sources as
-        below; objects reached by a source are returned as themselves:
+        specialization, or what cannot be made again, or None when Python is needed).
+        `result` may nest Traced values in tuple, list, dict, namedtuple; a tuple whose class has
+        __cinductor_call__ is what calling its first item with the others returns; sources as below; objects reached by a source are returned as themselves:
         reached maps id(object) -> source of the objects (not Traced) in `result` that a source
         reaches. Any other leaf is an immutable constant."""
+
+def view(
+    array: np.ndarray,
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    is_writable: bool,
+) -> np.ndarray:
+    """A part of an array's memory; nobody checks that it has it."""
 
 def set_surface(
     functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]

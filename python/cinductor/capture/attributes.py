@@ -18,6 +18,7 @@ from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
+from .items import Flat
 from .objects import (
     FREE_TYPES,
     MISSING,
@@ -59,6 +60,8 @@ class Attributes:
                 if name == "base" and value.kind == "array":
                     self.stage.abandon("reads .base of an array")
                     return self.stage.adopt(self.stage.concrete(value).base)
+                if name == "flat" and value.kind == "array":
+                    return Flat(value)
                 if value.kind == "python":  # a traced one has an array's attributes besides
                     getattr(value.__class__, name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
@@ -68,6 +71,8 @@ class Attributes:
             return self._module_attr(value, name)
         if isinstance(value, type):
             return self._class_attr(value, name)
+        if cls is Flat:
+            return self.stage.adopt(getattr(value.real(self.stage), name))
         return self._object_attr(value, name)
 
     def _module_attr(self, module: types.ModuleType, name: str) -> Any:
@@ -104,6 +109,11 @@ class Attributes:
         stage, cls = self.stage, type(value)
         if not reads_plainly(cls):
             return self._hooked_attr(value, name)
+        if stage.stores and (deferred := stage.deferred(value)):
+            if name in deferred:
+                return deferred[name]
+            if name == "__dict__":
+                stage.effect(f"reads .__dict__ of a {cls.__name__}")
         found = find_in_class(cls, name)
         kind = type(found)
         own = getattr(value, "__dict__", None)
@@ -201,13 +211,16 @@ class Attributes:
         if cls is FLAGS:
             stage.abandon("sets flags of an array")
         found = find_in_class(cls, name)
+        if type(found) is property and type(found.fset) is types.FunctionType:
+            self._guard_class(cls, name, found)
+            self.call(found.fset, value, item)
+            return None
         if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
-            if type(found) is property and type(found.fset) is types.FunctionType:
-                self.call(found.fset, value, item)
-                return None
             if cls.__setattr__ is object.__setattr__:
                 self._touch_attributes(value)
                 return setattr(value, name, item)
+        if stage.may_defer(value, name):
+            return stage.defer(value, name, item)
         stage.effect(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()

@@ -16,7 +16,7 @@ from . import varying
 from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import Maybe, is_longer, owner_of
 from .objects import Traced
-from .region import Attempt, Region, RegionBreak, truth
+from .region import Attempt, Raising, Region, RegionBreak, truth
 from .state import (
     UNBOUND,
     have_same_structure,
@@ -525,6 +525,7 @@ class Branch(Region):
         super().__init__(scope, site)
         self.condition = condition
         self.last = 2 * site.arms - 1
+        self.raising = dict(site.raising)
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
         self.wanted = (*site.live_out, *ours)  # a loop looks at its flag
         self.step = -1
@@ -564,6 +565,8 @@ class Branch(Region):
         elif type(self.pending) is Traced:
             self.levels.append(Level(self, self.pending, self.step, self.now))
             self.levels[-1].open_arm(True)
+        if self.levels and self.step in self.raising:
+            raise Raising(self.raising[self.step])
         return self.values(self.now)
 
     def test(self, value: Any) -> None:
@@ -599,8 +602,10 @@ class Branch(Region):
                 return self.fall_back(error.args[0])
             if issubclass(kind, _core.CinductorError):
                 return self.fall_back(str(error))
+            if issubclass(kind, Raising):
+                return self.give_way(error.args[0])
             if issubclass(kind, Exception):
-                return self.give_way(kind)
+                return self.give_way(kind.__name__)
         except RegionBreak as other:
             return self.fall_back(other.args[0])
         return False
@@ -625,7 +630,7 @@ class Branch(Region):
         self.is_over = True
         self.regions.report(self.scope, self.site, "captured")
 
-    def give_way(self, kind: type) -> bool:
+    def give_way(self, name: str) -> bool:
         """The step raises: it is checked that it is not reached, and the others are run."""
         if not self.levels:
             self.is_over = True
@@ -642,7 +647,7 @@ class Branch(Region):
             self.pending = True
             self.next_step = level.arm
         self.now = level.head
-        self.check(condition, f"no {kind.__name__} is raised")
+        self.check(condition, f"no {name} is raised")
         return True
 
     def fall_back(self, reason: str) -> bool:

@@ -35,7 +35,7 @@ from .calls import (
     understands,
 )
 from .condition import is_condition, select
-from .items import Range, backwards, enumerated, items_of, numbered, zipped
+from .items import Flat, Range, backwards, enumerated, items_of, numbered, zipped
 from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from .region import WarningGiven
 from .state import is_int
@@ -77,6 +77,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         stage = scope.stage
         if type(value) is Range:
             return value.length
+        if type(value) is Flat:
+            return value.array.size
         if isinstance(value, list | tuple | dict | set):
             source = stage.source_of(value)
             if source is not None and source >= 0:
@@ -333,6 +335,13 @@ def _make(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(*args, **kwargs)
 
 
+@understands(np.ndarray)
+def _ndarray(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or len(args) > 2 or kwargs.keys() - {"dtype"}:  # of memory that lies somewhere
+        return call_unknown(scope, f, args, kwargs)
+    return call_surface(scope, np.empty, args, kwargs)
+
+
 @understands(np.errstate)
 def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if args or any(v != "ignore" for k, v in kwargs.items()):
@@ -385,6 +394,19 @@ def _seed(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if not args and not kwargs:
         return call_unknown(scope, f, args, kwargs)
     return dispatch(scope, Draw(scope, GLOBAL, "seed"), args, kwargs)
+
+
+@understands(np.random.default_rng)
+def _default_rng(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    stage = scope.stage
+    seed = args[0] if args else kwargs.get("seed")
+    if len(args) + len(kwargs) == (0 if seed is None else 1) or (args or kwargs) == (None,):
+        if type(seed) is np.random.Generator:
+            return seed
+        source = -1 if seed is None else stage.source_of_int(seed) if is_int(seed) else None
+        if source is not None and not stage.tracer.in_region:
+            return stage.make(f, source)
+    return call_unknown(scope, f, args, kwargs)
 
 
 @understands(isinstance, issubclass, callable)

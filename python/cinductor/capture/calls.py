@@ -21,6 +21,7 @@ from .. import _core
 from ..numpy import surface, written
 from ..numpy.random import DRAWS, GLOBAL, LEGACY, Draw
 from ..user import PACKAGE
+from .items import Flat
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
 NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
-FOLLOWED_STANDARD = frozenset({("dataclasses", "replace"), ("dataclasses", "fields")})
+FOLLOWED_STANDARD = frozenset(
+    ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
+)
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
 MAX_DEPTH = 60
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
@@ -344,6 +347,7 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         rows = stage.regions.rows_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")
+    args = tuple(scope.item(a, slice(None)) if type(a) is Flat else a for a in args)
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
@@ -614,8 +618,7 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     made_by_object = find_in_class(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
     if "__dataclass_fields__" in cls.__dict__ and made_by_object:
         if type(init) is types.FunctionType and init.__code__.co_filename == "<string>":
-            if find_in_class(cls, "__post_init__") is MISSING:
-                return cls(*args, **kwargs)
+            return make_dataclass(scope, cls, args, kwargs)
     elif made_by_object and not is_standard(cls):
         if init is object.__dict__["__init__"]:
             return cls(*args, **kwargs)
@@ -625,6 +628,28 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
             return new
     return call_unknown(scope, cls, args, kwargs)
+
+
+def make_dataclass(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A dataclass: its __init__ only fills attributes; its __post_init__ is followed."""
+    after = find_in_class(cls, "__post_init__")
+    if after is MISSING:
+        return cls(*args, **kwargs)
+    if type(after) is not types.FunctionType or find_in_class(cls, "__init_subclass__") not in (
+        object.__dict__["__init_subclass__"],
+    ):
+        return call_unknown(scope, cls, args, kwargs)
+    given: list[Any] = []
+
+    def note(self: Any, *values: Any) -> None:
+        given.extend(values)
+
+    without = type(cls.__name__, (cls,), {"__post_init__": note, "__slots__": ()})
+    made = object.__new__(without)
+    cls.__init__(made, *args, **kwargs)
+    object.__setattr__(made, "__class__", cls)
+    dispatch(scope, after, (made, *given), {})
+    return made
 
 
 def is_standard(cls: type) -> bool:

@@ -41,6 +41,14 @@ def depth_of(node: ast.AST) -> int:
     return inside + isinstance(node, ast.For | ast.While)
 
 
+def raised(node: ast.stmt) -> str:
+    """What a statement raises whatever happens, in a word; "" for one that is no raise."""
+    if not isinstance(node, ast.Raise):
+        return ""
+    error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return error.id if isinstance(error, ast.Name) else "exception"
+
+
 class Control(Statements):
     """Rewrites control flow."""
 
@@ -127,7 +135,8 @@ class Control(Statements):
         call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
         if not site.state:
             told = ast.copy_location(ast.Expr(call), node)
-            return [] if is_enter else [self._if_restores(node, site, [told])]
+            is_silent = is_enter and not site.raising
+            return [] if is_silent else [self._if_restores(node, site, [told])]
         places: list[ast.expr] = [
             ast.copy_location(ast.Name(name, ast.Store()), node) for name in site.state
         ]
@@ -201,7 +210,11 @@ class Control(Statements):
         orelse = arms[-1].orelse
         site = None
         if may_be_traced(node.test):
-            site = self._site(node, "if", arms=len(arms), has_else=bool(orelse))
+            blocks = enumerate([*(arm.body for arm in arms), orelse])
+            last = 2 * len(arms) - 1
+            raising = tuple((min(2 * k, last), raised(b[-1])) for k, b in blocks if b)
+            raising = tuple((step, name) for step, name in raising if name)
+            site = self._site(node, "if", arms=len(arms), has_else=bool(orelse), raising=raising)
         if site is None:
             node.test = self._test(node.test)
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)

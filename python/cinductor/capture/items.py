@@ -85,6 +85,8 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step)
     if cls is Range:
         return Items(value.length, value.get)
+    if cls is Flat:
+        return value.items
     if cls is Traced and value.ndim > 0:
         return Items(value.shape[0], lambda i: value[i])
     return None
@@ -114,6 +116,25 @@ def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any]) -> I
         return get(tuple(places[::-1]))
 
     return Items(length, item)
+
+
+class Flat:
+    """Stands for the np.flatiter of a traced array."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Traced) -> None:
+        self.array = array
+
+    @property
+    def items(self) -> Items:
+        """The elements, for a loop."""
+        return numbered(self.array.shape, lambda places: self.array[places])
+
+    def real(self, stage: Any) -> Any:
+        """NumPy's own."""
+        stage.stop("hands on array.flat itself, not its items")
+        return stage.concrete(self.array).flat
 
 
 def zipped(parts: list[Items]) -> Items | None:

@@ -33,6 +33,10 @@ class WarningGiven(Exception):
     """An arm of a traced branch warns: for the graph that is an arm that raises."""
 
 
+class Raising(BaseException):
+    """An arm of a traced branch is going to raise: nobody needs to know in which words."""
+
+
 class Again(BaseException):
     """A loop's body is run again: something was learnt in the middle of it."""
 
@@ -266,8 +270,8 @@ class Region:
         raise NotImplementedError
 
     def __enter__(self) -> None:
-        if not self.site.state and self.restores:  # rewritten code has no names to set
-            self.enter()
+        if self.restores and not (self.site.state or self.site.raising):
+            self.enter()  # rewritten code has no names to set
 
     def changed_containers(self, attempt: Attempt) -> list[Any]:
         """The containers of before the attempt that it changed."""
@@ -286,6 +290,7 @@ class Region:
         while frame is not None and frame.f_globals.get("__name__") != SESSION:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
+        values.extend(attributes for _, attributes in self.stage.stores.values())
         return values
 
     def is_alone(self, array: Any, values: list[Any]) -> bool:

@@ -16,10 +16,11 @@ import numpy as np
 
 from .. import _core
 from ..dynamic import Demand, StaticRetry
+from . import flat
 from .attributes import Attributes
 from .calls import DEBUGGERS, constants, dispatch
 from .constructs import TracedControl
-from .items import Items, Range
+from .items import Flat, Items, Range
 from .membership import contains
 from .objects import (
     CONTAINER_TYPES,
@@ -32,7 +33,7 @@ from .objects import (
     is_foreign,
     is_numpys,
 )
-from .region import Again
+from .region import Again, Raising
 from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
@@ -47,6 +48,7 @@ OWN_ERRORS = (
     StaticRetry,
     Demand,
     Again,
+    Raising,
     _core.RegionBreak,
     _core.CheckFailed,
     _core.CinductorError,
@@ -198,6 +200,8 @@ class Scope(Attributes, TracedControl):
                 if stage.wrap(value) is not value
                 else (stage.adopt(value[stage.concrete(key)]))
             )
+        if cls is Flat:
+            return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
@@ -253,6 +257,9 @@ class Scope(Attributes, TracedControl):
             else:
                 value[key] = item
             return
+        if cls is Flat:
+            key = key if type(key) in FREE_TYPES else self._key(key)
+            return flat.write(self, value, key, self.array_of(item))
         source = stage.source_of(value)
         method = find_in_class(cls, "__setitem__")
         if source is None and cls in (list, dict):
@@ -377,6 +384,9 @@ class Scope(Attributes, TracedControl):
             return self._iter_array(value)
         if cls is np.broadcast:
             return iter(stage.filled(value))
+        if cls is Flat:
+            value = value.items
+            cls = Items
         if cls is Items or cls is Range:
             return iter(value)
         source = stage.source_of(value)

@@ -20,8 +20,9 @@ from ..race import Race, likeness
 from ..user import PACKAGE
 from . import builtins as builtins  # fills the table of calls
 from .calls import bind, dispatch
-from .objects import DTYPE_TYPES, IDENTITY_TYPES, Traced, why_not_argument
+from .objects import why_not_argument
 from .plain import PlainScope
+from .result import finish, place_of_function
 from .rewrite import NotRewritable
 from .scope import Scope
 from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
@@ -30,7 +31,6 @@ from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 # costs tens of microseconds.
 LITTLE_WORK = 400_000
 MAX_FAILED_CHECKS = 3
-CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 # Code whose lines are not the user's: NumPy's own is followed.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
 # NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
@@ -40,11 +40,14 @@ SUSPICIOUS = 0b1011
 class Outcome:
     """What a capture came to: kept for `explain`."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, job: Job, stage: Stage) -> None:
         tracer = stage.tracer
         reports = stage.regions.reports.items()
         self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
         self.breaks = list(tracer.breaks)
+        if stage.why_again is not None:
+            file, line = place_of_function(job.fn)
+            self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))
         self.flushes = tracer.flushes
         self.program = tracer.last_program
         # Of the latest compile; a graph met before in this process is not compiled again.
@@ -189,6 +192,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """One capture by one backend; once more with sizes that are numbers where symbols break it, and
     with loops and branches run by Python when capturing them came to nothing.
     """
+    why = ""
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
     way = Way(backend, job.dynamic, True, known.settles if known else None)
@@ -197,10 +201,13 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             made, outcome = capture(job, compiled, bound, args, kwargs, way)
         except StaticRetry:
             way = way._replace(dynamic=False)
-        except _core.RegionBreak:
-            way = way._replace(regions=False)
+        except _core.RegionBreak as failure:
+            way, why = way._replace(regions=False), failure.args[0]
         else:
             break
+    if not way.regions:
+        place = "{}:{}".format(*place_of_function(job.fn))
+        outcome.regions.insert(0, f"{place}: Python runs all loops and branches: {why}")
     if outcome.specialization is None and not job.settings["fullgraph"]:
         outcome.kind = kind
         race = job.race(kind)
@@ -251,10 +258,10 @@ def capture(
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
     except (Abandon, Raised, Retry, StaticRetry, Demand) as reason:
-        job.last = Outcome(stage)
+        job.last = Outcome(job, stage)
         raise stage.symbols.denied(reason) if isinstance(reason, Demand) else reason from None
     except _core.CheckFailed:
-        job.last = Outcome(stage)
+        job.last = Outcome(job, stage)
         job.last.failed_check = True
         if stage.effects == 0 and stage.undo():
             raise
@@ -281,7 +288,7 @@ def capture(
             raise _core.RegionBreak("an exception leaves an expression") from None
         is_users = isinstance(error, Exception) and stage.runs
         if is_users and stage.effects == 0 and stage.undo():
-            job.last = Outcome(stage)
+            job.last = Outcome(job, stage)
             raise Raised(error) from None
         leave(job, stage, bound, error)
         raise
@@ -289,7 +296,7 @@ def capture(
         surface.stages.pop(id(tracer), None)
         for scope in stage.scopes:
             scope.__class__ = PlainScope
-    outcome = job.last = Outcome(stage)
+    outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     outcome.specialization = specialization
     if specialization is not None:
@@ -330,9 +337,10 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
     if not isinstance(error, KeyboardInterrupt):
         try:
             stage.tracer.flush()
+            stage.settle()
         except _core.CinductorError:
             pass
-    job.last = Outcome(stage)
+    job.last = Outcome(job, stage)
     if names_traced(error):
         reword(error)
     if isinstance(error, Exception):
@@ -435,96 +443,3 @@ def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...])
 
 
 QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
-
-
-# --- the result -----------------------------------------------------------------------------------
-
-
-def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
-    """Ends the capture: the real result and a specialisation, or None when Python must run
-    again.
-    """
-    stage.runs = False
-    reached: dict[int, int] = {}
-    stage.regions.before_return(traced_in(result, set()))
-    result = returnable(stage, result, reached, set())
-    if any(s >= 0 and stage.sources[s][0] == "arg" for s in reached.values()):
-        pass  # an argument that is returned is that very object
-    if not stage.tracer.needs_python:
-        stage.check_disjoint()
-    for source, value, *kind in stage.tracer.specialized():
-        stage.check(source, *(kind or ["equals"]), value)
-    if stage.symbols is not None:
-        stage.symbols.finish()
-    return stage.tracer.finish(stage.sources, stage.checks, result, reached)
-
-
-def traced_in(value: Any, seen: set[int]) -> list[Any]:
-    """The traced values in a result."""
-    if type(value) is Traced:
-        return [value]
-    if isinstance(value, tuple | list):
-        items = list(value)
-    elif isinstance(value, dict) or is_simple_dataclass(value):
-        items = list((value if isinstance(value, dict) else value.__dict__).values())
-    else:
-        return []
-    if id(value) in seen:
-        return []
-    seen.add(id(value))
-    return [found for item in items for found in traced_in(item, seen)]
-
-
-def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: set[int]) -> Any:
-    """The result with what replay cannot make turned into real objects (then Python must run)."""
-    cls = type(value)
-    if cls is Traced:
-        if value.strong is not None:
-            if not stage.may_check():
-                return stage.concrete(value)
-            stage.tracer.check(value.strong, "a number is NumPy's")
-            return stage.tracer.mixed(value, None)
-        return stage.tracer.settled(value)
-    if cls is np.ndarray:
-        return stage.wrap(value)
-    if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
-        return value
-    source = stage.source_of(value)
-    if source is not None:
-        if source >= 0:
-            reached[id(value)] = source
-        return value
-    if cls in IDENTITY_TYPES or isinstance(value, type) or cls in (range, slice, frozenset):
-        if cls is types.FunctionType:
-            stage.effect("returns a function made in the call")
-            return stage.concrete(value)
-        return value
-    if cls is types.GeneratorType:
-        stage.abandon("returns a generator made in the call")
-        items = [stage.concrete(v) for v in value]
-        return (v for v in items)
-    if id(value) in seen and not isinstance(value, tuple):
-        stage.effect("returns one container twice")
-        return stage.concrete(value)
-    seen.add(id(value))
-    if cls in (tuple, list) or (isinstance(value, tuple) and hasattr(cls, "_make")):
-        items = [returnable(stage, v, reached, seen) for v in value]
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else stage.remake(value, items)
-    if cls is dict:
-        for key, item in value.items():
-            value[key] = returnable(stage, item, reached, seen)
-        return value
-    if is_simple_dataclass(value):
-        for name in value.__dict__:
-            value.__dict__[name] = returnable(stage, value.__dict__[name], reached, seen)
-        return value
-    stage.effect(f"returns an object of class {cls.__name__}")
-    return stage.concrete(value)
-
-
-def is_simple_dataclass(value: Any) -> bool:
-    """A dataclass whose attributes are its fields and nothing else."""
-    fields = getattr(type(value), "__dataclass_fields__", None)
-    own = getattr(value, "__dict__", None)
-    return fields is not None and type(own) is dict and tuple(own) == tuple(fields)

@@ -30,5 +30,6 @@ class Site:
     depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
     has_else: bool = False
+    raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     protected: bool = False  # it stands in a try or a with of its function

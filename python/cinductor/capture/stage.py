@@ -20,6 +20,7 @@ import numpy as np
 from .. import _core
 from ..dynamic import Symbols, place_of
 from ..numpy import surface
+from .items import Flat
 from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -28,7 +29,9 @@ from .objects import (
     NUMBER_TYPES,
     VALUE_TYPES,
     Traced,
+    find_in_class,
     has_operators,
+    reads_plainly,
     why_not_array,
 )
 from .region import GROWING, Regions
@@ -109,6 +112,8 @@ class Stage:
         self.runs = False  # the function's own code
         self.settles: int | None = None  # as many runs were worth while in a call like this one
         self.is_settled = False  # the rest of the call runs in NumPy
+        self.stores: dict[int, tuple[Any, dict[str, Any]]] = {}  # attributes to be set at the end
+        self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
 
     # --- sources and guards ---
@@ -123,6 +128,8 @@ class Stage:
             key = (kind, id(parts[0]), parts[1])
         elif kind == "address":
             key = (kind, *parts)
+        elif kind == "made":
+            key = (kind, len(self.sources))
         else:
             key = (kind, id(parts[0]) if kind != "arg" else parts[0])
         found = self.source_ids.get(key)
@@ -142,6 +149,24 @@ class Stage:
         if key not in self.checked:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
+
+    def source_of_int(self, value: Any) -> int | None:
+        """The source that an int is read from, itself and nothing computed of it."""
+        if type(value) is int:
+            return self.source("const", value)
+        return next((s for s, (_, new) in self.entered.items() if new is value), None)
+
+    def make(self, f: Any, source: int) -> Any:
+        """f(value), or f() where the source is -1: each call of the program makes its own."""
+        given = () if source < 0 else (self.value_of(source),)
+        made = f(*given)
+        self.known[id(made)] = (made, self.source("made", f, source))
+        return made
+
+    def value_of(self, source: int) -> Any:
+        """What an int's source gave in this call."""
+        kind, first = self.sources[source][:2]
+        return first if kind == "const" else self.entered[source][0]
 
     def place(self, source: int) -> str:
         """A source in the user's words."""
@@ -299,11 +324,64 @@ class Stage:
         """Python must run on every call: noted before it happens."""
         self.tracer.note_effect(reason)
         self.effects += 1
+        self.settle()
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
         self.tracer.note_break(reason)
         self.effects += 1
+        self.settle()
+
+    def may_defer(self, value: Any, name: str) -> bool:
+        """Whether an attribute of an object that outlives the call can wait for the end of it: only
+        captured code could see the difference, and that is told.
+        """
+        cls, source = type(value), self.source_of(value)
+        if source is None or source < 0 or not self.may_check():
+            return False
+        if type(getattr(value, "__dict__", None)) is not dict or not reads_plainly(cls):
+            return False
+        is_plain = cls.__setattr__ is object.__setattr__
+        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
+
+    def deferred(self, value: Any) -> dict[str, Any]:
+        """The attributes of an object that wait for the end of the call."""
+        found = self.stores.get(id(value))
+        return {} if found is None else found[1]
+
+    def defer(self, value: Any, name: str, item: Any) -> None:
+        """Sets an attribute at the end of the call, and of later ones. A loop carries what it was
+        before, so that is read when nothing has been stored yet.
+        """
+        attributes = self.stores.setdefault(id(value), (value, {}))[1]
+        if self.regions.touched and name not in attributes and name in value.__dict__:
+            source = self.source("attr", self.source_of(value), name)
+            attributes[name] = self.enter(value.__dict__[name], source)
+            for touched in self.regions.touched:
+                touched.amend(attributes, name)
+        self.regions.touch(attributes)
+        attributes[name] = item
+
+    def waiting(self) -> list[tuple[Any, dict[str, Any]]]:
+        """The objects whose attributes wait for the end of the call, with those that change."""
+        pairs = []
+        for value, attributes in self.stores.values():
+            changed = {}
+            for name, item in attributes.items():
+                key = ("attr", self.source_of(value), name)
+                entered = self.entered.get(self.source_ids.get(key, OPAQUE))
+                if entered is None or entered[1] is not item:
+                    changed[name] = item
+            if changed:
+                pairs.append((value, changed))
+        return pairs
+
+    def settle(self) -> None:
+        """Sets the attributes that wait: code that is not captured may look at them."""
+        pairs, self.stores = self.waiting() if self.stores else (), {}
+        for value, attributes in pairs:
+            for name, item in attributes.items():
+                setattr(value, name, self.concrete(item))
 
     def abandon(self, reason: str) -> None:
         """Gives the call up while nothing has happened; otherwise breaks."""
@@ -324,6 +402,8 @@ class Stage:
     def concrete(self, value: Any, memo: dict[int, Any] | None = None) -> Any:
         """The value with everything traced made real: containers made in the call in place."""
         cls = type(value)
+        if cls is Flat:
+            return value.real(self)
         if cls is Traced:
             real = value.concrete()
             if type(real) is np.ndarray and id(real) not in self.array_ids:

@@ -141,6 +141,12 @@ class Touched:
         if id(container) not in self.before:
             self.before[id(container)] = (container, copied(container))
 
+    def amend(self, container: dict[str, Any], key: str) -> None:
+        """The dict had this item all along: nobody had looked."""
+        found = self.before.get(id(container))
+        if found is not None:
+            found[1][key] = container[key]
+
     def swap(self) -> list[tuple[Any, Any]]:
         """Puts back what the containers held; returns what they hold now, but for cells that nobody
         has set.

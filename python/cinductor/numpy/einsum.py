@@ -37,15 +37,32 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     if not repeats and set(output) == set(extent):
         made = aligned_product(t, terms, xs, output)
         return into(t, out, made)
-    key = f"{','.join(terms)}->{output}" + (" optimize" if optimize else "")
-    path = bool(optimize)
+    subscripts, path = f"{','.join(terms)}->{output}", bool(optimize)
+    order = memory_order(subscripts, xs, path)
 
     def call(*arrays: Any) -> None:
         *real, result = arrays
-        result[...] = np.einsum(f"{','.join(terms)}->{output}", *real, optimize=path)
+        result[...] = np.einsum(subscripts, *real, optimize=path).transpose(order)
 
-    made = t.extern("einsum", key, call, xs, shape, dtype)
+    key = f"{subscripts} {path} {order}"
+    made = t.extern("einsum", key, call, xs, tuple(shape[k] for k in order), dtype)
+    made = t.permute(made, np.argsort(order).tolist()) if order else made
     return into(t, out, as_result(t, made))
+
+
+def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
+    """The result's axes from the outermost in memory, by NumPy's own answer for small operands
+    that lie in memory as these do."""
+    path: Any = False
+    if optimize:
+        like = [np.broadcast_to(np.empty((), x.dtype), [int(n) for n in x.shape]) for x in xs]
+        path = np.einsum_path(subscripts, *like, optimize=True)[0]
+    small = []
+    for x in xs:
+        axes = sorted(range(x.ndim), key=lambda k, x=x: -abs(x.strides[k]))
+        small.append(np.ones((2,) * x.ndim, x.dtype).transpose(np.argsort(axes)))
+    strides = np.einsum(subscripts, *small, optimize=path).strides
+    return sorted(range(len(strides)), key=lambda k: -strides[k])
 
 
 def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:

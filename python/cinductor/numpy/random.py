@@ -120,12 +120,15 @@ DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "f": {"dfnum": None, "dfden": None},
     "gamma": {"shape": None, "scale": 1.0},
     "geometric": {"p": None},
+    "hypergeometric": {"ngood": None, "nbad": None, "nsample": None},
     "gumbel": {"loc": 0.0, "scale": 1.0},
     "laplace": {"loc": 0.0, "scale": 1.0},
     "logistic": {"loc": 0.0, "scale": 1.0},
     "lognormal": {"mean": 0.0, "sigma": 1.0},
     "logseries": {"p": None},
+    "negative_binomial": {"n": None, "p": None},
     "noncentral_chisquare": {"df": None, "nonc": None},
+    "noncentral_f": {"dfnum": None, "dfden": None, "nonc": None},
     "normal": {"loc": 0.0, "scale": 1.0},
     "pareto": {"a": None},
     "poisson": {"lam": 1.0},
@@ -141,7 +144,12 @@ DISTRIBUTIONS: dict[str, dict[str, Any]] = {
     "weibull": {"a": None},
     "zipf": {"a": None},
 }
-COUNTED = frozenset({"binomial", "geometric", "logseries", "poisson", "zipf"})
+COUNTED = frozenset(
+    "binomial geometric hypergeometric logseries negative_binomial poisson zipf".split()
+)
+INTS = frozenset(
+    {("binomial", "n"), *(("hypergeometric", k) for k in ("ngood", "nbad", "nsample"))}
+)
 
 
 def distribution(name: str, defaults: dict[str, Any]) -> None:
@@ -155,7 +163,9 @@ def distribution(name: str, defaults: dict[str, Any]) -> None:
         size = given.pop("size", None)
         if None in [v for v in given.values() if type(v) is not Traced]:
             raise TypeError("a parameter is missing")
-        values = [parameter(t, v, INT64 if k == "n" else FLOAT64) for k, v in given.items()]
+        values = [
+            parameter(t, v, INT64 if (name, k) in INTS else FLOAT64) for k, v in given.items()
+        ]
         if size is None and any(v.ndim for v in values):
             return drawn(t, address, name, values, t.broadcast(values), dtype)
         return drawn(t, address, name, values, size, dtype)
@@ -285,6 +295,37 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
     return t.as_python(made) if is_count else t.as_scalar(made)
 
 
+def drawn_rows(
+    t: Any, address: Any, method: str, operands: list[Any], n: Any, size: Any, dtype: np.dtype
+) -> Any:
+    """A draw whose every number is a row of n."""
+    shape = () if size is None else sizes(size)
+
+    def call(where: Any, *rest: Any) -> None:
+        *values, out = rest
+        given = [v if v.ndim else v[()] for v in values]
+        out[...] = getattr(generator_at(where), method)(*given, out.shape[:-1])
+
+    return t.extern(f"draw_{method}", "", call, [address, *operands], (*shape, n), dtype)
+
+
+@draw
+def dirichlet(t: Any, address: Any, alpha: Any, size: Any = None) -> Any:
+    """dirichlet"""
+    given = in_place(t, alpha, FLOAT64)
+    refuse(given.ndim != 1, "such parameters")
+    return drawn_rows(t, address, "dirichlet", [given], given.shape[0], size, FLOAT64)
+
+
+@draw
+def multinomial(t: Any, address: Any, n: Any, pvals: Any, size: Any = None) -> Any:
+    """multinomial of one number of trials"""
+    given = in_place(t, pvals, FLOAT64)
+    refuse(given.ndim != 1, "such parameters")
+    operands = [number(t, n, INT64), given]
+    return drawn_rows(t, address, "multinomial", operands, given.shape[0], size, INT64)
+
+
 @draw
 def multivariate_normal(
     t: Any,
@@ -298,14 +339,8 @@ def multivariate_normal(
     """multivariate_normal"""
     refuse(check_valid != "warn" or tol != 1e-8, "check_valid= or tol=")
     centre, spread = in_place(t, mean, FLOAT64), in_place(t, cov, FLOAT64)
-    shape = () if size is None else sizes(size)
-
-    def call(where: Any, mean: Any, cov: Any, out: Any) -> None:
-        out[...] = generator_at(where).multivariate_normal(mean, cov, out.shape[:-1])
-
-    whole = (*shape, centre.shape[0])
-    operands = [address, centre, spread]
-    return t.extern("draw_multivariate_normal", "", call, operands, whole, FLOAT64)
+    operands = [centre, spread]
+    return drawn_rows(t, address, "multivariate_normal", operands, centre.shape[0], size, FLOAT64)
 
 
 # --- the generator behind np.random's functions --------------------------------------------------
@@ -389,4 +424,6 @@ LEGACY.update(
         t, address, a, size, p, {"replace": replace}
     ),
     multivariate_normal=multivariate_normal,
+    dirichlet=dirichlet,
+    multinomial=multinomial,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -114,32 +115,70 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,  # noqa: A002  (NumPy's name)
 ) -> Any:
-    """np.unique of all elements."""
+    """np.unique of all elements, or of the rows along one axis."""
     given = array(t, ar)
-    refuse(axis is not None and given.ndim != 1, "axis=")
     refuse(not sorted or given.dtype.kind == "c", "NaNs of several kinds")
-    x = flat(t, given)
+    wanted = (return_index, return_inverse, return_counts)
+    if axis is not None and given.ndim != 1:
+        return unique_rows(t, given, normal_axis(axis, given.ndim), wanted)
+    x, order = flat(t, given), None
     if not return_index and not return_inverse:
         values = sorted_values(t, x)
     else:
         order = argsorted(t, x, "mergesort" if return_index else "quicksort")
         values = gathered(t, x, [0], [order])
     mask = differs(t, values, equal_nan)
-    results = [t.compress(values, mask)]
+    results = [t.compress(values, mask), *about_first(t, mask, order, given.shape, wanted)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_rows(t: Any, given: Any, axis: int, wanted: tuple[Any, ...]) -> Any:
+    """np.unique along one axis of several. Rows are compared number by number, from the first on;
+    one with a NaN is equal to none."""
+    front = t.permute(given, [axis, *(k for k in range(given.ndim) if k != axis)])
+    n, rest = front.shape[0], front.shape[1:]
+    refuse(any(k == 0 for k in rest), "rows of no elements")
+    rows = t.reshape(front, (n, math.prod(rest)))
+
+    def call(x: Any, out: Any) -> None:
+        out[...] = np.lexsort(x.T[::-1])
+
+    order = t.extern("lexsort_rows", "", call, [rows], (n,), INT64, positions=0)
+    values = gathered(t, rows, [0], [order])
+    number = t.iota((n,), 0)
+    before = gathered(t, values, [0], [t.apply("maximum", t.apply("subtract", number, 1), 0)])
+    mask = t.reduce("any", t.apply("not_equal", values, before), [1])
+    mask = t.apply("logical_or", t.apply("equal", number, 0), mask)
+    made = gathered(t, t.reshape(values, (n, *rest)), [0], [places(t, mask)], plain=True)
+    if axis:
+        turned = t.permute(made, [*range(1, axis + 1), 0, *range(axis + 1, given.ndim)])
+        made = t.copy(turned, "K")
+    like = np.unique(np.zeros((1,) * given.ndim), return_inverse=True, axis=axis)[1]
+    shape = tuple(n if k == axis or like.ndim == 1 else 1 for k in range(like.ndim))
+    results = [made, *about_first(t, mask, order, shape, wanted)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def about_first(
+    t: Any, mask: Any, order: Any, shape: tuple[Any, ...], wanted: tuple[Any, ...]
+) -> list[Any]:
+    """What else np.unique tells: mask has the first of each kind among values sorted by order."""
+    return_index, return_inverse, return_counts = wanted
+    results = []
     if return_index:
         results.append(t.compress(order, mask))
     if return_inverse:
         rank = t.apply("subtract", t.scan("cumsum", t.cast(mask, INT64), 0), 1)
-        inverse = t.empty(x.shape, INT64)
+        inverse = t.empty(order.shape, INT64)
         scattered(t, inverse, [0], [order], rank, distinct=True)
-        results.append(t.reshape(inverse, given.shape))
+        results.append(t.reshape(inverse, shape))
     if return_counts:
-        first = t.compress(t.iota(x.shape, 0), mask)
-        end = t.full((1,), t.cast(t.lift(x.shape[0]), INT64), INT64)
+        first = t.compress(t.iota(mask.shape, 0), mask)
+        end = t.full((1,), t.cast(t.lift(mask.shape[0]), INT64), INT64)
         following = t.apply("add", t.iota(first.shape, 0), 1)
         after = gathered(t, t.concat([first, end], 0), [0], [following])
         results.append(t.apply("subtract", after, first))
-    return results[0] if len(results) == 1 else tuple(results)
+    return results
 
 
 # --- counting and repeating ---------------------------------------------------------------------

@@ -588,7 +588,21 @@ def same_dtype(a: Any, b: np.dtype) -> bool:
     return not (isinstance(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
 
 
-@method("tolist", "tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
+MANY_NUMBERS = 64  # of a list in the program: each is one of its results
+
+
+@method("tolist")
+def tolist(t: Any, self: Any) -> Any:
+    """ndarray.tolist of a few elements: numbers of Python's."""
+    if self.ndim == 0:
+        return item(t, self)
+    known = all(type(n) is int for n in self.shape)
+    refuse(not known, "a list of as many numbers as a size that varies")
+    refuse(self.size > MANY_NUMBERS, f"a list of {self.size} numbers, more than {MANY_NUMBERS}")
+    return [tolist(t, self[k]) for k in range(self.shape[0])]
+
+
+@method("tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
 def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     """Methods that answer with Python's own objects."""
     refuse(True, "it answers with Python's own values")

@@ -1,0 +1,202 @@
+"""The end of a captured call: what the function returned, made real, and as a recipe for later calls.
+
+What a recipe cannot make again has been made real before: then Python has to run in each call, and
+the stage knows why.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class
+
+if TYPE_CHECKING:
+    from ..compile import Job
+    from .stage import Stage
+
+CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
+
+
+def place_of_function(fn: Any) -> tuple[str, int]:
+    """File and line of a function; of what has none, of its class."""
+    code = getattr(fn, "__code__", None)
+    return ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
+    """Ends the capture: the real result and a specialisation, or None when Python must run
+    again.
+    """
+    stage.runs = False
+    reached: dict[int, int] = {}
+    result = with_stores(stage, result)
+    leaves = traced_in(result, set())
+    stage.regions.before_return(leaves)
+    result = returnable(stage, result, reached, {})
+    if not stage.tracer.needs_python:
+        stage.check_disjoint()
+    for source, value, *kind in stage.tracer.specialized():
+        stage.check(source, *(kind or ["equals"]), value)
+    if stage.symbols is not None:
+        stage.symbols.finish()
+    made, specialization = stage.tracer.finish(stage.sources, stage.checks, result, reached)
+    if type(specialization) is str:
+        stage.why_again, specialization = f"returns {specialization}", None
+        if job.settings["fullgraph"] and stage.undo():
+            file, line = place_of_function(job.fn)
+            raise _core.Unsupported(f"{file}:{line}: {stage.why_again} (fullgraph=True)")
+    return made, specialization
+
+
+def traced_in(value: Any, seen: set[int]) -> list[Any]:
+    """The traced values in a result."""
+    if type(value) is Traced:
+        return [value]
+    if isinstance(value, tuple | list):
+        items = list(value)
+    elif isinstance(value, dict) or is_instance(value):
+        items = list((value if isinstance(value, dict) else value.__dict__).values())
+    else:
+        return []
+    if id(value) in seen:
+        return []
+    seen.add(id(value))
+    return [found for item in items for found in traced_in(item, seen)]
+
+
+def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Any:
+    """The result with what replay cannot make turned into real objects (then Python must run)."""
+    cls = type(value)
+    if cls is Traced:
+        if value.strong is not None:
+            if not stage.may_check():
+                return stage.concrete(value)
+            stage.tracer.check(value.strong, "a number is NumPy's")
+            return stage.tracer.mixed(value, None)
+        if id(value) not in seen and is_loose(stage, value):
+            seen[id(value)] = view_call(stage, value, reached, seen)
+        return seen.get(id(value)) or stage.tracer.settled(value)
+    if cls is np.ndarray:
+        return stage.wrap(value)
+    if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
+        return value
+    source = stage.source_of(value)
+    if source is not None:
+        if source >= 0:
+            reached[id(value)] = source
+        return value
+    if cls in IDENTITY_TYPES or isinstance(value, type) or cls in (range, slice, frozenset):
+        if cls is types.FunctionType:
+            stage.effect("returns a function made in the call")
+            return stage.concrete(value)
+        return value
+    if cls is types.GeneratorType:
+        stage.abandon("returns a generator made in the call")
+        items = [stage.concrete(v) for v in value]
+        return (v for v in items)
+    if id(value) in seen and not isinstance(value, tuple):
+        stage.effect("returns one container twice")
+        return stage.concrete(value)
+    seen[id(value)] = value
+    if cls is Call:
+        return Call((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
+    if cls in (tuple, list) or (isinstance(value, tuple) and hasattr(cls, "_make")):
+        items = [returnable(stage, v, reached, seen) for v in value]
+        same = all(a is b for a, b in zip(items, value, strict=True))
+        return value if same else stage.remake(value, items)
+    if cls is dict:
+        for key, item in value.items():
+            value[key] = returnable(stage, item, reached, seen)
+        return value
+    if is_instance(value) and not stage.tracer.needs_python:
+        parts = {k: returnable(stage, v, reached, seen) for k, v in value.__dict__.items()}
+        return Call((instance, cls, parts))
+    stage.effect(f"returns an object of class {cls.__name__}")
+    return stage.concrete(value)
+
+
+def with_stores(stage: Stage, result: Any) -> Any:
+    """The result, and the attributes that have waited for it."""
+    pairs = stage.waiting() if stage.stores else []
+    for value, attributes in pairs:
+        cls = type(value)
+        for other, source in list(stage.known.values()):
+            if other is value or source < 0 or isinstance(other, type):
+                continue
+            if isinstance(other, cls) or issubclass(cls, type(other)) and type(other) is not object:
+                stage.effect(f"sets .{next(iter(attributes))} of one {cls.__name__} of several")
+                return result  # another call may give one object twice
+    stage.stores = {}
+    return Call((stored, result, *pairs)) if pairs else result
+
+
+def stored(result: Any, *pairs: tuple[Any, dict[str, Any]]) -> Any:
+    """Sets attributes of objects; the result."""
+    for value, attributes in pairs:
+        for name, item in attributes.items():
+            setattr(value, name, item)
+    return result
+
+
+class Call(tuple):
+    """Stands for what its first item returns when it is called with the others."""
+
+    __slots__ = ()
+    __cinductor_call__ = True
+
+
+def instance(cls: type, attributes: dict[str, Any]) -> Any:
+    """An object of a class of the user's with these attributes, without its __init__."""
+    made = object.__new__(cls)
+    made.__dict__.update(attributes)
+    return made
+
+
+def is_instance(value: Any) -> bool:
+    """An object of a class of the user's that is nothing but its attributes."""
+    cls = type(value)
+    return (
+        type(cls) is type
+        and cls.__new__ is object.__new__
+        and type(getattr(value, "__dict__", None)) is dict
+        and find_in_class(cls, "__del__") is MISSING
+        and not any(
+            type(v) is types.MemberDescriptorType
+            for base in cls.__mro__
+            for v in vars(base).values()
+        )
+    )
+
+
+def is_loose(stage: Stage, value: Any) -> bool:
+    """A view whose layout data decide."""
+    if value.kind != "array" or value.whole is value:
+        return False
+    layout = (*value.shape, *value.strides, stage.tracer.offset(value))
+    fixed = (stage.tracer.is_fixed(n) for n in layout if type(n) is Traced)
+    return not all(fixed)
+
+
+def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Call:
+    """How a later call makes such a view."""
+    layout = (value.shape, value.strides, stage.tracer.offset(value))
+    parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
+    return Call((view, value.dtype, value.flags.writeable, *parts))
+
+
+def view(
+    dtype: np.dtype,
+    writable: bool,
+    whole: np.ndarray,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+) -> np.ndarray:
+    """Part of an array's memory."""
+    if whole.size == 0 and not any(whole.strides):
+        strides, offset = (0,) * len(shape), 0
+    return _core.view(whole, dtype, shape, strides, offset, writable)
