@@ -337,7 +337,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
     if not isinstance(error, KeyboardInterrupt):
         try:
             stage.tracer.flush()
-            stage.settle()
+            stage.store_all()
         except _core.CinductorError:
             pass
     job.last = Outcome(job, stage)

@@ -324,13 +324,13 @@ class Stage:
         """Python must run on every call: noted before it happens."""
         self.tracer.note_effect(reason)
         self.effects += 1
-        self.settle()
+        self.store_all()
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
         self.tracer.note_break(reason)
         self.effects += 1
-        self.settle()
+        self.store_all()
 
     def may_defer(self, value: Any, name: str) -> bool:
         """Whether an attribute of an object that outlives the call can wait for the end of it: only
@@ -376,7 +376,7 @@ class Stage:
                 pairs.append((value, changed))
         return pairs
 
-    def settle(self) -> None:
+    def store_all(self) -> None:
         """Sets the attributes that wait: code that is not captured may look at them."""
         pairs, self.stores = self.waiting() if self.stores else (), {}
         for value, attributes in pairs:
