@@ -42,34 +42,26 @@ def plain(like: Any, device: Any, order: str) -> str:
     return "F" if order == "F" else "C"
 
 
-@function(np.zeros, creates=True)
-def zeros(
-    t: Any,
-    shape: Any,
-    dtype: Any = float,
-    order: str = "C",
-    *,
-    device: Any = None,
-    like: Any = None,
-) -> Any:
-    """np.zeros"""
-    made = wanted_dtype(dtype)
-    return t.full(checked(sizes(shape)), made.type(0), made, plain(like, device, order))
+def filled(value: int, usual: Any) -> Any:
+    """A handler for np.zeros and np.ones."""
+
+    def handler(
+        t: Any,
+        shape: Any,
+        dtype: Any = usual,
+        order: str = "C",
+        *,
+        device: Any = None,
+        like: Any = None,
+    ) -> Any:
+        made = wanted_dtype(float if dtype is None else dtype)
+        return t.full(checked(sizes(shape)), made.type(value), made, plain(like, device, order))
+
+    return handler
 
 
-@function(np.ones, creates=True)
-def ones(
-    t: Any,
-    shape: Any,
-    dtype: Any = None,
-    order: str = "C",
-    *,
-    device: Any = None,
-    like: Any = None,
-) -> Any:
-    """np.ones"""
-    made = wanted_dtype(float if dtype is None else dtype)
-    return t.full(checked(sizes(shape)), made.type(1), made, plain(like, device, order))
+function(np.zeros, creates=True)(filled(0, float))
+function(np.ones, creates=True)(filled(1, None))
 
 
 @function(np.empty, creates=True)
@@ -141,36 +133,6 @@ def like_shape(x: Any, shape: Any, order: str) -> tuple[tuple[int, ...], str]:
     return checked(shape), like_order(x, order) if keeps else ("C" if order == "K" else order)
 
 
-@function(np.zeros_like, creates=True)
-def zeros_like(
-    t: Any,
-    a: Any,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
-) -> Any:
-    """np.zeros_like"""
-    return full_like(t, a, 0, dtype, order, subok, shape)
-
-
-@function(np.ones_like, creates=True)
-def ones_like(
-    t: Any,
-    a: Any,
-    dtype: Any = None,
-    order: str = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
-) -> Any:
-    """np.ones_like"""
-    return full_like(t, a, 1, dtype, order, subok, shape)
-
-
 @function(np.full_like, creates=True)
 def full_like(
     t: Any,
@@ -192,6 +154,28 @@ def full_like(
         t.assign(new, fill_value if type(fill_value) is Traced else array(t, fill_value))
         return new
     return t.full(size, np.asarray(fill_value).astype(made)[()], made, order)
+
+
+def filled_like(value: int) -> Any:
+    """A handler for np.zeros_like and np.ones_like."""
+
+    def handler(
+        t: Any,
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: Any = None,
+        *,
+        device: Any = None,
+    ) -> Any:
+        return full_like(t, a, value, dtype, order, subok, shape)
+
+    return handler
+
+
+function(np.zeros_like, creates=True)(filled_like(0))
+function(np.ones_like, creates=True)(filled_like(1))
 
 
 @function(np.empty_like, creates=True)

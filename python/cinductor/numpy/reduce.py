@@ -50,8 +50,7 @@ def fold(ufunc: Any, dtype_too: bool) -> Any:
         initial: Any = UNSET,
         where: Any = UNSET,
     ) -> Any:
-        more = given(keepdims=keepdims, initial=initial, where=where)
-        return ufunc.reduce(array(t, a), axis=axis, out=out, **more)
+        return with_dtype(t, a, axis, None, out, keepdims, initial, where)
 
     return with_dtype if dtype_too else without
 

@@ -254,7 +254,7 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
 # --- functions captured from NumPy's own source -----------------------------------------------
 
 MODULES = """
-elementwise reduce shape create grid library linalg einsum decompose fourier tricks index order search statistic signal pad
+elementwise reduce shape join content create grid library linalg einsum decompose fourier tricks index order search statistic signal pad
 """.split()
 FOLLOWED = """
 average cov corrcoef nansum nanprod nanmean nanvar nanstd nanmax nanmin nancumsum nancumprod

@@ -1,0 +1,135 @@
+"""What arrays hold: copies, casts, numbers of Python's; views of the same elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .linalg import dot
+from .shape import layout, ravel
+from .surface import DTYPES, Traced, array, dtype_of, function, method, operand, refuse
+
+
+@function(np.copy)
+def copy(t: Any, a: Any, order: str = "K", subok: bool = False) -> Any:
+    """np.copy"""
+    return t.copy(array(t, a), layout(array(t, a), order))
+
+
+@method("copy", "__copy__", "__deepcopy__")
+def copy_method(t: Any, self: Any, order: Any = "C") -> Any:
+    """ndarray.copy"""
+    order = order if isinstance(order, str) else "K"
+    if self.kind == "scalar":
+        return self
+    return t.copy(self, layout(self, order))
+
+
+@method("astype")
+def astype(
+    t: Any,
+    self: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Any:
+    """ndarray.astype"""
+    wanted = dtype_of(dtype)
+    refuse(wanted not in DTYPES, f"dtype {wanted}")
+    refuse(order not in ("K",), f"order={order!r}")
+    if not np.can_cast(self.dtype, wanted, casting):
+        raise TypeError("casting")
+    if wanted == self.dtype:
+        if self.kind == "scalar":
+            return self
+        return t.copy(self, "K") if copy else self
+    made = t.cast(self, wanted)
+    return t.as_scalar(made) if self.kind == "scalar" else made
+
+
+if hasattr(np, "astype"):
+
+    @function(np.astype)
+    def astype_function(
+        t: Any, x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None
+    ) -> Any:
+        """np.astype"""
+        return astype(t, x, dtype, copy=copy)
+
+
+@method("fill")
+def fill(t: Any, self: Any, value: Any) -> None:
+    """ndarray.fill"""
+    t.assign(self, operand(t, value, self.dtype))
+
+
+PYTHONS = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
+
+
+@method("item")
+def item(t: Any, self: Any, *args: Any) -> Any:
+    """ndarray.item: a number of Python's."""
+    if args:
+        key = args[0] if len(args) == 1 else args
+        flat = self if isinstance(key, tuple) or self.ndim == 1 else ravel(t, self)
+        element = flat[key]
+        refuse(element.ndim > 0, "such an index")
+    else:
+        same = self.size == 1
+        refuse(type(same) is Traced, "an array of unknown size")
+        if not same:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        element = t.as_scalar(t.reshape(array(t, self), ())) if self.kind == "array" else self
+    refuse(element.dtype == np.uint64, "an int that may be beyond 64 bits")
+    return t.as_python(t.cast(element, np.dtype(PYTHONS[element.dtype.kind])))
+
+
+@method("view")
+def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """ndarray.view of the same dtype: another array of the same memory."""
+    dtype = args[0] if args else kwargs.get("dtype", self.dtype)
+    refuse(
+        self.kind != "array" or not (dtype is np.ndarray or same_dtype(dtype, self.dtype)),
+        "it looks at an array's bytes",
+    )
+    return self[...]
+
+
+def same_dtype(a: Any, b: np.dtype) -> bool:
+    """Whether what is given for a dtype is that one."""
+    return not (isinstance(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
+
+
+MANY_NUMBERS = 64  # of a list in the program: each is one of its results
+
+
+@method("tolist")
+def tolist(t: Any, self: Any) -> Any:
+    """ndarray.tolist of a few elements: numbers of Python's."""
+    if self.ndim == 0:
+        return item(t, self)
+    known = all(type(n) is int for n in self.shape)
+    refuse(not known, "a list of as many numbers as a size that varies")
+    refuse(self.size > MANY_NUMBERS, f"a list of {self.size} numbers, more than {MANY_NUMBERS}")
+    return [tolist(t, self[k]) for k in range(self.shape[0])]
+
+
+@method("tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
+def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Methods that answer with Python's own objects."""
+    refuse(True, "it answers with Python's own values")
+
+
+@method("getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")
+def reinterpret(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Methods that look at bytes."""
+    refuse(True, "it looks at an array's bytes")
+
+
+@method("dot")
+def dot_method(t: Any, self: Any, b: Any, out: Any = None) -> Any:
+    """ndarray.dot"""
+    return dot(t, self, b, out)
