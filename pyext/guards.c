@@ -121,6 +121,10 @@ find_value(Lookup *l, int number)
         if (from != NULL || s->from < 0)
             value = PyObject_CallFunctionObjArgs(s->object, from, NULL);
         break;
+    case SOURCE_closure: /* a check has seen that the function has this code */
+        from = find_value(l, s->from);
+        value = from ? PyCell_GET(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(from), s->number)) : NULL;
+        break;
     case SOURCE_address:
         from = find_value(l, s->from);
         value = from ? PyLong_FromVoidPtr(from) : NULL;
@@ -223,6 +227,18 @@ value_equals(PyObject *a, PyObject *b)
     return equal == 1;
 }
 
+/* Made by the same line of the same program: what it reads besides are sources of their own. */
+static bool
+function_fits(const CxCheck *c, PyObject *value)
+{
+    if (!PyFunction_Check(value) || PyFunction_GET_CODE(value) != c->a ||
+        PyFunction_GET_GLOBALS(value) != c->b)
+        return false;
+    int64_t has = (PyFunction_GET_DEFAULTS(value) != NULL ? HAS_DEFAULTS : 0) |
+                  (PyFunction_GET_KW_DEFAULTS(value) != NULL ? HAS_NAMED_DEFAULTS : 0);
+    return has == c->count;
+}
+
 /* A float or int that is none of those in a tuple. */
 static bool
 differs_from_all(PyObject *value, PyObject *others)
@@ -292,6 +308,8 @@ check_holds(Lookup *l, const CxCheck *c)
         return value == c->a;
     case CHECK_type:
         return (PyObject *)Py_TYPE(value) == c->a;
+    case CHECK_function:
+        return function_fits(c, value);
     case CHECK_equals:
         return value_equals(value, c->a);
     case CHECK_differs:

@@ -13,19 +13,22 @@ typedef enum CxSourceKind {
     SOURCE_attr,
     SOURCE_item,
     SOURCE_made,    /* what a call makes for itself: object(from), or object() */
+    SOURCE_closure, /* a variable around a function */
     SOURCE_address, /* of the object itself, as an int: library calls find it by that */
     SOURCE_const
 } CxSourceKind;
 
 typedef struct CxSource {
     CxSourceKind kind;
-    int from;               /* attr, item: the source it is taken of; arg: number; made: or -1 */
+    int from;   /* attr, item, closure: the source it is taken of; arg: number; made: or -1 */
+    int number; /* closure: which of the function's cells */
     PyObject *object, *key; /* dict, cell, constant or callable; name or key */
 } CxSource;
 
 typedef enum CxCheckKind {
     CHECK_is,
     CHECK_type,
+    CHECK_function,
     CHECK_equals,
     CHECK_differs,
     CHECK_array,
@@ -36,6 +39,9 @@ typedef enum CxCheckKind {
     CHECK_absent,
     CHECK_disjoint
 } CxCheckKind;
+
+/* Which defaults a function has; each is a source of its own. */
+typedef enum CxDefaults { HAS_DEFAULTS = 1, HAS_NAMED_DEFAULTS = 2 } CxDefaults;
 
 /* An extent or stride of an array: a constant, or the value of that number. */
 typedef struct CxExtent {
@@ -48,14 +54,15 @@ typedef struct CxExtent {
 typedef struct CxCheck {
     CxCheckKind kind;
     int source, other;    /* same: both; disjoint: counts of written and of all */
-    PyObject *a, *b;      /* object, type, value; keys; equals: b is the line that asked, or NULL */
+    PyObject *a, *b;      /* object, type, value; keys; equals: b is the line that asked, or NULL;
+                           * function: code and globals */
     PyArray_Descr *descr; /* array */
     int rank;
     int flags, wanted;         /* array: these of NumPy's flags shall be so */
     bool looks_at_strides;     /* dense ones are a flag */
     CxExtent *sizes, *strides; /* array; size: sizes[0] */
     int *sources;              /* disjoint */
-    int64_t count;             /* len; array: elements, -1 when that varies */
+    int64_t count;             /* len; array: elements, -1 when that varies; function: CxDefaults */
 } CxCheck;
 
 /* What was assumed of sizes, by whom. */

@@ -44,6 +44,13 @@ read_source(CxSource *s, PyObject *tuple, int number)
         s->object = Py_NewRef(first);
         return s->from >= number ? bad(tuple) : 0;
     }
+    if (word_is(word, "closure") && n == 4) {
+        s->kind = SOURCE_closure;
+        s->from = (int)PyLong_AsLong(first);
+        s->number = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 2));
+        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
+        return s->from < 0 || s->from >= number || s->number < 0 ? bad(tuple) : 0;
+    }
     if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
         s->kind = SOURCE_dict;
         s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
@@ -192,6 +199,10 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
     else if (word_is(word, "equals") && n >= 3 && n <= 4) {
         c->kind = CHECK_equals;
         c->b = n == 4 ? Py_NewRef(PyTuple_GET_ITEM(tuple, 3)) : NULL;
+    } else if (word_is(word, "function") && n == 5) {
+        c->kind = CHECK_function;
+        c->b = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
+        c->count = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, 4));
     } else if (word_is(word, "len") && n == 4)
         c->kind = CHECK_len, c->count = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, 3));
     else if (word_is(word, "keys") && n == 4 && PyTuple_Check(PyTuple_GET_ITEM(tuple, 3)))
@@ -241,8 +252,8 @@ depth_of(const CxGuards *g, int source)
 {
     int depth = 0;
     for (const CxSource *s = &g->sources[source];
-         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address ||
-         (s->kind == SOURCE_made && s->from >= 0);
+         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_closure ||
+         s->kind == SOURCE_address || (s->kind == SOURCE_made && s->from >= 0);
          s = &g->sources[s->from])
         depth++;
     return depth;
@@ -253,9 +264,9 @@ depth_of(const CxGuards *g, int source)
 static int
 cost_of(const CxGuards *g, const CxCheck *c)
 {
-    static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1, [SOURCE_dict] = 2,
-                                [SOURCE_attr] = 0, [SOURCE_item] = 0, [SOURCE_address] = 0,
-                                [SOURCE_made] = 5, [SOURCE_const] = 5};
+    static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1,    [SOURCE_dict] = 2,
+                                [SOURCE_attr] = 0, [SOURCE_item] = 0,    [SOURCE_closure] = 0,
+                                [SOURCE_made] = 5, [SOURCE_address] = 0, [SOURCE_const] = 5};
     if (c->kind == CHECK_disjoint)
         return INT_MAX;
     if (c->kind == CHECK_absent)

@@ -23,6 +23,24 @@ object_text(PyObject *o)
     return text;
 }
 
+/* A function by its name and where its code stands. */
+static PyObject *
+code_text(PyObject *code)
+{
+    PyObject *name = PyObject_GetAttrString(code, "co_name"), *text = NULL,
+             *file = name ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
+
+    if (path != NULL) {
+        const char *slash = strrchr(path, '/');
+        text = PyUnicode_FromFormat("the function %S of %s:%d", name, slash ? slash + 1 : path,
+                                    ((PyCodeObject *)code)->co_firstlineno);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(file);
+    return text;
+}
+
 /* What no argument reaches: a function by its name; else the callable that was compiled, whose
  * attributes its author knows as self's. */
 static PyObject *
@@ -68,8 +86,9 @@ source_text(const CxGuards *g, int number)
     default:
         from = source_text(g, s->from);
         if (from != NULL)
-            text = s->kind == SOURCE_address
-                       ? PyUnicode_FromFormat("id(%U)", from)
+            text = s->kind == SOURCE_address ? PyUnicode_FromFormat("id(%U)", from)
+                   : s->kind == SOURCE_closure
+                       ? PyUnicode_FromFormat("%S in %U", s->key, from)
                        : PyUnicode_FromFormat(s->kind == SOURCE_attr ? "%U.%S" : "%U[%R]", from,
                                               s->key);
         Py_XDECREF(from);
@@ -354,6 +373,8 @@ expectation(const CxGuards *g, const CxCheck *c)
     switch (c->kind) {
     case CHECK_is:
         return object_text(c->a);
+    case CHECK_function:
+        return code_text(c->a);
     case CHECK_type:
         return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
     case CHECK_equals:
@@ -395,6 +416,12 @@ found_text(const CxCheck *c, PyObject *value)
     if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
         PyComplex_Check(value) || PyArray_IsScalar(value, Generic))
         return PyUnicode_FromFormat("%R", value);
+    if (c->kind == CHECK_function && PyFunction_Check(value)) {
+        if (PyFunction_GET_CODE(value) != c->a)
+            return code_text(PyFunction_GET_CODE(value));
+        return PyUnicode_FromFormat("one with other %s",
+                                    PyFunction_GET_GLOBALS(value) != c->b ? "globals" : "defaults");
+    }
     if (c->kind == CHECK_is)
         return PyObject_HasAttrString(value, "__qualname__") || PyModule_Check(value)
                    ? object_text(value)

@@ -363,11 +363,14 @@ class Specialization:
 
     A source says how a call finds a value; sources are numbered in order and refer to earlier ones:
       ("arg", i)  ("global", dict, name)  ("cell", cell[, name])  ("attr", source, name)  ("item",
-      source, key)  ("const", object)
+      source, key)  ("closure", source, number, name)  a variable around a function
+      ("const", object)
     Checks are tuples (source, kind, …), evaluated cheapest first, what holds a thing before the
     thing; then what the tracer's shape guards say:
       (s, "is", object)   (s, "type", type)   (s, "equals", value)  same type and equal, NaN
       equal to itself, 0.0 and -0.0 differ
+      (s, "function", code, globals, has)  a Python function of that code and those globals; has: 1
+      where it has defaults, plus 2 where it has defaults of keywords
       (s, "array", dtype, shape, strides, writable, aligned)  exact ndarray; strides of axes of
       size <= 1 and of empty arrays not looked at; sizes and strides that vary are texts ("s0",
       "8*s0") of symbols that the tracer was told of

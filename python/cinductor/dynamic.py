@@ -342,6 +342,8 @@ def place_of(sources: list[tuple[Any, ...]], number: int, names: tuple[str, ...]
         return f"global {parts[1]}"
     if kind == "cell" and len(parts) > 1:
         return str(parts[1])
+    if kind == "closure":
+        return f"{parts[2]} in {place_of(sources, parts[0], names)}"
     if kind == "attr":
         return f"{place_of(sources, parts[0], names)}.{parts[1]}"
     if kind == "item":

@@ -236,10 +236,10 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
         values = getattr(f, field)
         if not values:
             continue
-        items = values.values() if isinstance(values, dict) else values
-        if all(type(v) in FREE_TYPES for v in items):
-            continue
         source = stage.source_of(f)
+        items = values.values() if isinstance(values, dict) else values
+        if source not in stage.anew and all(type(v) in FREE_TYPES for v in items):
+            continue
         if source is None or source < 0:
             source = stage.source("const", f)
         source = stage.source("attr", source, field)
@@ -248,10 +248,15 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
 
 
 def enter_items(stage: Stage, values: Any, source: int) -> Any:
-    """Defaults, entered: numbers among them are constants of the function."""
+    """Defaults, entered: numbers among them are constants of the function, unless the next call may
+    have one of its own.
+    """
+    is_anew = stage.sources[source][1] in stage.anew
+    if is_anew:
+        stage.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
-        if type(value) in FREE_TYPES:
+        if not is_anew and type(value) in FREE_TYPES:
             return value
         return stage.enter(value, stage.source("item", source, key))
 

@@ -21,7 +21,7 @@ class PlainScope(Scope):
     def like(cls, scope: Scope) -> PlainScope:
         """The plain scope of the same function."""
         new = object.__new__(cls)
-        for name in ("stage", "fn_globals", "builtins", "cells", "cache", "sites", "file"):
+        for name in ("stage", "fn", "fn_globals", "builtins", "cells", "cache", "sites", "file"):
             setattr(new, name, getattr(scope, name, None))
         new.stage = None
         return new

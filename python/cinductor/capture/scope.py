@@ -71,6 +71,7 @@ class Scope(Attributes, TracedControl):
         "stage",
         "fn_globals",
         "builtins",
+        "fn",
         "cells",
         "cache",
         "sites",
@@ -82,6 +83,7 @@ class Scope(Attributes, TracedControl):
         self.stage = stage
         self.sites = sites
         self.file = fn.__code__.co_filename
+        self.fn = fn
         self.fn_globals = fn.__globals__
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
@@ -126,7 +128,7 @@ class Scope(Attributes, TracedControl):
 
     def free(self, name: str, value: Any) -> Any:
         """A name of a function around the captured one."""
-        return self.stage.enter(value, self.stage.source("cell", self.cells[name], name))
+        return self.stage.enter(value, self.stage.source_of_free(self.fn, name))
 
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""

@@ -37,6 +37,8 @@ from .objects import (
 from .region import GROWING, Regions
 
 OPAQUE = -1
+# Attributes by which functions and partials are looked into.
+PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
 byte_bounds = np.lib.array_utils.byte_bounds
 
@@ -78,6 +80,11 @@ class Tired(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
 
 
+def is_made_anew(fn: types.FunctionType) -> bool:
+    """Whether a function is a lambda or one inside of another: each run of its line makes one."""
+    return "<" in fn.__qualname__ and not fn.__dict__
+
+
 class Stage:
     """State of one captured call."""
 
@@ -100,6 +107,7 @@ class Stage:
         self.checked: set[Any] = set()
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.scopes: list[Any] = []
+        self.anew: set[int] = set()  # sources of functions of which another call may have its own
         self.array_ids: dict[int, tuple[np.ndarray, int, Traced]] = {}
         self.bounds: list[tuple[int, int, np.ndarray]] | None = None
         self.handed_out: list[np.ndarray] = []
@@ -138,6 +146,23 @@ class Stage:
             self.sources.append((kind, *parts))
             self.source_ids[key] = found
         return found
+
+    def is_given(self, source: int) -> bool:
+        """Whether the source is an argument, or part of one that is made anew as easily: what is
+        there in the next call may be another object that is the same to the program.
+        """
+        kind, *parts = self.sources[source] if source >= 0 else ("const",)
+        if kind in ("item", "closure") or (kind == "attr" and parts[1] in PARTS):
+            return self.is_given(parts[0])
+        return kind == "arg"
+
+    def source_of_free(self, fn: types.FunctionType, name: str) -> int:
+        """The source of a name of a function around fn."""
+        number = fn.__code__.co_freevars.index(name)
+        source = self.source_of(fn)
+        if source in self.anew:
+            return self.source("closure", source, number, name)
+        return self.source("cell", fn.__closure__[number], name)  # type: ignore[index]
 
     def check(self, *check: Any) -> None:
         """Adds a guard."""
@@ -214,10 +239,17 @@ class Stage:
             if before[1] >= 0 and before[1] != source:
                 self.check(source, "same", before[1])
             return value
-        if cls in IDENTITY_TYPES or isinstance(value, type | enum.Enum):
+        if cls is types.FunctionType and is_made_anew(value) and self.is_given(source):
+            has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
+            self.check(source, "function", value.__code__, value.__globals__, has)
+            self.anew.add(source)
+        elif cls in IDENTITY_TYPES or isinstance(value, type | enum.Enum):
             self.check(source, "is", value)
         elif isinstance(value, np.generic):
             return self._enter_numpy_scalar(value, source)
+        elif cls is functools.partial and self.is_given(source):
+            self.check(source, "type", cls)
+            self.anew.add(source)
         elif cls is functools.partial or cls is functools._lru_cache_wrapper:
             self.check(source, "is", value)
         elif cls is frozenset:

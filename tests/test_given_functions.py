@@ -1,0 +1,233 @@
+"""Functions given as arguments: another function of the same line needs no compile, and what such a function reads is
+read anew in each call."""
+
+import copy
+import functools
+import types
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.testing import assert_same
+
+X = np.linspace(-1.0, 2.0, 7)
+
+
+@pytest.fixture(autouse=True)
+def no_profiles(tmp_path):
+    """What other tests have learnt of ints is not known here."""
+    before = cinductor.cache.info()["directory"]
+    cinductor.cache.set_directory(tmp_path / "cache")
+    yield
+    cinductor.cache.set_directory(before)
+
+
+def apply(x, act):
+    """What everything here compiles."""
+    return act(x) + 1
+
+
+def compile(fn=apply, **settings):
+    return cinductor.compile(fn, **{"backend": "interp", **settings})
+
+
+def captures(compiled):
+    return compiled._cinductor_job.captures
+
+
+def agree(compiled, *args):
+    assert_same(compiled(*args), compiled.__wrapped__(*copy.copy(args)))
+
+
+def scaled(v, by=1.0, *, plus=0.0):
+    return v * by + plus
+
+
+def of_a_number(k):
+    return lambda v: v * (k + 0.5)
+
+
+def of_an_array(k):
+    w = np.full(7, float(k))
+    return lambda v: v * w + w.sum()
+
+
+def of_a_default(k):
+    return lambda v, by=k + 0.5, *, w=X + k: v * by + w
+
+
+def of_a_function(k):
+    def inner(v):
+        return v * (k + 1.5)
+
+    return lambda v: inner(v) + inner(v * 2)
+
+
+def of_a_branch(k):
+    def act(v):
+        total = 0.0
+        for i in range(v.shape[0]):
+            if v[i] > 0:
+                total += v[i] * (k + 0.25)
+        return total
+
+    return act
+
+
+def of_a_partial(k):
+    return functools.partial(scaled, plus=k * 2.5)
+
+
+def of_a_partial_of_an_array(k):
+    return functools.partial(lambda w, v: w @ v, np.full((3, 7), float(k)))
+
+
+def of_a_partial_of_a_lambda(k):
+    return functools.partial(lambda by, v: v * by - k / 2, k + 0.5)
+
+
+amplified = lambda v: v * GAIN  # noqa: E731, F821
+
+
+class Layer:
+    def __init__(self, k):
+        self.w, self.act = np.full(7, float(k)), np.tanh
+
+    def __call__(self, v):
+        return self.act(v * self.w)
+
+    def forward(self, v):
+        return v + self.w
+
+
+MAKERS = [
+    of_a_number,
+    of_an_array,
+    of_a_default,
+    of_a_function,
+    of_a_branch,
+    of_a_partial,
+    of_a_partial_of_an_array,
+    of_a_partial_of_a_lambda,
+    Layer,
+    lambda k: Layer(k).forward,
+    lambda k: functools.partial(Layer(k).forward),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda m: m.__name__)
+def test_a_function_made_for_each_call(make):
+    f = compile()
+    for k in range(0, 24, 2):
+        agree(f, X + k, make(k + 0.0))
+    assert captures(f) == 1 and f.failed_checks == 0
+
+
+@pytest.mark.parametrize("make", [of_a_number, of_a_partial_of_a_lambda], ids=lambda m: m.__name__)
+def test_a_function_of_ints_made_for_each_call(make):
+    """As for ints that are arguments: they are numbers, then symbols."""
+    f = compile()
+    for k in (3, 4, 7, 100, 8, 5):
+        agree(f, X, make(k))
+    assert captures(f) == 2
+
+
+def test_functions_in_containers():
+    f = compile(lambda x, acts: acts["first"](x) + acts["rest"][1](x))
+    for k in range(6):
+        acts = {"first": of_a_number(k + 0.0), "rest": (1, of_an_array(k))}
+        agree(f, X, acts)
+    assert captures(f) == 1
+
+
+def test_what_an_array_in_a_closure_has_counts():
+    w = np.ones(7)
+
+    def act(v):
+        w[2] += 1
+        return v * w
+
+    f = compile()
+    for n in range(3):
+        got = f(X, act)
+        assert w[2] == n + 2
+        assert_same(got, X * w + 1)
+    agree(f, X, of_an_array(3))
+    assert captures(f) == 2
+
+
+def test_a_closures_types_and_shapes_are_guarded():
+    def of(value):
+        return lambda v: v * value
+
+    f = compile(dynamic=False)
+    values = [1.5, 2, np.ones(7), np.ones((2, 7)), np.float32(3), None, 2.5, np.arange(7.0), np.float32(1)]
+    for value in values:
+        if value is None:
+            with pytest.raises(TypeError):
+                f(X, of(value))
+        else:
+            agree(f, X, of(value))
+    assert captures(f) == 6
+    first, then = of(np.ones(7)), of(np.ones(9))
+    f = compile()
+    f(X, first)
+    why = f.specializations[0].why_not((X, then))
+    line = apply.__code__.co_firstlineno
+    assert why == f"value in act.shape[0] was 7 when compiled at test_given_functions.py:{line}, is 9 now"
+
+
+def test_functions_of_different_lines_and_globals():
+    f = compile()
+    for act in (lambda v: v * 2, lambda v: v * 3, lambda v: v * 2 + 1, np.sqrt, np.abs, scaled, np.sum):
+        with np.errstate(all="ignore"):
+            agree(f, np.abs(X), act)
+    assert captures(f) == 7
+    f = compile()
+    for gain in (2.0, 3.0, 4.0):  # other globals, and nothing of a function but its code
+        agree(f, X, types.FunctionType(amplified.__code__, {"GAIN": gain, "__name__": "m"}))
+    assert captures(f) == 3
+
+
+def test_defaults_that_are_set_later():
+    def make():
+        return lambda v, by=2.0, shift=1.0: v * by + shift
+
+    f = compile()
+    act = make()
+    agree(f, X, act)
+    act.__defaults__ = (3.0, 0.5)
+    agree(f, X, act)
+    assert captures(f) == 1
+    act.__defaults__ = (3.0, 0.5, 1.0)[1:] + (2.0,)
+    f(X, lambda v: v)
+    act = make()
+    act.__defaults__ = None
+    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+        f(X, act)
+
+
+def test_a_given_function_that_is_returned_is_that_one():
+    f = compile(lambda x, act: (act(x), act, {"act": act}))
+    for k in range(3):
+        act = of_a_number(k + 0.0)
+        value, same, inside = f(X, act)
+        assert_same(value, act(X))
+        assert same is act and inside["act"] is act
+    assert captures(f) == 1
+
+
+def test_guards_name_the_functions_line():
+    f = compile()
+    first, then = of_a_number(1.0), of_an_array(1)
+    f(X, first)
+    line = of_a_number.__code__.co_firstlineno
+    assert f"act is the function <lambda> of test_given_functions.py:{line + 1}" in f.specializations[0].guards
+    why = f.specializations[0].why_not((X, then))
+    assert f"act was the function <lambda> of test_given_functions.py:{line + 1} when compiled" in why
+    assert f"is the function <lambda> of test_given_functions.py:{of_an_array.__code__.co_firstlineno + 2} now" in why
+    other = types.FunctionType(first.__code__, {}, None, None, first.__closure__)
+    assert f.specializations[0].why_not((X, other)).endswith("is one with other globals now")
+    again = types.FunctionType(first.__code__, first.__globals__, None, (X,), first.__closure__)
+    assert f.specializations[0].why_not((X, again)).endswith("is one with other defaults now")
