@@ -7,12 +7,14 @@ results.md, results.json and results.png into out/ beside this file (or into --o
 import argparse
 import importlib.util
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import timeit
 import types
 from pathlib import Path
 
@@ -82,31 +84,21 @@ def run_one(peer, name, scale):
     return {"first": first, "steady": steady, "right": right}
 
 
+def timer_of(fn, operands):
+    """A timer of calls of fn with these operands, named one by one as a user names them."""
+    names = [f"a{k}" for k in range(len(operands))]
+    return timeit.Timer(f"fn({', '.join(names)})", globals={"fn": fn, **dict(zip(names, operands, strict=True))})
+
+
 def per_call(fn, operands, loops=20000):
     """Median seconds of a call too short to time alone, loop cost taken off."""
 
     def empty(*arguments):
         return None
 
-    if len(operands) == 2:
-        a, b = operands
-
-        def loop(f):
-            start = time.perf_counter()
-            for _ in range(loops):
-                f(a, b)
-            return (time.perf_counter() - start) / loops
-    else:
-        a, b, c, d, e, f_, g, h = operands
-
-        def loop(f):
-            start = time.perf_counter()
-            for _ in range(loops):
-                f(a, b, c, d, e, f_, g, h)
-            return (time.perf_counter() - start) / loops
-
-    loop(fn)
-    return statistics.median(loop(fn) for _ in range(5)) - statistics.median(loop(empty) for _ in range(5))
+    timer_of(fn, operands).timeit(loops)
+    own, nothing = (statistics.median(timer_of(f, operands).repeat(5, loops)) for f in (fn, empty))
+    return (own - nothing) / loops
 
 
 def child(arguments, cache, timeout=300):
@@ -132,24 +124,46 @@ def figures():
     tiny(*small)
     found["dispatch of a*b+1 on 8 elements, µs over an empty call"] = 1e6 * per_call(tiny, small)
     found["the same in NumPy, µs"] = 1e6 * per_call(programs.tiny, small)
+    found.update(dispatch_figures(cinductor))
     found.update(symbolic_figures(cinductor))
     found.update(chain_figures(cinductor))
     return found
 
 
-def sum_of_eight(a, b, c, d, e, f, g, h):
-    """Eight arrays of one size."""
-    return a + b + c + d + e + f + g + h
+# Sums of one, two, four and eight arrays of one size.
+SUMS = {
+    1: lambda a: a + 1,
+    2: lambda a, b: a + b,
+    4: lambda a, b, c, d: a + b + c + d,
+    8: lambda a, b, c, d, e, f, g, h: a + b + c + d + e + f + g + h,
+}
+
+
+def dispatch_figures(cinductor):
+    """What a small call costs by the number of its arrays, and its guards alone: in turns, the best of many."""
+    found, calls = {}, {}
+    for kind, dynamic in (("symbolic", True), ("static", False)):
+        for count, total in SUMS.items():
+            fn, arrays = cinductor.compile(total, dynamic=dynamic), tuple(np.arange(8.0) for _ in range(count))
+            fn(*arrays)
+            calls[kind, count, "call"] = timer_of(fn, arrays)
+            calls[kind, count, "guards"] = timer_of(fn.specializations[0].why_not, (arrays,))
+    loops, best = 3000, dict.fromkeys(calls, math.inf)
+    for _ in range(50):
+        for key, timer in calls.items():
+            best[key] = min(best[key], timer.timeit(loops) / loops)
+    for kind in ("symbolic", "static"):
+        for count in SUMS:
+            found[f"call with {count} arrays of 8 elements, {kind} sizes, µs"] = 1e6 * best[kind, count, "call"]
+        for what in ("call", "guards"):
+            slope = (best[kind, 8, what] - best[kind, 1, what]) / 7
+            found[f"{what}, {kind} sizes, ns for each array more"] = 1e9 * slope
+    return found
 
 
 def symbolic_figures(cinductor):
-    """What sizes that vary cost: in a small call, and in kernels on large arrays."""
+    """What sizes that vary cost in kernels on large arrays."""
     found = {}
-    small = [np.arange(8.0) for _ in range(8)]
-    for kind, dynamic in (("symbolic", True), ("static", False)):
-        fn = cinductor.compile(sum_of_eight, dynamic=dynamic)
-        fn(*small)
-        found[f"dispatch of a sum of 8 arrays of 8 elements, {kind} sizes, µs over an empty call"] = 1e6 * per_call(fn, small, 20000)
     ratios = {}
     for name in ("softmax", "layernorm_gelu", "col_norm", "jacobi"):
         arrays = programs.inputs(name, 0.25)

@@ -75,6 +75,22 @@ choose(Flush *f, CxStorage **wanted, int nwanted, bool everything)
     return 0;
 }
 
+/* What tells programs apart. The sizes of this call have decided what they could. */
+static void
+print_key(CiText *out, CiGraph *g)
+{
+    CiShapeEnv *env = g->env;
+    CiSymbolSource *sources = CI_NEW_ARRAY(g->ctx, CiSymbolSource, env->nsources + 1);
+
+    for (int k = 0; k < env->nsources; k++) {
+        sources[k] = env->sources[k];
+        env->sources[k].is_unbacked = true;
+    }
+    ci_graph_print(out, g);
+    for (int k = 0; k < env->nsources; k++)
+        env->sources[k] = sources[k];
+}
+
 static void
 body_outputs(CiContext *ctx, void *arg)
 {
@@ -91,7 +107,7 @@ body_outputs(CiContext *ctx, void *arg)
             ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
     ci_graph_number(g);
     f->text = ci_text_new(ctx);
-    ci_graph_print(&f->text, g);
+    print_key(&f->text, g);
 }
 
 static void
@@ -103,7 +119,7 @@ forget_graph(CxTracer *t)
         cx_storage_release(t->inputs[k]);
     }
     t->ninputs = 0;
-    t->is_static = true;
+    t->has_run = true;
     cx_symbols_reveal(t);
     t->epoch++;
     if (t->ctx != NULL)

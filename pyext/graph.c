@@ -36,7 +36,7 @@ begin(CxTracer *tracer, CxBuilding *b)
         cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "the graph has too many nodes");
         return -1;
     }
-    if (tracer->graph->env->nsources < tracer->env->nsources && !tracer->is_static &&
+    if (tracer->graph->env->nsources < tracer->env->nsources &&
         cx_protect(tracer->state, tracer->ctx, body_symbols, tracer) < 0)
         return -1;
     b->graph = tracer->graph;
@@ -157,7 +157,8 @@ cx_location(CxTracer *tracer)
     return loc;
 }
 
-/* A size as the graph has it: its own expression, or the number it is once graphs have run. */
+/* A size as the graph has it: its own expression, in which what earlier graphs have defined is a
+ * number. */
 const CiExpr *
 cx_graph_expr(CxTracer *t, const CiExpr *e)
 {
@@ -165,7 +166,9 @@ cx_graph_expr(CxTracer *t, const CiExpr *e)
     if (e->kind == CI_EXPR_const)
         return ci_expr_const(sym, e->value);
     const CiExpr *copy = ci_expr_copy(sym, e);
-    for (int k = 0; t->is_static && k < t->env->nsources; k++) {
+    for (int k = 0; k < t->env->nsources; k++) {
+        if (t->env->sources[k].symbol->symbol_kind != CI_SYMBOL_unbacked)
+            continue;
         const CiExpr *symbol = ci_expr_copy(sym, t->env->sources[k].symbol),
                      *value = ci_expr_const(sym, t->env->sources[k].hint);
         copy = ci_expr_substitute(sym, copy, 1, &symbol, &value);

@@ -113,7 +113,7 @@ collect_traced(Collect *c, CxTraced *t)
 {
     CxTracer *tracer = t->tracer;
 
-    if (cx_is_size(t) && !tracer->is_static && !cx_size_is_known(tracer, t->storage->expr) &&
+    if (cx_is_size(t) && !tracer->has_run && !cx_size_is_known(tracer, t->storage->expr) &&
         cx_traced_prepare(t) < 0)
         return -1;
     for (int k = 0; t->view != NULL && k < tracer->ndefined; k++)

@@ -204,14 +204,34 @@ cx_size_dummy(CxTraced *x)
     return cx_array_dummy(t->state, cx_dtype(x), cx_rank(x), sizes);
 }
 
+static void
+body_settle(CiContext *ctx, void *arg)
+{
+    Arithmetic *job = arg;
+    const CiShapeEnv *env = job->tracer->env;
+    CiSym *sym = job->tracer->sym;
+
+    (void)ctx;
+    job->result = job->a;
+    for (int k = 0; k < env->nsources; k++) {
+        const CiExpr *symbol = env->sources[k].symbol,
+                     *value = ci_expr_const(sym, env->sources[k].hint);
+        if (symbol->symbol_kind == CI_SYMBOL_unbacked)
+            job->result = ci_expr_substitute(sym, job->result, 1, &symbol, &value);
+    }
+}
+
 const CiExpr *
 cx_size_settle(CxTracer *t, const CiExpr *e)
 {
-    int64_t value;
+    Arithmetic job = {.tracer = t, .a = e};
+    bool has_data = false;
 
-    if (e->kind == CI_EXPR_const || !t->is_static || !cx_size_is_known(t, e))
+    for (int k = 0; k < e->nsymbols; k++)
+        has_data |= e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked;
+    if (!has_data || !t->has_run)
         return e;
-    return cx_size_values(t, 1, &e, &value) < 0 ? NULL : cx_size_const(t, value);
+    return cx_protect(t->state, t->sym_ctx, body_settle, &job) < 0 ? NULL : job.result;
 }
 
 typedef struct Most {

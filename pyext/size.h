@@ -24,7 +24,7 @@ bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value i
 int cx_size_refuse(CxTracer *tracer, const CiExpr *e, const char *what);
 int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
-const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* a number where it is one now */
+const CiExpr *cx_size_settle(CxTracer *tracer, const CiExpr *e); /* data of earlier graphs as numbers */
 PyObject *cx_size_dummy(CxTraced *x);                            /* cx_array_dummy of its shape */
 /* The largest value of e by what is older than `before` (ci_sym_count); *most NULL: there is no
  * such bound. */
@@ -70,7 +70,7 @@ bool cx_is_data_int(PyObject *object);
 static inline bool
 cx_may_check(const CxTracer *tracer)
 {
-    return !tracer->needs_python && !tracer->is_static;
+    return !tracer->needs_python && !tracer->has_run;
 }
 
 /* size_object.c */

@@ -9,11 +9,10 @@ cx_size_object(CxTracer *t, const CiExpr *e)
         return NULL;
     if (e->kind == CI_EXPR_const)
         return PyLong_FromLongLong(e->value);
-    if (t->is_static && cx_size_is_known(t, e)) {
-        int64_t value;
-        return cx_size_values(t, 1, &e, &value) < 0 ? NULL : PyLong_FromLongLong(value);
-    }
-    return cx_traced_int(t, e);
+    e = cx_size_settle(t, e);
+    return e == NULL                  ? NULL
+           : e->kind == CI_EXPR_const ? PyLong_FromLongLong(e->value)
+                                      : cx_traced_int(t, e);
 }
 
 /* An int, or what __index__ makes one. */

@@ -48,7 +48,7 @@ struct CxTracer {
     PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
     bool cannot_undo;    /* an array too large to be kept was written to */
-    bool is_static;      /* a graph has run: sizes enter the next ones as numbers */
+    bool has_run;        /* a graph has run, or none was needed before */
 };
 
 /* A graph has reached the option node_limit. */

@@ -14,6 +14,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.capture import session
 from cinductor.testing import assert_same
 
 BACKENDS = ["interp", *(name for _, name, _, why in _core.backends() if name == "c" and why is None)]
@@ -770,6 +771,44 @@ def test_a_break_that_symbols_make_is_captured_with_numbers():
     fn = cinductor.compile(squares, fullgraph=True)
     for n in (5, 7, 9, 7):
         assert np.array_equal(fn(np.ones(n)), squares(np.ones(n)))
+
+
+def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch):
+    """Three pieces, the last of which reads what Python made of the first, and a size."""
+    said = []
+
+    def f(x, y):
+        a = x * 2 + y.sum()
+        said.append(float(a[0]))
+        b = a[:, None] * y + said[-1]
+        said.append(b.shape)
+        c = b.max(axis=1) + x.shape[0]
+        return c[1:] - c[:-1], b.T, x.shape[0], a[a > 2] * y.size
+
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr(session.Job, "race", lambda job, kind: session.Race())  # nobody is timed
+    g, compiled = compile(f), []
+    for n, m in ((5, 3), (7, 3), (9, 3), (11, 4), (100, 5), (13, 17), (2, 9), (64, 3)):
+        x, y = np.arange(float(n)), np.arange(float(m))
+        del said[:]
+        got, mine = g(x, y), list(said)
+        del said[:]
+        assert_same(got, f(x, y))
+        assert mine == said and g._cinductor_job.last.breaks and g._cinductor_job.why is None
+        compiled.append("reused" not in g._cinductor_job.last.info)
+    assert captures(g) == 8 and compiled[4:] == [False] * 4, compiled
+
+
+def test_a_size_that_is_one_costs_one_more_compile_at_most():
+    def f(x, y):
+        return x[:, None] * y, (x - x.mean()).sum(), x[1:] + x[:-1]
+
+    for sizes, compiles in (((1, 5, 9, 1, 3, 2), 2), ((5, 1, 9, 7, 1), 3), ((5, 9, 1, 1, 4), 2), ((1, 1, 5, 1), 2)):
+        g = compile(f)
+        for n in sizes:
+            agree(g, np.arange(float(n)), np.arange(3.0))
+        assert captures(g) == compiles, sizes
+        cinductor.cache.clear()
 
 
 def test_bincount_of_nothing_gives_ints():

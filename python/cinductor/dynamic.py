@@ -233,8 +233,15 @@ class Demand(BaseException):
 class Symbols:
     """The symbols of one capture."""
 
-    def __init__(self, tracer: _core.Tracer, profile: Profile, dynamic: bool | None) -> None:
+    def __init__(
+        self,
+        tracer: _core.Tracer,
+        profile: Profile,
+        dynamic: bool | None,
+        may_break: bool = False,
+    ) -> None:
         self.tracer, self.profile, self.dynamic = tracer, profile, dynamic
+        self.may_break = may_break  # it does with numbers, too
         self.made: list[tuple[str, int, Place]] = []  # name, value, place
         self.marked: dict[str, str] = {}  # name -> its place in words
         self.record = profile.begin()
@@ -303,7 +310,7 @@ class Symbols:
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
         self.tracer.on_demand = Demand
-        if self.dynamic is None and mark is None:
+        if self.dynamic is None and mark is None and not self.may_break:
             self.tracer.on_break = StaticRetry
         self.made.append((name, size, place))
         return name

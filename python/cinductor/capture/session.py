@@ -239,7 +239,8 @@ def begin(job: Job, way: Way) -> Stage:
     )
     tracer.user_frames_skip = LIBRARIES
     tracer.interprets_light = not job.is_for_show
-    stage = Stage(tracer, Symbols(tracer, job.profile, way.dynamic), job.names)
+    symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
+    stage = Stage(tracer, symbols, job.names)
     stage.captures = way.regions
     stage.settles = way.settles
     return stage
@@ -305,6 +306,7 @@ def capture(
         if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
+        job.breaks_by_itself |= not stage.symbols.made
         outcome.is_little = not tracer.useful and worth(job, stage) < LITTLE_WORK
     return made, outcome
 
