@@ -287,11 +287,27 @@ read_kinds(CxFunction *f)
     return 0;
 }
 
+/* The Python function that a callable runs, or NULL without an exception. */
+static PyObject *
+python_function(PyObject *fn)
+{
+    PyObject *found = PyFunction_Check(fn) ? Py_NewRef(fn)
+                      : PyMethod_Check(fn)
+                          ? Py_NewRef(PyMethod_GET_FUNCTION(fn))
+                          : PyObject_GetAttrString((PyObject *)Py_TYPE(fn), "__call__");
+    PyErr_Clear();
+    if (found != NULL && !PyFunction_Check(found))
+        Py_CLEAR(found);
+    return found;
+}
+
 /* Where a function is, as guards name it; NULL without an exception for what has no code. */
 static PyObject *
 find_place(PyObject *fn)
 {
-    PyObject *code = PyFunction_Check(fn) ? PyFunction_GET_CODE(fn) : NULL;
+    PyObject *function = python_function(fn);
+    PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
+    Py_XDECREF(function); /* fn keeps it */
     if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
         return NULL;
     const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);

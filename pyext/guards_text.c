@@ -2,11 +2,42 @@
 #include "array.h"
 #include "guards_private.h"
 
+static PyObject *
+type_text(PyTypeObject *type)
+{
+    const char *name = type == &PyArray_Type ? "array" : type->tp_name;
+    return PyUnicode_FromFormat(strchr("aeiouAEIOU", *name) ? "an %s" : "a %s", name);
+}
+
+/* A value as its author would write it, shortened; what it is where it cannot be written. */
+static PyObject *
+value_text(PyObject *value)
+{
+    enum { LONGEST = 60, FIRST = 40, LAST = 15 };
+    PyObject *text = PyObject_Repr(value);
+
+    if (text == NULL) {
+        PyErr_Clear();
+        return type_text(Py_TYPE(value));
+    }
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (length > LONGEST) {
+        PyObject *first = PyUnicode_Substring(text, 0, FIRST),
+                 *last = PyUnicode_Substring(text, length - LAST, length);
+        Py_SETREF(text, first && last ? PyUnicode_FromFormat("%U...%U", first, last) : NULL);
+        Py_XDECREF(first);
+        Py_XDECREF(last);
+    }
+    return text;
+}
+
 /* What an object is called by those who wrote it. */
 static PyObject *
 object_text(PyObject *o)
 {
     bool is_module = PyModule_Check(o);
+    if (PyObject_HasAttrString((PyObject *)Py_TYPE(o), "__members__")) /* of an enum */
+        return PyObject_Str(o);
     PyObject *name = PyObject_GetAttrString(o, is_module ? "__name__" : "__qualname__");
     PyObject *text = NULL;
 
@@ -336,6 +367,16 @@ find_difference(const CxCheck *c, const npy_intp *found, const CxExtent *wanted,
     return -1;
 }
 
+/* A size, and where it should be that of others what they have. */
+static PyObject *
+size_found(const CxExtent *wanted, npy_intp found, const int64_t *table)
+{
+    if (wanted->expr == NULL || table == NULL)
+        return PyUnicode_FromFormat("%zd", (Py_ssize_t)found);
+    return PyUnicode_FromFormat("%zd and not %lld", (Py_ssize_t)found,
+                                (long long)table[wanted->number]);
+}
+
 static PyObject *
 array_difference(const CxGuards *g, const CxCheck *c, PyArrayObject *a, PyObject *name,
                  const int64_t *table)
@@ -353,7 +394,7 @@ array_difference(const CxGuards *g, const CxCheck *c, PyArrayObject *a, PyObject
     if (axis >= 0)
         return was_is(name ? PyUnicode_FromFormat("%U.shape[%d]", name, axis) : NULL,
                       extent_text(g, &c->sizes[axis]), place,
-                      PyUnicode_FromFormat("%zd", (Py_ssize_t)PyArray_DIM(a, axis)));
+                      size_found(&c->sizes[axis], PyArray_DIM(a, axis), table));
     if (flags & c->flags & NPY_ARRAY_WRITEABLE)
         return was_is(member_of(name, "flags.writeable"), truth(c->wanted & NPY_ARRAY_WRITEABLE),
                       place, truth(PyArray_ISWRITEABLE(a)));
@@ -376,9 +417,9 @@ expectation(const CxGuards *g, const CxCheck *c)
     case CHECK_function:
         return code_text(c->a);
     case CHECK_type:
-        return PyUnicode_FromFormat("of type %s", ((PyTypeObject *)c->a)->tp_name);
+        return type_text((PyTypeObject *)c->a);
     case CHECK_equals:
-        return PyUnicode_FromFormat("%R", c->a);
+        return value_text(c->a);
     case CHECK_differs:
         return PyUnicode_FromFormat("none of %R", c->a);
     case CHECK_array:
@@ -413,22 +454,32 @@ found_text(const CxCheck *c, PyObject *value)
         Py_XDECREF(keys);
         return text;
     }
-    if (value == Py_None || PyUnicode_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
-        PyComplex_Check(value) || PyArray_IsScalar(value, Generic))
-        return PyUnicode_FromFormat("%R", value);
     if (c->kind == CHECK_function && PyFunction_Check(value)) {
         if (PyFunction_GET_CODE(value) != c->a)
             return code_text(PyFunction_GET_CODE(value));
         return PyUnicode_FromFormat("one with other %s",
                                     PyFunction_GET_GLOBALS(value) != c->b ? "globals" : "defaults");
     }
-    if (c->kind == CHECK_is)
-        return PyObject_HasAttrString(value, "__qualname__") || PyModule_Check(value)
-                   ? object_text(value)
-                   : PyUnicode_FromFormat("another %s", Py_TYPE(value)->tp_name);
-    if (c->kind == CHECK_same)
-        return PyUnicode_FromFormat("another %s", Py_TYPE(value)->tp_name);
-    return PyUnicode_FromFormat("a %s", Py_TYPE(value)->tp_name);
+    bool is_number = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value);
+    bool is_alike = c->kind == CHECK_equals && Py_TYPE(value) == Py_TYPE(c->a);
+    if (is_alike || value == Py_None || PyUnicode_Check(value) ||
+        PyArray_IsScalar(value, Generic) || (is_number && c->kind != CHECK_type))
+        return value_text(value);
+    if (is_number) {
+        PyObject *number = value_text(value), *text = NULL;
+        if (number != NULL)
+            text = PyUnicode_FromFormat("the %s %U", Py_TYPE(value)->tp_name, number);
+        Py_XDECREF(number);
+        return text;
+    }
+    if (c->kind == CHECK_is && (PyObject_HasAttrString(value, "__qualname__") ||
+                                PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__members__") ||
+                                PyModule_Check(value)))
+        return object_text(value);
+    if (c->kind == CHECK_is || c->kind == CHECK_same)
+        return PyUnicode_FromFormat("another %s",
+                                    PyArray_CheckExact(value) ? "array" : Py_TYPE(value)->tp_name);
+    return type_text(Py_TYPE(value));
 }
 
 static PyObject *

@@ -1,6 +1,7 @@
 """Symbolic sizes: programs that serve many sizes, the guards in front of them, and when a size becomes a symbol."""
 
 import copy
+import enum
 import itertools
 import math
 import os
@@ -130,9 +131,10 @@ def captures(compiled):
     return compiled._cinductor_job.captures
 
 
-def agree(compiled, *args):
+def agree(compiled, *args, **kwargs):
     """The compiled function does what the function does."""
-    assert_same(compiled(*copy.deepcopy(args)), compiled.__wrapped__(*args))
+    given = copy.deepcopy((args, kwargs))
+    assert_same(compiled(*given[0], **given[1]), compiled.__wrapped__(*args, **kwargs))
 
 
 def norms(x, y):
@@ -331,6 +333,76 @@ def test_guards_say_what_was_and_is():
     frozen.flags.writeable = False
     assert "x.flags.writeable was True" in why_not(norms, (x, y), (frozen, y))
     assert why_not(norms, (x, y), (x, y)) is None
+
+
+class Mode(enum.Enum):
+    ADD = 1
+    SCALE = 2
+
+
+class Layer:
+    def __init__(self, w):
+        self.w = w
+
+    def __call__(self, x):
+        return x * self.w
+
+
+def use(x, what):
+    """By the kind of what is given."""
+    if what is Mode.ADD:
+        return x + 1
+    if isinstance(what, dict):
+        return x * sum(what.values())
+    if isinstance(what, list | slice):
+        return x[what[0]] if isinstance(what, list) else x[what]
+    if isinstance(what, str):
+        return x * len(what)
+    return what(x) if callable(what) else x * 2 if what is None or what is Mode.SCALE else x * what
+
+
+V = np.arange(3.0)
+WORDS = [
+    (2.5, 3, "what was a float when compiled at {}, is the int 3 now"),
+    (2, 3, "what was 2 when compiled at {}, is 3 now"),
+    (2.5, None, "what was a float when compiled at {}, is None now"),
+    (np.float32(2), 2.5, "what was a numpy.float32 when compiled at {}, is the float 2.5 now"),
+    (None, "relu", "what was None when compiled at {}, is 'relu' now"),
+    ("relu", "tanh", "what was 'relu' when compiled at {}, is 'tanh' now"),
+    ("a" * 99, V, "what was '" + "a" * 39 + "..." + "a" * 14 + "' when compiled at {}, is an array now"),
+    (Mode.ADD, Mode.SCALE, "what was Mode.ADD when compiled at {}, is Mode.SCALE now"),
+    (slice(0, 2), slice(1, 2), "what was slice(0, 2, None) when compiled at {}, is slice(1, 2, None) now"),
+    ({"a": 1.5}, {"b": 1.5}, "what was a dict with keys ('a',) when compiled at {}, is one with ('b',) now"),
+    ({"a": 1.5}, {"a": 1}, "what['a'] was a float when compiled at {}, is the int 1 now"),
+    ([1], (1,), "what was a list when compiled at {}, is a tuple now"),
+    (np.tanh, np.exp, "what was the function tanh when compiled at {}, is the function exp now"),
+    (Layer(2.5), V, "what was a Layer when compiled at {}, is an array now"),
+    (Layer(V), Layer(np.ones((2, 3))), "what.w.ndim was 1 when compiled at {}, is 2 now"),
+]
+
+
+@pytest.mark.parametrize("first, then, text", WORDS, ids=lambda v: None)
+def test_guards_in_the_users_words(first, then, text):
+    line = use.__code__.co_firstlineno
+    assert why_not(use, (np.ones(3), first), (np.ones(3), then)) == text.format(f"test_dynamic.py:{line}")
+
+
+def test_guards_of_two_arrays_and_of_a_callable_object():
+    why = why_not(lambda x, y: x + y, (np.ones(3), np.ones(3)), (np.ones(4), np.ones(5)), dynamic=True)
+    assert why.startswith("y.shape[0] was x.shape[0] when compiled at ") and why.endswith(", is 5 and not 4 now")
+    layer = Layer(V.copy())
+    line = Layer.__call__.__code__.co_firstlineno
+    for callable in (layer, layer.__call__):
+        f = compile(callable)
+        agree(f, x := np.ones(3))
+        agree(f, x=x)
+        assert f.specializations[0].why_not((np.ones(4),)) == f"x.shape[0] was 3 when compiled at test_dynamic.py:{line}, is 4 now"
+        before, layer.w = layer.w, np.ones(1)
+        assert f.specializations[0].why_not((x,)) == f"self.w.shape[0] was 3 when compiled at test_dynamic.py:{line}, is 1 now"
+        layer.w = before
+        with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+            f(y=x)
+        assert captures(f) == 1
 
 
 def decided(x, n):

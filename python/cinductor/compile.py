@@ -151,9 +151,22 @@ def make(fn: Any, settings: dict[str, Any]) -> Any:
     return compiled
 
 
+def method_of(fn: Any) -> types.FunctionType | None:
+    """The function that a bound method or a callable object calls with the object before the rest."""
+    bound = type(fn) is types.MethodType
+    method = fn.__func__ if bound else getattr(type(fn), "__call__", None)  # noqa: B004
+    return method if type(method) is types.FunctionType else None
+
+
 def signature_of(fn: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Any, ...]]:
-    """Names, kinds and defaults of a function's parameters; other callables take anything."""
+    """Names, kinds and defaults of a function's parameters, but that of the object whose method it
+    is; callables that Python does not write take anything.
+    """
     if type(fn) is not types.FunctionType:
+        method = method_of(fn)
+        if method is not None and method.__code__.co_argcount > 0:
+            with_self = signature_of(method)
+            return with_self[0][1:], with_self[1][1:], with_self[2][1:]
         return ("args", "kwargs"), (VAR_POSITIONAL, VAR_KEYWORD), (_core.MISSING,) * 2
     code = fn.__code__
     n, m, k = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
