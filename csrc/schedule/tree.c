@@ -304,8 +304,12 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
             ci_take_buffer(s, root, asked, false);
         if (node->check && node->check->symbol)
             ci_take_symbols(s, root, NULL, node->check->limit);
-        for (int n = 0; node->region && n < node->region->nswaps; n++)
-            ci_take_buffer(s, root, node->region->swaps[n], true);
+        for (int n = 0; node->region && n < node->region->nswaps; n++) {
+            CiBuffer *buffer = node->region->swaps[n];
+            ci_take_buffer(s, root, buffer, true);
+            for (int axis = 0; axis < buffer->rank; axis++) /* what may have to be copied back */
+                ci_take_symbols(s, root, NULL, buffer->sizes[axis]);
+        }
         take_tree(s, root, &node->body);
         take_tree(s, root, &node->other);
     }

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import sharing, varying
+from . import varying
 from .condition import strength
 from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import Growth, is_longer
 from .last import Last
 from .objects import Traced
 from .region import Peel, truth
+from .sharing import Sharing
 from .state import (
     UNBOUND,
     have_same_structure,
@@ -192,6 +193,7 @@ class Carried:
             head[name] = rebuilt(self.entry[name], iter(items))
         for handle in self.written:
             block.bind(handle)
+        self.bound = {handle.storage: handle.version for handle in self.written}
         return head
 
     def open_param(self, block: Any, entry: Any, kind: Type) -> Any:
@@ -304,6 +306,7 @@ class Carried:
             return False
         if self.joined and self.body.trace != self.first_trace:
             raise Peel("values are of another type at the loop's entry")
+        self.sharing = Sharing(self, names)
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
@@ -535,7 +538,7 @@ class Carried:
         """Makes the region; the values of names behind the loop."""
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
-        sharing.check(self, names)
+        self.sharing.check()
         for growth in self.growths.values():
             growth.check(names)
         if body.work == 0 and not self.written and not self.is_while:
@@ -559,6 +562,7 @@ class Carried:
             growth.finish(body)
         self.close()
         tracer.restore(loop.attempt.mark)
+        self.regions.aliases.set_records(loop.attempt.records)
         for promise in self.promises:
             promise()
         exits = self.make_region()
@@ -566,29 +570,14 @@ class Carried:
         return exits
 
     def results(self, names: dict[str, Any]) -> list[Any]:
-        """What a trip hands on; `ends` has the memory of before the loop among it."""
+        """What a trip hands on."""
         results = []
-        mark = self.loop.attempt.mark
-        self.ends: dict[str, list[Any]] = {}
-        for name in self.types:
-            self.ends[name] = [
-                leaf
-                if type(leaf) is Traced
-                and leaf.kind == "array"
-                and self.tracer.is_before(leaf.whole, mark)
-                else None
-                for leaf in leaves(names[name])
-            ]
         numbers = iter(range(len(self.params)))
-        self.handed: dict[int, Any] = {}  # what takes the place of a parameter that is an array
-        self.numbers: dict[tuple[str, int], int] = {}
         for name, types in self.types.items():
-            for place, (leaf, kind) in enumerate(zip(leaves(names[name]), types, strict=True)):
+            for leaf, kind in zip(leaves(names[name]), types, strict=True):
                 if kind is None:
                     continue
                 number = next(numbers)
-                if kind.kind == "array":
-                    self.handed[number], self.numbers[name, place] = leaf, number
                 if kind.kind == "array":
                     results.append(self.put_away(number, leaf, kind))
                     continue
@@ -673,9 +662,12 @@ class Carried:
         exits.update(self.last.exits(made))
         for growth in self.growths.values():
             growth.exits(made, exits)
-        for name, types in self.types.items():
-            if self.is_live_behind(name):
-                needs_trips = max(needs_trips, sharing.note_sources(self, name, exits[name], types))
+        made_arrays = {
+            number: leaves(exits[name])[place]
+            for (name, place), number in self.sharing.numbers.items()
+            if self.is_live_behind(name)
+        }
+        needs_trips = max(needs_trips, self.sharing.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         needs_trips = max(needs_trips, any(map(self.is_live_behind, self.joined)))

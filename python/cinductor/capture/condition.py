@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .branch import End, Level, Merge
+from .aliases import Records
+from .branch import Level
+from .merge import End, Merge
 from .objects import Traced
 from .region import Region, truth
 from .sites import Site
@@ -27,7 +29,7 @@ class Condition(Region):
         self.level = Level(self, self.condition, 0, {})
         self.name = VALUE
 
-    def is_alone(self, array: Any, values: list[Any]) -> bool:
+    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
         """What else refers to memory is not known here."""
         return False
 
@@ -93,12 +95,13 @@ class Choice(Condition):
     def join(self, a: Any, b: Any) -> Any:
         """The value, given both."""
         level = self.level
-        second = End(level.else_block, {VALUE: b}, self.tracer.written(level.attempt.mark))
+        written = self.tracer.written(level.attempt.mark)
+        second = End(self.regions, level.else_block, {VALUE: b}, written)
         if second.written or self.changed_containers(level.attempt):
             self.fail("an operand of a condition changes something")
         self.regions.close(level.else_block, True)
         self.regions.reopen(level.then_block)
-        first = End(level.then_block, {VALUE: a}, [])
+        first = End(self.regions, level.then_block, {VALUE: a}, [])
         self.regions.close(level.then_block)
         level.attempt.undo()
         return self.merge(first, second)

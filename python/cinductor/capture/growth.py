@@ -125,7 +125,7 @@ class Growth:
         if leaf.ndim > 1 and self.tracer.same_type(leaf, self.tracer.copy(leaf, "C")) != 1:
             self.loop.fail("arrays in Fortran's order are appended to a list")
         shared = None
-        for array in self.loop.regions.sources(leaf):
+        for array in (s.array for s in self.loop.regions.aliases.sources(leaf)):
             if array.storage in seen or not array.is_whole:
                 self.loop.fail("a view, or an array twice, is appended to a list")
             seen.add(array.storage)
@@ -224,7 +224,9 @@ class Growth:
         appended = [value for value in found if value is not GAP]
         self.loop.regions.touch(self.container)
         fill(self.container, [*self.before, *appended])
-        self.loop.regions.unmerge([leaf for item in self.items for leaf in leaves(item.value)])
+        self.loop.regions.aliases.forget(
+            [leaf for item in self.items for leaf in leaves(item.value)]
+        )
         if len(self.items) == 1 and not self.before and type(self.items[0].value) is Traced:
             assert self.buffer is not None
             self.loop.regions.rows[id(self.container)] = (self.container, appended, self.buffer)

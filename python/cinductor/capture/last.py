@@ -15,6 +15,7 @@ from .objects import Traced
 from .state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 
 if TYPE_CHECKING:
+    from .aliases import Source
     from .carry import Carried
 
 OURS = "__ci_"
@@ -22,11 +23,11 @@ NOWHERE = object()
 
 
 class Held:
-    """A value that each trip hands on; sources: arrays of before the loop that it may be."""
+    """A value that each trip hands on; sources: what it may be of before the loop."""
 
     __slots__ = ("name", "place", "value", "sources", "number", "lengths", "shape")
 
-    def __init__(self, name: str, place: int, value: Any, sources: list[Any]) -> None:
+    def __init__(self, name: str, place: int, value: Any, sources: list[Source]) -> None:
         self.name, self.place, self.value, self.sources = name, place, value, sources
         self.number: Any = None  # in the body's block
         self.lengths: dict[int, varying.Length] = {}
@@ -84,7 +85,7 @@ class Last:
         is_before = is_array and self.tracer.is_before(leaf.whole, self.mark)
         if (is_before and leaf.is_whole) or (is_before or not is_array) and self.closes(leaf):
             return leaf
-        sources = self.sources(leaf) if is_array else []
+        sources = self.sources(name, place, leaf) if is_array else []
         if sources is None:
             return NOWHERE
         held = Held(name, place, leaf, sources)
@@ -104,27 +105,32 @@ class Last:
             return False
         return self.tracer.last_value(leaf, self.carried.body) is not None
 
-    def sources(self, leaf: Any) -> list[Any] | None:
-        """The arrays whose memory it may be; None where a copy will not do."""
-        if self.tracer.is_before(leaf.whole, self.mark):
-            return [leaf]
-        for (param, entry), version in zip(self.carried.params, self.carried.versions, strict=True):
-            if param.storage != leaf.storage:
+    def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
+        """What it may be of before the loop; None where a copy will not do."""
+        sharing = self.carried.sharing
+        found: list[Source] = []
+        for source in sharing.aliases.sources(leaf):
+            number = sharing.number_of(source)
+            if number is None and sharing.is_before(source):
+                found.append(source._replace(alone=False, looped=True, path=()))
                 continue
-            if param.version != version or self.is_shared(leaf) or not leaf.is_whole:
+            if not leaf.is_whole or self.is_shared(name, place, source):
                 return None
-            return [] if self.is_alone(entry) else [entry]
-        return [] if leaf.is_whole and not self.is_shared(leaf) else None
+            if number is not None:
+                if sharing.is_written(sharing.arrays[number]):
+                    return None
+                found += sharing.sources(number)
+        return found
 
-    def is_shared(self, leaf: Any) -> bool:
-        """Whether another name that is live behind the loop, or an outer one, ends with it."""
-        live = [self.names.get(n) for n in self.loop.site.live_out]
-        ends = [v for value in live for v in leaves(value) if type(v) is Traced]
-        return sum(v.kind == "array" and v.storage == leaf.storage for v in ends) > 1
-
-    def is_alone(self, entry: Any) -> bool:
-        """Memory of the call's own that one name has."""
-        return self.loop.is_alone(entry, list(self.carried.entry.values()))
+    def is_shared(self, name: str, place: int, source: Source) -> bool:
+        """Whether another name that is live behind the loop may end with it."""
+        for other in self.loop.site.live_out:
+            for number, leaf in enumerate(leaves(self.names.get(other))):
+                if type(leaf) is Traced and (other, number) != (name, place):
+                    for its in self.carried.sharing.aliases.sources(leaf):
+                        if its.storage == source.storage and not its.excludes(source):
+                            return True
+        return False
 
     # --- the region ---
 
@@ -136,6 +142,8 @@ class Last:
             held.number = body.hold(held.value)
             if not held.lengths:
                 body.result(held.value, first.param(held.value))
+                if held.value.strong is not None:
+                    body.result(self.carried.strength_of(held.value), first.param("?", "scalar"))
                 continue
             buffer = first.param(tracer.blank(held.value, held.shape))
             varying.write(tracer, buffer, held.value, held.lengths)
@@ -174,10 +182,11 @@ class Last:
             if held.lengths:
                 entries.append(tracer.blank((body, held.number), held.shape))
                 entries += [tracer.lift(0) for _ in held.lengths]
-            elif before is not None:
-                entries.append(before)
             else:
-                entries.append(body.blank(held.number))
+                entries.append(body.blank(held.number) if before is None else before)
+            if held.value.strong is not None:
+                known = False if before is None else self.carried.strength_of(before)
+                entries.append(known if type(known) is Traced else tracer.lift(known))
         return entries
 
     def kinds(self) -> list[str]:
@@ -186,6 +195,7 @@ class Last:
         for held in self.held:
             kinds.append(held.value.kind)
             kinds += ["python" for _ in held.lengths]
+            kinds += ["scalar"] if held.value.strong is not None else []
         return kinds
 
     def value_before(self, held: Held) -> Any:
@@ -196,6 +206,8 @@ class Last:
             return None
         leaf = leaves(before)[held.place]
         if type(leaf) is not Traced or leaf.kind != held.value.kind:
+            return None
+        if leaf.strong is not None and held.value.strong is None:
             return None
         is_like = self.tracer.same_type(leaf, (self.carried.body, held.number)) == 1
         return leaf if is_like else None
@@ -209,13 +221,14 @@ class Last:
                 for length in held.lengths.values():
                     length.define(self.tracer, next(made))
                 value = varying.read(self.tracer, value, held.lengths)
+            elif held.value.strong is not None:
+                value = self.tracer.mixed(value, next(made))
             values[held] = value
             before = self.value_before(held)
-            sources = list(held.sources)
-            if before is not None and held.value.kind == "array" and not self.is_alone(before):
-                sources.append(before)
-            if sources:
-                self.loop.regions.merge(value, sources)
+            sharing, sources = self.carried.sharing, held.sources
+            if before is not None and held.value.kind == "array":
+                sources = sources + sharing.of_entry(before)
+            sharing.aliases.add(value, sources)
         return {
             name: rebuilt(value, (values[v] if type(v) is Held else v for v in leaves(value)))
             for name, value in self.values.items()

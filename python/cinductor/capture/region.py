@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from .aliases import Aliases, Records, count_in
 from .objects import Traced
-from .state import UNBOUND, Touched, fill, is_same, references, walk
+from .state import UNBOUND, Touched, fill, is_same, walk
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -52,7 +53,8 @@ class Regions:
         self.cells: list[Any] = []  # of names that functions inside of others set
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
-        self.merged: list[tuple[Any, list[Any]]] = []  # values that may be one of several arrays
+        self.aliases = Aliases(stage)
+        self.tests = 0  # decided so far, by branches
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
         self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
@@ -79,6 +81,11 @@ class Regions:
         """Closes all blocks but the first ones."""
         while len(self.blocks) > count:
             self.blocks.pop().close()
+
+    def count_test(self) -> int:
+        """A number of its own for each test."""
+        self.tests += 1
+        return self.tests
 
     def assume(self, condition: Any, holds: bool = True) -> None:
         """A condition is known from here to the end of the attempt."""
@@ -123,62 +130,10 @@ class Regions:
             return None
         return found[2] if all(a is b for a, b in zip(value, found[1], strict=True)) else None
 
-    def sources(self, value: Any) -> list[Any]:
-        """The arrays that a value may be: itself, or what it was merged of."""
-        for merged, sources in self.merged:
-            if merged.storage == value.storage:
-                return [value, *(array for s in sources for array in self.sources(s))]
-        return [value]
-
-    def unmerge(self, values: list[Any]) -> None:
-        """Merged values that nobody can reach any more."""
-        gone = {v.storage for v in values if type(v) is Traced and v.kind == "array"}
-        self.merged = [pair for pair in self.merged if pair[0].storage not in gone]
-        self.stage.tracer.forbids_breaks = bool(self.merged)
-
-    def merge(self, value: Any, sources: list[Any]) -> None:
-        """The array may be one of several of before, by value: fine as long as nobody can tell."""
-        if not (self.stage.may_check() or self.stage.tracer.in_region):
-            raise RegionBreak("an array that may be one of several", "", 0)
-        self.merged.append((value, sources))
-        self.stage.tracer.forbids_breaks = True
-
-    def before_write(self, target: Any) -> None:
-        """A write to an array of which a value was made by merging, or to such a value."""
-        for value, sources in self.merged:
-            if any(target.storage == array.storage for array in (value, *sources)):
-                raise RegionBreak("a write to an array that may be one of several", "", 0)
-
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         if any(type(value) is Traced and value.strong is not None for value in values):
             raise RegionBreak("a number that is Python's on one path and NumPy's on another", "", 0)
-
-    def before_return(self, results: list[Any]) -> None:
-        """An array that may be one of several is returned by value, where nobody can tell: each was
-        made in this call, and is returned, if at all, as this one.
-        """
-        returned = {result.storage for result in results}
-        merged = {value.storage: (value, sources) for value, sources in self.merged}
-        taken: set[int] = set()
-        for storage in returned:
-            may_be = self.origins(storage, merged) if storage in merged else {storage}
-            if may_be is None or taken & may_be or (storage in merged and self.stage.effects):
-                raise RegionBreak("an array that may be one of several is returned", "", 0)
-            taken |= may_be
-
-    def origins(self, storage: int, merged: dict[int, tuple[Any, list[Any]]]) -> set[int] | None:
-        """The memory that a merged array may be; None where somebody could tell which."""
-        value, sources = merged[storage]
-        found = {storage}
-        for source in sources:
-            if not source.is_fresh or self.stage.tracer.same_type(value, source) != 1:
-                return None
-            inner = self.origins(source.storage, merged) if source.storage in merged else set()
-            if inner is None:
-                return None
-            found |= inner | {source.storage}
-        return found
 
     def report(self, scope: Scope, site: Site, how: str) -> None:
         """What became of a construct, for explain."""
@@ -194,7 +149,7 @@ class Attempt:
         self.nblocks = len(self.regions.blocks)
         self.ntouched = len(self.regions.touched)
         self.nactive = len(self.regions.active)
-        self.nmerged = len(self.regions.merged)
+        self.records = self.regions.aliases.records
         self.nfacts = len(self.regions.facts)
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
@@ -222,8 +177,7 @@ class Attempt:
         self.touched.undo(regions.cells)
         del regions.touched[self.ntouched + 1 :]
         del regions.active[self.nactive :]
-        del regions.merged[self.nmerged :]
-        self.stage.tracer.forbids_breaks = bool(regions.merged)
+        regions.aliases.set_records(self.records)
         del regions.conditions[self.nconditions :]
         regions.forget(self.nfacts)
         self.stage.effects = self.effects
@@ -293,12 +247,13 @@ class Region:
         values.extend(attributes for _, attributes in self.stage.stores.values())
         return values
 
-    def is_alone(self, array: Any, values: list[Any]) -> bool:
-        """Whether at most one of the values, with what callers see, is of that memory, made here."""
+    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+        """Whether at most one of the values, with what callers see, may be of that memory, made here."""
         if not array.is_fresh:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
-        return references(seen, array.storage) <= 1
+        known = self.regions.aliases.records if records is None else records
+        return count_in(known, seen, array.storage) <= 1
 
     def check_others(self, names: dict[str, Any]) -> None:
         """Names that the construct does not assign are as they were."""

@@ -35,7 +35,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     reached: dict[int, int] = {}
     result = with_stores(stage, result)
     leaves = traced_in(result, set())
-    stage.regions.before_return(leaves)
+    stage.regions.aliases.before_return(leaves)
     result = returnable(stage, result, reached, {})
     if not stage.tracer.needs_python:
         stage.check_disjoint()

@@ -1,102 +1,216 @@
-"""Memory that a loop's trips hand on by value: nobody may see a write through another name."""
+"""Which memory the arrays are that a loop's trips hand to each other.
+
+At the head of a trip an array carried by value is what it was at the loop's entry, or what the trip
+before ended with: memory of before the loop, another array carried, or what that trip made. From
+this follow, for all trips, which memory of before each may be, which two may be one array, and how
+many trips there must be for an array to be one that trips have made. A write that another name
+would see is no region.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .aliases import Source
 from .region import Peel
-from .state import is_same, leaves
+from .state import leaves
 
 if TYPE_CHECKING:
     from .carry import Carried
 
 
-def check(carried: Carried, names: dict[str, Any]) -> None:
-    """Raises where a value that is carried is written to under more than one name; names: what they
-    are at the end of a trip.
-    """
-    loop = carried.loop
-    ends: list[Any] = []
-    for name, types in carried.types.items():
-        for leaf, kind in zip(leaves(names[name]), types, strict=True):
-            if kind is not None and kind.kind == "array":
-                ends.append((name, leaf))
-    pairs = zip(carried.params, carried.versions, strict=True)
-    changed = [
-        (param, entry)
-        for (param, entry), version in pairs
-        if param.kind == "array" and param.version != version
-    ]
-    written = {handle.storage for handle in carried.written}
-    params = {param.storage for param, _ in changed}
-    for name, leaf in ends:
-        if leaf.storage in written:
-            raise Peel(f"{name} shares memory that is written to")
-        if leaf.storage in params and not any(is_same(leaf, param) for param, _ in changed):
-            loop.fail(f"{name} shares memory that is written to")
-    if changed:
-        check_written_values(carried, changed, ends)
+class Array:
+    """One array carried by value; ends: what it may be at the end of a trip."""
+
+    __slots__ = ("name", "param", "entry", "version", "ends", "kept", "passed", "before", "is_made")
+
+    def __init__(self, name: str, param: Any, entry: Any, version: int, ends: list[Any]) -> None:
+        self.name, self.param, self.entry, self.version = name, param, entry, version
+        self.ends = ends
+        self.kept: list[Any] = []  # of these, memory of before the loop,
+        self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
+        self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
+        self.is_made = False  # whether it may be another
 
 
-def check_written_values(carried: Carried, changed: list[Any], ends: list[Any]) -> None:
-    """What is written to was made in the call, and has one name at the entry and at the end."""
-    loop = carried.loop
-    storages = [leaf.storage for _, leaf in ends]
-    for name, leaf in ends:
-        if storages.count(leaf.storage) > 1 or carried.tracer.is_before(
-            leaf.whole, loop.attempt.mark
-        ):
-            loop.fail(f"{name} shares memory that is written to")
-    for _, entry in changed:
-        if not entry.is_fresh:
-            raise Peel("an array that is carried by value is written to")
+class Sharing:
+    """The arrays that a loop carries by value; names: what names are at the end of a trip."""
+
+    def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
+        self.carried, self.loop = carried, carried.loop
+        self.aliases = carried.regions.aliases
+        self.arrays: list[Array] = []
+        self.numbers: dict[tuple[str, int], int] = {}  # by name and place in it
         held = [carried.entry[name] for name in carried.contents.containers]
-        if not loop.is_alone(entry, [*loop.entry.values(), *held]):
-            raise Peel("names share memory that is written to")
+        self.roots = [*self.loop.entry.values(), *held]
+        self.collect(names)
+        self.find_memory()
+        self.pairs = self.find_pairs()
+
+    def collect(self, names: dict[str, Any]) -> None:
+        """The arrays among what is carried."""
+        carried = self.carried
+        params = iter(zip(carried.params, carried.versions, strict=True))
+        for name, types in carried.types.items():
+            for place, (leaf, kind) in enumerate(zip(leaves(names[name]), types, strict=True)):
+                if kind is None:
+                    continue
+                (param, entry), version = next(params)
+                if kind.mixed:
+                    next(params)
+                if kind.kind == "array":
+                    self.numbers[name, place] = len(self.arrays)
+                    ends = self.aliases.sources(leaf)
+                    self.arrays.append(Array(name, param, entry, version, ends))
+
+    def number_of(self, source: Source) -> int | None:
+        """Which of the arrays carried has that memory at the head of a trip."""
+        for number, array in enumerate(self.arrays):
+            if array.param.storage == source.storage:
+                return number
+        return None
+
+    def is_before(self, source: Source) -> bool:
+        """Whether it is memory of before the loop."""
+        return self.carried.tracer.is_before(source.array.whole, self.loop.attempt.mark)
+
+    def find_memory(self) -> None:
+        """What each may be of before, after any number of trips."""
+        for array in self.arrays:
+            numbers = {self.number_of(end) for end in array.ends}
+            array.passed = [number for number in numbers if number is not None]
+            array.kept = [end.array for end in array.ends if self.is_before(end)]
+            entry = [source.array for source in self.aliases.sources(array.entry)]
+            array.before = {value.storage: value for value in (*entry, *array.kept)}
+            array.is_made = len(array.ends) > len(array.kept) + len(array.passed)
+        grows = True
+        while grows:
+            grows = False
+            for array in self.arrays:
+                known = len(array.before), array.is_made
+                for number in array.passed:
+                    array.before.update(self.arrays[number].before)
+                    array.is_made |= self.arrays[number].is_made
+                grows |= known != (len(array.before), array.is_made)
+
+    def find_pairs(self) -> set[tuple[int, int]]:
+        """Which two may be one array at the head of a trip."""
+        numbers = range(len(self.arrays))
+        entries = [self.aliases.sources(array.entry) for array in self.arrays]
+        pairs = {(j, k) for j in numbers for k in numbers if j == k}
+        pairs |= {(j, k) for j in numbers for k in numbers if meet(entries[j], entries[k])}
+        while True:
+            more = {(j, k) for j in numbers for k in numbers if self.may_end_as_one(j, k, pairs)}
+            if more <= pairs:
+                return pairs
+            pairs |= more
+
+    def may_end_as_one(self, j: int, k: int, pairs: set[tuple[int, int]]) -> bool:
+        """Whether a trip may end with one array in two places."""
+        for a in self.arrays[j].ends:
+            for b in self.arrays[k].ends:
+                if a.excludes(b):
+                    continue
+                m, n = self.number_of(a), self.number_of(b)
+                if m is not None and n is not None:
+                    is_one = (m, n) in pairs
+                elif m is not None or n is not None:
+                    number, other = (m, b) if n is None else (n, a)
+                    is_one = other.storage in self.arrays[number].before  # type: ignore[index]
+                else:
+                    is_one = a.storage == b.storage
+                if is_one:
+                    return True
+        return False
+
+    # --- writes ---
+
+    def check(self) -> None:
+        """Raises where a trip writes to memory that another name has, too."""
+        bound = self.carried.bound
+        written = {h.storage for h in self.carried.written if h.version != bound[h.storage]}
+        for number, array in enumerate(self.arrays):
+            if any(value.storage in written for value in array.kept):
+                self.loop.fail(f"{array.name} shares memory that is written to")
+            if written & array.before.keys():
+                raise Peel(f"{array.name} shares memory that is written to")
+            if self.is_written(array):
+                self.check_written(number, array)
+
+    def is_written(self, array: Array) -> bool:
+        """Whether a trip writes to it."""
+        is_overwritten = array.param.storage in self.aliases.overwritten
+        return array.param.version != array.version or is_overwritten
+
+    def check_written(self, number: int, array: Array) -> None:
+        """It was made in the call, and has one name, at the entry and behind every trip."""
+        if array.kept or any((number, k) in self.pairs and k != number for k in self.others()):
+            self.loop.fail(f"{array.name} shares memory that is written to")
+        for value in array.before.values():
+            if not value.is_fresh:
+                raise Peel("an array that is carried by value is written to")
+            if not self.is_alone(value):
+                raise Peel("names share memory that is written to")
+
+    def others(self) -> range:
+        return range(len(self.arrays))
+
+    def is_alone(self, value: Any) -> bool:
+        """Memory of the call's own that one name has."""
+        return self.loop.is_alone(value, self.roots)
+
+    # --- behind the loop ---
+
+    def sources(self, number: int) -> list[Source]:
+        """What one may be behind the loop, of what there was before it."""
+        array = self.arrays[number]
+        sources = [self.of_before(value) for value in array.before.values()]
+        return [source._replace(looped=array.is_made) for source in sources]
+
+    def of_entry(self, value: Any) -> list[Source]:
+        """What a value of before the loop is behind it if no trip runs."""
+        return [self.of_before(source.array) for source in self.aliases.sources(value)]
+
+    def of_before(self, value: Any) -> Source:
+        return Source(value, self.is_alone(value), True)
+
+    def trips_needed(self) -> list[int | None]:
+        """For each array, how many trips rule out that it is one of before which others know; 0:
+        nobody would see it, None: any number of trips may leave it so.
+        """
+        count = len(self.arrays)
+        known = [
+            not all(self.is_alone(source.array) for source in self.aliases.sources(array.entry))
+            for array in self.arrays
+        ]
+        needed: list[int | None] = [int(is_known) for is_known in known]
+        for trip in range(1, 2 * count + 1):
+            known = [
+                any(known[number] for number in array.passed)
+                or not all(map(self.is_alone, array.kept))
+                for array in self.arrays
+            ]
+            for number, is_known in enumerate(known):
+                if is_known:  # a way through more arrays than there are goes round in a circle
+                    needed[number] = trip + 1 if trip < count else None
+        return needed
+
+    def note(self, made: dict[int, Any]) -> int:
+        """Notes what the values behind the loop, by number, may be; how many trips there must be."""
+        most = 0
+        trips_needed = self.trips_needed()
+        for number, value in made.items():
+            needed, sources = trips_needed[number], self.sources(number)
+            if needed is not None:
+                sources = [source for source in sources if source.alone]
+                most = max(most, needed)
+            self.aliases.add(value, sources)
+        for j, k in self.pairs:
+            if j < k and j in made and k in made:
+                self.aliases.link(made[j], made[k])
+        return most
 
 
-def note_sources(carried: Carried, name: str, value: Any, types: list[Any]) -> int:
-    """Notes the arrays of before the loop whose memory a name may be behind it. How many trips rule
-    out that it is one which others know; 0: nobody would see it.
-    """
-    needed = 0
-    entries, ends = leaves(carried.entry[name]), carried.ends[name]
-    parts = zip(leaves(value), entries, ends, types, strict=True)
-    for place, (made, entry, end, kind) in enumerate(parts):
-        if kind is None or kind.kind != "array":
-            continue
-        if end is not None:
-            carried.regions.merge(made, [end, entry])
-            continue
-        passed, is_made = history(carried, carried.numbers[name, place])
-        if all(is_alone(carried, array) for array in passed):
-            continue
-        if is_made:
-            needed = max(needed, len(passed))
-        else:
-            carried.regions.merge(made, passed)
-    return needed
-
-
-def history(carried: Carried, number: int) -> tuple[list[Any], bool]:
-    """What a parameter may be, trip by trip, when trips hand parameters on as they are; and whether
-    a trip makes a new array in the end.
-    """
-    passed: list[Any] = []
-    seen: set[int] = set()
-    while number not in seen:
-        seen.add(number)
-        passed.append(carried.params[number][1])
-        leaf = carried.handed[number]
-        if carried.tracer.is_before(leaf.whole, carried.loop.attempt.mark):
-            return [*passed, leaf], False
-        holders = [k for k in carried.handed if carried.params[k][0].storage == leaf.storage]
-        if not holders:
-            return passed, True
-        number = holders[0]
-    return passed, False
-
-
-def is_alone(carried: Carried, array: Any) -> bool:
-    """Memory of the call's own that one name has."""
-    return carried.loop.is_alone(array, list(carried.entry.values()))
+def meet(a: list[Source], b: list[Source]) -> bool:
+    """Whether two values may be one array."""
+    return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)

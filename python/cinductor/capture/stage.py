@@ -542,8 +542,8 @@ class Stage:
             self.bounds = []
             for array, _, _ in list(self.array_ids.values()):
                 self._add_bounds(array)
-        if type(target) is Traced and self.regions.merged:
-            self.regions.before_write(target)
+        if type(target) is Traced:
+            self.regions.aliases.before_write(target)
         if type(target) is Traced and not any(target is t for t in self.written):
             self.written.append(target)
         if self.overlap:

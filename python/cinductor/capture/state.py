@@ -194,14 +194,14 @@ def fill(container: Any, items: Any) -> None:
         container.update(items)
 
 
-def references(roots: list[Any], storage: int, limit: int = 10_000) -> int:
-    """How many values among these and in containers that they reach are of that memory."""
+def references(roots: list[Any], storages: set[int], limit: int = 10_000) -> int:
+    """How many values among these and in containers that they reach are of such memory."""
     count, seen, stack = 0, set(), list(roots)
     while stack:
         value = stack.pop()
         cls = type(value)
         if cls is Traced:
-            count += value.storage == storage
+            count += value.storage in storages
         if cls is Traced or cls in ATOMS or id(value) in seen or is_ours(cls):
             continue
         seen.add(id(value))

@@ -1,0 +1,481 @@
+"""What the arms of a branch end with, made one value each.
+
+An arm ends with values of names, versions of memory and items appended to lists, kept by its block.
+Of two ends what is the same stays; what differs is a pair, a result of an `if` region or, where both
+arms only compute numbers, selected. Arrays of two shapes lie in buffers that have room for both. A
+name that one arm does not bind is checked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import varying
+from .aliases import Source, sources_in
+from .growth import Maybe
+from .objects import Traced
+from .region import Region, truth
+from .state import (
+    UNBOUND,
+    have_same_structure,
+    is_number,
+    is_of_class,
+    is_same,
+    kind_of,
+    leaves,
+    lifted,
+    rebuilt,
+)
+
+if TYPE_CHECKING:
+    from .branch import Level
+
+OURS, RETURN = "__ci_", "__ci_return"
+
+
+class Held:
+    """A traced value that an arm ends with, kept by its block."""
+
+    __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
+
+    def __init__(self, block: Any, value: Any) -> None:
+        self.block, self.number = block, block.hold(value)
+        self.kind, self.dtype, self.value = value.kind, value.dtype, value
+        strong = value.strong
+        self.strong = None if strong is None else Held(block, strong)
+
+    @property
+    def node(self) -> tuple[Any, int]:
+        return self.block, self.number
+
+
+class End:
+    """What an arm ends with: values of names, and memory written to."""
+
+    def __init__(self, regions: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+        self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
+        self.records = regions.aliases.records  # what was known where it ends
+        self.names = {name: held_leaves(block, value) for name, value in names.items()}
+        self.written = [(handle, Held(block, handle)) for handle in written]
+
+    def append(self, block: Any, growth: Any, items: list[Any]) -> None:
+        """What the arm appended to a list."""
+        held = []
+        for item in items:
+            if type(item) is not Maybe:
+                held.append(Maybe(held_leaves(block, item), True, []))
+                continue
+            flag = Held(block, item.flag) if type(item.flag) is Traced else item.flag
+            held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
+        self.appended.append((growth, held))
+
+    def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
+        """Names that the arm leaves as they are."""
+        regions.reopen(block)
+        self.names.update({name: held_leaves(block, value) for name, value in names.items()})
+        regions.close(block)
+
+
+def held_leaves(block: Any, value: Any) -> Any:
+    """The value with its traced leaves held."""
+    if value is UNBOUND:
+        return value
+    parts = leaves(value)
+    if not any(type(part) is Traced for part in parts):
+        return value
+    return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
+
+
+def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
+    """A number of an arm as NumPy's of that dtype; None where it is not exactly that."""
+    if type(value) is Held:
+        return value if value.dtype == dtype else None
+    if lifted(tracer, value, "scalar", dtype) is None:
+        return None
+    return dtype.type(value)
+
+
+def unheld(value: Any) -> Any:
+    return value.value if type(value) is Held else value
+
+
+class Merge:
+    """Makes one value of each pair that two arms end with."""
+
+    def __init__(self, region: Region, level: Level, first: End, second: End) -> None:
+        self.region, self.level = region, level
+        self.tracer = region.tracer
+        self.ends = (first, second)
+        self.blocks = (level.then_block, level.else_block)
+        self.pairs: list[tuple[Any, Any]] = []  # results wanted, per arm
+        self.lengths: list[tuple[varying.Length, int]] = []  # and the numbers of their results
+        self.checks: list[tuple[bool, str]] = []
+        self.listed: set[int] = set()  # results that a list has, whoever has them besides
+
+    def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
+        """The values of names behind the branch, and the memory's versions."""
+        contents = self.level.contents
+        for end, block in zip(self.ends, self.blocks, strict=True):
+            kept = {n: v for n, v in contents.names().items() if n not in end.names}
+            if kept:
+                end.add(self.region.regions, block, kept)
+        plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
+        appended = self.plan_appended()
+        handles: dict[int, Any] = {}
+        for end in self.ends:
+            handles.update({handle.storage: handle for handle, _ in end.written})
+        made = self.make(list(handles.values()))
+        for length, number in self.lengths:
+            length.define(self.tracer, made[number])
+        made = [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
+        self.note_sources(made)
+        names: dict[str, Any] = {}
+        for name, value in plan.items():
+            if value is UNBOUND:
+                names[name] = value
+                continue
+            names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
+        for growth, item in appended:
+            value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
+            self.region.regions.touch(growth.container)
+            growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
+        level = self.level
+        for is_then, name in self.checks:
+            bound = (
+                level.condition if is_then else self.tracer.apply("logical_not", level.condition)
+            )
+            self.region.check(bound, f"{name} is bound")
+        contents.refill(self.region.regions, names)
+        return {name: names[name] for name in wanted}
+
+    def plan_appended(self) -> list[tuple[Any, Maybe]]:
+        """What the arms appended to lists, with a Result where the graph decides."""
+        plan = []
+        for which, end in enumerate(self.ends):
+            for growth, items in end.appended:
+                taken = [t != bool(which) for t in growth.truths(self.level.condition)]
+                for item in items:
+                    values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
+                    value = self.plan_unread("an item", *(values[::-1] if which else values))
+                    flag = self.want(*(flags[::-1] if which else flags))
+                    self.listed |= {v.number for v in leaves(value) if type(v) is Result}
+                    pairs = zip(taken, item.truths or taken, strict=True)
+                    plan.append((growth, Maybe(value, flag, [a and b for a, b in pairs])))
+        return plan
+
+    def made(self, part: Any, made: list[Any]) -> Any:
+        """A leaf behind the branch."""
+        if type(part) is not Result:
+            return part
+        value = made[part.number]
+        return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
+
+    def read(self, value: Any, pair: tuple[Any, Any]) -> Any:
+        """A result; an array of its own where the region's has room for more."""
+        lengths = next((part.lengths for part in pair if type(part) is InBuffer), None)
+        return value if lengths is None else varying.read(self.tracer, value, lengths)
+
+    def plan(self, name: str) -> Any:
+        """The merged value, with a Result where the graph decides."""
+        a, b = (end.names.get(name, UNBOUND) for end in self.ends)
+        if a is UNBOUND and b is UNBOUND:
+            return UNBOUND
+        if a is UNBOUND or b is UNBOUND:
+            return self.plan_unbound(name, a, b)
+        returns = [end.names.get(RETURN) is True for end in self.ends]
+        if returns[0] != returns[1] and name in self.region.site.returned:
+            return self.plan_unread(name, *((UNBOUND, b) if returns[0] else (a, UNBOUND)))
+        if name.startswith(OURS) and name != OURS + "value":
+            return self.plan_flag(a, b)
+        if not have_same_structure(a, b):
+            self.region.fail(f"{name} is of another type in each branch")
+        parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
+        return rebuilt(a, iter(parts))
+
+    def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
+        if not name.startswith(OURS):
+            self.checks.append((b is UNBOUND, name))
+        return self.plan_unread(name, a, b)
+
+    def plan_unread(self, name: str, a: Any, b: Any) -> Any:
+        """One arm's value; behind the other, which has none, nobody looks."""
+        bound = b if a is UNBOUND else a
+        parts = []
+        for part in leaves(bound):
+            if type(part) is not Held or self.was_there(part):
+                parts.append(unheld(part))
+                continue
+            parts.append(self.want_blank(name, part, a is UNBOUND))
+        return rebuilt(bound, iter(parts))
+
+    def was_there(self, part: Held) -> bool:
+        """Whether it is an array of before the branch."""
+        if part.kind != "array" or not part.value.is_whole:
+            return False
+        return self.tracer.is_before(part.value, self.level.attempt.mark)
+
+    def want_blank(self, name: str, part: Held, is_first: bool) -> Result:
+        """The value in one arm; in the other, the first or the second, nobody looks at it."""
+        lengths: dict[int, varying.Length] = {}
+        shape = list(part.value.shape) if part.kind == "array" else []
+        for axis, size in enumerate(shape):
+            most = self.tracer.most(size, self.level.attempt.mark)
+            if most is None:
+                self.region.fail(f"the size of {name} is known only in one branch")
+            if not is_same(most, size):
+                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
+                shape[axis] = most
+        value = InBuffer(part, tuple(shape), lengths) if lengths else part
+        blank = Blank(part, tuple(shape))
+        return self.want(*((blank, value) if is_first else (value, blank)))
+
+    def plan_flag(self, a: Any, b: Any) -> Any:
+        if a is b and type(a) is bool:
+            return a
+        return self.want(*(Bool(v) for v in (a, b)))
+
+    def join(self, name: str, a: Any, b: Any) -> Any:
+        """One leaf of both arms."""
+        if is_same(unheld(a), unheld(b)):
+            return self.keep(a)
+        kinds = kind_of(unheld(a)), kind_of(unheld(b))
+        if (mixed := self.mix(a, b, kinds)) is not None:
+            return mixed
+        if kinds[0] is None or kinds[0] != kinds[1]:
+            self.region.fail(f"{name} is of another type in each branch")
+        if kinds[0][0] == "array":  # type: ignore[index]
+            if self.tracer.same_type(a.node, b.node) != 1:
+                return self.join_sizes(name, a, b)
+        elif not all(type(v) is Held or is_number(v) for v in (a, b)):
+            self.region.fail(f"{name} is no 64-bit number")
+        return self.want(a, b)
+
+    def join_sizes(self, name: str, a: Held, b: Held) -> Any:
+        """Arrays of two shapes lie in buffers that are large enough for both."""
+        axes = self.tracer.varying(a.node, b.node)
+        if axes is None:
+            self.region.fail(f"{name} is of another type in each branch")
+        shape = list(a.value.shape)
+        lengths: dict[int, varying.Length] = {}
+        for axis in axes:
+            length = self.length(a.value.shape[axis], b.value.shape[axis])
+            if length is None:
+                self.region.fail(f"{name} is of another shape in each branch")
+            lengths[axis] = length
+            shape[axis] = length.capacity
+        return self.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
+
+    def length(self, a: Any, b: Any) -> varying.Length | None:
+        """The number that says which of two sizes an array has."""
+        length = varying.find([length for length, _ in self.lengths], a, b)
+        if length is None:
+            most = varying.capacity(self.tracer, a, b, self.level.attempt.mark)
+            if most is None:
+                return None
+            length = varying.Length(a, b, most)
+            self.lengths.append((length, self.want(Size(a), Size(b)).number))
+        return length
+
+    def mix(self, a: Any, b: Any, kinds: Any) -> Any:
+        """A number that is Python's in one arm and NumPy's in the other: NumPy's, with the bool
+        that says so.
+        """
+        if None in kinds or "array" in (kinds[0][0], kinds[1][0]):
+            return None
+        strong = [self.strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
+        if strong[0] is True and strong[1] is True or not any(strong):
+            return None
+        dtype = max((k for k in kinds if k[0] == "scalar"), default=kinds[0])[1]
+        parts = [as_strong(self.tracer, v, dtype) for v in (a, b)]
+        if any(p is None for p in parts) or dtype.char not in "fdlq?":
+            return None
+        if not all(is_of_class(kind, dtype) for kind in kinds):
+            return None
+        value = self.want(*parts)
+        value.strong = self.want(*(Bool(s) for s in strong)).number
+        return value
+
+    def strength(self, value: Any, kind: tuple[str, Any]) -> Any:
+        """Whether a number is NumPy's: True, False, or a held bool."""
+        if type(value) is Held and value.strong is not None:
+            return value.strong
+        return kind[0] == "scalar"
+
+    def keep(self, value: Any) -> Any:
+        """A value that is the same in both arms was there before them."""
+        return unheld(value)
+
+    def want(self, a: Any, b: Any) -> Any:
+        for number, pair in enumerate(self.pairs):
+            if pair[0] is a and pair[1] is b:
+                return Result(number)
+        self.pairs.append((a, b))
+        return Result(len(self.pairs) - 1)
+
+    # --- the graph ---
+
+    def make(self, handles: list[Any]) -> list[Any]:
+        """The merged values; the handles get their new versions."""
+        if not self.pairs and not handles and not any(block.has_effects for block in self.blocks):
+            return []
+        harmless = all(block.is_harmless for block in self.blocks)
+        is_small = all(
+            type(v) is not InBuffer and (type(v) is not Held or v.kind != "array")
+            for pair in self.pairs
+            for v in pair
+        )
+        if harmless and is_small and not handles:
+            return self.select()
+        return self.make_region(handles)
+
+    def select(self) -> list[Any]:
+        for block in self.blocks:
+            block.splice()
+        made = []
+        for pair in self.pairs:
+            parts = [self.here(v, pair) for v in pair]
+            made.append(self.tracer.select(self.level.condition, *parts, self.kind(pair)))
+        return made
+
+    def here(self, value: Any, pair: tuple[Any, Any]) -> Any:
+        """A value of a pair in the block around."""
+        if type(value) is Held:
+            return value.block.value(value.number)
+        if type(value) is Blank:
+            return self.blank(value)
+        return self.constant(value, pair)
+
+    def constant(self, value: Any, pair: tuple[Any, Any]) -> Any:
+        if type(value) is Bool:
+            inner = value.value
+            if type(inner) is Held:
+                inner = inner.block.value(inner.number)
+                return self.tracer.as_python(truth(self.region.stage, inner))
+            return self.tracer.lift(bool(inner))
+        kind, dtype = kind_of(value)  # type: ignore[misc]
+        return lifted(self.tracer, value, kind, dtype)
+
+    def make_region(self, handles: list[Any]) -> list[Any]:
+        regions, tracer = self.region.regions, self.tracer
+        for which, block in enumerate(self.blocks):
+            written = {handle.storage: held for handle, held in self.ends[which].written}
+            block.reopen()
+            regions.blocks.append(block)
+            for pair in self.pairs:
+                like = pair[0].node if which and type(pair[0]) is Held else None
+                self.add_result(block, pair[which], pair, like)
+            for handle in handles:
+                held = written.get(handle.storage)
+                block.result(handle if held is None else held.node, handle)
+            regions.close(block)
+        kinds = [self.kind(pair) for pair in self.pairs] + ["array"] * len(handles)
+        made = list(tracer.region("if", self.blocks, (self.level.condition,), tuple(kinds)))
+        for handle, value in zip(handles, made[len(self.pairs) :], strict=True):
+            tracer.set_version(handle, value)
+        return made[: len(self.pairs)]
+
+    def kind(self, pair: tuple[Any, Any]) -> str:
+        """The kind of a pair's result."""
+        for value in pair:
+            if type(value) is Bool or type(value) is Size:
+                return "python"
+            if type(value) is InBuffer:
+                return "array"
+        kinds = [v.kind if type(v) is Held else kind_of(v)[0] for v in pair if type(v) is not Blank]  # type: ignore[index]
+        return "scalar" if "scalar" in kinds else kinds[0]
+
+    def add_result(self, block: Any, value: Any, pair: Any, like: Any) -> None:
+        if type(value) is Held:
+            block.result(value.node, like)
+        elif type(value) is Size:
+            block.result(varying.number_of(self.tracer, value.size))
+        elif type(value) is InBuffer:
+            buffer = self.tracer.blank(value.held.node, value.shape)
+            held = block.value(value.held.number)
+            varying.write(self.tracer, buffer, held, value.lengths)
+            block.result(buffer)
+        elif type(value) is Blank:
+            block.result(self.blank(value))
+        elif type(value) is Bool and type(value.value) is Held:
+            block.result(value.value.node)
+        else:
+            block.result(self.constant(value, pair))
+
+    def blank(self, value: Blank) -> Any:
+        like = value.like
+        if like.kind == "array":
+            return self.tracer.blank(like.node, value.shape)
+        return like.block.blank(like.number)
+
+    def note_sources(self, results: list[Any]) -> None:
+        """A merged array may be memory of before, or that of another result."""
+        aliases, mark = self.region.regions.aliases, self.level.attempt.mark
+        made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
+        for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
+            sources: list[Source] = []
+            for which, (part, end) in enumerate(zip(pair, self.ends, strict=True)):
+                held = part.held if type(part) is InBuffer else part
+                if type(held) is not Held or held.kind != "array":
+                    continue
+                for source in sources_in(end.records, held.value):
+                    if not self.tracer.is_before(source.array.whole, mark):
+                        made[which].setdefault(source.storage, []).append(value)
+                        continue
+                    is_alone = number not in self.listed and self.is_alone(source.array, end)
+                    path = ((self.level.number, which), *source.path)
+                    sources.append(source._replace(alone=is_alone, path=path))
+            aliases.add(value, sources)
+        for values in (*made[0].values(), *made[1].values()):
+            for other in values[1:]:
+                aliases.link(other, values[0])
+
+    def is_alone(self, array: Any, end: End) -> bool:
+        """Memory that only one name still has where the arm ends."""
+        ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
+        return self.region.is_alone(array, ends, end.records)
+
+
+class Result:
+    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
+
+    __slots__ = ("number", "strong")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.strong: int | None = None
+
+
+class Blank:
+    """Stands for a value that nobody looks at."""
+
+    __slots__ = ("like", "shape")
+
+    def __init__(self, like: Held, shape: tuple[Any, ...]) -> None:
+        self.like, self.shape = like, shape
+
+
+class InBuffer:
+    """An array in a buffer that is large enough for that of the other arm, too."""
+
+    __slots__ = ("held", "shape", "lengths")
+
+    def __init__(self, held: Held, shape: tuple[Any, ...], lengths: Any) -> None:
+        self.held, self.shape, self.lengths = held, shape, lengths
+
+
+class Size:
+    """One of an array's sizes."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+
+class Bool:
+    """A flag."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value

@@ -1,0 +1,372 @@
+"""Names that may be one of several arrays: what loops and branches hand on by value is right, or is no region.
+
+Each function is run on data that takes either way; results, arguments and what shares memory with what are NumPy's.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+from test_growth import flat
+from test_regions import same
+
+import cinductor
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+CASES = []
+
+
+def case(fn):
+    CASES.append(fn)
+    return fn
+
+
+# --- an existing array under a condition, in a loop ----------------------------------------------------------
+
+
+@case
+def the_view_of_some_trip(x, y, A, t):
+    last = A[0]
+    for i in range(len(A)):
+        A[:, 0] += 1
+        if x[i] > t:
+            continue
+        last = A[i]
+    return last.sum(), last
+
+
+@case
+def read_beside_its_writes(x, y, A, t):
+    last, s = A[0], 0.0
+    for i in range(len(A)):
+        s += last.sum()
+        A[:, 0] += 1
+        s += last.sum()
+        if x[i] > t:
+            continue
+        last = A[i]
+    return s
+
+
+@case
+def written_to_behind_the_loop(x, y, A, t):
+    z = x
+    for i in range(len(x)):
+        if y[i] > t:
+            z = x + 1
+    x[0] = 77
+    return z.sum()
+
+
+@case
+def made_in_some_trip(x, y, A, t):
+    z = x * 1
+    w = z
+    for i in range(len(x)):
+        if y[i] > t:
+            z = x + i
+    z[0] = 5
+    return z, w
+
+
+@case
+def one_of_two_arguments(x, y, A, t):
+    z = x
+    for i in range(len(x)):
+        z[0] += 1
+        if y[i] > t:
+            z = y
+        elif y[i] < 0:
+            z = x
+    return z
+
+
+@case
+def best_so_far(x, y, A, t):
+    best, least = x, x.sum()
+    for i in range(len(A)):
+        row = A[i] * 2.0
+        if row.sum() < least + t:
+            best, least = row, row.sum()
+    return best, least
+
+
+@case
+def stops_before_it_changes(x, y, A, t):
+    for i in range(len(x)):
+        if x[i] > t:
+            break
+        for _ in range(len(x)):
+            x = x + 1
+    return x
+
+
+@case
+def no_trip_of_the_inner_loop(x, y, A, t):
+    z = x
+    for i in range(len(A)):
+        k = y[i]
+        while k > t:
+            z = z + 1
+            k = k - 2
+        y[i] = k
+    return z
+
+
+@case
+def written_behind_a_choice(x, y, A, t):
+    z = x + 0
+    for i in range(len(x)):
+        if y[i] > t:
+            z = z + 1
+        z[i] = -1
+    return z, x
+
+
+@case
+def written_behind_a_choice_of_the_argument(x, y, A, t):
+    z = x
+    for i in range(len(x)):
+        if y[i] > t:
+            z = z + 1
+        z[i] = -1
+    return z, x
+
+
+# --- the entry's memory ---------------------------------------------------------------------------------------
+
+
+@case
+def the_entry_is_written_to(x, y, A, t):
+    z, s = x, 0.0
+    for i in range(len(x)):
+        x[i] += 1
+        s += z.sum()
+        z = z * 1
+    return s, z
+
+
+@case
+def a_row_of_what_is_written(x, y, A, t):
+    row = A[0]
+    for i in range(1, len(A)):
+        A[i] += row
+        A[0] += 1
+        row = row + 1
+    return row
+
+
+# --- two names of one array -----------------------------------------------------------------------------------
+
+
+@case
+def two_names_behind_a_trip(x, y, A, t):
+    a, b = x + 0, x + 1
+    for i in range(len(x)):
+        a = x * i
+        b = a
+    b[0] = 99
+    return a, b
+
+
+@case
+def two_names_in_some_trips(x, y, A, t):
+    a, b = x + 0, x + 1
+    for i in range(len(x)):
+        if y[i] > t:
+            a = x * i
+            b = a
+    b[0] = 99
+    return a, b
+
+
+@case
+def one_behind_the_other(x, y, A, t):
+    old, new = x + 0, x + 1
+    for _ in range(len(x)):
+        old, new = new, new + old
+    old[0] = 5
+    new[1] = 6
+    return old, new
+
+
+@case
+def changed_under_the_other_name(x, y, A, t):
+    a, b = x + 0, x + 1
+    for i in range(len(x)):
+        if y[i] > t:
+            b = a
+        a[i] += 1
+    return a, b
+
+
+@case
+def change_places(x, y, A, t):
+    for i in range(len(x)):
+        for _ in range(len(A)):
+            x, y = y, x
+        x[i] += 1
+    return x, y
+
+
+# --- branches -------------------------------------------------------------------------------------------------
+
+
+@case
+def a_branch_in_a_branch(x, y, A, t):
+    if x[0] > t:
+        z = x if y[0] > t else x + 1
+    else:
+        z = x + 2
+    x[0] = 77
+    return z.sum()
+
+
+@case
+def arms_in_arms(x, y, A, t):
+    if x[0] > t:
+        if y[0] > t:
+            z = x
+        else:
+            z = x + 1
+    else:
+        z = x + 2
+    x[0] = 77
+    return z.sum()
+
+
+@case
+def two_names_in_an_arm(x, y, A, t):
+    if y[0] > t:
+        a = x + 1
+        b = a
+    else:
+        a, b = x + 1, x + 2
+    a[0] = 50
+    return a, b
+
+
+@case
+def two_names_of_an_arm_are_returned(x, y, A, t):
+    if y[0] > t:
+        a = x + 1
+        b = a
+    else:
+        a, b = x + 1, x + 2
+    return a, b
+
+
+@case
+def either_name_of_an_array(x, y, A, t):
+    z = x * 2
+    if y[0] > t:
+        a, b = z, x + 1
+    else:
+        a, b = x + 2, z
+    a[0] = 50
+    return a, b
+
+
+@case
+def a_view_of_either(x, y, A, t):
+    z = x
+    if y[0] > t:
+        z = y
+    w = z[1:]
+    y[2] = 50
+    return w.sum()
+
+
+@case
+def an_array_or_its_copy(x, y, A, t):
+    z = x
+    if y[0] > t:
+        z = x.copy()
+    z += 1
+    return z
+
+
+@case
+def stays_itself_where_it_is_read(x, y, A, t):
+    x = x.copy()
+    while True:
+        most = x.max()
+        if most < t + 1:
+            return x, most
+        x -= 1
+
+
+# --- Python's number or NumPy's, made by the last trip --------------------------------------------------------
+
+
+@case
+def a_number_of_either_class(x, y, A, t):
+    s, w = 0.0, 0
+    while True:
+        s = -0.75
+        if x[w] > t:
+            s = x[w]
+        if w >= 7 or y[w] > s:
+            break
+        w += 1
+        s -= y[0]
+    return s
+
+
+def arguments(seed, n=9):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.integers(-4, 5, n) * 1.0 for _ in range(2))
+    if seed == 0:
+        y -= 10  # none is above any limit
+    return x, y, rng.integers(-4, 5, (n, n)) * 1.0, np.float64(seed % 3)
+
+
+def shared(results, given):
+    """Which arrays are one, and which share memory."""
+    arrays = [*flat(results), *(a for a in given if isinstance(a, np.ndarray))]
+    return [(a is b, np.shares_memory(a, b)) for a in arrays for b in arrays]
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", CASES, ids=lambda fn: fn.__name__)
+def test_one_of_several(fn, dynamic, pieces_are_compiled):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for seed in (1, 1, 0, 2, 3, 4, 5):
+        ours, theirs = (copy.deepcopy(arguments(seed)) for _ in range(2))
+        got, want = compiled(*ours), fn(*theirs)
+        same(got, want)
+        same(ours, theirs)
+        assert shared(got if isinstance(got, tuple) else (got,), ours) == shared(
+            want if isinstance(want, tuple) else (want,), theirs
+        )
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [best_so_far, stops_before_it_changes, written_behind_a_choice, one_behind_the_other],
+)
+def test_whole_where_nobody_can_tell(fn):
+    compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
+    for seed in range(6):
+        ours, theirs = (copy.deepcopy(arguments(seed)) for _ in range(2))
+        same(compiled(*ours), fn(*theirs))
+
+
+def test_the_argument_itself_is_returned_where_no_trip_made_another():
+    compiled = cinductor.compile(best_so_far, backend="interp")
+    x, y, A, _ = arguments(1)
+    assert compiled(x, y, A, 1e6)[0] is not x
+    assert compiled(x, y, A, -1e6)[0] is x
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+def test_arrays_of_any_size_that_only_change_places(backend):
+    def swapped(a, b, n):
+        for _ in range(n):
+            a, b = b, a
+        return a + 1
+
+    compiled = cinductor.compile(swapped, backend=backend, dynamic=True, fullgraph=True)
+    for n in (9, 10, 0, 1, 2):
+        a, b = np.arange(4.0), np.arange(4.0) * 3
+        same(compiled(a, b, n), swapped(a, b, n))
