@@ -202,17 +202,18 @@ class Merge:
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
-            if type(part) is not Held or self.was_there(part):
+            if type(part) is not Held or self.is_written(part):
                 parts.append(unheld(part))
                 continue
             parts.append(self.want_blank(name, part, a is UNBOUND))
         return rebuilt(bound, iter(parts))
 
-    def was_there(self, part: Held) -> bool:
-        """Whether it is an array of before the branch."""
+    def is_written(self, part: Held) -> bool:
+        """Whether it is an array of before the branch to which an arm writes."""
         if part.kind != "array" or not part.value.is_whole:
             return False
-        return self.tracer.is_before(part.value, self.level.attempt.mark)
+        written = [handle for end in self.ends for handle, _ in end.written]
+        return any(handle.storage == part.value.storage for handle in written)
 
     def want_blank(self, name: str, part: Held, is_first: bool) -> Result:
         """The value in one arm; in the other, the first or the second, nobody looks at it."""
