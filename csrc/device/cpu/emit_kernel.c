@@ -241,7 +241,20 @@ print_index_helpers(CiText *out, const char *kernels)
                         helpers[k][0], helpers[k][1]);
 }
 
-/* Both cost nothing but compile time where a compiler does not know them. */
+/* Chains of choices (minima of maxima, a where in a where) stay choices, which are vectors: partial
+ * redundancy elimination would make branches of them. */
+static void
+print_pragma(CiText *out, const char *functions)
+{
+    enum { CHAIN = 8 };
+    int choices = 0;
+    for (const char *at = functions; choices < CHAIN && (at = strstr(at, " ? ")) != NULL; at++)
+        choices++;
+    if (choices == CHAIN)
+        ci_text_add(out, "#ifndef __clang__\n#pragma GCC optimize(\"no-tree-pre\")\n#endif\n");
+}
+
+/* They cost nothing but compile time where a compiler does not know them. */
 static void
 print_macros(CiText *out, const char *helpers, const char *functions)
 {
@@ -267,6 +280,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     emit_kernels(c, &functions, kernels, unit);
     ci_cpu_emit_math_helpers(c, &helpers);
     ci_cpu_emit_fold_helpers(c, &helpers);
+    print_pragma(out, functions.data);
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
                      "(*poll)(void *arg);\n"
