@@ -1,6 +1,7 @@
-/* Draws of one number without Python. A Generator's method for a number is its distribution's C
- * routine on the state of its bits, and a loop that draws in each trip spends ten times that on
- * arguments and on getting to the method. The routines are those that NumPy's own module of
+/* Draws of numbers from parameters that are one number each, without Python. A Generator's method is
+ * its distribution's C routine on the state of its bits, for an array once for each element in order,
+ * and a loop that draws in each trip spends ten times that on arguments and on getting to the method.
+ * So is np.random.random_sample: the one function of np.random's that draws as Generators do. The routines are those that NumPy's own module of
  * Generators has and exports, so the bits are NumPy's, whatever its version.
  *
  * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until it
@@ -57,16 +58,24 @@ acquire(PyObject *lock)
     return is_ours;
 }
 
+/* Generators are known by their address; the one behind np.random's functions by the next odd number,
+ * for most of what it draws is not what a Generator would. */
+static bool
+is_legacy(int64_t key)
+{
+    return key & 1;
+}
+
 /* The state of the generator's bits, its lock taken; NULL when Python has to draw. */
 static bitgen_t *
-enter(PyObject *module, CxGenerators *g, PyObject *generator)
+enter(PyObject *module, CxGenerators *g, PyObject *generator, int64_t key)
 {
     PyObject *bits = NULL, *lock = NULL, *capsule = NULL;
     bitgen_t *state = NULL;
 
-    if (!is_exactly(generator, module, "Generator"))
+    if (!is_legacy(key) && !is_exactly(generator, module, "Generator"))
         return NULL;
-    bits = PyObject_GetAttrString(generator, "bit_generator");
+    bits = PyObject_GetAttrString(generator, is_legacy(key) ? "bits" : "bit_generator");
     lock = bits ? PyObject_GetAttrString(bits, "lock") : NULL;
     capsule = lock ? PyObject_GetAttrString(bits, "capsule") : NULL;
     if (capsule != NULL && is_known(bits, lock, module))
@@ -74,7 +83,7 @@ enter(PyObject *module, CxGenerators *g, PyObject *generator)
     if (state != NULL && !acquire(lock))
         state = NULL;
     if (state != NULL) {
-        g->addresses[g->count] = (int64_t)(intptr_t)generator;
+        g->addresses[g->count] = key;
         g->bits[g->count] = state;
         g->locks[g->count++] = Py_NewRef(lock);
     }
@@ -86,20 +95,20 @@ enter(PyObject *module, CxGenerators *g, PyObject *generator)
 
 /* The caller of the program keeps the generator alive, and that its bits. */
 static bitgen_t *
-bits_of(const CxDirect *direct, const CiExternCall *call)
+bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
     CxRun *run = call->arg;
     CxGenerators *g = &run->generators;
     bitgen_t *bits = NULL;
 
-    int64_t address = *(const int64_t *)call->operands[0];
+    int64_t address = *(const int64_t *)call->operands[0], key = address + is_legacy;
     for (int k = 0; k < g->count; k++)
-        if (g->addresses[k] == address)
+        if (g->addresses[k] == key)
             return g->bits[k];
     if (g->count == CX_FEW_GENERATORS)
         return NULL;
     CX_CALLBACK_BEGIN();
-    bits = enter(direct->state->random_module, g, (PyObject *)(intptr_t)address);
+    bits = enter(direct->state->random_module, g, (PyObject *)(intptr_t)address, key);
     if (bits == NULL)
         PyErr_Clear(); /* what is the matter comes up when Python draws */
     CX_CALLBACK_END();
@@ -126,46 +135,73 @@ cx_generators_close(CxGenerators *g)
 
 /* ---- the draws ---- */
 
-/* One number of that dtype, from parameters that are one number each of it. */
+/* Numbers of that dtype, from parameters that are one number each of it. */
 static bool
-is_number(const CiExternCall *call, int nparameters, CiDtype dtype)
+is_of_numbers(const CiExternCall *call, int nparameters, CiDtype dtype)
 {
     int n = call->noperands;
 
     if (n != nparameters + 1 || call->ranks[0] != 0 || call->dtypes[0] != CI_DTYPE_i64)
         return false;
     for (int k = 1; k <= n; k++)
-        if (call->ranks[k] != 0 || call->dtypes[k] != dtype)
+        if ((k < n && call->ranks[k] != 0) || call->dtypes[k] != dtype)
             return false;
+    return true;
+}
+
+static int64_t
+count_of(const CiExternCall *call)
+{
+    int n = call->noperands;
+    int64_t count = 1;
+    for (int k = 0; k < call->ranks[n]; k++)
+        count *= call->sizes[n][k];
+    return count;
+}
+
+static bool
+run_standard(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+{
+    bitgen_t *bits =
+        is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call, is_legacy) : NULL;
+    double *result = call->result;
+
+    if (bits == NULL)
+        return false;
+    for (int64_t k = 0, count = count_of(call); k < count; k++)
+        result[k] = ((DrawPlain)direct->routine)(bits);
     return true;
 }
 
 static bool
 run_plain(const CxDirect *direct, const CiExternCall *call)
 {
-    bitgen_t *bits = is_number(call, 0, CI_DTYPE_f64) ? bits_of(direct, call) : NULL;
+    return run_standard(direct, call, false);
+}
 
-    if (bits == NULL)
-        return false;
-    *(double *)call->result = ((DrawPlain)direct->routine)(bits);
-    return true;
+static bool
+run_sample(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_standard(direct, call, true);
 }
 
 static bool
 run_scaled(const CxDirect *direct, const CiExternCall *call, double a, double b)
 {
-    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call);
+    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call, false);
+    double *result = call->result;
 
     if (bits == NULL)
         return false;
-    *(double *)call->result = ((DrawScaled)direct->routine)(bits, a, b);
+    for (int64_t k = 0, count = count_of(call); k < count; k++)
+        result[k] = ((DrawScaled)direct->routine)(bits, a, b);
     return true;
 }
 
 static bool
 run_normal(const CxDirect *direct, const CiExternCall *call)
 {
-    if (!is_number(call, 2, CI_DTYPE_f64))
+    if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
     return run_scaled(direct, call, *(const double *)call->operands[1],
                       *(const double *)call->operands[2]);
@@ -175,7 +211,7 @@ run_normal(const CxDirect *direct, const CiExternCall *call)
 static bool
 run_uniform(const CxDirect *direct, const CiExternCall *call)
 {
-    if (!is_number(call, 2, CI_DTYPE_f64))
+    if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
     double low = *(const double *)call->operands[1];
     double range = *(const double *)call->operands[2] - low;
@@ -186,14 +222,14 @@ run_uniform(const CxDirect *direct, const CiExternCall *call)
 static bool
 run_integers(const CxDirect *direct, const CiExternCall *call)
 {
-    if (!is_number(call, 2, CI_DTYPE_i64))
+    if (!is_of_numbers(call, 2, CI_DTYPE_i64))
         return false;
     int64_t low = *(const int64_t *)call->operands[1], high = *(const int64_t *)call->operands[2];
-    bitgen_t *bits = low < high ? bits_of(direct, call) : NULL;
+    bitgen_t *bits = low < high ? bits_of(direct, call, false) : NULL;
     if (bits == NULL)
         return false;
     uint64_t range = (uint64_t)high - (uint64_t)low - 1;
-    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, 1, false, call->result);
+    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call), false, call->result);
     return true;
 }
 
@@ -204,6 +240,7 @@ static const struct {
     bool (*run)(const CxDirect *direct, const CiExternCall *call);
 } draws[] = {
     {"draw_random", "random_standard_uniform", run_plain},
+    {"draw_random_sample", "random_standard_uniform", run_sample},
     {"draw_standard_normal", "random_standard_normal", run_plain},
     {"draw_normal", "random_normal", run_normal},
     {"draw_uniform", "random_uniform", run_uniform},

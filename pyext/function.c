@@ -184,23 +184,40 @@ refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
     return NULL;
 }
 
+/* The function itself, where a specialization fits. */
+static PyObject *
+call_numpy(CxFunction *f, CxTrial *trial, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    int64_t began = cx_trial_begin(trial);
+    PyObject *result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+
+    if (result != NULL)
+        cx_trial_end(trial, true, began);
+    return result;
+}
+
 static PyObject *
 call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
            PyObject *names, int stance)
 {
     PyObject *table = Py_NewRef(f->table), *result = NULL;
+    CxSpecialization *spec = NULL;
     CxAnswer answer = CX_NO_MATCH;
     unsigned suspects = 0;
     bool is_unusual = false;
 
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer < CX_MATCH; k++) {
-        result = cx_specialization_call((CxSpecialization *)PyTuple_GET_ITEM(table, k), bound,
-                                        f->nparameters, &answer, &suspects);
+        spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
+        result = cx_specialization_call(spec, bound, f->nparameters, &answer, &suspects);
         if (answer >= CX_MATCH)
             note_use(f, table, k);
         is_unusual |= answer == CX_UNUSUAL;
         if (result == NULL && PyErr_Occurred())
             goto done;
+    }
+    if (answer == CX_NUMPYS) {
+        result = call_numpy(f, cx_specialization_trial(spec), args, nargsf, names);
+        goto done;
     }
     is_unusual = is_unusual && answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
     f->failed_checks += is_unusual || answer == CX_CHECK_FAILED;

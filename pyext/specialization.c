@@ -14,6 +14,7 @@ struct CxSpecialization {
     CxResult *result;
     CxInput *inputs;
     int ninputs;
+    CxTrial trial;
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
 };
@@ -37,6 +38,7 @@ specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResul
     s->result = result;
     s->inputs = inputs;
     s->ninputs = ninputs;
+    s->trial.is_wanted = cx_trial_is_wanted(program);
     return (PyObject *)s;
 }
 
@@ -152,8 +154,11 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         *answer = CX_UNUSUAL;
     if (fits != 1)
         goto done;
-    *answer = CX_MATCH;
     s->hits++;
+    *answer = cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
+    if (*answer == CX_NUMPYS)
+        goto done;
+    int64_t began = cx_trial_begin(&s->trial);
     cx_guards_finish(s->guards, room.table);
     if (s->program == NULL) {
         result = cx_result_make(s->result, NULL, room.values, room.table);
@@ -184,6 +189,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         s->diagnosed |= run.float_flags;
     }
     cx_run_close(&run);
+    cx_trial_end(&s->trial, false, began);
     if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
         PyErr_Clear();
         if (cx_draws_restore(draws) == 0)
@@ -208,6 +214,12 @@ cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nar
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return holds == 1 ? Py_NewRef(Py_None) : why;
+}
+
+CxTrial *
+cx_specialization_trial(CxSpecialization *s)
+{
+    return &s->trial;
 }
 
 void
@@ -365,6 +377,13 @@ get_program(PyObject *self, void *closure)
     return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
 }
 
+static PyObject *
+get_why_numpy(PyObject *self, void *closure)
+{
+    (void)closure;
+    return cx_trial_text(&((CxSpecialization *)self)->trial);
+}
+
 static PyMethodDef spec_methods[] = {
     {"why_not", spec_why_not, METH_VARARGS,
      "why_not(args): None, or the guard that these bound arguments fail."},
@@ -373,6 +392,7 @@ static PyMethodDef spec_methods[] = {
 
 static PyGetSetDef spec_getset[] = {
     {"guards", get_guards, NULL, "The guards in words.", NULL},
+    {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -105,7 +105,7 @@ BINDING = {
     " traced_method traced_number ufunc ufunc_call ufunc_fallback ufunc_fold ufunc_general",
     "regions": "assume block mark region region_truths region_value region_view",
     "replay": "draws function guards guards_read guards_sizes guards_text plain recipe result"
-    " specialization",
+    " specialization trial",
     "surface": "module surface surface_create surface_size surface_view tracer",
 }
 # A function's type is made of the module, and finds the module's state by its definition.

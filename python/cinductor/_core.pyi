@@ -388,6 +388,7 @@ class Specialization:
     program: Program
     guards: list[str]  # in the user's words
     hits: int
+    why_numpy: str | None  # why the function itself answers its calls
     def why_not(self, args: tuple[Any, ...]) -> str | None:
         """None when every guard holds for these bound arguments, else the failing guard in the
         user's words.

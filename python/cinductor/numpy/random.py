@@ -355,6 +355,11 @@ class GlobalState:
         return self
 
     @property
+    def bits(self) -> Any:
+        """Where its random bits come from."""
+        return np.random.mtrand._rand._bit_generator  # type: ignore[attr-defined]
+
+    @property
     def state(self) -> Any:
         """All of it, the number kept for the next normal one included."""
         return np.random.get_state(legacy=False)

@@ -1,0 +1,95 @@
+"""Programs that are library calls are tried against NumPy; the quicker way answers, with the same bits."""
+
+import numpy as np
+import pytest
+
+import cinductor
+
+CALLS = 12
+RNG = np.random.default_rng(1)
+A, V = RNG.random((4, 4)), RNG.random(50)
+
+
+def decided(fn, *args):
+    """Compiled, and called until it is known which way is quicker."""
+    compiled = cinductor.compile(fn)
+    results = [compiled(*args) for _ in range(2 * CALLS + 3)]
+    return compiled, results
+
+
+def test_small_library_calls_are_numpys():
+    def fn(a):
+        return np.linalg.svd(a)
+
+    compiled, results = decided(fn, A)
+    for result in results:
+        for part, expected in zip(result, fn(A)):
+            assert part.tobytes() == expected.tobytes()
+    (specialization,) = compiled.specializations
+    why = specialization.why_numpy
+    assert why is None or "quicker" in why
+    if why is not None:
+        assert why in str(cinductor.explain(compiled, A))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda a: np.exp(np.linalg.inv(a)),
+        lambda a: np.linalg.inv(a).sum(),
+        lambda a: np.linalg.inv(a) * (1 + 2j),
+    ],
+    ids=["mathematics", "a sum", "complex"],
+)
+def test_what_has_other_bits_is_no_question(fn):
+    compiled, results = decided(fn, A)
+    assert compiled.specializations[0].why_numpy is None
+    assert len({np.asarray(r).tobytes() for r in results[1:]}) == 1
+
+
+def test_what_is_raised_is_no_time():
+    compiled = cinductor.compile(lambda a: np.linalg.inv(a))
+    good, bad = np.eye(3), np.zeros((3, 3))
+    for k in range(40):
+        if k % 3 == 0:
+            with pytest.raises(np.linalg.LinAlgError):
+                compiled(bad)
+        else:
+            assert np.array_equal(compiled(good), good)
+
+
+def test_draws_are_the_same_in_both_ways():
+    def fn(rng):
+        return (
+            rng.random(20),
+            rng.normal(1.0, 2.0, (3, 4)),
+            rng.integers(0, 9, 5),
+            rng.uniform(size=3),
+        )
+
+    compiled = cinductor.compile(fn)
+    mine, theirs = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(40):
+        for a, b in zip(compiled(mine), fn(theirs)):
+            assert np.array_equal(a, b) and a.dtype == b.dtype
+    np.testing.assert_equal(mine.bit_generator.state, theirs.bit_generator.state)
+
+
+def test_the_global_state_draws_without_python():
+    def fn():
+        return (
+            np.random.rand(7),
+            np.random.randn(3),
+            np.random.random_sample((2, 2)),
+            np.random.rand(),
+        )
+
+    compiled = cinductor.compile(fn)
+    for seed in range(40):
+        np.random.seed(seed)
+        got = compiled()
+        after = np.random.get_state()[2]
+        np.random.seed(seed)
+        for a, b in zip(got, fn()):
+            assert np.array_equal(a, b) and type(a) is type(b)
+        assert after == np.random.get_state()[2]
