@@ -129,7 +129,7 @@ def in_a_branch_of_a_loop(self):
             self.x = self.x * 0.5
         else:
             self.x = self.x + 1
-        self.last = self.x
+        self.last = self.x * 2
     return 1
 
 
