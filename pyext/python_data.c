@@ -66,8 +66,16 @@ check_not_zero(Number *n, CiNode *b)
         check(n, apply(n, CI_OP_not_equal, b, constant(n, b->dtype, 0.0)), "division by zero");
 }
 
-/* a ** b of ints: no fraction, and in 64 bits. The float is within a few units of the last place.
- */
+static const char *const wide = "an int of more than 64 bits";
+
+/* size: the magnitude of an int, as a float within a few units of the last place. */
+static void
+check_fits(Number *n, CiNode *size)
+{
+    check(n, apply(n, CI_OP_less, size, constant(n, CI_DTYPE_f64, 4.6e18)), wide);
+}
+
+/* a ** b of ints: no fraction, and in 64 bits. */
 static CiNode *
 int_power(Number *n, CiNode *a, CiNode *b)
 {
@@ -76,52 +84,75 @@ int_power(Number *n, CiNode *a, CiNode *b)
               operand(n, 1, CI_DTYPE_f64));
     check(n, apply(n, CI_OP_greater_equal, b, constant(n, CI_DTYPE_i64, 0.0)),
           "an int to a negative power");
-    check(n, apply(n, CI_OP_less, size, constant(n, CI_DTYPE_f64, 4.6e18)),
-          "an int of more than 64 bits");
+    check_fits(n, size);
     return apply(n, CI_OP_int_power, a, b);
+}
+
+/* It is too large where its sign differs from that of both that make it a sum. */
+static CiNode *
+int_sum(Number *n, CiNode *a, CiNode *b)
+{
+    CiNode *result = apply(n, (CiOp)n->ufunc, a, b);
+    bool is_sum = n->ufunc == CI_OP_add;
+    CiNode *whole = is_sum ? result : a, *part = is_sum ? a : b, *other = is_sum ? b : result;
+    CiNode *signs = apply(n, CI_OP_bitwise_and, apply(n, CI_OP_bitwise_xor, whole, part),
+                          apply(n, CI_OP_bitwise_xor, whole, other));
+    check(n, apply(n, CI_OP_greater_equal, signs, constant(n, CI_DTYPE_i64, 0.0)), wide);
+    return result;
+}
+
+static CiNode *
+int_product(Number *n, CiNode *a, CiNode *b)
+{
+    CiNode *f = apply(n, CI_OP_multiply, operand(n, 0, CI_DTYPE_f64), operand(n, 1, CI_DTYPE_f64));
+    check_fits(n, apply(n, CI_OP_absolute, f, NULL));
+    return apply(n, CI_OP_multiply, a, b);
+}
+
+/* The least int has no opposite, and none of its own by -1. */
+static CiNode *
+int_quotient(Number *n, CiNode *a, CiNode *b)
+{
+    CiConst least = {INT64_MIN, 0.0, 0.0};
+    if (b != NULL)
+        check_not_zero(n, b);
+    if (n->ufunc != CI_OP_remainder)
+        check(n,
+              apply(n, CI_OP_not_equal, a,
+                    ci_graph_const(n->building.graph, CI_DTYPE_i64, CI_KIND_python, least,
+                                   n->building.loc)),
+              wide);
+    return apply(n, (CiOp)n->ufunc, a, b);
+}
+
+static CiNode *
+int_shift(Number *n, CiNode *a, CiNode *b)
+{
+    CiNode *zero = constant(n, CI_DTYPE_i64, 0.0);
+    check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
+    CiNode *count = apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0));
+    if (n->ufunc == CI_OP_right_shift)
+        return apply(n, CI_OP_right_shift, a, count);
+    CiNode *result = apply(n, CI_OP_left_shift, a, b); /* shifted back it is what it was */
+    check(n, apply(n, CI_OP_equal, apply(n, CI_OP_right_shift, result, count), a), wide);
+    return result;
 }
 
 /* As ints: nothing leaves 64 bits. */
 static CiNode *
 int_op(Number *n, CiNode *a, CiNode *b)
 {
-    static const char *const wide = "an int of more than 64 bits";
-    CiNode *zero = constant(n, CI_DTYPE_i64, 0.0), *result = NULL;
-    CiConst least = {INT64_MIN, 0.0, 0.0};
-
     switch (n->ufunc) {
-    case CI_OP_add: /* the result's sign differs from that of both */
-    case CI_OP_subtract: {
-        result = apply(n, (CiOp)n->ufunc, a, b);
-        CiNode *whole = n->ufunc == CI_OP_add ? result : a, *part = n->ufunc == CI_OP_add ? a : b,
-               *other = n->ufunc == CI_OP_add ? b : result;
-        CiNode *signs = apply(n, CI_OP_bitwise_and, apply(n, CI_OP_bitwise_xor, whole, part),
-                              apply(n, CI_OP_bitwise_xor, whole, other));
-        check(n, apply(n, CI_OP_greater_equal, signs, zero), wide);
-        return result;
-    }
-    case CI_OP_multiply: {
-        CiNode *f =
-            apply(n, CI_OP_multiply, operand(n, 0, CI_DTYPE_f64), operand(n, 1, CI_DTYPE_f64));
-        check(n,
-              apply(n, CI_OP_less, apply(n, CI_OP_absolute, f, NULL),
-                    constant(n, CI_DTYPE_f64, 4.6e18)),
-              wide);
-        return apply(n, CI_OP_multiply, a, b);
-    }
+    case CI_OP_add:
+    case CI_OP_subtract:
+        return int_sum(n, a, b);
+    case CI_OP_multiply:
+        return int_product(n, a, b);
     case CI_OP_negative:
     case CI_OP_absolute:
     case CI_OP_floor_divide:
     case CI_OP_remainder:
-        if (b != NULL)
-            check_not_zero(n, b);
-        if (n->ufunc != CI_OP_remainder)
-            check(n,
-                  apply(n, CI_OP_not_equal, a,
-                        ci_graph_const(n->building.graph, CI_DTYPE_i64, CI_KIND_python, least,
-                                       n->building.loc)),
-                  wide);
-        return apply(n, (CiOp)n->ufunc, a, b);
+        return int_quotient(n, a, b);
     case CI_OP_positive:
         return a;
     case CI_OP_bitwise_and:
@@ -130,16 +161,8 @@ int_op(Number *n, CiNode *a, CiNode *b)
     case CI_OP_invert:
         return apply(n, (CiOp)n->ufunc, a, b);
     case CI_OP_right_shift:
-        check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
-        return apply(n, CI_OP_right_shift, a,
-                     apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0)));
-    case CI_OP_left_shift: { /* shifted back it is what it was */
-        check(n, apply(n, CI_OP_greater_equal, b, zero), "a negative shift count");
-        result = apply(n, CI_OP_left_shift, a, b);
-        CiNode *back = apply(n, CI_OP_minimum, b, constant(n, CI_DTYPE_i64, 63.0));
-        check(n, apply(n, CI_OP_equal, apply(n, CI_OP_right_shift, result, back), a), wide);
-        return result;
-    }
+    case CI_OP_left_shift:
+        return int_shift(n, a, b);
     case CI_OP_power:
         return int_power(n, a, b);
     default:

@@ -98,6 +98,7 @@ typedef struct CiBuildInfo {
     int children; /* processes started */
 } CiBuildInfo;
 
+/* Functions that may be NULL say so. */
 struct CiBackend {
     const char *device; /* "cpu" */
     const char *name;   /* "c" */
@@ -123,7 +124,7 @@ struct CiBackend {
      * that was taken; results are there for the next launch. */
     bool (*takes_extern)(const CiExternItem *item);
     int32_t (*run_extern)(CiRuntime *runtime, CiOp op, const CiExternCall *call);
-    /* Memory of the device. NULL for devices whose memory is the host's. 0 or a CiStatus. */
+    /* Memory of the device. All NULL for devices whose memory is the host's. 0 or a CiStatus. */
     int32_t (*allocate)(CiRuntime *runtime, size_t size, void **block);
     void (*release)(CiRuntime *runtime, void *block, size_t size);
     int32_t (*copy_in)(CiRuntime *runtime, void *device, const void *host, size_t size);

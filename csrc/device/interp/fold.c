@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define MOST_LANES 64
 #define MOST_LEVELS 48
 
 typedef struct Fold {

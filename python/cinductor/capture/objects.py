@@ -79,7 +79,6 @@ IDENTITY_TYPES = frozenset(
         _core.CompiledFunction,
     }
 )
-FUNCTION_TYPES = frozenset({types.FunctionType, types.BuiltinFunctionType, types.MethodType})
 OPERATORS = tuple(
     f"__{prefix}{name}__"
     for name in (
