@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import mathematics as mathematics  # its handlers, some of which those here replace
-from .calls import call_pure, call_unknown, understands, understands_method
+from .calls import understands
+from .numpys import understands_method
 from .objects import Traced
+from .unknown import call_pure, call_unknown
 
 if TYPE_CHECKING:
     from .scope import Scope

@@ -19,26 +19,17 @@ from .. import _core
 from ..compile import is_compiling
 from ..numpy import surface
 from ..numpy.random import GLOBAL, Draw
+from ..user import PACKAGE
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
-from .calls import (
-    FOLLOWED,
-    PACKAGE,
-    TABLE,
-    call_pure,
-    call_surface,
-    call_unknown,
-    call_with_foreign,
-    called_by,
-    dispatch,
-    is_traced_inside,
-    name_of,
-    understands,
-)
+from .calls import TABLE, called_by, dispatch, understands
 from .condition import is_condition, select
+from .follow import FOLLOWED
 from .items import Flat, Range, backwards, enumerated, items_of, numbered, zipped
+from .numpys import call_surface, is_traced_inside
 from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from .region import WarningGiven
 from .state import is_int
+from .unknown import call_pure, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
     from .scope import Scope

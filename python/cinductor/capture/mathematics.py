@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .calls import call_pure, call_unknown, dispatch, understands
+from .calls import dispatch, understands
 from .objects import FREE_TYPES, Traced
 from .state import is_int
+from .unknown import call_pure, call_unknown
 
 if TYPE_CHECKING:
     from .scope import Scope

@@ -18,10 +18,11 @@ from .. import _core
 from ..dynamic import Demand, StaticRetry
 from . import flat
 from .attributes import Attributes
-from .calls import DEBUGGERS, constants, dispatch
+from .calls import dispatch
 from .constructs import TracedControl
 from .items import Flat, Items, Range
 from .membership import contains
+from .numpys import constants
 from .objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -37,6 +38,7 @@ from .region import Again, Raising
 from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
+from .unknown import DEBUGGERS
 
 UNROLL_LIMIT = 65536
 INDEX_TRICKS = frozenset(

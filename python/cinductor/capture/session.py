@@ -19,7 +19,8 @@ from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
 from . import builtins as builtins  # fills the table of calls
-from .calls import bind, dispatch
+from .calls import dispatch
+from .follow import bind
 from .objects import why_not_argument
 from .plain import PlainScope
 from .result import finish, place_of_function

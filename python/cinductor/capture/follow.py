@@ -1,0 +1,112 @@
+"""Python functions that are followed into their rewritten code."""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import TYPE_CHECKING, Any
+
+from ..user import PACKAGE
+from .objects import FREE_TYPES, is_numpys
+from .rewrite import STAGE, NotRewritable, rewrite
+from .stage import Stage
+from .unknown import call_unknown, name_of
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+FOLLOWED_STANDARD = frozenset(
+    ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
+)
+FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
+MAX_DEPTH = 60
+STDLIB = os.path.dirname(os.__file__) + os.sep
+
+
+def call_function(
+    scope: Scope, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Follows a function into its rewritten code."""
+    stage = scope.stage
+    if STAGE in f.__code__.co_freevars:
+        return f(*args, **kwargs)
+    bound = stage.functions.get(id(f))
+    if bound is None:
+        why = why_not_followed(f, scope)
+        if why is None and stage.depth >= MAX_DEPTH:
+            why = "is nested too deeply"
+        if why is not None:
+            return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}, which {why}")
+        try:
+            bound = (f, bind(stage, f))
+        except NotRewritable as reason:
+            return call_unknown(
+                scope, f, args, kwargs, f"calls {name_of(f)}, which is not followed: {reason}"
+            )
+        stage.functions[id(f)] = bound
+    stage.depth += 1
+    try:
+        return bound[1](*args, **kwargs)
+    finally:
+        stage.depth -= 1
+
+
+def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
+    """Why a Python function is not followed, or None."""
+    module, file = f.__module__ or "", f.__code__.co_filename
+    if getattr(f, "__cinductor_disabled__", False):
+        return "is disabled: " + f.__cinductor_disabled__
+    if is_numpys(module):
+        if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
+            return None
+        return "is not captured"
+    if module in ("__main__", "cinductor.control", "cinductor.numpy.written"):
+        return None
+    if file.startswith(PACKAGE):
+        return "is cinductor's own"
+    if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
+        return None
+    if file.startswith(STDLIB) and "site-packages" not in file:
+        return "is in the standard library"
+    if file.startswith("<frozen"):
+        return "is in the standard library"
+    return None
+
+
+def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
+    """The rewritten function for this call; NotRewritable with a reason."""
+    from .scope import Scope
+
+    rewritten = rewrite(f)
+    new = rewritten.bind(f, types.CellType(Scope(stage, f, rewritten.sites)))
+    for field in ("__defaults__", "__kwdefaults__"):
+        values = getattr(f, field)
+        if not values:
+            continue
+        source = stage.source_of(f)
+        items = values.values() if isinstance(values, dict) else values
+        if source not in stage.anew and all(type(v) in FREE_TYPES for v in items):
+            continue
+        if source is None or source < 0:
+            source = stage.source("const", f)
+        source = stage.source("attr", source, field)
+        setattr(new, field, enter_items(stage, values, source))
+    return new
+
+
+def enter_items(stage: Stage, values: Any, source: int) -> Any:
+    """Defaults, entered: numbers among them are constants of the function, unless the next call may
+    have one of its own.
+    """
+    is_anew = stage.sources[source][1] in stage.anew
+    if is_anew:
+        stage.guard_length(values, source)
+
+    def enter(key: Any, value: Any) -> Any:
+        if not is_anew and type(value) in FREE_TYPES:
+            return value
+        return stage.enter(value, stage.source("item", source, key))
+
+    if isinstance(values, dict):
+        return {k: enter(k, v) for k, v in values.items()}
+    return tuple(enter(i, v) for i, v in enumerate(values))

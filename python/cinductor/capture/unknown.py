@@ -1,0 +1,73 @@
+"""What is called: its name, and calls that are made on concrete values."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
+BOUND_KINDS = frozenset(
+    {types.MethodWrapperType, type(_core.Tracer("", options={}).array(np.zeros(1)).sum)}
+)
+
+
+def name_of(f: Any) -> str:
+    """How a report calls what is called."""
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    module = getattr(f, "__module__", None)
+    owner = getattr(f, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType | type):
+        module = None if "." in name else type(owner).__name__
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def call_unknown(
+    scope: Scope,
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    reason: str = "",
+    is_pure: bool = False,
+) -> Any:
+    """A break: pending work is run, the call gets real values, its result is of unknown origin.
+    is_pure: it does nothing but compute it.
+    """
+    stage = scope.stage
+    module = getattr(f, "__module__", None)
+    if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
+        stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+    if is_pure:
+        stage.tracer.note_break(reason)
+    else:
+        stage.stop(reason or f"calls {name_of(f)}")
+    args = tuple(stage.concrete(a) for a in args)
+    kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
+    owner = getattr(f, "__self__", None)
+    if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
+        f = stage.concrete(f)
+    elif owner is not None and stage.source_of(owner) is None:
+        stage.concrete(owner)
+    return stage.adopt(f(*args, **kwargs))
+
+
+def call_with_foreign(
+    scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], foreign: str
+) -> Any:
+    """A call of NumPy's that is given an object which only it knows how to read."""
+    return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)} with {foreign}")
+
+
+def call_pure(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of the values it is given, which Python itself reads."""
+    args = tuple(scope.use(a) for a in args)
+    kwargs = {k: scope.use(v) for k, v in kwargs.items()}
+    if any(type(a) is np.ndarray for a in args):  # ours are traced
+        return call_unknown(scope, f, args, kwargs)
+    return scope.stage.wrap(f(*args, **kwargs))
