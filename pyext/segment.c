@@ -34,22 +34,28 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* A loop may make any number of elements. */
-bool
-cx_graph_makes_at_most(const CiGraph *graph, int64_t limit)
+/* The elements that a block's operations make, or more than limit: a loop may make any number. */
+static int64_t
+count_elements(const CiBlock *block, int64_t limit)
 {
     int64_t total = 0;
 
-    for (int k = 0; k < graph->body->nnodes; k++) {
-        const CiNode *node = graph->body->nodes[k];
+    for (int k = 0; k < block->nnodes && total <= limit; k++) {
+        const CiNode *node = block->nodes[k];
         int64_t count = 1;
         for (int j = 0; j < node->rank && count <= limit; j++)
             count = node->sizes[j]->high <= limit ? count * node->sizes[j]->high : limit + 1;
+        for (int j = 0; j < node->nblocks; j++)
+            count += node->op == CI_OP_if ? count_elements(node->blocks[j], limit) : limit;
         total += count;
-        if (total > limit || node->nblocks > 0)
-            return false;
     }
-    return true;
+    return total;
+}
+
+bool
+cx_graph_makes_at_most(const CiGraph *graph, int64_t limit)
+{
+    return count_elements(graph->body, limit) <= limit;
 }
 
 /* A light piece between two breaks that has not been met before may never be met again: it is

@@ -132,6 +132,25 @@ def test_names_cells_containers_and_views(settled):
     assert settled
 
 
+def test_branches_are_little_work_too(settled):
+    def counted(x):
+        for i in range(1, len(x)):
+            x[i] = max(x[i], x[i - 1])
+        low = high = 0.0
+        for k in range(100):
+            print(end="")
+            if x[k % 7] > k:
+                low += x[k % 5]
+            else:
+                high += x[k % 3]
+        return low, high
+
+    fn = cinductor.compile(counted)
+    for _ in range(2):
+        same(fn(np.arange(40.0)), counted(np.arange(40.0)))
+    assert len(settled) == 2
+
+
 def test_an_exception_in_the_rest(settled):
     """Effects until then stay, as they do in Python."""
 

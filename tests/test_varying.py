@@ -267,3 +267,31 @@ def test_what_may_be_the_argument_is_not_returned_as_another():
         got, want = compiled(x, np.float64(n)), f(copy.copy(x), np.float64(n))
         same(got, want)
         assert (got is x) == (n < 0)
+
+
+PRODUCTS = {
+    "dot": lambda a, b: np.dot(a, b),
+    "rows": lambda a, b: np.dot(a[:, None] * np.ones(3), np.ones((3, 2))) if a.ndim else b,
+    "inner": lambda a, b: np.inner(a, b),
+    "vdot": lambda a, b: np.vdot(a, b),
+    "einsum": lambda a, b: np.einsum("i,i", a, b),
+    "interp": lambda a, b: np.interp([0.5, 2.5], a, b),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_sizes_that_data_decide(name):
+    """Sizes are compared by the program; where they differ NumPy raises."""
+
+    def product(x, y):
+        return PRODUCTS[name](x[x > 2], y[y < 3])
+
+    rng = np.random.default_rng(0)
+    fn = cinductor.compile(product, fullgraph=True)
+    for n in (20, 20, 31):
+        x = rng.permutation(n).astype(float) + 3 - n // 2
+        same(fn(x, 5 - x), product(x, 5 - x))
+    if name != "rows":
+        for call in (fn, product):
+            with pytest.raises(ValueError):
+                call(x, x)

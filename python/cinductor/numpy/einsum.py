@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .surface import Traced, array, as_result, function, in_place, into, refuse, result_type
+from .surface import (
+    Traced,
+    array,
+    as_result,
+    function,
+    in_place,
+    into,
+    is_one,
+    refuse,
+    require_same,
+    result_type,
+)
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase  # as NumPy counts them
 
@@ -23,9 +34,9 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     extent: dict[str, int] = {}
     for term, x in zip(terms, xs, strict=True):
         for letter, n in zip(term, x.shape, strict=True):
-            if extent.setdefault(letter, n) != n:
-                refuse(1 in (n, extent[letter]), "extents that broadcast")
-                raise ValueError("extents")
+            other = extent.setdefault(letter, n)
+            refuse(is_one(n) != is_one(other), "extents that broadcast")
+            require_same(t, other, n)
     if not set(output) <= set(extent) or len(set(output)) != len(output):
         raise ValueError("output")
     dtype = result_type(*xs)

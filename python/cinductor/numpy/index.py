@@ -17,6 +17,7 @@ from .surface import (
     array,
     function,
     into,
+    is_one,
     method,
     normal_axis,
     operand,
@@ -273,11 +274,6 @@ def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
         "indices of sizes that data decide",
     )
     return a
-
-
-def is_one(n: Any) -> bool:
-    """A size known to be 1."""
-    return type(n) is int and n == 1
 
 
 def matched(t: Any, value: Any, shape: tuple[Any, ...]) -> Any:

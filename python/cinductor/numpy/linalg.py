@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .surface import array, as_result, function, in_place, into, refuse, result_type
+from .surface import array, as_result, function, in_place, into, refuse, require_same, result_type
 
 
 def call_dot(a: Any, b: Any, out: Any) -> None:
@@ -52,8 +52,7 @@ def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
         return into(t, out, scaled(t, "dot", call_dot, a, b))
     x, y, dtype = pair(t, a, b)
     k = y.shape[-2] if y.ndim > 1 else y.shape[0]
-    if x.shape[-1] != k:
-        raise ValueError("shapes")
+    require_same(t, x.shape[-1], k)
     shape = (*x.shape[:-1], *y.shape[:-2], *(y.shape[-1:] if y.ndim > 1 else ()))
     return into(t, out, as_result(t, t.extern("dot", "", call_dot, [x, y], shape, dtype)))
 
@@ -62,8 +61,7 @@ def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
 def vdot(t: Any, a: Any, b: Any, /) -> Any:
     """np.vdot"""
     x, y, dtype = pair(t, a, b)
-    if x.size != y.size:
-        raise ValueError("sizes")
+    require_same(t, x.size, y.size)
     return as_result(t, t.extern("vdot", "", call_vdot, [x, y], (), dtype))
 
 
@@ -73,8 +71,7 @@ def inner(t: Any, a: Any, b: Any, /) -> Any:
     if is_number(a) or is_number(b):
         return scaled(t, "inner", call_inner, a, b)
     x, y, dtype = pair(t, a, b)
-    if x.shape[-1] != y.shape[-1]:
-        raise ValueError("shapes")
+    require_same(t, x.shape[-1], y.shape[-1])
     shape = (*x.shape[:-1], *y.shape[:-1])
     return as_result(t, t.extern("inner", "", call_inner, [x, y], shape, dtype))
 

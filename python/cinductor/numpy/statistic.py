@@ -25,6 +25,7 @@ from .surface import (
     rank,
     refuse,
     require,
+    require_same,
 )
 
 UNSET = np._NoValue
@@ -154,8 +155,9 @@ def interp(
     """np.interp"""
     values, where, what = (array(t, v) for v in (x, xp, fp))
     refuse(values.dtype.kind == "c" or where.dtype.kind == "c", "complex places")
-    if where.ndim != 1 or where.shape != what.shape:
+    if where.ndim != 1 or what.ndim != 1:
         raise ValueError("fp and xp are not of the same length.")
+    require_same(t, where.shape[0], what.shape[0])
     dtype = np.dtype(np.complex128 if what.dtype.kind == "c" else np.float64)
     xs = [in_place(t, values, FLOAT64), in_place(t, where, FLOAT64), in_place(t, what, dtype)]
     named = {"left": left, "right": right, "period": period}

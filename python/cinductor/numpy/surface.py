@@ -161,6 +161,14 @@ def require(t: _core.Tracer, condition: Any, reason: str) -> None:
         raise NotCaptured(reason)
 
 
+def require_same(t: _core.Tracer, a: Any, b: Any) -> None:
+    """Sizes that operands share: other ones are NumPy's to complain of, now or in the program."""
+    same = a == b
+    if type(same) is not Traced and not same:
+        raise ValueError("sizes")
+    require(t, same, "sizes that differ")
+
+
 def array(t: _core.Tracer, x: Any) -> Any:
     """np.asanyarray(x): a traced value of kind array."""
     if type(x) is Traced:
