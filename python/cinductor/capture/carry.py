@@ -78,6 +78,8 @@ class Carried:
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
         self.growths: dict[int, Growth] = {}
+        renewed = loop.site.renewed if loop.items is not None and self.runs_once() else ()
+        self.names = tuple(name for name in loop.site.carried if name not in renewed)
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -142,7 +144,7 @@ class Carried:
         site = self.loop.site
         is_counted = bool(self.steps or self.joined)
         for name in site.live_out:  # a trip makes it, or there must be one
-            is_counted |= name not in site.carried or self.entry[name] is UNBOUND
+            is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
@@ -173,7 +175,7 @@ class Carried:
         return head
 
     def make_head(self, block: Any) -> dict[str, Any]:
-        carried = frozenset((*self.loop.site.carried, *self.contents.containers))
+        carried = frozenset((*self.names, *self.contents.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.params: list[tuple[Any, Any]] = []  # what a name has at the head, and at the entry
         self.likes: list[Any] = []  # the parameters themselves
@@ -274,7 +276,7 @@ class Carried:
             return False
         changed = {
             name: names.get(name, UNBOUND)
-            for name in (*site.carried, *self.contents.containers)
+            for name in (*self.names, *self.contents.containers)
             if name not in self.types
             and name not in self.steps
             and (self.head[name] is not UNBOUND or name.startswith(OURS))
@@ -643,7 +645,7 @@ class Carried:
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         op = "while" if self.is_while else "for"
         made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
-        exits = {n: self.entry[n] if n in site.carried else UNBOUND for n in site.state}
+        exits = {n: self.entry[n] if n in self.names else UNBOUND for n in site.state}
         trips = self.extent if not self.is_while else None
         counter = next(made) if self.counter is not None else None
         if counter is not None:

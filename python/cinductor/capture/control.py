@@ -70,6 +70,7 @@ class Control(Statements):
             state=state,
             carried=tuple(n for n in state if n in flow.head and n != flag),
             live_out=tuple(n for n in state if n in flow.behind),
+            renewed=flow.renewed & frozenset(state),
             flag=flag,
             depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._unread(state),

@@ -63,7 +63,7 @@ class Last:
         site = self.loop.site
         self.names = names
         for name in site.live_out:
-            is_carried = name in site.carried and self.carried.entry[name] is not UNBOUND
+            is_carried = name in self.carried.names and self.carried.entry[name] is not UNBOUND
             if is_carried or name == site.flag:
                 continue
             value = names.get(name, UNBOUND)

@@ -25,6 +25,7 @@ class Flow:
     binds: Set
     head: Set  # live at its head
     behind: Set  # live behind it
+    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them anew
 
 
 class Effect:
@@ -148,7 +149,8 @@ class Liveness:
     def flow(self, node: ast.stmt) -> Flow:
         """The flow of a for, while or if."""
         found = self.flows[id(node)]
-        return Flow(found.binds, found.head | self.kept, found.behind | self.kept)
+        renewed = found.renewed - self.kept
+        return Flow(found.binds, found.head | self.kept, found.behind | self.kept, renewed)
 
     def surely_binds(self, node: ast.stmt) -> Set:
         """The names that have a value behind a statement without blocks."""
@@ -227,7 +229,8 @@ class Liveness:
             head = new
         binds = self._binds(node.body) | step.binds | resets
         self.bound[id(node)] = binds
-        self.flows[id(node)] = Flow(binds, head, after | errors)
+        inside = self._before(step, before, errors)
+        self.flows[id(node)] = Flow(binds, head, after | errors, head - inside - errors)
         head |= resets & after  # what it is where no trip runs
         if not is_for:
             return head

@@ -25,6 +25,7 @@ class Site:
     state: tuple[str, ...]  # names assigned in it, sorted
     carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
     live_out: tuple[str, ...]  # those live behind it
+    renewed: frozenset[str] = frozenset()  # loops: those live at its head where no trip runs
     target: Any = None  # for: the shape of the target, as `unpack` takes it
     flag: str | None = None  # loops: True where the loop shall end after this trip
     depth: int = 0  # loops: how many there are inside, each within the one before
