@@ -27,7 +27,7 @@ from .follow import FOLLOWED
 from .items import Flat, Range, backwards, enumerated, items_of, numbered, zipped
 from .numpys import call_surface, is_traced_inside
 from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
-from .region import WarningGiven
+from .region import Raising
 from .state import is_int
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
 
@@ -362,7 +362,7 @@ def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     active = stage.regions.active
     if active and getattr(active[-1], "levels", None) and stage.may_check():
-        raise WarningGiven  # the program checks that this arm is not taken
+        raise Raising("warning")  # the program checks that this arm is not taken
     stage.stop("calls warnings.warn")
     values = dict(
         zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs

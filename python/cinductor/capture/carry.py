@@ -78,7 +78,9 @@ class Carried:
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
         self.growths: dict[int, Growth] = {}
-        renewed = loop.site.renewed if loop.items is not None and self.runs_once() else ()
+        renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
+        if loop.items is None or not self.runs_once():
+            renewed = set()
         self.names = tuple(name for name in loop.site.carried if name not in renewed)
         self.recall(loop.memory)
 

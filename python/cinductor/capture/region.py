@@ -30,12 +30,10 @@ class Peel(Exception):
     """The trip at a loop's entry is not like those behind it."""
 
 
-class WarningGiven(Exception):
-    """An arm of a traced branch warns: for the graph that is an arm that raises."""
-
-
 class Raising(BaseException):
-    """An arm of a traced branch is going to raise: nobody needs to know in which words."""
+    """An arm of a traced branch is going to raise, or to warn, which is as rare: nobody needs to know
+    in which words.
+    """
 
 
 class Again(BaseException):

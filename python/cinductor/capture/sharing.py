@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .aliases import Source
 from .region import Peel
-from .state import leaves
+from .state import is_same, leaves
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 class Array:
     """One array carried by value; ends: what it may be at the end of a trip."""
 
-    __slots__ = ("name", "param", "entry", "version", "ends", "kept", "passed", "before", "is_made")
+    __slots__ = (
+        *("name", "param", "entry", "version", "ends", "kept", "passed"),
+        *("before", "vague", "is_made"),
+    )
 
     def __init__(self, name: str, param: Any, entry: Any, version: int, ends: list[Any]) -> None:
         self.name, self.param, self.entry, self.version = name, param, entry, version
@@ -30,7 +33,19 @@ class Array:
         self.kept: list[Any] = []  # of these, memory of before the loop,
         self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
+        self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
+
+
+    def learn(self, other: Array) -> bool:
+        """It may be what another was; whether that is news."""
+        count = len(self.before), len(self.vague), self.is_made
+        for storage, value in other.before.items():
+            if not is_same(self.before.setdefault(storage, value), value):
+                self.vague.add(storage)
+        self.vague |= other.vague
+        self.is_made |= other.is_made
+        return count != (len(self.before), len(self.vague), self.is_made)
 
 
 class Sharing:
@@ -81,17 +96,18 @@ class Sharing:
             array.passed = [number for number in numbers if number is not None]
             array.kept = [end.array for end in array.ends if self.is_before(end)]
             entry = [source.array for source in self.aliases.sources(array.entry)]
-            array.before = {value.storage: value for value in (*entry, *array.kept)}
+            for value in (*entry, *array.kept):
+                known = array.before.setdefault(value.storage, value)
+                is_part = not value.is_whole and not is_same(value, array.entry)
+                if is_part or not is_same(value, known):
+                    array.vague.add(value.storage)
             array.is_made = len(array.ends) > len(array.kept) + len(array.passed)
         grows = True
         while grows:
             grows = False
             for array in self.arrays:
-                known = len(array.before), array.is_made
                 for number in array.passed:
-                    array.before.update(self.arrays[number].before)
-                    array.is_made |= self.arrays[number].is_made
-                grows |= known != (len(array.before), array.is_made)
+                    grows |= array.learn(self.arrays[number])
 
     def find_pairs(self) -> set[tuple[int, int]]:
         """Which two may be one array at the head of a trip."""
@@ -165,7 +181,10 @@ class Sharing:
         """What one may be behind the loop, of what there was before it."""
         array = self.arrays[number]
         sources = [self.of_before(value) for value in array.before.values()]
-        return [source._replace(looped=array.is_made) for source in sources]
+        return [
+            source._replace(looped=array.is_made and source.storage not in array.vague)
+            for source in sources
+        ]
 
     def of_entry(self, value: Any) -> list[Source]:
         """What a value of before the loop is behind it if no trip runs."""
