@@ -287,7 +287,7 @@ def test_a_body_without_array_work_is_pythons():
 
     def counts(x):
         n = 0
-        for k in range(20):
+        for _ in range(20):
             n += 2
         return np.zeros(n) + x[0]
 
@@ -556,7 +556,7 @@ def test_pythons_floats_and_numpys():
 
     def in_a_loop(x, d):
         s = 1.0
-        for i in range(len(x)):
+        for _i in range(len(x)):
             s = s / d
             d = d - 0.25
         return s

@@ -269,7 +269,7 @@ class Carried:
 
     def learn(self, names: dict[str, Any]) -> bool:
         """Compares the state at the end of a trip with that at its head; False: run it again."""
-        loop, site = self.loop, self.loop.site
+        loop = self.loop
         loop.check_others(names)
         names = self.ends_of_names = {**names, **self.look_at_contents()}
         if self.body is None:
@@ -384,7 +384,7 @@ class Carried:
                 self.loop.fail("arrays change places")
         if self.period > 1 or self.flag or self.loop.items is None:
             self.loop.fail("arrays change places")
-        self.period = period
+        self.period, self.names = period, self.loop.site.carried
         rest = self.loop.extent % period
         self.loop.tail += int(rest)
         self.promises.append(lambda: int(rest))

@@ -112,7 +112,10 @@ class Last:
         for source in sharing.aliases.sources(leaf):
             number = sharing.number_of(source)
             if number is None and sharing.is_before(source):
-                if not (source.array.is_whole or self.carried.is_while) and self.carried.runs_once():
+                if (
+                    not (source.array.is_whole or self.carried.is_while)
+                    and self.carried.runs_once()
+                ):
                     return None
                 found.append(Source(source.array.whole, looped=source.array.is_whole))
                 continue

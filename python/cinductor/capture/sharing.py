@@ -36,7 +36,6 @@ class Array:
         self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
 
-
     def learn(self, other: Array) -> bool:
         """It may be what another was; whether that is news."""
         count = len(self.before), len(self.vague), self.is_made
