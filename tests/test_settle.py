@@ -151,6 +151,27 @@ def test_branches_are_little_work_too(settled):
     assert len(settled) == 2
 
 
+def test_loops_that_python_runs_from_the_start(settled, monkeypatch):
+    """A call whose loops could not be captured is captured again without regions."""
+
+    def no_regions(job, way, begin=session.begin):
+        return begin(job, way._replace(regions=False))
+
+    def searched(x):
+        big, small, k = np.sort(np.repeat(x, 3000)), x.copy(), 0
+        while small[k % 7] < 100 and k < 60:
+            print(end="")
+            small[k % 5] += k
+            k += 1
+        return big[::999], small, k
+
+    monkeypatch.setattr(session, "begin", no_regions)
+    fn = cinductor.compile(searched)
+    for _ in range(2):
+        same(fn(np.arange(40.0)), searched(np.arange(40.0)))
+    assert len(settled) == 2
+
+
 def test_an_exception_in_the_rest(settled):
     """Effects until then stay, as they do in Python."""
 

@@ -11,7 +11,7 @@ from .condition import Choice, Operand, is_condition
 from .items import items_of
 from .loop import REGION, UNROLL, WATCH, Loop
 from .objects import Traced
-from .plain_control import For, PlainControl
+from .plain_control import For, PlainControl, While
 from .region import truth
 from .settle import tire
 
@@ -29,6 +29,17 @@ class Watched(For):
         for item in self.items:
             tire(self.stage)
             self.item = self.stage.concrete(item) if self.stage.is_settled else item
+            yield
+
+
+class WatchedWhile(While):
+    """The same of a while loop."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[None]:
+        while self.goes_on:
+            tire(self.scope.stage)
             yield
 
 
@@ -53,7 +64,7 @@ class TracedControl(PlainControl):
 
     def while_(self, number: int) -> Any:
         if not self.stage.captures:
-            return super().while_(number)
+            return WatchedWhile(self)
         return Loop(self, self.sites[number], None, WATCH)
 
     def if_(self, value: Any, number: int) -> Any:
