@@ -329,7 +329,8 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
-/* A Python int that varies goes into a narrower integer dtype only if it fits. */
+/* A Python int that varies goes into a narrower integer dtype only if it fits. 1: it may not, and
+ * it is too late for a check. */
 static int
 check_in_range(CxTracer *tracer, CxTraced *x, CiDtype want)
 {
@@ -345,6 +346,8 @@ check_in_range(CxTracer *tracer, CxTraced *x, CiDtype want)
     const CiExpr *e = x->storage->expr;
     if (e != NULL && e->low >= low && e->high <= high)
         return 0;
+    if (!cx_may_check(tracer))
+        return 1;
     const long long limits[2] = {low, high};
     for (int k = 0; k < 2 && result == 0; k++) {
         PyObject *limit = PyLong_FromLongLong(limits[k]);
@@ -377,8 +380,9 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
         if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
-            if (check_in_range(tracer, a->traced, operands[k].want) < 0)
-                return -1;
+            int status = check_in_range(tracer, a->traced, operands[k].want);
+            if (status != 0)
+                return status;
             if (number == NULL)
                 continue;
         }
@@ -405,7 +409,7 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         return 1;
     int status = fill_operands(tracer, args, r, operands);
     if (status > 0) /* a Python int that the dtype cannot hold: NumPy raises, but for comparisons */
-        *reason = "a Python integer that is out of the dtype's range";
+        *reason = "a Python integer that may be out of the dtype's range";
     if (status != 0)
         return status;
     /* As NumPy's loop does when the exponent is one number. */

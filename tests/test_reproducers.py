@@ -532,3 +532,46 @@ def test_names_of_functions_around(fn, dynamic):
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     for n, m, k in ((4, 3, 0), (12, 3, 1), (9, 2, 2), (1, 2, 3), (12, 11, 4)):
         check(fn, np.random.default_rng(k).integers(-2, 4, (n, m)) * 1.0, k, compiled=compiled)
+
+
+def test_imaginary_part_that_is_discarded():
+    """NumPy's warning was not given."""
+
+    def cast(z):
+        return z.astype(np.float32)
+
+    def made(z):
+        return np.array(z, dtype=float), np.asarray(z, dtype=int)
+
+    for fn in (cast, made):
+        compiled = cinductor.compile(fn, backend="interp")
+        for _ in range(3):
+            with pytest.warns(np.exceptions.ComplexWarning):
+                compiled(np.ones(3) * 1j)
+
+
+def test_putmask_of_another_shape():
+    def program(a, mask):
+        np.putmask(a, mask, a * 2)
+
+    same(program, np.ones(5), True)
+    same(program, np.ones(5), np.ones((5, 1), bool))
+    same(program, np.ones(5), np.arange(5) > 2)
+
+
+def test_range_of_an_int_after_an_effect():
+    """The check came after a write that could not be taken back."""
+
+    def program(a, b, u, k):
+        np.square(b, out=b)
+        if (u > k).all():
+            u = u @ u + u
+        return u
+
+    fn = cinductor.compile(program, backend="interp", dynamic=True)
+    for k in (2, -1, 300):
+        for u in (np.arange(7, dtype=np.uint16), np.arange(7, dtype=np.int8)):
+            whole, other = np.arange(9.0), np.arange(9.0)
+            ours, theirs = fn(whole[:-2], whole[2:], u, k), program(other[:-2], other[2:], u, k)
+            np.testing.assert_array_equal(whole, other)
+            np.testing.assert_array_equal(ours, theirs)

@@ -319,7 +319,9 @@ class Symbols:
         """What the user is told of a demand."""
         name, file, line, who = demand.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
-        return ValueError(f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}")
+        return ValueError(
+            f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"
+        )
 
     def finish(self) -> None:
         """Learns from what was decided by sizes. Raises ValueError where the function works only

@@ -8,7 +8,7 @@ import numpy as np
 
 from .linalg import dot
 from .shape import layout, ravel
-from .surface import DTYPES, Traced, array, dtype_of, function, method, operand, refuse
+from .surface import DTYPES, Traced, array, converted, dtype_of, function, method, operand, refuse
 
 
 @function(np.copy)
@@ -46,7 +46,7 @@ def astype(
         if self.kind == "scalar":
             return self
         return t.copy(self, "K") if copy else self
-    made = t.cast(self, wanted)
+    made = converted(t, self, wanted)
     return t.as_scalar(made) if self.kind == "scalar" else made
 
 

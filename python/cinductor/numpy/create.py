@@ -14,6 +14,7 @@ from .surface import (
     Traced,
     as_result,
     boxed,
+    converted,
     dtype_of,
     function,
     method,
@@ -263,14 +264,14 @@ def array(
         made = x.dtype if dtype is None else wanted_dtype(dtype)
         refuse(order == "F" and x.ndim > 1, "order='F'")
         if x.kind != "array":
-            new = boxed(t, t.cast(x, made))
+            new = boxed(t, converted(t, x, made))
         elif made != x.dtype:
-            new = t.cast(x, made)
+            new = converted(t, x, made)
         else:
             new = t.copy(x, order if order != "A" else "C") if copy else x
     elif is_sequence(x) and any_traced(x):
         parts = stack_nested(t, x)
-        new = parts if dtype is None else t.cast(parts, wanted_dtype(dtype))
+        new = parts if dtype is None else converted(t, parts, wanted_dtype(dtype))
     else:
         refuse(order == "F", "order='F'")
         value = np.array(x, dtype=dtype, copy=True)
@@ -337,7 +338,7 @@ def asarray(
         if made == a.dtype:
             return a if fits and not copy else t.copy(a, order)
         refuse(not fits, f"order={order!r}")
-        return t.cast(a, made)
+        return converted(t, a, made)
     return array(t, a, dtype, copy=bool(copy), order=order or "K")
 
 

@@ -169,6 +169,7 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     """np.putmask with one value, or as many as the array has."""
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
+    refuse(getattr(mask, "shape", None) != a.shape, "a mask of another shape")
     copyto(t, a, values, "unsafe", mask)
 
 

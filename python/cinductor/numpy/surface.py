@@ -213,12 +213,18 @@ def weak(value: Any) -> Any:
 def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     """The value as an operand of that dtype; a Python int out of its range raises."""
     if type(x) is Traced:
-        return t.cast(x, dtype)
+        return converted(t, x, dtype)
     if isinstance(x, bool | int | float | complex | np.generic):
         return t.lift(
             np.asarray(x).astype(dtype)[()] if isinstance(x, np.generic) else dtype.type(x)
         )
-    return t.cast(array(t, x), dtype)
+    return converted(t, array(t, x), dtype)
+
+
+def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
+    """A traced value of that dtype; where NumPy warns of it NumPy does it."""
+    refuse(x.dtype.kind == "c" and dtype.kind in "iuf", "the imaginary part is discarded")
+    return t.cast(x, dtype)
 
 
 def normal_axis(axis: Any, ndim: int) -> int:
@@ -255,7 +261,7 @@ def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
     """cls(x) for a class of NumPy's scalars and a traced x."""
     dtype = np.dtype(cls)
     refuse(dtype not in DTYPES, f"dtype {dtype} cannot be compiled")
-    made = t.cast(x, dtype)
+    made = converted(t, x, dtype)
     return t.as_scalar(made) if made.ndim == 0 else made
 
 
