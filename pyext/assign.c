@@ -133,12 +133,14 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
         return -1;
     bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&
                  ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
-    if (loses) /* NumPy warns, or raises for a scalar */
-        status = cx_tracer_break(tracer, "a complex value written to a real array") < 0
+    int fits = loses ? 0 : cx_int_fits(lifted, cx_dtype(target));
+    if (fits == 0) /* NumPy warns, or raises */
+        status = cx_tracer_break(tracer, "a %s written to an array that may not hold it",
+                                 loses ? "complex value" : "Python int") < 0
                      ? -1
                      : write_real(target, value);
     else
-        status = assign_traced(target, lifted);
+        status = fits < 0 ? -1 : assign_traced(target, lifted);
     Py_DECREF(lifted);
     return status;
 }

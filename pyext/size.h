@@ -83,6 +83,7 @@ int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
 int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 
 /* size_check.c: as cx_size_decide; where that is open the running program checks it. */
+int cx_int_fits(CxTraced *x, CiDtype want);
 int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                     const char *why);
 /* The common size of axes that must be equal; NULL, without an exception when they are not. */

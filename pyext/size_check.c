@@ -58,3 +58,55 @@ cx_sizes_equal(CxTracer *t, int rank, const CiExpr *const *a, const CiExpr *cons
             return PyErr_Occurred() ? -1 : 0;
     return 1;
 }
+
+/* The running program checks what data make. */
+static int
+check_data(CxTraced *x, const int64_t limits[2])
+{
+    static const int compares[2] = {CI_OP_greater_equal, CI_OP_less_equal};
+    CxTracer *t = x->tracer;
+    int result = 1;
+
+    if (!cx_may_check(t))
+        return 0;
+    for (int k = 0; k < 2 && result > 0; k++) {
+        PyObject *limit = PyLong_FromLongLong(limits[k]);
+        PyObject *holds =
+            limit ? cx_python_data(t, compares[k], (PyObject *)x, limit, NULL) : NULL;
+        if (holds != NULL && cx_is_traced(holds)) /* else no int64 passes the limit */
+            (void)cx_build_check(t, (CxTraced *)holds, "a Python int out of a dtype's range");
+        if (PyErr_Occurred())
+            result = -1;
+        Py_XDECREF(holds);
+        Py_XDECREF(limit);
+    }
+    return result;
+}
+
+/* Whether a value may become one of that dtype: a Python int goes into a narrower integer dtype
+ * only if it fits. 0: it does not, or nobody can tell. */
+int
+cx_int_fits(CxTraced *x, CiDtype want)
+{
+    static const char *const why = "a Python int that a narrower dtype holds";
+    CxTracer *t = x->tracer;
+    CiClass kind = ci_dtype_class(want);
+    int bits = 8 * ci_dtype_size(want);
+    bool is_signed = kind == CI_CLASS_int;
+
+    if (cx_kind(x) != CI_KIND_python || cx_dtype(x) != CI_DTYPE_i64 || want == CI_DTYPE_i64 ||
+        (!is_signed && kind != CI_CLASS_uint))
+        return 1;
+    const int64_t high = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - is_signed)) - 1;
+    const int64_t limits[2] = {is_signed ? -high - 1 : 0, high};
+    const CiExpr *e = x->storage->expr;
+    if (e == NULL)
+        return check_data(x, limits);
+    if (e->low >= limits[0] && e->high <= limits[1])
+        return 1;
+    const CiExpr *low = cx_size_const(t, limits[0]), *most = cx_size_const(t, high);
+    if (low == NULL || most == NULL)
+        return -1;
+    int fits = cx_size_require(t, CI_REL_le, low, e, why);
+    return fits > 0 ? cx_size_require(t, CI_REL_le, e, most, why) : fits;
+}

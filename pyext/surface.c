@@ -130,7 +130,10 @@ cx_method_cast(PyObject *self, PyObject *args)
         return NULL;
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     CxTraced *x = dtype == CI_DTYPE_none ? NULL : cx_lifted(t, value);
-    if (x != NULL) {
+    int fits = x == NULL ? -1 : cx_int_fits(x, dtype);
+    if (fits == 0) /* NumPy says so in its own words */
+        PyErr_SetString(PyExc_OverflowError, "a Python int that may be out of bounds");
+    if (fits > 0) {
         CiKind kind =
             x->view == NULL && x->storage->kind != CI_KIND_array ? CI_KIND_scalar : CI_KIND_array;
         result = cx_traced_from_node(t, cx_build_cast(t, x, dtype, kind), kind);

@@ -329,43 +329,6 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
-/* A Python int that varies goes into a narrower integer dtype only if it fits. 1: it may not, and
- * it is too late for a check. */
-static int
-check_in_range(CxTracer *tracer, CxTraced *x, CiDtype want)
-{
-    CiClass kind = ci_dtype_class(want);
-    int bits = 8 * ci_dtype_size(want), result = 0;
-
-    if (cx_dtype(x) != CI_DTYPE_i64 || (kind != CI_CLASS_int && kind != CI_CLASS_uint) ||
-        want == CI_DTYPE_i64)
-        return 0;
-    long long low = kind == CI_CLASS_uint ? 0 : -(1LL << (bits - 1)),
-              high =
-                  bits == 64 ? INT64_MAX : (1LL << (kind == CI_CLASS_uint ? bits : bits - 1)) - 1;
-    const CiExpr *e = x->storage->expr;
-    if (e != NULL && e->low >= low && e->high <= high)
-        return 0;
-    if (!cx_may_check(tracer))
-        return 1;
-    const long long limits[2] = {low, high};
-    for (int k = 0; k < 2 && result == 0; k++) {
-        PyObject *limit = PyLong_FromLongLong(limits[k]);
-        PyObject *fits = limit ? cx_python_data(tracer, k ? CI_OP_less_equal : CI_OP_greater_equal,
-                                                (PyObject *)x, limit, NULL)
-                               : NULL;
-        if (fits == NULL || !cx_is_traced(fits)) {
-            result = fits == NULL ? -1 : 0; /* a limit that no int64 passes */
-        } else {
-            (void)cx_build_check(tracer, (CxTraced *)fits, "a Python int out of a dtype's range");
-            result = PyErr_Occurred() ? -1 : 0;
-        }
-        Py_XDECREF(fits);
-        Py_XDECREF(limit);
-    }
-    return result;
-}
-
 static int
 fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *operands)
 {
@@ -380,9 +343,9 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
         if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
-            int status = check_in_range(tracer, a->traced, operands[k].want);
-            if (status != 0)
-                return status;
+            int fits = cx_int_fits(a->traced, operands[k].want);
+            if (fits <= 0)
+                return fits < 0 ? -1 : 1;
             if (number == NULL)
                 continue;
         }

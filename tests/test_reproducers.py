@@ -575,3 +575,78 @@ def test_range_of_an_int_after_an_effect():
             ours, theirs = fn(whole[:-2], whole[2:], u, k), program(other[:-2], other[2:], u, k)
             np.testing.assert_array_equal(whole, other)
             np.testing.assert_array_equal(ours, theirs)
+
+
+def store(u, k):
+    u[0] = k
+
+
+def fill(u, k):
+    u.fill(k)
+
+
+def store_masked(u, k):
+    u[u > 2] = k
+
+
+def store_in_loop(u, k):
+    for i in range(u.shape[0]):
+        u[i] = k
+        k = k * 7
+
+
+def store_of_data(u, k):
+    u[1] = int(u.sum()) * 40 + k
+
+
+def like(u, k):
+    return np.full_like(u, k), np.full(3, k, u.dtype), np.full_like(u, 300 if k > 9 else 3)
+
+
+def listed(u, k):
+    return np.array([k, k + 1], dtype=u.dtype)
+
+
+def inserted(u, k):
+    return np.insert(u, 0, k)
+
+
+def class_of_numbers(u, k):
+    return np.uint8(k)
+
+
+def compared_after_an_effect(u, k):
+    u[0] = u[0]
+    return u > k, u <= k, u == k
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [store, fill, store_masked, store_in_loop, store_of_data, like, listed, inserted, class_of_numbers, compared_after_an_effect],
+    ids=lambda f: f.__name__,
+)
+def test_python_ints_in_narrow_dtypes(fn):
+    """An int out of range was cut to the bits that fit."""
+    for dynamic in (True, None, False):
+        compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, options={"recompile_limit": 99})
+        for k in (2, 3, -1, 300, 2**40, 2**63):
+            for dtype in (np.uint8, np.int8, np.uint64, np.int32):
+                check(fn, np.arange(7).astype(dtype), k, compiled=compiled, calls=1)
+
+
+def test_searchsorted_of_a_number():
+    """A Python number was compared in the array's dtype."""
+
+    def program(x, v):
+        return np.searchsorted(x, v, side="right")
+
+    same(program, np.array([0.1], np.float32), 0.1)
+    same(program, np.arange(7, dtype=np.uint8), -1)
+    same(program, np.arange(7, dtype=np.uint8), 2**40)
+
+
+def test_choose_among_numbers():
+    def program(u, k):
+        return np.choose(u % 2, [u, k])
+
+    same(program, np.arange(7, dtype=np.uint8), 3)

@@ -204,7 +204,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         race = known.races.get(getattr(job.last, "kind", None))
         report.later = report.later or (race and race.why)
         report.specializations = [
-            known.made.get(id(s), "") + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
+            known.made.get(id(s), "")
+            + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
             for s in kept
         ]
     from .capture.rewrite import NotRewritable, print_rewritten

@@ -154,7 +154,7 @@ def full_like(
         new = t.empty(size, made, order)
         t.assign(new, fill_value if type(fill_value) is Traced else array(t, fill_value))
         return new
-    return t.full(size, np.asarray(fill_value).astype(made)[()], made, order)
+    return t.full(size, np.asarray(fill_value, made)[()], made, order)
 
 
 def filled_like(value: int) -> Any:
@@ -271,7 +271,9 @@ def array(
             new = t.copy(x, order if order != "A" else "C") if copy else x
     elif is_sequence(x) and any_traced(x):
         parts = stack_nested(t, x)
-        new = parts if dtype is None else converted(t, parts, wanted_dtype(dtype))
+        made = parts.dtype if dtype is None else wanted_dtype(dtype)
+        refuse(made.kind in "iu" and not np.can_cast(parts.dtype, made), "numbers that may not fit")
+        new = converted(t, parts, made) if made != parts.dtype else parts
     else:
         refuse(order == "F", "order='F'")
         value = np.array(x, dtype=dtype, copy=True)

@@ -21,6 +21,7 @@ from .surface import (
     method,
     normal_axis,
     operand,
+    rank,
     refuse,
     require,
 )
@@ -389,6 +390,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
     if type(choices) is Traced:
         choices = [choices[k] for k in range(operator.index(choices.shape[0]))]
     arrays = [array(t, c) for c in choices]
+    refuse(len({rank(c) == 0 for c in choices}) > 1, "numbers among the arrays")
     dtype = np.result_type(*(c.dtype for c in arrays))
     index, last = t.cast(index, INT64), len(arrays) - 1
     if mode == "wrap":

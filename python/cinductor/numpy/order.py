@@ -16,7 +16,6 @@ from .surface import (
     method,
     normal_axis,
     refuse,
-    result_type,
 )
 
 KINDS = {None: "quicksort", "quicksort": "quicksort", "mergesort": "stable", "heapsort": "heapsort"}
@@ -187,7 +186,7 @@ def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None)
     x, y = array(t, a), array(t, v)
     if x.ndim != 1 or side not in ("left", "right"):
         raise ValueError("searchsorted")
-    dtype = result_type(x, v if type(v) is Traced or np.isscalar(v) else y)
+    dtype = np.result_type(x.dtype, y.dtype)
     xs = [in_place(t, x, dtype), in_place(t, y, dtype)]
     if sorter is not None:
         xs.append(in_place(t, sorter, INT64))

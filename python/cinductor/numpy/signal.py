@@ -16,6 +16,7 @@ from .surface import (
     function,
     in_place,
     normal_axis,
+    operand,
     refuse,
     require,
     result_type,
@@ -116,7 +117,7 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     x, axis = opened(t, arr, axis)
     n = x.shape[axis]
     refuse(any_traced(obj) and not is_number(obj), "indices that vary")
-    given = t.cast(array(t, values), x.dtype)
+    given = array(t, operand(t, values, x.dtype))
     given = t.reshape(given, (*(1,) * (x.ndim - given.ndim), *given.shape))
     refuse(given.ndim != x.ndim, "values with more axes")
     single = is_number(obj) or (np.size(obj) == 1 and not isinstance(obj, slice))
