@@ -71,8 +71,7 @@ check_data(CxTraced *x, const int64_t limits[2])
         return 0;
     for (int k = 0; k < 2 && result > 0; k++) {
         PyObject *limit = PyLong_FromLongLong(limits[k]);
-        PyObject *holds =
-            limit ? cx_python_data(t, compares[k], (PyObject *)x, limit, NULL) : NULL;
+        PyObject *holds = limit ? cx_python_data(t, compares[k], (PyObject *)x, limit, NULL) : NULL;
         if (holds != NULL && cx_is_traced(holds)) /* else no int64 passes the limit */
             (void)cx_build_check(t, (CxTraced *)holds, "a Python int out of a dtype's range");
         if (PyErr_Occurred())
