@@ -10,60 +10,95 @@ word_is(PyObject *word, const char *text)
 static int
 bad(PyObject *what)
 {
+    PyErr_Clear(); /* of an item that is no number */
     PyErr_Format(PyExc_ValueError, "not a source or check: %R", what);
     return -1;
+}
+
+/* ---- forms ----
+ * What stands in a tuple behind its word, a letter each; what follows a bar may be missing.
+ *   o  any object      d  a dict      c  a cell      t  a tuple       the first object
+ *   k  any object      l  a tuple                                     the second one
+ *   n  a number from 0 on
+ *   s  the number of a source that has been read      m  the same, or -1 */
+
+typedef struct Fields {
+    PyObject **first, **second;
+    int *source;
+    int64_t *number;
+    int nsources;
+} Fields;
+
+static bool
+is_object_of(char letter, PyObject *item)
+{
+    return letter == 'd'                    ? PyDict_Check(item)
+           : letter == 'c'                  ? PyCell_Check(item)
+           : letter == 't' || letter == 'l' ? PyTuple_Check(item)
+                                            : true;
+}
+
+static bool
+read_item(const Fields *f, char letter, PyObject *item)
+{
+    if (letter == 'n') {
+        *f->number = PyLong_AsLongLong(item);
+        return *f->number >= 0;
+    }
+    if (letter == 's' || letter == 'm') {
+        *f->source = (int)PyLong_AsLong(item);
+        return *f->source < f->nsources && *f->source >= (letter == 'm' ? -1 : 0);
+    }
+    if (is_object_of(letter, item))
+        *(letter == 'k' || letter == 'l' ? f->second : f->first) = Py_NewRef(item);
+    return is_object_of(letter, item);
+}
+
+/* False: the tuple has another form; an exception may be set. */
+static bool
+read_items(const Fields *f, const char *form, PyObject *tuple, Py_ssize_t at)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    for (; *form != '\0'; form++) {
+        if (*form == '|') {
+            if (at == n)
+                return true;
+        } else if (at == n || !read_item(f, *form, PyTuple_GET_ITEM(tuple, at++))) {
+            return false;
+        }
+    }
+    return at == n && !PyErr_Occurred();
 }
 
 static int
 read_source(CxSource *s, PyObject *tuple, int number)
 {
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-    PyObject *word = n > 1 ? PyTuple_GET_ITEM(tuple, 0) : Py_None,
-             *first = n > 1 ? PyTuple_GET_ITEM(tuple, 1) : NULL;
-    bool is_attr = word_is(word, "attr");
+    static const struct {
+        const char *word;
+        CxSourceKind kind;
+        const char *form;
+    } forms[] = {{"arg", SOURCE_arg, "n"},      {"attr", SOURCE_attr, "sk"},
+                 {"item", SOURCE_item, "sk"},   {"address", SOURCE_address, "s"},
+                 {"made", SOURCE_made, "om"},   {"closure", SOURCE_closure, "snk"},
+                 {"global", SOURCE_dict, "dk"}, {"cell", SOURCE_cell, "c|k"},
+                 {"const", SOURCE_const, "o"}};
+    PyObject *word =
+        PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) != 0 ? PyTuple_GET_ITEM(tuple, 0) : Py_None;
+    int64_t count = 0;
+    Fields fields = {&s->object, &s->key, &s->from, &count, number};
 
-    if (word_is(word, "arg") && n == 2) {
-        s->kind = SOURCE_arg;
-        s->from = (int)PyLong_AsLong(first);
-        return s->from < 0 ? bad(tuple) : 0;
-    }
-    if ((is_attr || word_is(word, "item")) && n == 3) {
-        s->kind = is_attr ? SOURCE_attr : SOURCE_item;
-        s->from = (int)PyLong_AsLong(first);
-        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-        return s->from < 0 || s->from >= number ? bad(tuple) : 0;
-    }
-    if (word_is(word, "address") && n == 2) {
-        s->kind = SOURCE_address;
-        s->from = (int)PyLong_AsLong(first);
-        return s->from < 0 || s->from >= number ? bad(tuple) : 0;
-    }
-    if (word_is(word, "made") && n == 3) {
-        s->kind = SOURCE_made;
-        s->from = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 2));
-        s->object = Py_NewRef(first);
-        return s->from >= number ? bad(tuple) : 0;
-    }
-    if (word_is(word, "closure") && n == 4) {
-        s->kind = SOURCE_closure;
-        s->from = (int)PyLong_AsLong(first);
-        s->number = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 2));
-        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
-        return s->from < 0 || s->from >= number || s->number < 0 ? bad(tuple) : 0;
-    }
-    if (word_is(word, "global") && n == 3 && PyDict_Check(first)) {
-        s->kind = SOURCE_dict;
-        s->key = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-    } else if (word_is(word, "cell") && n <= 3 && PyCell_Check(first)) {
-        s->kind = SOURCE_cell;
-        s->key = n == 3 ? Py_NewRef(PyTuple_GET_ITEM(tuple, 2)) : NULL;
-    } else if (word_is(word, "const") && n == 2)
-        s->kind = SOURCE_const;
-    else
-        return bad(tuple);
-    s->object = Py_NewRef(first);
-    return 0;
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+        if (word_is(word, forms[k].word)) {
+            s->kind = forms[k].kind;
+            if (!read_items(&fields, forms[k].form, tuple, 1))
+                return bad(tuple);
+            *(s->kind == SOURCE_arg ? &s->from : &s->number) = (int)count;
+            return 0;
+        }
+    return bad(tuple);
 }
+
+/* ---- checks ---- */
 
 /* Ints, and texts of sizes that vary. */
 static int
@@ -178,51 +213,51 @@ read_disjoint(CxCheck *c, PyObject *tuple, int nsources)
     return 0;
 }
 
+/* Exactly a number of this class; NULL: the word is none. */
+static PyTypeObject *
+class_of_word(PyObject *word)
+{
+    return word_is(word, "float")     ? &PyFloat_Type
+           : word_is(word, "complex") ? &PyComplex_Type
+           : word_is(word, "int")     ? &PyLong_Type
+                                      : NULL;
+}
+
 /* Checks on one source, by their word. */
 static int
 read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
+    static const struct {
+        const char *word;
+        CxCheckKind kind;
+        const char *form;
+    } forms[] = {{"is", CHECK_is, "o"},
+                 {"type", CHECK_type, "o"},
+                 {"differs", CHECK_differs, "t"},
+                 {"equals", CHECK_equals, "o|k"},
+                 {"function", CHECK_function, "okn"},
+                 {"len", CHECK_len, "on"},
+                 {"keys", CHECK_keys, "ol"},
+                 {"same", CHECK_same, "s"}};
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-    PyObject *word = PyTuple_GET_ITEM(tuple, 1),
-             *third = n >= 3 ? PyTuple_GET_ITEM(tuple, 2) : NULL;
+    PyObject *word = PyTuple_GET_ITEM(tuple, 1);
+    Fields fields = {&c->a, &c->b, &c->other, &c->count, g->nsources};
 
     if (word_is(word, "array") && n == 7)
         return read_array(g, c, tuple);
     if (word_is(word, "size") && n == 3)
-        return read_size(g, c, third);
-    if (word_is(word, "is") && n == 3)
-        c->kind = CHECK_is;
-    else if (word_is(word, "type") && n == 3)
+        return read_size(g, c, PyTuple_GET_ITEM(tuple, 2));
+    if (n == 2 && class_of_word(word) != NULL) {
         c->kind = CHECK_type;
-    else if (word_is(word, "differs") && n == 3 && PyTuple_Check(third))
-        c->kind = CHECK_differs;
-    else if (word_is(word, "equals") && n >= 3 && n <= 4) {
-        c->kind = CHECK_equals;
-        c->b = n == 4 ? Py_NewRef(PyTuple_GET_ITEM(tuple, 3)) : NULL;
-    } else if (word_is(word, "function") && n == 5) {
-        c->kind = CHECK_function;
-        c->b = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
-        c->count = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, 4));
-    } else if (word_is(word, "len") && n == 4)
-        c->kind = CHECK_len, c->count = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, 3));
-    else if (word_is(word, "keys") && n == 4 && PyTuple_Check(PyTuple_GET_ITEM(tuple, 3)))
-        c->kind = CHECK_keys, c->b = Py_NewRef(PyTuple_GET_ITEM(tuple, 3));
-    else if (word_is(word, "same") && n == 3) {
-        c->kind = CHECK_same;
-        c->other = (int)PyLong_AsLong(third);
-        return c->other < 0 || c->other >= g->nsources ? bad(tuple) : 0;
-    } else if (n == 2) {
-        PyTypeObject *type = word_is(word, "float")     ? &PyFloat_Type
-                             : word_is(word, "complex") ? &PyComplex_Type
-                             : word_is(word, "int")     ? &PyLong_Type
-                                                        : NULL;
-        c->kind = CHECK_type;
-        c->a = Py_XNewRef(type);
-        return type == NULL ? bad(tuple) : 0;
-    } else
-        return bad(tuple);
-    c->a = Py_NewRef(third);
-    return 0;
+        c->a = Py_NewRef(class_of_word(word));
+        return 0;
+    }
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+        if (word_is(word, forms[k].word)) {
+            c->kind = forms[k].kind;
+            return read_items(&fields, forms[k].form, tuple, 2) ? 0 : bad(tuple);
+        }
+    return bad(tuple);
 }
 
 static int
