@@ -168,6 +168,7 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
     low.loops = ci_loops_new(low.ctx, low.sym, graph->name);
     low.items = &low.loops->items;
     ci_lowering_number(&low);
+    ci_lowering_find_checks(&low);
     add_inputs(&low);
     for (int k = low.nstates - 1; k >= graph->ninputs; k--)
         if (low.states[k].node)

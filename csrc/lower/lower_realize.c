@@ -13,6 +13,33 @@ ci_lowering_new_home(CiLowering *low, const CiNode *node)
     return home;
 }
 
+bool
+ci_lowering_settle(CiLowering *low, CiNode *node)
+{
+    CiNodeState *state = ci_lowering_state(low, node);
+    bool survives = false;
+    for (int k = 0; k < state->nusers; k++) {
+        CiNode *user = state->users[k];
+        CiNodeState *reader = ci_lowering_state(low, user);
+        if (user->id == low->position)
+            continue;
+        if (ci_lowering_is_after(low, node, user->id))
+            survives = true;
+        else if (reader->home.buffer || reader->visit == low->visit || !ci_lowering_is_lazy(user))
+            continue;
+        else if (ci_node_is_view(user)) {
+            reader->visit = low->visit;
+            survives |= ci_lowering_settle(low, user);
+        } else if (ci_lowering_is_used_after(low, user))
+            ci_lowering_realize(low, user);
+        else {
+            reader->visit = low->visit;
+            (void)ci_lowering_settle(low, user);
+        }
+    }
+    return survives;
+}
+
 /* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to
  * be inlined. Slow on purpose: few nodes have a wish. */
 static bool
@@ -85,18 +112,6 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
         nest->locs[k] = rec->locs[k];
 }
 
-static const CiExpr *const *
-value_index(CiLowering *low, const CiNode *value, int rank, const CiExpr *const *index)
-{
-    const CiExpr **inner = CI_NEW_ARRAY(low->ctx, const CiExpr *, value->rank + 1);
-    CI_REQUIRE(low->ctx, value->rank <= rank);
-    for (int k = 0; k < value->rank; k++) {
-        bool is_one = ci_expr_equals_const(value->sizes[k], 1);
-        inner[k] = is_one ? ci_expr_const(low->sym, 0) : index[k + rank - value->rank];
-    }
-    return inner;
-}
-
 bool
 ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home)
 {
@@ -115,7 +130,8 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
     const CiExpr *const *index = ci_lowering_point_axes(low, &draft, view->rank, view->sizes);
     draft.store =
         ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
-    const CiExpr *const *inner = value_index(low, value, view->rank, index);
+    CI_REQUIRE(low->ctx, value->rank <= view->rank);
+    const CiExpr *const *inner = ci_lowering_aligned_index(low, value, view->rank, index);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
     if (ci_lowering_has_hazard(low, &rec.body, &draft)) {

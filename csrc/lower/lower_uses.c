@@ -163,7 +163,6 @@ ci_lowering_number(CiLowering *low)
     number_block(low, graph->body, graph->ninputs);
     find_users(low, graph->body, NULL, low->end);
     find_final_uses(low);
-    ci_lowering_find_checks(low);
     /* A view keeps what it looks at alive. */
     for (int k = low->nstates - 1; k >= 0; k--) {
         CiNode *node = low->states[k].node;
@@ -185,8 +184,8 @@ ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node)
 }
 
 /* What is defined outside a loop is used again in its next trip wherever it is used in it. */
-static bool
-is_after(const CiLowering *low, const CiNode *node, int position)
+bool
+ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position)
 {
     bool is_later = position > low->position;
     for (const CiScope *scope = low->scope; scope; scope = scope->outer) {
@@ -205,12 +204,12 @@ ci_lowering_is_used_after(const CiLowering *low, const CiNode *node)
     if (!low->scope)
         return state->last_use > low->position;
     for (int k = 0; k < state->nends; k++) {
-        if (is_after(low, node, state->ends[k]))
+        if (ci_lowering_is_after(low, node, state->ends[k]))
             return true;
     }
     for (int k = 0; k < state->nusers; k++) {
         const CiNode *user = state->users[k];
-        if (is_after(low, node, user->id) ||
+        if (ci_lowering_is_after(low, node, user->id) ||
             (ci_node_is_view(user) && ci_lowering_is_used_after(low, user)))
             return true;
     }
@@ -236,28 +235,17 @@ ci_lowering_is_lazy(const CiNode *node)
 }
 
 bool
-ci_lowering_settle(CiLowering *low, CiNode *node)
+ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    bool survives = false;
-    for (int k = 0; k < state->nusers; k++) {
-        CiNode *user = state->users[k];
-        CiNodeState *reader = ci_lowering_state(low, user);
-        if (user->id == low->position)
-            continue;
-        if (is_after(low, node, user->id))
-            survives = true;
-        else if (reader->home.buffer || reader->visit == low->visit || !ci_lowering_is_lazy(user))
-            continue;
-        else if (ci_node_is_view(user)) {
-            reader->visit = low->visit;
-            survives |= ci_lowering_settle(low, user);
-        } else if (ci_lowering_is_used_after(low, user))
-            ci_lowering_realize(low, user);
-        else {
-            reader->visit = low->visit;
-            (void)ci_lowering_settle(low, user);
-        }
+    if (state->home.buffer)
+        return state->home.buffer == buffer;
+    if (state->visit == low->visit)
+        return false;
+    state->visit = low->visit;
+    for (int k = 0; k < node->nargs; k++) {
+        if (ci_lowering_reads(low, node->args[k], buffer))
+            return true;
     }
-    return survives;
+    return false;
 }

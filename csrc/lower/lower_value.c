@@ -1,5 +1,5 @@
 /* The inner functions: the scalar value of a node at an index. Composing ops is calling inner
- * functions; a realized node is a load. Both ops and (node, index) pairs are numbered, so a shared
+ * functions; a realized node is a load. (node, index) pairs are numbered as ops are, so a shared
  * node is emitted once a body. */
 #include "lower/lowering.h"
 
@@ -14,76 +14,6 @@ typedef struct CiMemoEntry {
     struct CiMemoEntry *next;
 } CiMemoEntry;
 
-typedef struct CiValueEntry {
-    int position;
-    struct CiValueEntry *next;
-} CiValueEntry;
-
-CiRecorder
-ci_recorder_new(CiLowering *low)
-{
-    CiRecorder rec = {.low = low, .values = ci_map_new(low->ctx), .memo = ci_map_new(low->ctx)};
-    return rec;
-}
-
-static uint64_t
-hash_scalar(const CiScalar *op)
-{
-    uint64_t hash = ci_hash_mix((uint64_t)op->op, (uint64_t)op->dtype);
-    for (int k = 0; k < op->nargs; k++)
-        hash = ci_hash_mix(hash, (uint64_t)op->args[k]);
-    hash = ci_hash_mix(hash, CI_KEY(op->buffer));
-    hash = ci_hash_mix(hash, CI_KEY(op->index));
-    return ci_hash_bytes(hash, &op->value, sizeof op->value);
-}
-
-static bool
-is_same_scalar(const CiScalar *a, const CiScalar *b)
-{
-    return a->op == b->op && a->dtype == b->dtype && a->nargs == b->nargs &&
-           a->buffer == b->buffer && a->index == b->index &&
-           memcmp(a->args, b->args, sizeof a->args) == 0 &&
-           memcmp(&a->value, &b->value, sizeof a->value) == 0;
-}
-
-int
-ci_recorder_add(CiRecorder *rec, CiScalar op)
-{
-    CiContext *ctx = rec->low->ctx;
-    uint64_t hash = hash_scalar(&op);
-    CiValueEntry *first = ci_map_find(rec->values, hash);
-    for (CiValueEntry *e = first; e; e = e->next) {
-        if (is_same_scalar(&rec->body.ops[e->position], &op))
-            return e->position;
-    }
-    CiValueEntry *entry = CI_NEW(ctx, CiValueEntry);
-    entry->position = ci_body_add(ctx, &rec->body, op);
-    entry->next = first;
-    ci_map_put(rec->values, hash, entry);
-    return entry->position;
-}
-
-void
-ci_recorder_note(CiRecorder *rec, CiLoc loc)
-{
-    if (loc.line == 0 || rec->nlocs == (int)(sizeof rec->locs / sizeof rec->locs[0]))
-        return;
-    for (int k = 0; k < rec->nlocs; k++) {
-        if (rec->locs[k].line == loc.line && strcmp(rec->locs[k].file, loc.file) == 0)
-            return;
-    }
-    rec->locs[rec->nlocs++] = loc;
-}
-
-const CiExpr *
-ci_lowering_element(CiLowering *low, CiHome home, int rank, const CiExpr *const *index)
-{
-    const CiExpr *element = ci_expr_const(low->sym, 0);
-    for (int k = 0; k < rank; k++)
-        element = ci_expr_add(low->sym, element, ci_expr_mul(low->sym, home.strides[k], index[k]));
-    return element;
-}
-
 static int
 emit_load(CiRecorder *rec, const CiNode *node, CiHome home, const CiExpr *const *index)
 {
@@ -93,28 +23,15 @@ emit_load(CiRecorder *rec, const CiNode *node, CiHome home, const CiExpr *const 
     return ci_recorder_add(rec, op);
 }
 
-/* The index into an operand of a broadcasting op: axes are aligned at the right, extent 1 stays at
- * 0. */
-static const CiExpr *const *
-broadcast_index(CiLowering *low, const CiNode *node, const CiNode *operand,
-                const CiExpr *const *index)
-{
-    int shift = node->rank - operand->rank;
-    const CiExpr **inner = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
-    for (int k = 0; k < operand->rank; k++)
-        inner[k] = ci_expr_equals_const(operand->sizes[k], 1) ? ci_expr_const(low->sym, 0)
-                                                              : index[k + shift];
-    return inner;
-}
-
 static int
 emit_pointwise(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
 {
     CiScalar op = {.op = node->op, .dtype = node->dtype, .nargs = node->nargs};
     CI_REQUIRE(rec->low->ctx, node->nargs <= 3);
     for (int k = 0; k < node->nargs; k++)
-        op.args[k] = ci_recorder_value(rec, node->args[k],
-                                       broadcast_index(rec->low, node, node->args[k], index));
+        op.args[k] = ci_recorder_value(
+            rec, node->args[k],
+            ci_lowering_aligned_index(rec->low, node->args[k], node->rank, index));
     return ci_recorder_add(rec, op);
 }
 
@@ -131,6 +48,39 @@ emit_index(CiRecorder *rec, const CiExpr *index)
     CiScalar op = {.op = CI_OP_index, .dtype = CI_DTYPE_i64, .index = index};
     ci_body_link(rec->low->ctx, &rec->body, &op, index);
     return ci_recorder_add(rec, op);
+}
+
+/* An index expression proved in range needs no bind. */
+static const CiExpr *
+known_index(CiLowering *low, const CiScalar *op, const CiExpr *limit)
+{
+    const CiExpr *index = op->op == CI_OP_index   ? op->index
+                          : op->op == CI_OP_const ? ci_expr_const(low->sym, op->value.i)
+                                                  : NULL;
+    bool is_inside = index && index->low >= 0 && ci_sym_known_lt(low->sym, index, limit);
+    return is_inside ? index : NULL;
+}
+
+static int
+emit_gather(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
+{
+    CiLowering *low = rec->low;
+    CiNode *a = node->args[0];
+    const CiExpr *found[CI_MAX_INDICES];
+    int nindex = ci_lowering_index_rank(node, 1);
+    for (int k = 0; k < node->naxes; k++) {
+        CiNode *operand = node->args[k + 1];
+        const CiExpr *limit = a->sizes[node->axes[k]];
+        int position = ci_recorder_value(
+            rec, operand, ci_lowering_aligned_index(low, operand, nindex, index + node->axes[0]));
+        found[k] = known_index(low, &rec->body.ops[position], limit);
+        if (found[k])
+            continue;
+        position = ci_recorder_bind(rec, position, limit);
+        found[k] = rec->body.ops[position].index;
+    }
+    return ci_recorder_value(rec, a,
+                             ci_lowering_source_index(low, node, a->rank, nindex, found, index));
 }
 
 static int
@@ -164,7 +114,7 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
         if (node->op == CI_OP_copy)
             return ci_recorder_value(rec, node->args[0], index);
         if (node->op == CI_OP_gather)
-            return ci_recorder_gather(rec, node, index);
+            return emit_gather(rec, node, index);
         break;
     default:
         break;

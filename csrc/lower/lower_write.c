@@ -134,22 +134,6 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
 /* ---- several values at once ---- */
 
 bool
-ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
-{
-    CiNodeState *state = ci_lowering_state(low, node);
-    if (state->home.buffer)
-        return state->home.buffer == buffer;
-    if (state->visit == low->visit)
-        return false;
-    state->visit = low->visit;
-    for (int k = 0; k < node->nargs; k++) {
-        if (ci_lowering_reads(low, node->args[k], buffer))
-            return true;
-    }
-    return false;
-}
-
-bool
 ci_home_is_same(const CiNode *node, CiHome a, CiHome b)
 {
     bool is_same = a.buffer == b.buffer;

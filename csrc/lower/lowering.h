@@ -89,13 +89,13 @@ void ci_lowering_block(CiLowering *low, CiBlock *block);
 /* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next
  * trip of a loop too. */
 void ci_lowering_number(CiLowering *low);
+bool ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position);
 bool ci_lowering_is_used_after(const CiLowering *low, const CiNode *node);
 /* Defined outside a loop that is around the block being lowered. */
 bool ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node);
 bool ci_lowering_is_lazy(const CiNode *node); /* its readers may inline it; views are */
-/* Realizes the lazy readers of node that are used after low->position; true when node itself is
- * read after it, so that its old contents must survive. The caller has begun a new visit. */
-bool ci_lowering_settle(CiLowering *low, CiNode *node);
+bool ci_lowering_reads(CiLowering *low, CiNode *node,
+                       const CiBuffer *buffer); /* when inlined now; needs a new visit */
 
 /* lower_region.c */
 void ci_lowering_region(CiLowering *low, CiNode *node);
@@ -108,17 +108,33 @@ CiBuffer *ci_lowering_host_value(CiLowering *low, CiNode *value, int first);
 /* Sets low->fail_end. */
 void ci_lowering_find_checks(CiLowering *low);
 
-/* lower_value.c */
+/* lower_recorder.c */
 CiRecorder ci_recorder_new(CiLowering *low);
 int ci_recorder_add(CiRecorder *rec, CiScalar op);
 void ci_recorder_note(CiRecorder *rec, CiLoc loc); /* a source line the nest comes from */
-/* Emits the value of node at index (node->rank expressions); returns its position in the body. */
-int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
 const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank,
                                   const CiExpr *const *index);
 
-/* lower_index.c: the element of a gather; nests of scatter and compress. */
-int ci_recorder_gather(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
+/* lower_index.c */
+/* The position of the bind of the value at `position`, an index below limit; and its symbol. */
+int ci_recorder_bind(CiRecorder *rec, int position, const CiExpr *limit);
+const CiExpr *ci_lowering_bound_symbol(CiLowering *low, const CiExpr *limit);
+/* The index into an operand that is broadcast to this rank: aligned at the right, 0 along axes of
+ * one element. */
+const CiExpr *const *ci_lowering_aligned_index(CiLowering *low, const CiNode *operand, int rank,
+                                               const CiExpr *const *index);
+/* gather, scatter: the rank of the arrays of indices, which are args from `first` on; the index
+ * into the source of that rank, `found` along the indexed axes and the rest as it is. */
+int ci_lowering_index_rank(const CiNode *node, int first);
+const CiExpr *const *ci_lowering_source_index(CiLowering *low, const CiNode *node, int rank,
+                                              int nindex, const CiExpr *const *found,
+                                              const CiExpr *const *index);
+
+/* lower_value.c: emits the value of node at index (node->rank expressions); returns its position in
+ * the body. */
+int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index);
+
+/* lower_scatter.c */
 void ci_lowering_scatter(CiLowering *low, CiNode *node);
 void ci_lowering_compress(CiLowering *low, CiNode *node);
 
@@ -130,6 +146,9 @@ const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiN
                                         const CiExpr *const *index);
 
 /* lower_realize.c: giving nodes memory */
+/* Realizes the lazy readers of node that are used after low->position; true when node itself is
+ * read after it, so that its old contents must survive. The caller has begun a new visit. */
+bool ci_lowering_settle(CiLowering *low, CiNode *node);
 CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
 /* A new home, or where the node has to be in the end when that is free by now. */
 CiHome ci_lowering_make_home(CiLowering *low, CiNode *node);
@@ -160,8 +179,6 @@ void ci_lowering_scan(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
-bool ci_lowering_reads(CiLowering *low, CiNode *node,
-                       const CiBuffer *buffer); /* when inlined now; needs a new visit */
 void ci_lowering_save(CiLowering *low,
                       CiNode *node); /* gives it memory of its own, whatever it was made of */
 /* A value other than number k that is not done and reads the home of k; -1: none. */

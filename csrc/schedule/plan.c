@@ -344,3 +344,30 @@ ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char *
     }
     return NULL;
 }
+
+void
+ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
+{
+    for (int n = 0; n < draft->nnests; n++) {
+        const CiNest *nest = draft->nests[n].nest;
+        for (int k = 0; k < nest->nlocs && kernel->nlocs < 16; k++) {
+            bool is_known = false;
+            for (int m = 0; m < kernel->nlocs; m++)
+                is_known |= kernel->locs[m].line == nest->locs[k].line &&
+                            kernel->locs[m].file == nest->locs[k].file;
+            if (!is_known)
+                CI_PUSH(s->ctx, kernel->locs, kernel->nlocs, kernel->caplocs, nest->locs[k]);
+        }
+    }
+}
+
+CiKernel *
+ci_plan_draft(CiScheduler *s, CiDraft *draft)
+{
+    const char *why = NULL;
+    if (!draft->kernel)
+        draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
+    if (!draft->kernel)
+        ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
+    return draft->kernel;
+}

@@ -80,6 +80,8 @@ void ci_order_axes(CiScheduler *s, CiNest *nest);
 
 /* plan.c: the kernel that nests would make together, or NULL with *why. */
 CiKernel *ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char **why);
+CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
+void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 
 /* fuse.c: which nests run together. */
 void ci_fuse(CiScheduler *s);
@@ -88,10 +90,6 @@ void ci_fuse(CiScheduler *s);
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
-
-/* region.c: blocks of regions, and what crosses their trips. */
-void ci_add_region(CiScheduler *s, CiDraft *draft, CiItem *item);
-CiKernel *ci_finish_region(CiScheduler *s, const CiDraft *draft);
 
 /* tree.c: regions that are small enough to be trees inside one kernel. */
 const char *ci_why_not_tree(CiScheduler *s, const CiDraft *draft); /* its blocks are drafted */
@@ -118,11 +116,9 @@ void ci_make_rows(CiScheduler *s, CiItem *loop);
 /* hold.c: elements that live in variables while loops of the block run. */
 void ci_hold_elements(CiScheduler *s, CiItems *items);
 
-/* schedule.c */
-void ci_schedule_draft(CiScheduler *s, CiItems *items);  /* drafts, fused */
-void ci_schedule_finish(CiScheduler *s);                 /* their kernels */
-CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
-void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
+/* draft.c */
+void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */
+void ci_schedule_finish(CiScheduler *s);                /* their kernels */
 
 /* memory.c: where each buffer lives, what pointers and sizes a kernel takes. */
 void ci_find_readers(CiScheduler *s);
