@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from .gathers import Gathers
 from .jumps import Lowering, Unsuitable
 from .liveness import Liveness
 from .names import Names
@@ -91,6 +92,7 @@ class Asking(ast.NodeTransformer):
 
     def _body(self, node: FunctionNode) -> None:
         names = Names(node)
+        names.gathers = Gathers(node).names & names.bound - names.arguments - names.loads
         self.scopes.append(names)
         around = self.hidden, self.liveness, self.blocks, self.protected, self.bound
         self.hidden, self.liveness, self.blocks, self.protected = [], None, 0, 0

@@ -21,7 +21,7 @@ from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import Growth, is_longer
 from .last import Last
 from .objects import Traced
-from .region import Peel, truth
+from .region import Looked, Peel, truth
 from .sharing import Sharing
 from .state import (
     UNBOUND,
@@ -343,10 +343,11 @@ class Carried:
         loop = self.loop
         if self.is_while or loop.site.flag is not None:
             loop.fail("how often a list grows is known only when the program runs")
-        if type(self.extent) is not int:
-            extent = int(self.extent)
-            self.promises.append(lambda: int(self.extent) == extent)
-        self.growths[id(container)] = Growth(self, container, before)
+        if id(container) in self.regions.opened:
+            raise Looked("a list is appended to by more than one loop")
+        self.growths[id(container)] = growth = Growth(self, container, before)
+        if type(self.extent) is not int and not growth.may_open:
+            growth.close()
         self.grows = True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:

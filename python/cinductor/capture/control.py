@@ -74,6 +74,7 @@ class Control(Statements):
             flag=flag,
             depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._unread(state),
+            gathers=self.scopes[-1].gathers,
             protected=self.protected > 0,
             **more,
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .objects import Traced
-from .region import Again, Peel
+from .region import Again, Looked, Opened, Peel
 from .state import ATOMS, fill, is_number, is_same, leaves, rebuilt, walk
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .region import Region
 
 MAX_ITEMS = 16  # appended in one trip
+
+
+JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
 
 class Gap:
@@ -65,12 +68,50 @@ class Growth:
         self.container, self.before = container, list(before)
         self.items: list[Item] = []
         self.buffer: Any = None  # behind the loop: what was appended
+        self.is_open = type(carried.extent) is not int  # as long as there are trips
 
     def open(self) -> None:
         """The list at the head of a trip."""
         self.loop.regions.touch(self.container)
         fill(self.container, [*self.before, GAP])
         self.loop.regions.grow(self)
+
+    # --- as long as there are trips ---
+
+    @property
+    def may_open(self) -> bool:
+        """Whether only calls will see the list, which began empty."""
+        loop = self.loop
+        held = any(
+            value is self.container and name in loop.site.gathers
+            for name, value in [*loop.entry.items(), *loop.others.items()]
+        )
+        is_older = any(  # than a trip of a loop around
+            value is self.container
+            for outer in loop.regions.active[:-1]
+            for value in (*outer.entry.values(), *outer.others.values())
+        )
+        return loop.regions.may_open and held and not self.before and not is_older
+
+    def close(self) -> None:
+        """The number of trips is decided by this call's."""
+        carried, trips = self.carried, int(self.carried.extent)
+        carried.promises.append(lambda: int(carried.extent) == trips)
+        self.is_open = False
+
+    def opened(self, made: Iterator[Any], names: dict[str, Any]) -> None:
+        """What the list is behind the loop."""
+        (item,) = self.items
+        buffer, holder = next(made), item.names[0]
+        last = None
+        if holder is not None:
+            leaf = leaves(names[holder[0]])[holder[1]]
+            last = leaf, leaf.version
+        regions, container = self.loop.regions, self.container
+        regions.touch(container)
+        fill(container, [])
+        regions.aliases.forget(leaves(item.value))
+        regions.opened[id(container)] = Opened(container, buffer, self.carried.extent, last)
 
     # --- in a trip ---
 
@@ -103,6 +144,9 @@ class Growth:
         self.items = [Item(appended) for appended in now[kept:]]
         if len(self.items) > MAX_ITEMS:
             self.loop.fail("a trip appends many items to a list")
+        is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
+        if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
+            self.close()
 
     def check(self, names: dict[str, Any]) -> None:
         """Every item is a number, or an array that nobody else can write to."""
@@ -177,7 +221,7 @@ class Growth:
         """Puts what the trip appended into its buffers, which are parameters and results."""
         tracer, trip = self.tracer, self.carried.trip
         for item in self.items:
-            item.measure(int(self.carried.extent))
+            item.measure(self.carried.extent if self.is_open else int(self.carried.extent))
             place = trip
             if item.truths is not None:
                 counter = body.param("i8", "scalar")
@@ -218,6 +262,10 @@ class Growth:
 
     def exits(self, made: Iterator[Any], names: dict[str, Any]) -> None:
         """Fills the list."""
+        self.loop.regions.opened.pop(id(self.container), None)
+        if self.is_open:
+            self.opened(made, names)
+            return
         trips = int(self.carried.extent)
         columns = [self.column(item, trips, made, names) for item in self.items]
         found = [value for values in zip(*columns, strict=True) for value in values]
@@ -229,7 +277,8 @@ class Growth:
         )
         if len(self.items) == 1 and not self.before and type(self.items[0].value) is Traced:
             assert self.buffer is not None
-            self.loop.regions.rows[id(self.container)] = (self.container, appended, self.buffer)
+            seen = [(value, value.version) for value in appended]
+            self.loop.regions.rows[id(self.container)] = (self.container, seen, self.buffer)
 
     def column(self, item: Item, trips: int, made: Iterator[Any], names: dict[str, Any]) -> Any:
         """What each trip appended as this item; a gap where it did not."""
@@ -284,3 +333,17 @@ def owner_of(region: Region, container: Any) -> Growth:
             carried.grow(container, loop.attempt.touched.before[id(container)][1])
             raise Again(loop)
     return region.fail("a branch adds to a list")
+
+
+def call_with_opened(stage: Any, f: Any, opened: Opened) -> Any:
+    """f(list) of a list that is as long as a loop had trips."""
+    if f is len:
+        return opened.length
+    inner = opened.buffer.shape[1:]
+    if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
+        return opened.joined(stage)
+    if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
+        rows = opened.joined(stage)
+        return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
+    name = getattr(f, "__name__", type(f).__name__)
+    raise Looked(f"{name} looks at a list that is as long as a loop had trips")

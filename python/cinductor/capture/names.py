@@ -17,6 +17,7 @@ class Names(ast.NodeVisitor):
         self.nonlocals: set[str] = set()
         self.loads: set[str] = set()  # by functions inside
         self.unbound: set[str] = set()  # that some statement deletes
+        self.gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)

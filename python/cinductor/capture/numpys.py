@@ -12,6 +12,7 @@ from ..numpy import surface, written
 from ..numpy.index import ufunc_at
 from ..numpy.random import DRAWS, GLOBAL, LEGACY, Draw
 from .follow import call_function
+from .growth import JOINS
 from .items import Flat
 from .objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
 from .unknown import call_unknown, call_with_foreign, name_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .scope import Scope
 
 NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
-JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 ufunc = np.ufunc
 
 

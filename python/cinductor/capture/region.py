@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
 from .aliases import Aliases, Records, count_in
@@ -40,6 +40,32 @@ class Again(BaseException):
     """A loop's body is run again: something was learnt in the middle of it."""
 
 
+class Looked(BaseException):
+    """Somebody wants to know what a list holds that is as long as there were trips."""
+
+
+class Opened(NamedTuple):
+    """What a loop has appended to a list whose length only the program knows, as rows of a buffer;
+    last: what else has the array of the last row, with its version then.
+    """
+
+    container: list[Any]
+    buffer: Any
+    length: Any
+    last: tuple[Any, Any] | None
+
+    def joined(self, stage: Any) -> Any:
+        """np.stack(list)"""
+        if self.last is not None and self.last[0].version != self.last[1]:
+            raise Looked("a list whose last array was written to")
+        if not stage.tracer.is_positive(self.length):
+            has_some = self.length > 0
+            if type(has_some) is not Traced or not stage.may_check():
+                raise Looked("an empty list")
+            stage.tracer.check(has_some, "a list of something")
+        return stage.tracer.copy(self.buffer, "K")
+
+
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 
@@ -56,7 +82,10 @@ class Regions:
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
         self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
-        self.rows: dict[int, tuple[list[Any], list[Any], Any]] = {}  # lists that loops made
+        self.opened: dict[int, Opened] = {}  # lists that loops made, as long as they had trips
+        self.may_open = True
+        # Lists that loops made: their items with versions, and the buffer of these.
+        self.rows: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
 
     def open(self) -> Any:
         """A new block; closed by `close` or `unwind`."""
@@ -124,9 +153,11 @@ class Regions:
     def rows_of(self, value: Any) -> Any:
         """The array of what a loop appended to a list, where that is what the list holds."""
         found = self.rows.get(id(value))
-        if found is None or found[0] is not value or len(value) != len(found[1]):
+        if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
             return None
-        return found[2] if all(a is b for a, b in zip(value, found[1], strict=True)) else None
+        pairs = zip(value, found[1], strict=True)  # nobody has written to an item since
+        is_so = all(item is made and item.version == version for item, (made, version) in pairs)
+        return found[2] if is_so else None
 
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""

@@ -20,6 +20,7 @@ from . import flat
 from .attributes import Attributes
 from .calls import dispatch
 from .constructs import TracedControl
+from .growth import call_with_opened
 from .items import Flat, Items, Range
 from .membership import contains
 from .numpys import constants
@@ -34,7 +35,7 @@ from .objects import (
     is_foreign,
     is_numpys,
 )
-from .region import Again, Raising
+from .region import Again, Looked, Raising
 from .sites import Site
 from .slot import Managed, Slot
 from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
@@ -50,6 +51,7 @@ OWN_ERRORS = (
     StaticRetry,
     Demand,
     Again,
+    Looked,
     Raising,
     _core.RegionBreak,
     _core.CheckFailed,
@@ -524,4 +526,7 @@ class Scope(Attributes, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
+        opened = self.stage.regions.opened
+        if opened and len(args) == 2 and id(args[1]) in opened:
+            return call_with_opened(self.stage, args[0], opened[id(args[1])])
         return dispatch(self, args[0], args[1:], kwargs)

@@ -23,6 +23,7 @@ from .calls import dispatch
 from .follow import bind
 from .objects import why_not_argument
 from .plain import PlainScope
+from .region import Looked
 from .result import finish, place_of_function
 from .rewrite import NotRewritable
 from .scope import Scope
@@ -204,6 +205,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             way = way._replace(dynamic=False)
         except _core.RegionBreak as failure:
             way, why = way._replace(regions=False), failure.args[0]
+        except Looked:
+            way = way._replace(opens=False)
         else:
             break
     if not way.regions:
@@ -226,6 +229,7 @@ class Way(NamedTuple):
     dynamic: bool | None  # which sizes are symbols
     regions: bool  # whether loops and branches are captured
     settles: int | None  # runs after which the rest of the call is NumPy's
+    opens: bool = True  # whether lists may be as long as a loop has trips
 
 
 def begin(job: Job, way: Way) -> Stage:
@@ -242,7 +246,7 @@ def begin(job: Job, way: Way) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
-    stage.captures = way.regions
+    stage.captures, stage.regions.may_open = way.regions, way.opens
     stage.settles = way.settles
     return stage
 
@@ -268,7 +272,7 @@ def capture(
         if stage.effects == 0 and stage.undo():
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
-    except _core.RegionBreak as error:
+    except (_core.RegionBreak, Looked) as error:
         if stage.effects == 0 and stage.undo():
             if way.regions:
                 raise

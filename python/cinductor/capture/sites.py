@@ -33,4 +33,5 @@ class Site:
     has_else: bool = False
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
+    gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
     protected: bool = False  # it stands in a try or a with of its function

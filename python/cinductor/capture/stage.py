@@ -34,7 +34,7 @@ from .objects import (
     reads_plainly,
     why_not_array,
 )
-from .region import GROWING, Regions
+from .region import GROWING, Looked, Regions
 
 OPAQUE = -1
 # Attributes by which functions and partials are looked into.
@@ -354,12 +354,19 @@ class Stage:
 
     def effect(self, reason: str) -> None:
         """Python must run on every call: noted before it happens."""
+        self.begin_effects(reason)
         self.tracer.note_effect(reason)
         self.effects += 1
         self.store_all()
 
+    def begin_effects(self, reason: str) -> None:
+        """What could still be looked at behind an effect, when the call cannot be begun anew."""
+        if self.regions.opened and not self.effects:
+            raise Looked(reason)
+
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
+        self.begin_effects(reason)
         self.tracer.note_break(reason)
         self.effects += 1
         self.store_all()

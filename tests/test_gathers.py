@@ -1,0 +1,331 @@
+"""Lists that a loop fills and that only calls see: with any number of trips they are one program.
+
+Where somebody looks at such a list in another way, or writes to what is in it, the number of trips is guarded.
+"""
+
+import ast
+import copy
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.capture.gathers import Gathers
+from cinductor.testing import assert_same
+
+SIZES = (20, 12, 3, 1, 9, 64, 2)
+
+
+def compiled(fn, monkeypatch=None):
+    return cinductor.compile(fn, backend="interp", dynamic=True)
+
+
+def agree(f, *args):
+    assert_same(f(*copy.deepcopy(args)), f.__wrapped__(*copy.deepcopy(args)))
+
+
+def captures(f):
+    return f._cinductor_job.captures
+
+
+def rows(n):
+    return np.random.default_rng(n).integers(-9, 9, (n, 4)) / 8
+
+
+def states(x):
+    gathered = []
+    state = np.zeros(4)
+    for row in x:
+        state = np.maximum(row, state * 0.5)
+        gathered.append(state)
+    return np.stack(gathered)
+
+
+def several(x):
+    numbers, doubled, whole = [], [], []
+    for k in range(x.shape[0]):
+        numbers.append(x[k].max())
+        doubled.append(x[k] * 2)
+        whole.append(k * x.shape[0])
+    return np.array(numbers), len(doubled), np.asarray(doubled), np.array(whole) + len(whole)
+
+
+def joined(x):
+    rows, squares, numbers = [], [], []
+    for row in x:
+        rows.append(row * 2)
+        squares.append(np.outer(row, row))
+        numbers.append(row[0])
+    return np.concatenate(rows), np.vstack(rows), np.hstack(rows), np.concatenate(squares), np.vstack(squares), np.hstack(numbers)
+
+
+def inner_and_outer(x):
+    table = []
+    for row in x:
+        line = []
+        for value in x[:, 0]:
+            line.append(value * row[1])
+        table.append(np.array(line))
+    return np.stack(table)
+
+
+def lives_on(x):
+    gathered = []
+    state = x[0] * 0.0
+    for row in x:
+        state = state + row
+        gathered.append(state)
+    table = np.stack(gathered)
+    state += 1
+    table[0] = 9.0
+    return table, state, np.stack(gathered[:0] or [state])
+
+
+def read_twice(x):
+    gathered = []
+    for row in x:
+        gathered.append(row + 1)
+    first = np.stack(gathered)
+    first[0] = 0
+    return first, np.stack(gathered), len(gathered)
+
+
+def in_a_helper(x):
+    return states(x) + states(x * 2)
+
+
+ONE = [states, several, joined, inner_and_outer, read_twice, in_a_helper]
+
+
+@pytest.mark.parametrize("fn", ONE, ids=lambda fn: fn.__name__)
+def test_one_program_for_any_number_of_trips(fn):
+    f = compiled(fn)
+    for n in SIZES:
+        agree(f, rows(n))
+    assert captures(f) == 1 and f.failed_checks == 0
+
+
+def test_nothing_to_stack():
+    f = compiled(states)
+    agree(f, rows(5))
+    for _ in range(3):
+        with pytest.raises(ValueError, match="need at least one array to stack"):
+            f(rows(0))
+    agree(f, rows(7))
+    assert captures(f) == 1
+    f = compiled(several)
+    for n in (5, 0, 7):
+        agree(f, rows(n))
+    f = compiled(states)
+    with pytest.raises(ValueError, match="need at least one array to stack"):
+        f(rows(0))
+    agree(f, rows(3))
+
+
+def test_as_many_rows_as_data_decide():
+    def positive(x):
+        gathered = []
+        total = 0.0
+        chosen = x[x[:, 0] > 0]
+        for k in range(chosen.shape[0]):
+            total += chosen[k, 1]
+            gathered.append(chosen[k] + total)
+        return np.stack(gathered)
+
+    f = compiled(positive)
+    for n in (20, 9, 30):
+        agree(f, rows(n))
+    assert captures(f) == 1
+    with pytest.raises(ValueError, match="need at least one array to stack"):
+        f(-np.ones((4, 4)))
+
+
+def last_is_written(x):
+    gathered = []
+    state = x[0] * 0.0
+    for row in x:
+        state = state + row
+        gathered.append(state)
+    state += 1
+    return np.stack(gathered), state
+
+
+def by_a_loop(x):
+    gathered, total = [], 0.0
+    for row in x:
+        gathered.append(row * 2)
+    for row in gathered:
+        total = total + row
+    return total
+
+
+def by_two_loops(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    for row in x:
+        gathered.append(row * 3)
+    return np.stack(gathered)
+
+
+def by_an_item(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    gathered[-1] += 1
+    return np.stack(gathered), gathered[0]
+
+
+def by_an_unpacking(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    return np.stack([*gathered]), [r + 1 for r in gathered]
+
+
+def returned(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    return gathered, np.stack(gathered)
+
+
+def by_another_name(x):
+    gathered = others = []
+    for row in x:
+        gathered.append(row * 2)
+    others.append(x[0])
+    return np.stack(gathered)
+
+
+def by_a_sum(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    return sum(gathered)
+
+
+def behind_an_effect(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    print("", end="")
+    return sum(gathered), np.stack(gathered)
+
+
+def by_a_function(x):
+    def first(values):
+        return values[0]
+
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    return first(gathered), np.stack(gathered)
+
+
+def not_empty(x):
+    gathered = []
+    gathered.append(x[0] * 3)
+    for row in x:
+        gathered.append(row * 2)
+    return np.stack(gathered)
+
+
+def some_trips(x):
+    gathered = []
+    for k in range(x.shape[0]):
+        if k % 2 == 0:
+            gathered.append(x[k] * 2)
+    return np.stack(gathered)
+
+
+def by_the_trips_of_two(x):
+    gathered = []
+    for row in x:
+        for value in x[:, 1]:
+            gathered.append(value * row[0])
+    return np.array(gathered)
+
+
+def the_last_of_many(x):
+    line = []
+    for row in x:
+        line = []
+        for value in x[:, 1]:
+            line.append(value * row[0])
+    return np.array(line)
+
+
+def in_a_branch(x):
+    total = np.zeros(4)
+    for row in x:
+        if row[0] > 0:
+            line = []
+            for other in x:
+                line.append(other * row[1])
+            total = total + np.stack(line).sum(axis=0)
+    return total
+
+
+def while_it_lasts(x):
+    gathered, k = [], 0
+    while k < x.shape[0] and x[k, 0] < 0.9:
+        gathered.append(x[k] * 2)
+        k += 1
+    return np.stack(gathered) if gathered else x
+
+
+MANY = [by_the_trips_of_two, the_last_of_many, in_a_branch, while_it_lasts]
+MANY += [last_is_written, lives_on, by_a_loop, by_two_loops, by_an_item, by_an_unpacking, returned, by_another_name]
+MANY += [by_a_sum, behind_an_effect, by_a_function, not_empty, some_trips]
+
+
+@pytest.mark.parametrize("fn", MANY, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_right_where_a_list_is_looked_at(fn, dynamic):
+    f = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n in SIZES[:5]:
+        agree(f, rows(n))
+
+
+def test_an_item_that_was_written_to_is_not_the_row_of_the_buffer():
+    """Of a list of known length too."""
+    for fn in (last_is_written, by_an_item):
+        f = cinductor.compile(fn, backend="interp", dynamic=False)
+        agree(f, rows(20))
+
+
+def names_of(source):
+    (function,) = ast.parse(source).body
+    return Gathers(function).names
+
+
+def test_which_names_only_gather():
+    good = "def f(x):\n  a, b = [], []\n  for r in x:\n    a.append(r)\n    b.append(g(r))\n  return g(a), len(b)"
+    assert names_of(good) == {"a", "b"}
+    for line in (
+        "return a",
+        "return g(a, 1)",
+        "return g(*a)",
+        "return g(k=a)",
+        "return a[0]",
+        "c = a",
+        "a += [1]",
+        "a.extend(x)",
+        "return [v for v in a]",
+        "return lambda: g(a)",
+        "for v in a: pass",
+        "a = [1]",
+        "a = list()",
+        "del a",
+        "p = a.append",
+        "global a",
+        "with a: pass",
+        "return (a,)",
+        "return not a",
+        "g(x, a.append(1))",
+    ):
+        text = f"def f(x):\n  a = []\n  for r in x:\n    a.append(r)\n  {line}"
+        used = names_of(text)
+        assert used == (frozenset() if line not in ("global a", "g(x, a.append(1))") else {"a"}), line
+    assert names_of("def f(x):\n  a = []\n  g(a)\n  for r in x:\n    a.append(r)") == frozenset()
