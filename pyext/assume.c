@@ -1,5 +1,6 @@
 /* What Python says of sizes: a branch holds while it is captured, a decision is taken back. */
 #include "methods.h"
+#include "region.h"
 #include "size.h"
 
 /* forget_guards(mark): what was decided since by the sizes of this call is open again. */

@@ -1,7 +1,6 @@
 /* Blocks that are built apart: opened, built into by whatever runs then, and closed. What may be
  * computed without need is spliced into the block around; of others region.c makes regions. */
 #include "array.h"
-#include "build.h"
 #include "methods.h"
 #include "program.h"
 #include "region.h"
@@ -517,7 +516,8 @@ static PyMethodDef block_methods[] = {
 static PyGetSetDef block_getset[] = {
     {"trace", get_trace, NULL, "What it computes, as numbers.", NULL},
     {"is_harmless", get_is_harmless, NULL, "Whether it may be computed without need.", NULL},
-    {"has_effects", get_has_effects, NULL, "Whether it checks something, or calls a library.", NULL},
+    {"has_effects", get_has_effects, NULL, "Whether it checks something, or calls a library.",
+     NULL},
     {"nodes", get_count, NULL, "Nodes, those of blocks inside included.", NULL},
     {"work", get_count, NULL, "Nodes that compute something.", (void *)1},
     {NULL, NULL, NULL, NULL, NULL},

@@ -1,5 +1,5 @@
 /* Breaks: why Python had to run, each with the user's line. */
-#include "build.h"
+#include "graph.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;

@@ -1,5 +1,5 @@
 /* Nodes of the pending graph that have no operands: numbers, sizes, filled arrays, and inputs. */
-#include "build.h"
+#include "value.h"
 
 typedef struct Build {
     CxBuilding at;

@@ -1,6 +1,5 @@
 /* What is decided of sizes: by proof, else by the values of this call with a guard; CX_OPEN where a
  * value is known only when the program runs. */
-#include "build.h"
 #include "size.h"
 
 typedef struct Decision {

@@ -2,7 +2,6 @@
  * a call takes the lock itself, unless it can be made directly. The same (name, key) is the same
  * call, so each pair is kept once.
  */
-#include "build.h"
 #include "direct.h"
 #include "program.h"
 

@@ -1,6 +1,6 @@
 /* The pending graph: opened when a first node is built, and built into through ci_protect. No
  * Python object is touched inside a body. */
-#include "build.h"
+#include "graph.h"
 
 /* The graph knows the tracer's symbols and their values; which inputs show them is found last. */
 static void

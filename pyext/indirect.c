@@ -1,8 +1,6 @@
 /* Indexing by data: gather, scatter and compress as methods of Tracer. Indices are wrapped and
  * checked as the graph is built; a length that data decide becomes a symbol of the tracer. What
  * NumPy's functions mean in terms of these is the surface's. */
-#include "array.h"
-#include "build.h"
 #include "methods.h"
 #include "size.h"
 

@@ -1,6 +1,5 @@
 /* Marks: places in the pending graph that can be gone back to, with the versions that memory had
  * there; see stretch.c for the nodes. */
-#include "build.h"
 #include "methods.h"
 #include "region.h"
 #include "size.h"

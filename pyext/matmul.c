@@ -1,5 +1,6 @@
 /* Products of matrices: library calls of the graph, with NumPy's shapes. */
 #include "build.h"
+#include "program.h"
 #include "size.h"
 #include "ufunc.h"
 

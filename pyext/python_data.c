@@ -2,7 +2,6 @@
  * zero raises, a power may be complex. Where the graph's arithmetic means something else a check
  * stands before it: when in doubt it fails, and Python's own number answers. */
 #include "array.h"
-#include "build.h"
 #include "python_number.h"
 #include "size.h"
 

@@ -3,7 +3,6 @@
  * Numbers are doubles there, as in Python. Where Python would raise, a check stands before the
  * result: when it fails, Python's own function answers. The value of a call is known where its
  * operands' are, and then Python itself has computed it. */
-#include "build.h"
 #include "methods.h"
 #include "python_number.h"
 #include "size.h"

@@ -1,9 +1,6 @@
 /* Regions made of closed blocks, and what is asked of blocks and values to make them. */
 #include "region.h"
-#include "build.h"
 #include "methods.h"
-
-/* ---- nodes ---- */
 
 /* same_type(a, b), kinds aside: 0 no, 1 yes, 2 but for the order of axes in memory. */
 PyObject *
@@ -26,8 +23,6 @@ cx_method_same_type(PyObject *self, PyObject *args)
                                                                                    : 1;
     return PyLong_FromLong(answer);
 }
-
-/* ---- regions ---- */
 
 enum { MAX_BLOCKS = 2 };
 

@@ -23,4 +23,7 @@ CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
 bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
 int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
 
+/* mark.c: how many guards there were; -1 */
+int cx_mark_guards(const CxTracer *tracer, PyObject *mark);
+
 #endif

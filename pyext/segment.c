@@ -1,6 +1,6 @@
 /* Segments: programs of pieces between two breaks, found by their text or compiled now. */
+#include "graph.h"
 #include "program.h"
-#include "tracer.h"
 
 /* A function whose segments keep differing (a number that Python computes anew in each call has
  * become part of the graph) would compile for ever: past a limit new segments are interpreted,

@@ -5,7 +5,6 @@
  * Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
 #include "size.h"
 #include "array.h"
-#include "build.h"
 
 #include "ir/layout.h"
 

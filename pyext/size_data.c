@@ -3,7 +3,6 @@
  *
  * The same value used against the same size is one symbol, so that equal slices have equal extents;
  * memory of it ends where its node is no longer seen. */
-#include "build.h"
 #include "size.h"
 
 struct CxDefined {

@@ -1,7 +1,6 @@
 /* Where the symbols of a pending graph come from when it runs: an axis of one of its arrays, or,
  * when no array that it reads shows them, an int of their own among its inputs. */
 #include "base/map.h"
-#include "build.h"
 #include "size.h"
 
 typedef struct Resolve {

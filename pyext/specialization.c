@@ -2,7 +2,6 @@
  * replays without Python. Also the end of a trace, which makes one. */
 #include "specialization.h"
 #include "array.h"
-#include "build.h"
 #include "device_array.h"
 #include "methods.h"
 #include "size.h"

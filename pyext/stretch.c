@@ -7,7 +7,7 @@
  *
  * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
  * the outermost block goes back and does without a region. */
-#include "build.h"
+#include "graph.h"
 
 int
 cx_stretch_begin(CxTracer *t)

@@ -2,6 +2,7 @@
 #include "array.h"
 #include "build.h"
 #include "methods.h"
+#include "program.h"
 #include "size.h"
 #include "ufunc.h"
 

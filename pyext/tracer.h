@@ -58,44 +58,6 @@ cx_graph_is_full(const CxTracer *tracer)
     return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
 }
 
-extern PyType_Spec cx_tracer_spec, cx_break_spec;
-
-/* stretch.c: stretches of building. What was made in one is a value as long as it is open. */
-int cx_stretch_begin(CxTracer *tracer);
-bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
-static inline unsigned
-cx_stretch_now(const CxTracer *tracer)
-{
-    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
-}
-int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
-
-/* breaks.c: a Break is recorded, or raised under fullgraph. */
-int cx_tracer_note(CxTracer *tracer, PyObject *reason);
-
-/* segment.c: the program of the pending graph, which has this text: compiled before, or now;
- * whether the operations of a graph make at most so many elements. */
-struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
-bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
-
-/* flush.c: also makes real what is pending. */
-int cx_tracer_break(CxTracer *tracer, const char *format, ...);
-int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
-bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
-int cx_storage_keep(CxStorage *storage);    /* before Python writes to it */
-
-/* lift.c: how values enter. */
-PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
-PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
-                             const CiExpr *const *sizes, const CiExpr *const *strides);
-PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
-/* Any value as an operand. constant: an array's contents never change from call to call. */
-PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
-PyObject *cx_tracer_wrap(CxTracer *tracer,
-                         PyObject *real); /* steals; arrays that Python made become Traced */
-bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
-
-/* mark.c: how many guards there were; -1 */
-int cx_mark_guards(const CxTracer *tracer, PyObject *mark);
+extern PyType_Spec cx_tracer_spec; /* tracer.c */
 
 #endif

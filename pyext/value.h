@@ -8,7 +8,7 @@
 #ifndef CX_VALUE_H
 #define CX_VALUE_H
 
-#include "tracer.h"
+#include "graph.h"
 
 /* CxStorage.source: >= 0 how a later call finds the value. */
 enum { CX_SOURCE_unknown = -1, CX_SOURCE_constant = -2 };
@@ -133,7 +133,17 @@ cx_is_traced(PyObject *object)
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
 
-/* lift.c: cx_tracer_lift of a value as it is. */
+/* lift.c: how values enter. */
+PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
+PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
+                             const CiExpr *const *sizes, const CiExpr *const *strides);
+PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
+/* Any value as an operand. constant: an array's contents never change from call to call. */
+PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
+PyObject *cx_tracer_wrap(CxTracer *tracer,
+                         PyObject *real); /* steals; arrays that Python made become Traced */
+bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
+/* cx_tracer_lift of a value as it is. */
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 
 /* concrete.c */
