@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 from .branch import Branch
@@ -12,8 +13,20 @@ from .items import items_of
 from .loop import REGION, UNROLL, WATCH, Loop
 from .objects import Traced
 from .plain_control import For, PlainControl, While
-from .region import truth
+from .region import RegionBreak, truth
 from .settle import tire
+
+MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
+
+
+def count_frames(frame: FrameType) -> int:
+    """How often a frame's function is running."""
+    code, count = frame.f_code, 0
+    at: FrameType | None = frame
+    while at is not None:
+        count += at.f_code is code
+        at = at.f_back
+    return count
 
 
 class Watched(For):
@@ -69,8 +82,22 @@ class TracedControl(PlainControl):
 
     def if_(self, value: Any, number: int) -> Any:
         if is_condition(value) and self.stage.captures:
-            return Branch(self, self.sites[number], value)
+            site = self.sites[number]
+            if not self.recurses(site.line):
+                return Branch(self, site, value)
         return super().if_(value, number)
+
+    def recurses(self, line: int) -> bool:
+        """Whether data end a recursion through a condition on this line: Python decides it then."""
+        key, regions = (self.file, line), self.stage.regions
+        if key not in regions.recursive:
+            if not self.stage.tracer.in_region or count_frames(sys._getframe(2)) < MOST_RECURSIONS:
+                return False
+            regions.recursive.add(key)
+        if self.stage.tracer.in_region:
+            raise RegionBreak("a recursion that data end", self.file, line)
+        tire(self.stage)
+        return True
 
     def is_undoable(self) -> bool:
         """Whether an expression that cannot be captured can be left for another way: by a construct
@@ -81,8 +108,9 @@ class TracedControl(PlainControl):
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
         conditions = self.stage.regions.conditions
-        if is_condition(value) and self.is_undoable():
-            value = Operand(self, sys._getframe(1).f_lineno, value, is_and)
+        line = sys._getframe(1).f_lineno
+        if is_condition(value) and self.is_undoable() and not self.recurses(line):
+            value = Operand(self, line, value, is_and)
             conditions.append((self, value))
             return value
         conditions.append((self, None))
@@ -108,8 +136,9 @@ class TracedControl(PlainControl):
         return super().not_(value)
 
     def then(self, value: Any) -> Any:
-        if is_condition(value) and self.is_undoable():
-            return Choice(self, sys._getframe(1).f_lineno, value)
+        line = sys._getframe(1).f_lineno
+        if is_condition(value) and self.is_undoable() and not self.recurses(line):
+            return Choice(self, line, value)
         return super().then(value)
 
     def choose(self, choice: Any, first: Any, second: Any) -> Any:

@@ -79,6 +79,7 @@ class Regions:
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(stage)
         self.tests = 0  # decided so far, by branches
+        self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
         self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id

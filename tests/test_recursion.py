@@ -1,0 +1,86 @@
+"""Functions that call themselves: captured where their depth is known, decided by Python where data end them."""
+
+import numpy as np
+import pytest
+
+import cinductor
+
+
+def same(got, want):
+    assert type(got) is type(want) and np.allclose(got, want, rtol=1e-12, atol=0)
+
+
+def adaptive(a, b, tolerance):
+    """Both arms of each level call the next one, twice: captured, arms double with each level."""
+
+    def rec(a, b, fa, fb, depth):
+        m = (a + b) / 2
+        fm = np.exp(-m * m)
+        whole, halves = (b - a) * (fa + fb) / 2, (b - a) * (fa + 2 * fm + fb) / 4
+        if abs(whole - halves) < tolerance or depth > 10:
+            return halves
+        return rec(a, m, fa, fm, depth + 1) + rec(m, b, fm, fb, depth + 1)
+
+    return rec(a, b, np.exp(-a * a), np.exp(-b * b), 0)
+
+
+def halved(x):
+    return x if x < 1 else halved(x / 2) + 1
+
+
+def either(x):
+    return x > 1 and (x < 2 or either(x / 2))
+
+
+def largest(x, low, high):
+    """Divide and conquer: sizes end it."""
+    if high - low == 1:
+        return x[low]
+    middle = (low + high) // 2
+    a, b = largest(x, low, middle), largest(x, middle, high)
+    return a if a > b else b
+
+
+def power(x, n):
+    if n == 0:
+        return 1.0
+    half = power(x, n // 2)
+    if half > 1e6:
+        half = half / 1e6
+    return half * half if n % 2 == 0 else half * half * x
+
+
+@pytest.mark.parametrize("backend", ("c", "interp"))
+@pytest.mark.parametrize(
+    "fn, calls",
+    [
+        (adaptive, [(0.0, 2.0, 1e-6), (0.0, 1.0, 1e-4)]),
+        (halved, [(300.5,), (0.5,), (1e9,)]),
+        (either, [(300.5,), (0.5,)]),
+    ],
+    ids=("adaptive", "halved", "either"),
+)
+def test_data_end_it(fn, calls, backend):
+    compiled = cinductor.compile(fn, backend=backend)
+    for args in (*calls, *calls):
+        same(compiled(*args), fn(*args))
+    job = compiled._cinductor_job
+    assert job.last is None or len(job.last.breaks) < 40
+
+
+@pytest.mark.parametrize("fn, args", [(largest, (np.arange(12.0) * 7 % 11, 0, 12)), (power, (3.5, 37))], ids=("largest", "power"))
+def test_its_depth_is_known(fn, args):
+    same(cinductor.compile(fn, fullgraph=True)(*args), fn(*args))
+
+
+def test_inside_of_a_loop():
+    def every(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += halved(x[i])
+        return total
+
+    compiled, x = cinductor.compile(every), np.arange(30.0) * 11
+    for k in (1, 3):
+        same(compiled(x * k), every(x * k))
+    assert "a recursion that data end" in str(cinductor.explain(every, x))
