@@ -125,7 +125,6 @@ def figures():
     found["dispatch of a*b+1 on 8 elements, µs over an empty call"] = 1e6 * per_call(tiny, small)
     found["the same in NumPy, µs"] = 1e6 * per_call(programs.tiny, small)
     found.update(dispatch_figures(cinductor))
-    found.update(symbolic_figures(cinductor))
     found.update(chain_figures(cinductor))
     return found
 
@@ -161,21 +160,34 @@ def dispatch_figures(cinductor):
     return found
 
 
-def symbolic_figures(cinductor):
-    """What sizes that vary cost in kernels on large arrays."""
-    found = {}
-    ratios = {}
-    for name in ("softmax", "layernorm_gelu", "col_norm", "jacobi"):
-        arrays = programs.inputs(name, 0.25)
-        both = [cinductor.compile(programs.function(name), dynamic=dynamic) for dynamic in (True, False)]
-        for fn in both:
-            fn(*arrays)
-        # in turns, so that what else the machine does meets both
-        times = [[measure(lambda f=f, arrays=arrays: f(*arrays), seconds=0.2) for f in both] for _ in range(7)]
-        ratios[name] = statistics.median(t[0] for t in times) / statistics.median(t[1] for t in times)
-    for name, ratio in ratios.items():
-        found[f"{name}: symbolic sizes over static ones"] = ratio
-    return found
+def compare_sizes(name, scale, seconds=4.0):
+    """One program with static and with symbolic sizes, in turns, so that what else the machine does meets both.
+
+    The ratio is the median over the turns; times are the least.
+    """
+    import cinductor
+
+    arrays = programs.inputs(name, scale)
+    both = [cinductor.compile(programs.function(name), dynamic=dynamic) for dynamic in (False, True)]
+    for fn in both:
+        fn(*arrays)
+    calls = 20000 if name == "tiny" else 1
+    turns, until = [], time.perf_counter() + seconds
+    while len(turns) < 5 or (time.perf_counter() < until and len(turns) < 200):
+        turns.append([timer_of(fn, arrays).timeit(calls) / calls for fn in both])
+    static, symbolic = (min(times) for times in zip(*turns, strict=True))
+    return {"static": static, "symbolic": symbolic, "ratio": statistics.median(t[1] / t[0] for t in turns)}
+
+
+def sizes_table(found):
+    """A Markdown table of compare_sizes."""
+    lines = ["| program | static sizes, ms | symbolic sizes, ms | symbolic / static |", "|---|---|---|---|"]
+    for name, figure in found.items():
+        if "error" in figure:
+            lines.append(f"| {name} | {figure['error']} | | |")
+        else:
+            lines.append(f"| {name} | {1e3 * figure['static']:.4g} | {1e3 * figure['symbolic']:.4g} | {figure['ratio']:.3f} |")
+    return "\n".join(lines)
 
 
 def five_kernels(x, w):
@@ -319,13 +331,15 @@ def run_all(names, peers, scale):
                     results[name][peer + " warm"] = child(["--one", peer, name, "--scale", str(scale)], cache)
                 print(f"{name:16} {peer:10} {results[name][peer]}", file=sys.stderr, flush=True)
         found = {"import beyond NumPy's, ms": import_ms("cinductor"), **first_call_figures(), **child(["--figures"], cache)}
-    return results, found
+        sizes = {name: child(["--sizes", name, "--scale", str(scale)], cache) for name in names}
+    return results, found, sizes
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"), help="run one program and print its figures")
     parser.add_argument("--first-call", choices=["one", "five"], help="time one first call")
+    parser.add_argument("--sizes", metavar="PROGRAM", help="run one program with static and with symbolic sizes")
     parser.add_argument("--figures", action="store_true", help="print the figures that are not programs")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
     parser.add_argument("--peers", default=",".join(PEERS))
@@ -335,6 +349,9 @@ def main():
     if options.one:
         print(json.dumps(run_one(*options.one, options.scale)))
         return
+    if options.sizes:
+        print(json.dumps(compare_sizes(options.sizes, options.scale)))
+        return
     if options.first_call:
         print(json.dumps(first_call(options.first_call)))
         return
@@ -343,17 +360,19 @@ def main():
         return
     peers = [p for p in options.peers.split(",") if importlib.util.find_spec(p)]
     names = options.programs.split(",")
-    results, found = run_all(names, peers, options.scale)
+    results, found, sizes = run_all(names, peers, options.scale)
     text = "\n\n".join([
         f"{os.cpu_count()} processors; NumPy {np.__version__}. Medians; × is speed relative to NumPy in the same run.",
         table(results, names, peers),
         "First call (trace, compile, run), each in a process of its own: nothing cached, then with the cache the first left.",
         first_call_table(results, names, peers),
+        "The same kernels for sizes that are known and for all sizes, in turns in one process: the least of each, and the median ratio.",
+        sizes_table(sizes),
         "\n".join(f"- {key}: {value:.4g}" if isinstance(value, float) else f"- {key}: {value}" for key, value in found.items()),
     ])
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.md").write_text(text + "\n")
-    (options.out / "results.json").write_text(json.dumps({"programs": results, "figures": found}, indent=1))
+    (options.out / "results.json").write_text(json.dumps({"programs": results, "figures": found, "sizes": sizes}, indent=1))
     if importlib.util.find_spec("matplotlib"):
         plot(results, names, peers, options.out / "results.png")
     print(text)
