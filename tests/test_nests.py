@@ -216,3 +216,39 @@ def test_a_product_is_rows():
 def test_what_is_held(fn, is_held):
     report = cinductor.explain(fn, matrix(20, "f8"))
     assert (" scalar[0]" in report.kernels) == is_held
+
+
+def make_blocks(width):
+    def sweep(a, blocks):
+        """Down the rows, block of columns after block of columns."""
+        for t in range(blocks):
+            for k in range(a.shape[0] - 1):
+                a[k + 1, 8 * t : 8 * t + width] += a[k, 8 * t : 8 * t + width]
+
+    return sweep
+
+
+def from_neighbours(a, blocks):
+    """Blocks that read a column of the next one."""
+    for t in range(blocks):
+        for k in range(a.shape[0] - 1):
+            a[k + 1, 8 * t : 8 * t + 8] += a[k, 8 * t + 1 : 8 * t + 9]
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize(
+    "sweep, is_parallel",
+    [(make_blocks(8), True), (make_blocks(5), True), (make_blocks(9), False), (from_neighbours, False)],
+)
+def test_blocks_of_columns(sweep, is_parallel, dynamic):
+    a = np.random.default_rng(3).random((200, 321))
+    want = a.copy()
+    sweep(want, 40)
+    fn = cinductor.compile(sweep, backend="c", dynamic=dynamic, options={"threads": 4})
+    for _ in range(5):
+        got = a.copy()
+        fn(got, 40)
+        np.testing.assert_array_equal(got, want)
+    kernels = cinductor.explain(fn, a.copy(), 40).kernels
+    if not dynamic:
+        assert ("parallel" in kernels) == is_parallel, kernels

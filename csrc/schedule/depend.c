@@ -295,31 +295,56 @@ span_of_points(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coef
     return apart.span;
 }
 
-/* Takes the variables out of an index; *distance becomes the least step of one. false: it is not
- * linear in them, or data are in it. */
+/* An index apart: steps from row to row, what lies within a row, and what is always there. */
+typedef struct Columns {
+    const CiExpr *within, *rest;
+} Columns;
+
+/* No farther than the outer axes: a position in a block of columns. */
 static bool
-drop_variables(CiScheduler *s, const CiExpr **index, const CiExpr **distance)
+is_within(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *coef)
 {
-    const CiExpr *whole = *index, *coef;
+    for (int k = 0; k < kernel->nouter; k++) {
+        if (coef->low < 0 || !ci_sym_known_le(s->sym, coef, coefs[k]))
+            return false;
+    }
+    return true;
+}
+
+/* *distance becomes the least step from row to row. false: the index is not linear in its
+ * variables, or data are in it. */
+static bool
+find_columns(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
+             const CiExpr *index, Columns *found, const CiExpr **distance)
+{
+    const CiExpr *whole = index, *coef;
+    found->within = ci_expr_const(s->sym, 0);
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *symbol = whole->symbols[k];
         if (symbol->symbol_kind == CI_SYMBOL_unbacked)
             return false;
         if (symbol->symbol_kind != CI_SYMBOL_index)
             continue;
-        if (!ci_expr_split_linear(s->sym, *index, symbol, &coef, index))
+        if (!ci_expr_split_linear(s->sym, index, symbol, &coef, &index))
             return false;
+        if (is_within(s, kernel, coefs, coef)) {
+            found->within = ci_expr_add(s->sym, found->within, ci_expr_mul(s->sym, coef, symbol));
+            continue;
+        }
         coef = coef->high <= 0 ? ci_expr_neg(s->sym, coef) : coef;
         if (!*distance || ci_sym_known_lt(s->sym, coef, *distance))
             *distance = coef;
     }
+    found->rest = index;
     return true;
 }
 
 static bool
-has_multiples(CiScheduler *s, const CiExpr *index, const CiExpr *distance)
+has_multiples(CiScheduler *s, const CiExpr *index, const Columns *columns, const CiExpr *distance)
 {
-    const CiExpr *whole = index, *coef;
+    const CiExpr *coef;
+    index = ci_expr_sub(s->sym, index, columns->within);
+    const CiExpr *whole = index;
     for (int k = 0; k < whole->nsymbols; k++) {
         const CiExpr *symbol = whole->symbols[k];
         if (symbol->symbol_kind == CI_SYMBOL_index &&
@@ -330,32 +355,52 @@ has_multiples(CiScheduler *s, const CiExpr *index, const CiExpr *distance)
     return true;
 }
 
-/* Outer points are columns of what the inner parts take rows of: all of them lie within a distance
- * that every step of the inner parts is a multiple of. */
-static bool
-are_columns(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs, const CiExpr *a,
-            const CiExpr *b)
+/* All columns of all outer points: their number, or a bound. `signs` are the axes' own steps. */
+static const CiExpr *
+span_of_columns(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
+                const CiExpr *const *signs, const CiExpr *within)
 {
-    const CiExpr *distance = NULL, *rest_a = a, *rest_b = b;
-    const CiExpr *points = span_of_points(s, kernel, coefs, ci_expr_const(s->sym, 1));
-    if (!points || !drop_variables(s, &rest_a, &distance) ||
-        !drop_variables(s, &rest_b, &distance) || !distance || distance->low < 0)
+    const CiExpr *inside = index_span(s, within), *all = within;
+    const CiExpr *points = inside ? span_of_points(s, kernel, coefs, inside) : NULL;
+    bool is_up = points && within->nsymbols > 0;
+    for (int k = 0; k < kernel->nouter; k++) {
+        is_up = is_up && signs[k] == coefs[k];
+        all = ci_expr_add(s->sym, all, ci_expr_mul(s->sym, signs[k], kernel->outer[k].var));
+    }
+    const CiExpr *span = is_up ? index_span(s, all) : NULL; /* less where blocks end early */
+    return span ? span : points;
+}
+
+/* Outer points are columns, or blocks of them, of what the inner parts take rows of: all of them
+ * lie within a distance that every step from row to row is a multiple of. */
+static bool
+are_columns(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
+            const CiExpr *const *signs, const CiExpr *a, const CiExpr *b)
+{
+    const CiExpr *distance = NULL, *span_a, *span_b;
+    Columns in_a, in_b;
+    if (!find_columns(s, kernel, coefs, a, &in_a, &distance) ||
+        !find_columns(s, kernel, coefs, b, &in_b, &distance) || !distance || distance->low < 0)
         return false;
-    return ci_sym_known_le(s->sym, points, distance) && has_multiples(s, a, distance) &&
-           has_multiples(s, b, distance) &&
-           ci_sym_known_multiple_of(s->sym, ci_expr_sub(s->sym, rest_a, rest_b), distance);
+    span_a = span_of_columns(s, kernel, coefs, signs, in_a.within);
+    span_b = span_of_columns(s, kernel, coefs, signs, in_b.within);
+    return span_a && span_b && ci_sym_known_le(s->sym, span_a, distance) &&
+           ci_sym_known_le(s->sym, span_b, distance) && has_multiples(s, a, &in_a, distance) &&
+           has_multiples(s, b, &in_b, distance) &&
+           ci_sym_known_multiple_of(s->sym, ci_expr_sub(s->sym, in_a.rest, in_b.rest), distance);
 }
 
 const char *
 ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b)
 {
-    const CiExpr *coefs[CI_MAX_RANK], *other;
+    const CiExpr *coefs[CI_MAX_RANK], *signs[CI_MAX_RANK], *other;
     for (int k = 0; k < kernel->nouter; k++) {
         if (!ci_expr_split_linear(s->sym, a, kernel->outer[k].var, &coefs[k], &a) ||
             !ci_expr_split_linear(s->sym, b, kernel->outer[k].var, &other, &b))
             return "an index is not linear in the outer axes";
         if (coefs[k] != other)
             return "it is read at another outer index";
+        signs[k] = coefs[k];
         if (coefs[k]->high < 0)
             coefs[k] = ci_expr_neg(s->sym, coefs[k]);
     }
@@ -370,7 +415,7 @@ ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const 
     bool is_apart =
         kernel->nouter == 0 || (span_of_points(s, kernel, coefs, span_a) &&
                                 (span_b == span_a || span_of_points(s, kernel, coefs, span_b)));
-    if (!is_apart && !are_columns(s, kernel, coefs, a, b))
+    if (!is_apart && !are_columns(s, kernel, coefs, signs, a, b))
         return "rows of different outer points are not proved apart";
     return NULL;
 }
