@@ -305,6 +305,41 @@ check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
     return "too little would be left to share out among threads";
 }
 
+/* An axis inside takes steps farther than the last one outside. */
+static bool
+walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+{
+    const CiExpr *outside, *inside, *rest;
+    if (kernel->nouter == 0 || is_reduction(nest) ||
+        !ci_expr_split_linear(s->sym, nest->store, kernel->outer[kernel->nouter - 1].var, &outside,
+                              &rest))
+        return false;
+    for (int k = kernel->nouter; k < nest->npoint; k++) {
+        if (ci_expr_split_linear(s->sym, nest->store, nest->axes[k].var, &inside, &rest) &&
+            ci_sym_known_lt(s->sym, outside, inside))
+            return true;
+    }
+    return false;
+}
+
+/* What two nests touch inside an outer point is worth walking there across memory; what is one
+ * element of the point is not. */
+static const char *
+check_direction(CiScheduler *s, const CiKernel *kernel)
+{
+    int deep = 0;
+    bool is_across = false;
+    for (int k = 0; k < kernel->nstages; k++) {
+        const CiStage *stage = &kernel->stages[k];
+        for (int n = 0; n < stage->nnests; n++) {
+            deep += stage->naxes > 0;
+            is_across = is_across || walks_across(s, kernel, stage->nests[n]);
+        }
+    }
+    return is_across && deep == 1 ? "one would be walked across memory for an element of the other"
+                                  : NULL;
+}
+
 static const char *
 plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
 {
@@ -315,6 +350,8 @@ plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
             return why;
     }
     const char *why = check_orders(kernel);
+    if (!why && count > 1)
+        why = check_direction(s, kernel);
     return why ? why : check_parallelism(s, kernel, count);
 }
 
