@@ -3,15 +3,19 @@
     python benchmarks/loops.py [--threads 1,2] [--programs cholesky,lu] [--out DIRECTORY]
 
 Every figure is the best of several calls in a process of its own, on fresh copies of the arguments (making them is not
-timed): neighbours on the machine make calls longer, never shorter. Nodes and compile time are given at a small and at
-the full size: neither may grow with the trip count. What falls short of the project's aims is listed at the end.
+timed): neighbours on the machine make calls longer, never shorter. Nodes and compile time are given for few trips and
+for many of the same loops, and for those of tests/programs at two sizes: neither may grow. Compile time is what
+processors worked for it, the compiler's processes included. What falls short of the project's aims is listed at the end.
 """
 
 import argparse
+import copy
 import ctypes
+import functools
 import importlib.util
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "programs"))
+PROGRAM_FILES = HERE.parent / "tests" / "programs"
+sys.path.insert(0, str(PROGRAM_FILES))
 
 C_FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-march=native"]
 
@@ -46,29 +51,37 @@ def crc_inputs(n, rng):
     return bytes_of(n, rng), hashing.crc32_table()
 
 
+UNROLLED = 8  # as many trips are unrolled
 NOISE = 1.05  # ratios up to this are no difference
 
-# name: (module, sizes small and full, maker of arguments, written by elements)
+# name: (module, the full size and trips, few and many trips for compilation, maker of arguments, written by elements).
+# Where steps are an argument they alone vary; else both sizes lie on one side of what is worth threads, and of the
+# 65536 trips from which a loop asks now and then whether to go on.
 PROGRAMS = {
-    "cholesky": ("linear_algebra", (40, 400), lambda n, rng: (positive(n, rng),), True),
-    "lu": ("linear_algebra", (40, 300), lambda n, rng: (positive(n, rng),), True),
-    "edit_distance": ("dynamic_programming", (50, 1000), lambda n, rng: (rng.integers(0, 4, n), rng.integers(0, 4, n)), True),
-    "seidel_2d": ("stencils", (20, 400), lambda n, rng: (rng.random((n, n)), 20), True),
-    "crc32": ("hashing", (1000, 1000000), crc_inputs, True),
-    "crc16": ("hashing", (1000, 200000), lambda n, rng: (bytes_of(n, rng),), True),
-    "jacobi_2d": ("stencils", (50, 1000), lambda n, rng: (rng.random((n, n)), 50), False),
-    "heat_3d": ("stencils", (20, 100), lambda n, rng: (rng.random((n, n, n)), 0.1, 20), False),
-    "fdtd_2d": ("stencils", (50, 700), lambda n, rng: (*fields(rng, (n, n), (n, n), (n, n)), rng.random(20)), False),
-    "adi": ("stencils", (20, 300), lambda n, rng: (rng.random((n, n)), 10), False),
-    "vertical_sweep": ("stencils", (10, 128), lambda n, rng: fields(rng, *[(n, n, 80)] * 4), False),
+    "cholesky": ("linear_algebra", (400,), ((100,), (400,)), lambda n, rng: (positive(n, rng),), True),
+    "lu": ("linear_algebra", (300,), ((100,), (300,)), lambda n, rng: (positive(n, rng),), True),
+    "edit_distance": ("dynamic_programming", (1000,), ((100,), (1000,)), lambda n, rng: (rng.integers(0, 4, n), rng.integers(0, 4, n)), True),
+    "seidel_2d": ("stencils", (400, 20), ((400, 10), (400, 100)), lambda n, steps, rng: (rng.random((n, n)), steps), True),
+    "crc32": ("hashing", (1000000,), ((100000,), (1000000,)), crc_inputs, True),
+    "crc16": ("hashing", (200000,), ((100000,), (200000,)), lambda n, rng: (bytes_of(n, rng),), True),
+    "jacobi_2d": ("stencils", (1000, 50), ((1000, 10), (1000, 100)), lambda n, steps, rng: (rng.random((n, n)), steps), False),
+    "heat_3d": ("stencils", (100, 20), ((100, 10), (100, 100)), lambda n, steps, rng: (rng.random((n, n, n)), 0.1, steps), False),
+    "fdtd_2d": (
+        "stencils",
+        (700, 20),
+        ((700, 10), (700, 100)),
+        lambda n, steps, rng: (*fields(rng, (n, n), (n, n), (n, n)), rng.random(steps)),
+        False,
+    ),
+    "adi": ("stencils", (300, 10), ((300, 10), (300, 100)), lambda n, steps, rng: (rng.random((n, n)), steps), False),
+    "vertical_sweep": ("stencils", (128, 80), ((128, 20), (128, 160)), lambda n, levels, rng: fields(rng, *[(n, n, levels)] * 4), False),
 }
 
 
 def program(name):
-    """The function and its arguments at the small and the full size."""
-    module, sizes, make, _ = PROGRAMS[name]
-    function = getattr(importlib.import_module(module), name)
-    return function, [make(n, np.random.default_rng(n)) for n in sizes]
+    """The function and its arguments at the full size."""
+    module, full, _, make, _ = PROGRAMS[name]
+    return getattr(importlib.import_module(module), name), make(*full, np.random.default_rng(full[0]))
 
 
 def fresh(arguments):
@@ -141,35 +154,75 @@ def compiled(peer, function, name):
 
 def run_one(peer, name):
     """Figures of one program under one peer, in this process."""
-    function, (_, arguments) = program(name)
+    function, arguments = program(name)
     call = compiled(peer, function, name)
     operands = fresh(arguments)
     start = time.perf_counter()
     got = call(*operands)
     found = {"first": time.perf_counter() - start}
     found["steady"] = found["first"] if peer == "numpy" and found["first"] > 2 else measure(call, arguments)
-    if peer != "numpy" and PROGRAMS[name][1][1] <= 1000:
+    if peer != "numpy" and PROGRAMS[name][1][0] <= 1000:
         expected = fresh(arguments)
         found["right"] = is_same(got, function(*expected), operands, expected)
     return found
 
 
-def compile_figures(name, size):
-    """Nodes of the graph, kernels, breaks, and milliseconds of capture and of the compiler with nothing cached, at one size."""
+def compile_figures(function, arguments):
+    """Nodes of the graph, kernels, breaks, and milliseconds that processors worked to capture and compile."""
     import cinductor
 
-    cinductor.compile(lambda x: x + 1)(np.ones(3))  # modules and the compiler's files are read once
-    function, every = program(name)
-    report = cinductor.explain(function, *fresh(every[int(size)]))
-    times = report.timings
+    compilers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report = cinductor.explain(function, *fresh(arguments))
+    done, times = resource.getrusage(resource.RUSAGE_CHILDREN), report.timings
+    ours = times["capture_ms"] + times.get("total_ms", 0) - times.get("compile_ms", 0)
+    theirs = done.ru_utime + done.ru_stime - compilers.ru_utime - compilers.ru_stime
     nodes = sum(" = " in line for line in (report.graph or "").splitlines())
-    return {"nodes": nodes, "kernels": report.kernels_count, "breaks": len(report.breaks), "ms": times["capture_ms"] + times.get("total_ms", 0)}
+    return {"nodes": nodes, "kernels": report.kernels_count or 0, "breaks": len(report.breaks), "ms": ours + 1e3 * theirs}
 
 
-def compiled_sizes(name, repeats=3):
-    """The figures at the small and the full size; the best of some processes, which take turns."""
-    found = [child(["--compile", name, str(k % 2)], 1) for k in range(2 * repeats)]
-    return [min((f for f in found[k::2]), key=lambda f: f.get("ms", float("inf"))) for k in range(2)]
+def compile_program(name, which):
+    """compile_figures for few trips (0) or many (1) of a program of this file."""
+    module, _, trips, make, _ = PROGRAMS[name]
+    warm_up()
+    return compile_figures(getattr(importlib.import_module(module), name), make(*trips[which], np.random.default_rng(1)))
+
+
+def compile_module(name, which):
+    """Sums of compile_figures over the programs of a module of tests/programs, at their largest size or half as large again.
+
+    Left out: sizes at which loops are unrolled, and programs that raise at either size.
+    """
+    warm_up()
+    total = {"programs": 0, "nodes": 0, "kernels": 0, "breaks": 0, "ms": 0.0}
+    for function, make, sizes, _ in importlib.import_module(name).PROGRAMS:
+        both = [make(size, np.random.default_rng(1)) for size in (sizes[-1], sizes[-1] + sizes[-1] // 2)]
+        if sizes[-1] > UNROLLED and not any(map(functools.partial(raises, function), both)):
+            found = {"programs": 1, **compile_figures(function, both[which])}
+            total = {key: total[key] + found[key] for key in total}
+    return total
+
+
+def raises(function, arguments):
+    """Whether the plain function raises."""
+    with np.errstate(all="ignore"):
+        try:
+            function(*copy.deepcopy(arguments))
+        except Exception:
+            return True
+    return False
+
+
+def warm_up():
+    """Modules and the compiler's files are read once."""
+    import cinductor
+
+    cinductor.compile(lambda x: x + 1)(np.ones(3))
+
+
+def compiled_twice(option, name, repeats=5):
+    """The figures for few and for many trips: the one of median time of processes that take turns."""
+    found = [child([option, name, str(k % 2)], 1) for k in range(2 * repeats)]
+    return [sorted(found[k::2], key=lambda f: f.get("ms", float("inf")))[repeats // 2] for k in range(2)]
 
 
 def while_trip():
@@ -219,19 +272,20 @@ def table(results, threads):
     return "\n".join(lines)
 
 
-def compile_table(sizes):
-    """Nodes and compile time at both sizes. Neither may grow with the trip count; the number of kernels may differ, for small work shares one."""
-    lines = ["| program | graph nodes | kernels | compile, ms | full / small |", "|---|---|---|---|---|"]
-    for name, (small, full) in sizes.items():
-        if "error" in small or "error" in full:
-            lines.append(f"| {name} | {small.get('error') or full['error']} | | | |")
+def compile_table(pairs, head):
+    """Nodes and compile time for few and for many trips."""
+    lines = [f"| {head} | graph nodes | kernels | compile, ms | many / few |", "|---|---|---|---|---|"]
+    for name, (few, many) in pairs.items():
+        if "error" in few or "error" in many:
+            lines.append(f"| {name} | {few.get('error') or many['error']} | | | |")
             continue
-        pairs = [f"{small[key]} / {full[key]}" for key in ("nodes", "kernels")] + [f"{small['ms']:.0f} / {full['ms']:.0f}"]
-        lines.append(f"| {name} | " + " | ".join(pairs) + f" | {full['ms'] / small['ms']:.2f} |")
+        name += f" ({few['programs']})" if "programs" in few else ""
+        cells = [f"{few[key]} / {many[key]}" for key in ("nodes", "kernels")] + [f"{few['ms']:.0f} / {many['ms']:.0f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {many['ms'] / few['ms']:.2f} |")
     return "\n".join(lines)
 
 
-def missed(results, sizes, threads, trip):
+def missed(results, pairs, threads, trip):
     """The figures that were not reached, in words."""
     found = []
     for name, row in results.items():
@@ -245,20 +299,32 @@ def missed(results, sizes, threads, trip):
             mine, numba = row[f"cinductor {t}"].get("steady"), row[f"numba {t}"].get("steady")
             if mine and numba and mine > NOISE * numba:
                 found.append(f"{name} takes {mine / numba:.2f} times what Numba takes on {t} thread{'s' * (t > 1)}")
-    for name, (small, full) in sizes.items():
-        if small.get("nodes") != full.get("nodes"):
-            found.append(f"{name} has {small.get('nodes')} nodes when small and {full.get('nodes')} when not")
-        elif small.get("kernels") == full.get("kernels") and full["ms"] > 1.1 * small["ms"]:
-            found.append(f"{name} compiles {full['ms'] / small['ms']:.2f} times as long when not small")
+    for name, (few, many) in pairs.items():
+        if "error" in few or "error" in many:
+            found.append(f"{name} does not compile")
+        elif few["nodes"] != many["nodes"]:
+            found.append(f"{name} has {few['nodes']} nodes for few trips and {many['nodes']} for many")
+        elif few["kernels"] == many["kernels"] and not 0.9 < many["ms"] / few["ms"] < 1.1:
+            found.append(f"{name} compiles {many['ms'] / few['ms']:.2f} times as long for many trips")
     if trip > 1000:
         found.append(f"a trip of a while loop takes {trip:.0f} ns")
     return found
 
 
+def compile_pairs(names):
+    """Compilation of the programs of this file, and of the modules of tests/programs."""
+    modules = sorted(path.stem for path in PROGRAM_FILES.glob("[a-z]*.py") if path.stem != "failures")
+    return (
+        {name: compiled_twice("--compile", name) for name in names},
+        {name: compiled_twice("--compile-module", name, 3) for name in modules},
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"))
-    parser.add_argument("--compile", nargs=2, metavar=("PROGRAM", "SIZE"))
+    parser.add_argument("--compile", nargs=2, metavar=("PROGRAM", "WHICH"))
+    parser.add_argument("--compile-module", nargs=2, metavar=("MODULE", "WHICH"))
     parser.add_argument("--while-trip", action="store_true")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
@@ -267,26 +333,33 @@ def main():
     if options.one:
         print(json.dumps(run_one(*options.one)))
         return
-    if options.compile or options.while_trip:
-        print(json.dumps(compile_figures(*options.compile) if options.compile else while_trip()))
+    for option, figures in ((options.compile, compile_program), (options.compile_module, compile_module)):
+        if option:
+            print(json.dumps(figures(option[0], int(option[1]))))
+            return
+    if options.while_trip:
+        print(json.dumps(while_trip()))
         return
-    threads, results, sizes = [int(t) for t in options.threads.split(",")], {}, {}
+    threads, results = [int(t) for t in options.threads.split(",")], {}
     peers = ["cinductor", *(["numba"] if importlib.util.find_spec("numba") else [])]
     for name in options.programs.split(","):
         found = results[name] = {"numpy": child(["--one", "numpy", name], 1)}
-        if PROGRAMS[name][3]:
+        if PROGRAMS[name][4]:
             found["c"] = child(["--one", "c", name], 1)
         for t in threads:
             for peer in ("cinductor", "numba"):
                 found[f"{peer} {t}"] = child(["--one", peer, name], t) if peer in peers else {"error": "not installed"}
-        sizes[name] = compiled_sizes(name)
         print(f"{name:16} {found}", file=sys.stderr, flush=True)
+    pairs, modules = compile_pairs(results)
     trip = child(["--while-trip"], threads[-1]).get("while_ns", float("nan"))
-    misses = missed(results, sizes, threads, trip)
+    misses = missed(results, {**pairs, **modules}, threads, trip)
     text = "\n\n".join([
         f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; NumPy {np.__version__}. × is speed relative to NumPy.",
         table(results, threads),
-        compile_table(sizes),
+        "Compilation for few and for many trips of the same loops.",
+        compile_table(pairs, "program"),
+        "The programs of tests/programs at their largest size and at half as large again: sums over a module.",
+        compile_table(modules, "module"),
         f"A trip of a while loop over 16 elements: {trip:.0f} ns.",
         "Every figure is reached." if not misses else "Not reached:\n" + "\n".join(f"- {miss}" for miss in misses),
     ])  # fmt: skip
