@@ -91,6 +91,19 @@ body_layout(CiContext *ctx, void *arg)
                       l->storage->strides);
 }
 
+/* The symbol that is so much in this call, or NULL. Behind a break each call is captured anew, and
+ * what Python has made is as long as something else for a reason, mostly. */
+static const CiExpr *
+alike_size(const CxTracer *t, int64_t size)
+{
+    for (int k = 0; size > 1 && k < t->env->nsources; k++) {
+        const CiSymbolSource *source = &t->env->sources[k];
+        if (source->hint == size && source->symbol->symbol_kind == CI_SYMBOL_size)
+            return source->symbol;
+    }
+    return NULL;
+}
+
 static int
 set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *strides)
 {
@@ -105,11 +118,14 @@ set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiE
     /* Sizes and strides are neighbours. */
     if (cx_size_consts(s->tracer, 2 * s->rank, values, s->sizes) < 0)
         return -1;
-    for (int k = 0; sizes != NULL && k < s->rank; k++)
-        if (sizes[k] != NULL) {
-            s->sizes[k] = sizes[k];
-            is_symbolic |= sizes[k]->kind != CI_EXPR_const;
+    bool is_pythons = s->source == CX_SOURCE_unknown && PyList_GET_SIZE(s->tracer->breaks) > 0;
+    for (int k = 0; (sizes != NULL || is_pythons) && k < s->rank; k++) {
+        const CiExpr *size = sizes != NULL ? sizes[k] : alike_size(s->tracer, values[k]);
+        if (size != NULL) {
+            s->sizes[k] = size;
+            is_symbolic |= size->kind != CI_EXPR_const;
         }
+    }
     return is_symbolic ? cx_protect(s->tracer->state, s->tracer->sym_ctx, body_layout, &layout) : 0;
 }
 
