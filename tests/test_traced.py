@@ -555,23 +555,17 @@ def test_demand_in_the_middle_keeps_writes():
 
 def test_containers():
     import collections
-    import dataclasses
 
     Pair = collections.namedtuple("Pair", "a b")
 
-    @dataclasses.dataclass(frozen=True)
-    class Box:
-        a: object
-        b: object
-
     def f(x):
         y = x + 1
-        return {"k": [y, (y[0], 3)], "p": Pair(y, None), "b": Box(y, "text"), "e": [], "n": 1.5}
+        return {"k": [y, (y[0], 3)], "p": Pair(y, None), "e": [], "n": 1.5}
 
     _, got, spec = trace(f, A.copy())
     for r in (got, replayer(f, spec, 1)(A)):
-        assert list(r) == ["k", "p", "b", "e", "n"] and type(r["p"]) is Pair and type(r["b"]) is Box
-        assert r["p"].a is r["k"][0] is r["b"].a and r["b"].b == "text" and r["n"] == 1.5
+        assert list(r) == ["k", "p", "e", "n"] and type(r["p"]) is Pair
+        assert r["p"].a is r["k"][0] and r["p"].b is None and r["n"] == 1.5
         same(r["k"], [A + 1, ((A + 1)[0], 3)])
     first, second = replayer(f, spec, 1)(A), replayer(f, spec, 1)(A)
     assert first["e"] is not second["e"]
