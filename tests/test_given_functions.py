@@ -90,6 +90,22 @@ def of_a_partial_of_a_lambda(k):
 amplified = lambda v: v * GAIN  # noqa: E731, F821
 
 
+def of_many(k):
+    a, b, names, steps = k + 0.5, np.full(7, k - 1.5), {"shift": k * 2.0}, [k / 4, np.arange(7.0) + k]
+
+    def act(v):
+        return v * a + b + names["shift"] - steps[0] * steps[1]
+
+    return act
+
+
+def of_itself(k):
+    def act(v, depth=3):
+        return v if depth == 0 else act(v, depth - 1) * (k + 0.5)
+
+    return act
+
+
 class Layer:
     def __init__(self, k):
         self.w, self.act = np.full(7, float(k)), np.tanh
@@ -107,6 +123,8 @@ MAKERS = [
     of_a_default,
     of_a_function,
     of_a_branch,
+    of_many,
+    of_itself,
     of_a_partial,
     of_a_partial_of_an_array,
     of_a_partial_of_a_lambda,
@@ -176,6 +194,45 @@ def test_a_closures_types_and_shapes_are_guarded():
     why = f.specializations[0].why_not((X, then))
     line = apply.__code__.co_firstlineno
     assert why == f"value in act.shape[0] was 7 when compiled at test_given_functions.py:{line}, is 9 now"
+
+
+def test_what_a_given_function_changes_is_changed():
+    def counting():
+        count, seen, w = 0, [], np.zeros(7)
+
+        def act(v, kept=seen):
+            nonlocal count
+            count += 1
+            kept.append(count)
+            w[1] += count
+            return v * count + w
+
+        return act, lambda: (count, seen, w.copy())
+
+    f = compile()
+    for _ in range(3):
+        (ours, mine), (theirs, its) = counting(), counting()
+        for _ in range(3):
+            assert_same(f(X, ours), apply(X, theirs))
+            assert_same(mine(), its())
+
+
+def test_an_array_that_is_an_argument_and_in_a_closure():
+    f = compile()
+    for k in range(6):
+        x = X + k
+        other = x if k % 2 else x.copy()
+
+        def act(v, w=other):
+            w[0] = 9
+            return v + w
+
+        y = X + k
+        z = y if k % 2 else y.copy()
+        z[0] = 9
+        assert_same(f(x, act), y + z + 1)
+        assert_same((x, other), (y, z))
+    assert captures(f) == 2
 
 
 def test_functions_of_different_lines_and_globals():

@@ -130,12 +130,10 @@ class Stage:
         """The number of a source, made when first asked for."""
         if kind == "item":
             key: Any = (kind, parts[0], type(parts[1]), parts[1])
-        elif kind == "attr":
+        elif kind in ("attr", "closure", "address"):
             key = (kind, *parts)
         elif kind == "global":
             key = (kind, id(parts[0]), parts[1])
-        elif kind == "address":
-            key = (kind, *parts)
         elif kind == "made":
             key = (kind, len(self.sources))
         else:
