@@ -5,6 +5,14 @@
 #include "python_number.h"
 #include "ufunc.h"
 
+static bool
+is_of_dtype(PyObject *o, CiDtype dtype)
+{
+    if (cx_is_traced(o))
+        return cx_dtype((CxTraced *)o) == dtype;
+    return dtype == CI_DTYPE_f64 ? PyFloat_CheckExact(o) : PyLong_CheckExact(o);
+}
+
 /* Whether Python's number would come to the same, without an exception. */
 static bool
 computes_alike(int ufunc, PyObject *a, PyObject *b)
@@ -18,7 +26,9 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
         PyObject *other = both[1 - k];
         if (other != NULL && !cx_promotes_alike(dtype, other))
             return false;
-        if (dtype != CI_DTYPE_f64 && !cx_is_comparison(ufunc))
+        bool is_float =
+            dtype == CI_DTYPE_f64 || (other != NULL && is_of_dtype(other, CI_DTYPE_f64));
+        if (!is_float && !cx_is_comparison(ufunc))
             return false;
     }
     if (ufunc == CI_OP_divide)
@@ -67,17 +77,61 @@ cx_is_mixed_op(PyObject *a, PyObject *b)
            (b == NULL || cx_mixed(b) != NULL || cx_is_python_number(b));
 }
 
+/* Whether Python's int is what NumPy's is, unless it leaves 64 bits. */
+static bool
+is_int_op(int ufunc, PyObject *a, PyObject *b)
+{
+    if (!is_of_dtype(a, CI_DTYPE_i64) || (b != NULL && !is_of_dtype(b, CI_DTYPE_i64)))
+        return false;
+    if (ufunc == CI_OP_floor_divide || ufunc == CI_OP_remainder)
+        return PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
+    return ufunc == CI_OP_add || ufunc == CI_OP_subtract || ufunc == CI_OP_multiply ||
+           ufunc == CI_OP_negative || ufunc == CI_OP_positive || ufunc == CI_OP_absolute;
+}
+
+/* A mixed number as Python's; any other as it is. A new reference. */
+static PyObject *
+as_pythons(CxTracer *t, PyObject *o)
+{
+    if (o == NULL || cx_mixed(o) == NULL)
+        return Py_XNewRef(o);
+    if (cx_traced_prepare((CxTraced *)o) < 0)
+        return NULL;
+    return cx_traced_from_node(t, cx_node((CxTraced *)o), CI_KIND_python);
+}
+
+/* Python's operation: the program checks that it stays within 64 bits, and so NumPy's has not
+ * wrapped around. */
+static PyObject *
+int_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
+{
+    PyObject *x = as_pythons(t, a), *y = as_pythons(t, b), *made = NULL, *result = NULL;
+
+    if (x != NULL && (y != NULL || b == NULL))
+        made = cx_python_data(t, ufunc, x, y, NULL);
+    if (made == Py_NotImplemented)
+        (void)cx_refuse_mixed(t);
+    else if (made != NULL)
+        result = cx_traced_from_node(t, cx_node((CxTraced *)made), CI_KIND_scalar);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(made);
+    return result;
+}
+
 PyObject *
 cx_mixed_op(int ufunc, PyObject *a, PyObject *b)
 {
     CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
-    PyObject *args[2] = {a, b};
+    PyObject *args[2] = {a, b}, *made = NULL;
 
-    if (!computes_alike(ufunc, a, b)) {
+    if (computes_alike(ufunc, a, b))
+        made = cx_ufunc_call(t, ufunc, b ? 2 : 1, args);
+    else if (is_int_op(ufunc, a, b))
+        made = int_op(t, ufunc, a, b);
+    else
         (void)cx_refuse_mixed(t);
-        return NULL;
-    }
-    CxTraced *result = (CxTraced *)cx_ufunc_call(t, ufunc, b ? 2 : 1, args);
+    CxTraced *result = (CxTraced *)made;
     if (result == NULL || !cx_is_traced((PyObject *)result))
         return (PyObject *)result;
     result->storage->strong = either(t, cx_mixed(a), b ? cx_mixed(b) : NULL);
