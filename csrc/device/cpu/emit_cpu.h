@@ -136,6 +136,17 @@ void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *
                            const char *result, const char *count);
 void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
 
+/* emit_segment.c */
+/* The lines of one segment, for one lane. has_room: for all that this block can pack. */
+char *ci_cpu_segment_text(CiCpuEmitter *c, CiCpuStage *s, int number, bool folds_here,
+                          bool has_room, int indent);
+/* Values that are the same for all lanes; those kept in arrays fill `arrays` elements. */
+void ci_cpu_emit_invariants(CiCpuEmitter *c, CiCpuStage *s, int arrays);
+const char *ci_cpu_slot_name(CiCpuEmitter *c, const CiCpuStage *s, int value); /* its array */
+/* Stores the result of nest number n of the stage. */
+void ci_cpu_emit_sink(CiCpuEmitter *c, const CiCpuStage *s, int n, bool has_room);
+bool ci_cpu_is_inline_scan(const CiCpuStage *s, int value); /* lanes outside of it */
+
 /* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
 void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);
 
