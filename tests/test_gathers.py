@@ -213,6 +213,58 @@ def behind_an_effect(x):
     return sum(gathered), np.stack(gathered)
 
 
+said = []
+
+
+@cinductor.disable
+def say(value):
+    said.append(value)
+    return value
+
+
+def behind_a_break(x):
+    first, second, third = [], [], []
+    state = x[0] * 0.0
+    for row in x:
+        state = state + row
+        first.append(row * 2)
+        second.append(row.sum())
+        third.append(state)
+    say(1)
+    state += 1
+    for row in x:
+        second.append(row[1])
+    return sum(first), len(second), np.array(second), np.stack(third), state
+
+
+def between_effects(x):
+    print("", end="")
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    print("", end="")
+    return sum(gathered), np.stack(gathered)
+
+
+def between_breaks(x):
+    x = say(x * 2)
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    say(2)
+    return sum(gathered), np.stack(gathered)
+
+
+def breaks_while_it_grows(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    n = len(gathered)
+    say(n)
+    gathered.append(x[0])
+    return np.stack(gathered), n, say(len(gathered))
+
+
 def by_a_function(x):
     def first(values):
         return values[0]
@@ -277,7 +329,7 @@ def while_it_lasts(x):
 
 MANY = [by_the_trips_of_two, the_last_of_many, in_a_branch, while_it_lasts]
 MANY += [last_is_written, lives_on, by_a_loop, by_two_loops, by_an_item, by_an_unpacking, returned, by_another_name]
-MANY += [by_a_sum, behind_an_effect, by_a_function, not_empty, some_trips]
+MANY += [between_effects, behind_a_break, between_breaks, breaks_while_it_grows, by_a_sum, behind_an_effect, by_a_function, not_empty, some_trips]
 
 
 @pytest.mark.parametrize("fn", MANY, ids=lambda fn: fn.__name__)

@@ -30,7 +30,6 @@ from .numpys import (
     ufunc,
 )
 from .objects import MISSING, PURE_TYPES, Traced, find_in_class, is_numpys
-from .region import Looked
 from .unknown import BOUND_KINDS, call_pure, call_unknown
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def call_container(
     """A method of a list, tuple, dict or set."""
     stage, name = scope.stage, f.__name__
     if id(owner) in stage.regions.opened:
-        raise Looked("a list is appended to by more than one loop")
+        stage.regions.opened[id(owner)].look(stage, "a list grows behind a loop")
     if id(owner) in stage.regions.growing and name == "append" and len(args) == 1:
         stage.regions.touch(owner)
         return f(*args)

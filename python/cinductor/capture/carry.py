@@ -344,6 +344,8 @@ class Carried:
         if self.is_while or loop.site.flag is not None:
             loop.fail("how often a list grows is known only when the program runs")
         if id(container) in self.regions.opened:
+            if self.tracer.flushes:
+                loop.fail("a list grows behind a loop")
             raise Looked("a list is appended to by more than one loop")
         self.growths[id(container)] = growth = Growth(self, container, before)
         if type(self.extent) is not int and not growth.may_open:

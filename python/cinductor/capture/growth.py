@@ -91,7 +91,8 @@ class Growth:
             for outer in loop.regions.active[:-1]
             for value in (*outer.entry.values(), *outer.others.values())
         )
-        return loop.regions.may_open and held and not self.before and not is_older
+        can_look = loop.stage.effects == 0 or self.tracer.flushes > 0  # `Opened.look`
+        return loop.regions.may_open and held and not (self.before or is_older) and can_look
 
     def close(self) -> None:
         """The number of trips is decided by this call's."""

@@ -65,6 +65,19 @@ class Opened(NamedTuple):
             stage.tracer.check(has_some, "a list of something")
         return stage.tracer.copy(self.buffer, "K")
 
+    def look(self, stage: Any, why: str) -> None:
+        """The list gets its items, where graphs have run and so their number is known; before that
+        the call is captured anew.
+        """
+        if not stage.tracer.flushes or stage.tracer.in_region:
+            raise Looked(why)
+        items = [stage.tracer.copy(self.buffer[k], "K") for k in range(int(self.length))]
+        if self.last is not None and items:
+            items[-1] = self.last[0]
+        stage.regions.touch(self.container)
+        fill(self.container, items)
+        del stage.regions.opened[id(self.container)]
+
 
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""

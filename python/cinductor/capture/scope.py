@@ -528,5 +528,7 @@ class Scope(Attributes, TracedControl):
         """args[0](*args[1:], **kwargs)"""
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
-            return call_with_opened(self.stage, args[0], opened[id(args[1])])
+            if not self.stage.tracer.flushes:
+                return call_with_opened(self.stage, args[0], opened[id(args[1])])
+            opened[id(args[1])].look(self.stage, "a list behind a break")
         return dispatch(self, args[0], args[1:], kwargs)

@@ -34,7 +34,7 @@ from .objects import (
     reads_plainly,
     why_not_array,
 )
-from .region import GROWING, Looked, Regions
+from .region import GROWING, Regions
 
 OPAQUE = -1
 # Attributes by which functions and partials are looked into.
@@ -359,8 +359,8 @@ class Stage:
 
     def begin_effects(self, reason: str) -> None:
         """What could still be looked at behind an effect, when the call cannot be begun anew."""
-        if self.regions.opened and not self.effects:
-            raise Looked(reason)
+        for opened in [*self.regions.opened.values()]:
+            opened.look(self, reason)
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
