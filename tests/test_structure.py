@@ -285,6 +285,30 @@ def test_files_open_with_their_idea(path):
     assert path.read_text().startswith(("/*", '"""'))
 
 
+# Modules that import others of the package when they need them: what a first call needs is not loaded before it,
+# and what a scope calls may make plain scopes.
+LATE = {
+    "__init__.py",
+    "compile.py",
+    "device.py",
+    "explanation.py",
+    "capture/follow.py",
+    "capture/settle.py",
+    "capture/stage.py",
+}
+
+
+def test_imports_stand_at_the_top():
+    """So Python itself sees that no two modules import each other."""
+    late = set()
+    for path in PYTHON_FILES:
+        tree = ast.parse(path.read_text())
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+        if any(isinstance(n, ast.ImportFrom) and n.level for f in functions for n in ast.walk(f)):
+            late.add(path.relative_to(ROOT / "python" / "cinductor").as_posix())
+    assert late == LATE
+
+
 def test_surface_knows_nothing_of_capture():
     """`numpy` is what NumPy's functions mean in graph operations: below whoever asks for it."""
     for path in (ROOT / "python" / "cinductor" / "numpy").glob("*.py"):
