@@ -203,14 +203,64 @@ layout_of(CxTraced *t, bool is_readonly)
     return shape;
 }
 
+/* An array that is not C-contiguous has an axis that says so: one with a step that is not what the
+ * axes behind it take, and with elements to step over. */
+static int
+guard_gap(CxTraced *x, const int64_t *sizes)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *dense = cx_size_const(t, ci_dtype_size(cx_dtype(x)));
+    int status = dense == NULL ? -1 : 0;
+
+    for (int k = cx_rank(x) - 1; k >= 0 && status >= 0; k--) {
+        const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
+        if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
+            return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
+        dense = status < 0 ? NULL : cx_size_make(t, CX_SIZE_mul, dense, size);
+        status = dense == NULL ? -1 : 0;
+    }
+    return status;
+}
+
+/* What an array's flags say of memory depends on which axes have one element, or none: guards. That
+ * a C-contiguous one could be Fortran's too, with fewer elements, is left open. */
+static int
+guard_flags(CxTraced *x, int flags)
+{
+    CxTracer *t = x->tracer;
+    int rank = cx_rank(x), status = 0;
+    int64_t sizes[CI_MAX_RANK];
+    bool is_c = flags & NPY_ARRAY_C_CONTIGUOUS, is_f = flags & NPY_ARRAY_F_CONTIGUOUS;
+
+    if (is_c && (!is_f || rank < 2))
+        return 0;
+    cx_size_samples(t, rank, cx_sizes(x), sizes);
+    for (int k = 0; k < rank && status >= 0; k++)
+        if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
+            status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
+    return status < 0 ? -1 : is_c ? 0 : guard_gap(x, sizes);
+}
+
+/* Of this call's: for a choice of ways to the same result. */
+GETTER(is_in_order)
+{
+    PyObject *shape = layout_of((CxTraced *)self, false), *result = NULL;
+    (void)closure;
+    if (shape != NULL)
+        result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
+    Py_XDECREF(shape);
+    return result;
+}
+
 GETTER(flags)
 {
     CxTraced *t = (CxTraced *)self;
     (void)closure;
     bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
                        cx_kind(t) == CI_KIND_scalar;
-    PyObject *shape = layout_of(t, is_readonly);
-    PyObject *flags = shape ? PyObject_GetAttrString(shape, "flags") : NULL;
+    PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape)) == 0)
+        flags = PyObject_GetAttrString(shape, "flags");
     Py_XDECREF(shape);
     return flags;
 }
@@ -262,6 +312,7 @@ static PyGetSetDef traced_getset[] = {
     {"real", get_part, NULL, NULL, NULL},
     {"imag", get_part, NULL, NULL, (void *)1},
     {"flags", get_flags, NULL, NULL, NULL},
+    {"is_in_order", get_is_in_order, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},

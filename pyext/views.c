@@ -186,6 +186,46 @@ fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
     return fitted;
 }
 
+/* With axes of one element that are seen to be such: where they lie in memory does not matter. */
+static CxTraced *
+with_known_ones(CxTraced *x)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK], *own[CI_MAX_RANK];
+    bool is_same = true;
+
+    for (int k = 0; k < cx_rank(x); k++) {
+        const CiExpr *size = cx_sizes(x)[k];
+        int is_one = size->kind == CI_EXPR_const ? 0 : cx_size_decide(t, CI_REL_eq, size, t->one);
+        if (is_one < 0 && is_one != CX_OPEN)
+            return NULL;
+        starts[k] = t->zero;
+        steps[k] = t->one;
+        own[k] = is_one == 1 ? t->one : size;
+        is_same &= is_one != 1;
+    }
+    return (CxTraced *)(is_same ? Py_NewRef(x) : cx_make_slice(x, starts, steps, own));
+}
+
+/* NumPy copies: another storage. */
+static PyObject *
+reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *const *sizes)
+{
+    CxTraced *known = with_known_ones(x), *copy = NULL;
+    PyObject *result = NULL;
+
+    if (known == x)
+        copy = (CxTraced *)cx_traced_from_node(x->tracer, cx_build_copy(x->tracer, x, NULL),
+                                               CI_KIND_array);
+    else if (known != NULL)
+        result = cx_make_reshape(known, rank, asked);
+    if (copy != NULL)
+        result = reshape_view(copy, rank, sizes);
+    Py_XDECREF(copy);
+    Py_XDECREF(known);
+    return result;
+}
+
 PyObject *
 cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
 {
@@ -198,12 +238,8 @@ cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
         raise_reshape(given, rank, asked);
     if (x != NULL) {
         result = reshape_view(x, rank, sizes);
-        if (result == NULL && !PyErr_Occurred()) { /* NumPy copies: another storage */
-            CxTraced *copy = (CxTraced *)cx_traced_from_node(
-                x->tracer, cx_build_copy(x->tracer, x, NULL), CI_KIND_array);
-            result = copy ? reshape_view(copy, rank, sizes) : NULL;
-            Py_XDECREF(copy);
-        }
+        if (result == NULL && !PyErr_Occurred())
+            result = reshape_copy(x, rank, asked, sizes);
         Py_DECREF(x);
     }
     VIEW_END(given);

@@ -650,3 +650,52 @@ def test_choose_among_numbers():
         return np.choose(u % 2, [u, k])
 
     same(program, np.arange(7, dtype=np.uint8), 3)
+
+
+def test_value_of_one_element_by_chance():
+    """A size that was no constant was not broadcast where it was 1."""
+
+    def program(a, b, m):
+        m[0, 1:] = b[:-1]
+        a[1] = a[0]
+
+    for dynamic in (None, True):
+        compiled = cinductor.compile(program, backend="interp", dynamic=dynamic)
+        for n, m in ((5, 5), (2, 1), (7, 7), (2, 9), (3, 2)):
+            check(program, np.arange(n) + 1.0, np.arange(n) + 5.0, np.ones((n, m)), compiled=compiled)
+
+
+LAYOUTS = [
+    lambda m: m.T.reshape(-1),
+    lambda m: m.T.ravel(),
+    lambda m: m[:, :2].reshape(-1),
+    lambda m: m[:, :1].ravel(),
+    lambda m: np.ravel(m.T, order="K"),
+    lambda m: np.ascontiguousarray(m.T),
+    lambda m: np.asfortranarray(m),
+    lambda m: m[::2].reshape(-1),
+    lambda m: m[:, ::-1].reshape(-1),
+    lambda m: m.T.copy(order="K"),
+    lambda m: np.zeros_like(m.T),
+    lambda m: m.T.reshape(-1, 1),
+    lambda m: m.ravel("F"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(LAYOUTS)))
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_views_of_few_elements(number, dynamic):
+    """With axes of one element NumPy makes views where a program for other sizes copies."""
+    fn = LAYOUTS[number]
+    shapes = [(5, 8), (6, 8), (5, 3), (1, 3), (3, 1), (1, 1), (2, 1), (1, 2), (0, 3), (3, 0), (7, 3)]
+    for order in (shapes, shapes[::-1]):
+        compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, options={"recompile_limit": 99})
+        for shape in order:
+            if 0 in shape and number == 11:
+                continue  # NumPy raises
+            for kind in "CF":
+                given = np.ones(shape, order=kind)
+                ours, theirs = compiled(given), fn(given)
+                assert np.shares_memory(ours, given) == np.shares_memory(theirs, given), (shape, kind)
+                steps = [[s for s, n in zip(x.strides, x.shape) if n > 1 and x.size] for x in (ours, theirs)]
+                assert steps[0] == steps[1], (shape, kind)

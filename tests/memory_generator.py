@@ -1,0 +1,663 @@
+"""Random functions about memory, classes of numbers and Python's containers, as source: what `loop_generator` does not ask.
+
+A program is `def program(a, b, M, u, w, k, t, flag, rng)` over two vectors and a matrix of floats, two vectors of narrow integers or bools, a Python int
+(now and then near the end of 64 bits), float and bool, and a Generator. Arguments may be one array twice, overlap, run backwards, be columns or have no or
+one element. A program holds views across trips and branches, hands arrays to functions that write, return or swap them, keeps them in lists, dicts and
+objects, writes with `out=` and `where=`, casts in place, draws in branches, returns early from nests, and may raise after it has written. What it computes
+is exact in any order of evaluation, so results are compared bit by bit.
+"""
+
+import random
+import re
+
+HELPERS = """
+class Box:
+    def __init__(self, v):
+        self.v = v
+        self.n = 0
+
+    def add(self, x):
+        self.v += x
+        self.n += 1
+        return self
+
+
+def same(v):
+    return v
+
+
+def part(v, i):
+    return v[i:]
+
+
+def add_to(v, w):
+    v += w
+    return w
+
+
+def either(v, w, c):
+    if c:
+        return v
+    return w
+
+
+def fresh_if(v, c):
+    return v.copy() if c else v
+
+
+def exchange(v, w):
+    kept = v.copy()
+    v[...] = w
+    w[...] = kept
+    return v, w
+
+
+def halves(v, depth):
+    if depth == 0 or len(v) < 2:
+        v += 1
+        return v
+    middle = len(v) // 2
+    halves(v[:middle], depth - 1)
+    return halves(v[middle:], depth - 1)
+
+
+def counter(start):
+    count = start
+
+    def more(x):
+        nonlocal count
+        count = count + x
+        return count
+
+    return more
+
+
+def find(m, limit):
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            if m[i, j] > limit:
+                return i, j
+    else:
+        return -1, -1
+"""
+PARAMETERS = "a, b, M, u, w, k, t, flag, rng"
+SIZES = [(7, 4), (12, 5), (9, 9), (1, 3), (0, 2), (2, 1), (16, 3), (5, 8)]
+FLOATS = ["float64", "float64", "float64", "float32", "float16", "complex64"]
+INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
+# V, W: vectors of floats; U: of ints; N: a new name; I: a position; R, K, C: a float, an int, a condition; S: the same slice twice over.
+VIEWS = [
+    "V[1:]",
+    "V[::-1]",
+    "V[::2]",
+    "V[I:]",
+    "M[I]",
+    "M[:, 0]",
+    "M.T[0]",
+    "V",
+    "M.ravel()",
+    "M.reshape(-1)",
+    "M[::-1, 0]",
+    "V[S]",
+    "part(V, 1)",
+    "same(V)",
+    "either(V, W, C)",
+    "fresh_if(V, C)",
+    "add_to(V, W)",
+    "np.asarray(V)",
+    "V if C else W",
+    "V.reshape(-1, 1)[1:, 0]",
+    "np.ravel(V)",
+]
+FRESH = [
+    "V.copy()",
+    "V + 1",
+    "np.zeros_like(V)",
+    "V[V > 0] if V.dtype.kind != 'c' else V.copy()",
+    "np.where(C, V, 2)",
+    "V[::-1].copy()",
+    "np.array(V)",
+    "np.full_like(V, 3)",
+    "V * 2",
+    "np.concatenate([V, W])",
+    "V.astype(np.float32)",
+    "np.ones_like(V)",
+]
+WRITES = [
+    "V[S] = W[S]",
+    "V[S] += W[S]",
+    "V[1:] = W[:-1]",
+    "V[:-1] += W[1:]",
+    "V[::-1] += W",
+    "V += W",
+    "V *= 2",
+    "V -= R",
+    "V[...] = W",
+    "V[:] = R",
+    "V[0] = R",
+    "V[I] += R",
+    "M[I] = R",
+    "M[:, 0] += 1",
+    "M += M.T if M.shape[0] == M.shape[1] else 1",
+    "M[I] += M[-1]",
+    "M[0], M[-1] = M[-1], M[0]",
+    "V, W = W, V",
+    "V[0], W[-1] = W[-1], V[0]",
+    "V[U % max(len(V), 1)] = R",
+    "V[C_] = R",
+    "M[::-1] += M",
+    "M[:, ::-1] = M",
+    "V.fill(R)",
+    "V.sort()",
+    "exchange(V, W)",
+    "halves(V, 2)",
+    "V |= 1",
+    "V //= 2",
+    "np.add(V, W, out=V)",
+    "np.add(V, W, out=W)",
+    "np.multiply(V[S], 2, out=W[S])",
+    "np.subtract(V[1:], W[:-1], out=V[:-1])",
+    "np.add(V, 1, out=V, where=C_)",
+    "np.maximum(V, W, out=W)",
+    "np.negative(V, out=V[::-1])",
+    "np.copyto(V, W)",
+    "np.copyto(V, R, where=C_)",
+    "np.clip(V, -2, 2, out=V)",
+    "np.add(V, R, V)",
+    "np.putmask(V, C_, W)",
+    "np.add.at(V, U % max(len(V), 1), 1)",
+    "np.take(V, U % max(len(V), 1), out=W)",
+    "V.clip(-1, 3, out=W)",
+    "np.minimum.accumulate(V, out=V)",
+    "np.square(V, out=V)",
+    "np.add(V, W, out=(V,))",
+    "np.add(V, W, out=V, casting='unsafe')",
+    "np.add(U, t, out=V)",
+    "np.put(V, [0, -1], R)",
+    "V[None, :] += W",
+    "V.real[...] = W.real",
+    "V.flat[0] = R",
+    "V.T[...] += 1",
+    "np.multiply(V, R, out=V, where=V != W)",
+    "V[len(V) // 2:] = V[: len(V) - len(V) // 2]",
+]
+INTEGER_WRITES = [
+    "U += 1",
+    "U *= 3",
+    "U -= K",
+    "U[0] = K",
+    "U[I] += K",
+    "U += U",
+    "U[1:] += U[:-1]",
+    "U += t",
+    "U //= 3",
+    "U %= 5",
+    "U <<= 1",
+    "U >>= 1",
+    "U ^= U[::-1]",
+    "U |= 1",
+    "U[...] = K",
+    "U[:] = V[:len(U)]",
+    "U = -U",
+    "U = ~U",
+    "U = U + K",
+    "U = U * U",
+    "U = U - 1",
+    "U = U.astype(np.int8)",
+    "U = U.astype(np.uint16)",
+    "U = (U > 2)",
+    "U = U & 7",
+    "np.add(U, 1, out=U)",
+    "np.multiply(U, U, out=U, casting='same_kind')",
+    "np.add(U, K, out=U, where=U > 1)",
+    "np.add(U, t, out=U, casting='unsafe')",
+    "U &= u",
+    "U = np.where(U > 2, U, K)",
+    "U = np.minimum(U, 9)",
+    "U = np.cumsum(U)",
+    "U = U // 2",
+    "U = np.abs(U)",
+    "U[U > 2] = K",
+    "U += True",
+    "U = U / 2",
+    "U = U @ U + U",
+    "np.left_shift(U, 1, out=U)",
+    "U = U + np.int8(3)",
+    "U = U + np.uint64(1)",
+    "U[::-1] -= U",
+    "U = np.sort(U)",
+    "U += np.arange(len(U), dtype=np.int8)",
+    "U /= 2",
+]
+NUMBERS = [
+    "k += K",
+    "k = k * 3",
+    "k = -k",
+    "k = K",
+    "k = k ^ 5",
+    "k = int(U.sum())",
+    "k = abs(k) % 1000",
+    "k = k + int(U[I])",
+    "k = (k << 2) % 2**63",
+    "k = U[I]",
+    "k = U.max()",
+    "k = max(k, K)",
+    "k = K // 3",
+    "k = len(V) - k",
+    "t = R",
+    "t += R",
+    "t = V[0].real",
+    "t = float(K)",
+    "t = R if C else t",
+    "flag = C",
+    "flag = not flag",
+    "k = sum(range(3), k)",
+    "k = find(M.real, R)[0]",
+    "k = more(1)",
+    "k = more(K)",
+    "t = max(t, R)",
+    "k = round(t)",
+    "t = t / 2",
+    "k = U[0] * U[-1]",
+    "k = K % 7",
+]
+CONTAINERS = [
+    "L.append(V) if len(L) < 5 else L.pop()",
+    "L[-1] = V",
+    "L[0] += 1",
+    "D['x'] = V",
+    "D['x'] += R",
+    "D['y'] = L[-1]",
+    "D.setdefault('z', V)",
+    "B.add(R)",
+    "B.v = V",
+    "B.v[0] = R",
+    "B.n += 1",
+    "L = L[::-1]",
+    "L = [V, W]",
+    "L[0], L[-1] = L[-1], L[0]",
+    "D = {'x': V, 'y': W}",
+    "L = [*L, V][-4:]",
+    "V = L.pop() if len(L) > 1 else V",
+    "V = D['x']",
+    "V = B.v",
+    "D.update(x=W)",
+    "V = L[0]",
+    "for N in list(L): N += 1",
+    "L = [N * 2 for N in L]",
+    "T = (V, W)",
+    "T[0][...] = 2",
+    "V, W = T",
+    "W = T[-1]",
+    "D = dict(D)",
+    "D['x'], D['y'] = D['y'], D['x']",
+    "D.pop('z', None)",
+    "L.reverse()",
+    "B = Box(V)",
+    "for N in D.values(): N *= 2",
+]
+DRAWS = [
+    "V += rng.integers(0, 4, len(V))",
+    "V[0] = rng.integers(5)",
+    "t = float(rng.integers(9))",
+    "rng.shuffle(V)",
+    "V = V[rng.permutation(len(V))]",
+    "V[:] = rng.integers(-3, 3, size=V.shape)",
+    "M += rng.integers(3, size=M.shape)",
+    "k = int(rng.integers(100))",
+    "flag = rng.random() < 0.5",
+    "t = round(rng.random(), 3)",
+]
+CONDITIONS = [
+    "flag",
+    "not flag",
+    "k > 3",
+    "t < R",
+    "V[0].real > R",
+    "V[I].real < 0",
+    "len(V) > 2",
+    "(V == W).any()",
+    "U[0] > 1",
+    "k % 2 == 0",
+    "V is W",
+    "u is w",
+    "(U > K).all()",
+    "0 < t < 3",
+    "M[0, 0].real > t",
+    "I % 2 == 0",
+    "isinstance(t, float)",
+    "B.n > 1",
+    "'z' in D",
+]
+POSITIONS = ["0", "-1", "1", "len(V) // 2", "k % max(len(V), 1)", "-2", "int(u[0]) % 3"]
+
+
+class Generator:
+    """The source of one program, and its arguments at several sizes, layouts and dtypes."""
+
+    def __init__(self, seed, statements=12):
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.left = self.random.randint(3, statements)
+        self.count = 0
+        self.vectors, self.ints, self.loops, self.inside = ["a", "b"], ["u", "w"], [], 0
+        self.topics = self.random.sample(
+            ["writes", "writes", "integers", "numbers", "containers", "draws", "views", "views"], 4
+        )
+        self.floats = self.pick(*FLOATS), self.pick(*INTS)
+        self.huge = self.chance(0.2)
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def chance(self, p):
+        return self.random.random() < p
+
+    def source(self):
+        self.lines = []
+        self.line(1, "L, D, B, T, more = [a, b], {'x': a, 'y': b}, Box(a), (a, b), counter(k)")
+        while self.left > 0:
+            self.statement(1)
+        names = list(
+            dict.fromkeys(
+                [
+                    self.pick(*self.vectors),
+                    self.pick(*self.vectors),
+                    self.pick(*self.ints),
+                    self.pick("k", "t", "flag"),
+                    self.pick("L", "D", "B.v", "T", "M", "k"),
+                ]
+            )
+        )
+        self.line(
+            1,
+            self.pick("return {}", "return {}", "return [{}]", "return {{'r': [{}]}}").format(
+                ", ".join(names)
+            ),
+        )
+        return (
+            f"import numpy as np\n\n{HELPERS}\n\ndef program({PARAMETERS}):\n"
+            + "\n".join(self.lines)
+            + "\n"
+        )
+
+    def line(self, depth, text):
+        self.lines.append("    " * depth + text)
+
+    def fill(self, text):
+        """Replaces the letters of a template."""
+        r = self.random
+        v, w, u = r.choice(self.vectors), r.choice(self.vectors), r.choice(self.ints)
+        for _ in range(3):
+            text = text.replace(
+                "C_",
+                self.pick(
+                    "V != W", "V.real > R", "np.arange(len(V)) % 2 == 0", "True", "u.astype(bool)"
+                ),
+            )
+            text = self.word(text, "C", lambda: self.pick(*CONDITIONS))
+            text = self.word(
+                text,
+                "R",
+                lambda: self.pick("t", "0.5", "-1.5", "2", "V[0]", "V[I]", "k", "3", "U[0]"),
+            )
+            text = self.word(
+                text,
+                "K",
+                lambda: self.pick("k", "3", "-1", "200", "int(U[I])", "1", "300", "len(V)", "7"),
+            )
+            text = self.word(
+                text, "I", lambda: self.pick(*POSITIONS, *self.loops, *self.loops, *self.loops)
+            )
+        cut = self.pick("1:", ":-1", "::2", ":", "1:-1", "::-1", ":1")
+        text = text.replace("[S]", f"[{cut}]")
+        for letter, name in (("V", v), ("W", w), ("U", u)):
+            text = self.word(text, letter, lambda name=name: name)
+        return text
+
+    def word(self, text, letter, make):
+        return re.sub(rf"(?<![\w'.]){letter}(?![\w'])", lambda _: make(), text)
+
+    def statement(self, depth):
+        self.left -= 1
+        if depth < 5 and self.chance(0.4 if depth < 3 else 0.25):
+            return self.random.choice(
+                [
+                    self.branch,
+                    self.branch,
+                    self.counted,
+                    self.counted,
+                    self.items,
+                    self.loop_while,
+                    self.guarded,
+                    self.quiet,
+                    self.held,
+                ]
+            )(depth)
+        topic = self.pick(*self.topics)
+        if topic == "views":
+            name = self.pick(*self.vectors) if self.chance(0.35) else self.new("v")
+            self.line(
+                depth,
+                f"{name} = {self.fill(self.pick(*VIEWS) if self.chance(0.7) else self.pick(*FRESH))}",
+            )
+            if name not in self.vectors:
+                self.vectors.append(name)
+            return None
+        rows = {
+            "writes": WRITES,
+            "integers": INTEGER_WRITES,
+            "numbers": NUMBERS,
+            "containers": CONTAINERS,
+            "draws": DRAWS,
+        }[topic]
+        name = self.new("e")
+        text = self.word(self.pick(*rows), "N", lambda: name)
+        self.line(depth, self.fill(text))
+        if self.inside and self.chance(0.07):
+            self.line(depth, f"if {self.fill('C')}:")
+            self.line(
+                depth + 1,
+                self.fill(
+                    self.pick(
+                        "break",
+                        "continue",
+                        "return V, k",
+                        "return a",
+                        "raise ValueError('stop')",
+                        "return L, D",
+                        "assert C, 'no'",
+                    )
+                ),
+            )
+        return None
+
+    def new(self, prefix):
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def block(self, depth, most=3):
+        kept = list(self.vectors)
+        for _ in range(self.random.randint(1, most)):
+            self.statement(depth)
+        self.vectors = kept
+
+    def branch(self, depth):
+        if self.chance(0.3):  # a name that is one of several arrays behind the branch
+            name = self.new("v")
+            self.line(depth, f"if {self.fill('C')}:")
+            self.line(depth + 1, f"{name} = {self.fill(self.pick(*VIEWS))}")
+            self.line(depth, "else:")
+            self.line(depth + 1, f"{name} = {self.fill(self.pick(*VIEWS, *FRESH))}")
+            self.vectors.append(name)
+            return
+        self.line(depth, f"if {self.fill('C')}:")
+        self.block(depth + 1, 2)
+        if self.chance(0.5):
+            self.line(depth, f"{self.pick('else', 'else', 'elif flag')}:")
+            self.block(depth + 1, 2)
+
+    def body(self, depth, variables=()):
+        self.inside += 1
+        self.loops += variables
+        self.block(depth + 1)
+        for name in variables:
+            self.loops.remove(name)
+        self.inside -= 1
+        if self.chance(0.15):
+            self.line(depth, "else:")
+            self.block(depth + 1, 1)
+
+    def counted(self, depth):
+        i = self.new("i")
+        extent = self.fill(
+            self.pick(
+                "len(a)",
+                "len(V)",
+                "M.shape[0]",
+                "10",
+                "11",
+                "len(V) - 1",
+                "1, len(V)",
+                "len(V) - 1, -1, -1",
+                "min(abs(k), 12)",
+                "12",
+                "M.shape[1]",
+            )
+        )
+        self.line(depth, f"for {i} in range({extent}):")
+        self.body(depth, [i])
+
+    def items(self, depth):
+        name, i = self.new("v"), self.new("i")
+        text, variables, is_vector = self.pick(
+            (f"{name} in M", [], True),
+            (f"{name} in M.T", [], True),
+            (f"{i}, {name} in enumerate(M)", [i], True),
+            (f"{i} in range(len(L))", [i], False),
+            (f"{name} in list(L)", [], True),
+            (f"{name} in list(D.values())", [], True),
+            (f"{name}, {i} in zip(M, range(9))", [i], True),
+        )
+        self.line(depth, f"for {text}:")
+        kept = list(self.vectors)
+        if is_vector:
+            self.vectors.append(name)
+        self.body(depth, variables)
+        self.vectors = kept if self.chance(0.5) else self.vectors
+
+    def loop_while(self, depth):
+        trips = self.new("n")
+        self.line(depth, f"{trips} = 0")
+        self.line(
+            depth,
+            f"while {trips} < {self.pick('11', '9', 'len(a)')} and {self.fill(self.pick('C', 'True', 'V[0].real < 6'))}:",
+        )
+        self.line(depth + 1, f"{trips} += 1")
+        self.body(depth, [trips])
+
+    def held(self, depth):
+        """A view that is held from one trip to the next, and is written or read there."""
+        name, i = self.new("h"), self.new("i")
+        self.line(depth, f"{name} = {self.fill(self.pick(*VIEWS, *FRESH))}")
+        self.line(depth, f"for {i} in range({self.pick('len(a)', '10', 'M.shape[0]', '3')}):")
+        self.vectors.append(name)
+        self.loops.append(i)
+        self.inside += 1
+        self.block(depth + 1, 2)
+        after = self.fill(self.pick(*VIEWS, *FRESH))
+        if self.chance(0.4):
+            self.line(depth + 1, f"if {self.fill('C')}:")
+            self.line(depth + 2, f"{name} = {after}")
+        else:
+            self.line(depth + 1, f"{name} = {after}")
+        self.inside -= 1
+        self.loops.remove(i)
+
+    def guarded(self, depth):
+        self.line(depth, "try:")
+        self.block(depth + 1, 2)
+        self.line(
+            depth,
+            f"except {self.pick('IndexError', 'ValueError', 'TypeError', 'Exception', '(OverflowError, ZeroDivisionError)')}:",
+        )
+        self.block(depth + 1, 1)
+
+    def quiet(self, depth):
+        self.line(
+            depth,
+            f"with np.errstate({self.pick(*['all', 'divide', 'over', 'invalid'])}='{self.pick('ignore', 'ignore', 'raise', 'warn')}'):",
+        )
+        self.block(depth + 1, 2)
+
+    # --- arguments --------------------------------------------------------------------------------
+
+    def arguments(self, number, numpy):
+        """The arguments of one call: numbers 0 to 5. Layout, aliases and now and then dtypes differ."""
+        r = random.Random(f"{self.seed} {number}")
+        n, m = r.choice(SIZES)
+        rng = numpy.random.default_rng([self.seed, number])
+        real, whole = self.floats
+        if number == 3 and r.random() < 0.4:
+            real, whole = r.choice(FLOATS), r.choice(INTS)
+
+        def values(*shape):
+            made = rng.integers(-8, 9, shape) / 4
+            return (
+                made.astype(real)
+                if real != "complex64"
+                else (made + 1j * rng.integers(-2, 3, shape)).astype(real)
+            )
+
+        def vector(n):
+            kind = r.choice(["plain", "plain", "plain", "back", "step", "column"])
+            if kind == "back":
+                return values(n)[::-1]
+            if kind == "step":
+                return values(2 * n)[::2]
+            return values(n, 2)[:, 0] if kind == "column" else values(n)
+
+        a, b = vector(n), vector(n)
+        kind = r.choice(["C", "C", "F", "T", "back"])
+        matrix = values(n, m)
+        matrix = {
+            "C": matrix,
+            "F": numpy.asfortranarray(matrix),
+            "T": values(m, n).T,
+            "back": matrix[::-1, ::-1],
+        }[kind]
+        alias = r.choice(["none"] * 6 + ["same", "shift", "back", "row", "column"])
+        if alias == "same":
+            b = a
+        elif alias == "shift":
+            whole_ = values(n + 1)
+            a, b = whole_[:n], whole_[1:]
+        elif alias == "back":
+            b = a[::-1]
+        elif alias == "column":
+            a = matrix[:, 0]
+        elif alias == "row" and n:
+            b = matrix[0] if m == n else matrix[:, -1]
+        u, w = (
+            (
+                rng.integers(0, 2, n)
+                if whole == "bool"
+                else rng.integers(0 if whole[0] == "u" else -5, 9, n)
+            ).astype(whole)
+            for _ in range(2)
+        )
+        if r.random() < 0.15:
+            w = u
+        k = int(rng.integers(-2, 6))
+        if self.huge:
+            k = r.choice([2**63 - 1, 2**62, -(2**63), 2**31, 255, 127, 2**63, 2**64, -1])
+        return (
+            a,
+            b,
+            matrix,
+            u,
+            w,
+            k,
+            float(rng.integers(-4, 5)) / 2,
+            bool(rng.integers(2)),
+            numpy.random.default_rng(number),
+        )

@@ -1,0 +1,97 @@
+"""Random programs about memory, narrow numbers and containers: values, writes, exceptions, draws, and which results are which
+arrays, share memory and lie how. `make fuzz` runs CINDUCTOR_FUZZ new ones.
+"""
+
+import copy
+import itertools
+
+import memory_generator
+import numpy as np
+import pytest
+import test_fuzz
+
+import cinductor
+from cinductor import testing
+
+CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # a size, aliases and dtypes that were there before, and new ones
+PROGRAMS = range(120)
+
+
+def owner(array):
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def copied(arguments):
+    """Arrays that overlap as the arguments do."""
+    memo, made = {}, []
+    for value in arguments:
+        if not isinstance(value, np.ndarray):
+            made.append(copy.deepcopy(value))
+            continue
+        if id(value) not in memo:
+            whole = owner(value)
+            kept = memo.setdefault(("owner", id(whole)), whole.copy(order="K"))
+            start = value.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+            memory = kept if kept.flags.c_contiguous else kept.T
+            memo[id(value)] = kept if value is whole else np.ndarray(value.shape, value.dtype, memory, start, value.strides)
+        made.append(memo[id(value)])
+    return tuple(made)
+
+
+def objects(value):
+    """What can be told apart in a result: arrays and containers, outermost first."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    own = [value] if isinstance(value, np.ndarray | list | dict) else []
+    return [*own, *itertools.chain.from_iterable(map(objects, inner))]
+
+
+def memory_of(result, arguments):
+    """Which of these are one object, which share memory, and how they lie."""
+    found = [*objects(result), *objects(arguments)]
+    arrays = [x for x in found if isinstance(x, np.ndarray)]
+    return (
+        [[a is b for b in found] for a in found],
+        [[np.shares_memory(a, b) for b in arrays] for a in arrays],
+        [[s for s, n in zip(a.strides, a.shape) if n > 1] for a in arrays if a.size],
+    )
+
+
+def check_call(program, compiled, arguments):
+    ours, theirs = copied(arguments), copied(arguments)
+    with np.errstate(all="ignore"):
+        want, expected = testing.outcome(program, theirs)
+        got, raised = testing.outcome(compiled, ours)
+    assert (type(raised), str(raised)) == (type(expected), str(expected))
+    ulp = 4 if arguments[0].dtype.kind == "c" else 0
+    testing.assert_same(ours[:-1], theirs[:-1], ulp, "arguments")
+    testing.assert_same(got, want, ulp)
+    np.testing.assert_equal(ours[-1].bit_generator.state, theirs[-1].bit_generator.state)
+    assert memory_of(got, ours) == memory_of(want, theirs)
+
+
+def check(seed, folder, ways):
+    made = memory_generator.Generator(seed)
+    source = made.source()
+    program = test_fuzz.load(source, folder / f"memory_{seed}.py")
+    for way in ways:
+        compiled = cinductor.compile(program, **test_fuzz.WAYS[way])
+        for number in CALLS:
+            try:
+                check_call(program, compiled, made.arguments(number, np))
+            except AssertionError as wrong:
+                raise AssertionError(f"seed {seed}, {way}, arguments {number}: {wrong}\n{source}") from wrong
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("seeds", test_fuzz.batches(PROGRAMS), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_fixed_programs(seeds, tmp_path):
+    for seed in seeds:
+        check(seed, tmp_path, ["interp", "dynamic", "c"] if seed % 20 == 5 else ["interp", "dynamic"])
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("seed", test_fuzz.NEW_LOOPS)
+def test_new_programs(seed, tmp_path):
+    check(seed, tmp_path, ["interp", "dynamic"])
