@@ -385,6 +385,27 @@ device_value(CxRun *run, int position)
     return view_of(run, position, base, false);
 }
 
+/* The slot of an input that is a number of Python's. */
+static const CiSlot *
+scalar_input(const CxRun *run, int input)
+{
+    const CiSlot *slot = run->scalars;
+    for (int k = 0; k < input; k++)
+        slot += run->program->graph->inputs[k]->kind == CI_KIND_python;
+    return slot;
+}
+
+static PyObject *
+slot_value(CxState *state, CiDtype dtype, CiKind kind, const CiSlot *slot)
+{
+    if (kind != CI_KIND_array)
+        return cx_scalar_from(state, dtype, kind, slot);
+    PyObject *array = cx_array_new(state, dtype, 0, NULL, NULL);
+    if (array != NULL)
+        memcpy(PyArray_DATA((PyArrayObject *)array), slot, (size_t)ci_dtype_size(dtype));
+    return array;
+}
+
 PyObject *
 cx_run_value(CxRun *run, int position, CiKind kind)
 {
@@ -410,18 +431,13 @@ cx_run_value(CxRun *run, int position, CiKind kind)
         }
         return as_kind(p->state, array, r->dtype, kind);
     }
+    if (r->result_buffer < 0 && p->graph->inputs[r->input]->kind == CI_KIND_python)
+        return slot_value(p->state, r->dtype, kind, scalar_input(run, r->input));
     if (r->result_buffer < 0)
         return as_kind(p->state, copy_view(run, position, run->input_objects[r->input]), r->dtype,
                        kind);
-    if (p->is_scalar[r->result_buffer]) {
-        if (kind != CI_KIND_array)
-            return cx_scalar_from(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
-        array = cx_array_new(p->state, r->dtype, 0, NULL, NULL);
-        if (array != NULL)
-            memcpy(PyArray_DATA((PyArrayObject *)array), &run->slots[r->result_buffer],
-                   (size_t)ci_dtype_size(r->dtype));
-        return array;
-    }
+    if (p->is_scalar[r->result_buffer])
+        return slot_value(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
     array = run->buffers[r->result_buffer];
     array = back->is_shared ? copy_view(run, position, array) : Py_NewRef(array);
     return as_kind(p->state, array, r->dtype, kind);

@@ -14,7 +14,7 @@ import cinductor
 from cinductor import testing
 
 CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # a size, aliases and dtypes that were there before, and new ones
-PROGRAMS = range(120)
+PROGRAMS = [*range(120), 20080]  # the last returned a number of an argument, and read it as an array
 
 
 def owner(array):
