@@ -300,7 +300,9 @@ def f(a):
     assert (trimmed.line, trimmed.source) == (5, "c = np.trim_zeros(b[0])") and "trim_zeros" in trimmed.reason
     assert printed.file == fn.__code__.co_filename
     text = str(report)
-    assert f"{printed.file}:4: calls print\n" in text and '\n      print(end="")\n' in text
+    assert "  line 4: calls print\n" in text and '\n      print(end="")\n' in text
+    assert text.startswith(f"f, {printed.file}:2\n")
+    assert "-> return the value and print it outside" in text
     assert "in 2 compiled pieces" in text and report.later in text and report.plain is None
 
 

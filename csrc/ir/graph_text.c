@@ -216,8 +216,10 @@ print_call(CiText *out, const CiNode *node)
     print_attributes(out, node);
     ci_text_add(out, ")");
     if (ci_op_kind(node->op) == CI_OPKIND_extern) {
-        ci_text_add(out, " key ");
-        ci_form_print_string(out, node->ext && node->ext->key ? node->ext->key : "");
+        if (node->ext && node->ext->key && *node->ext->key) {
+            ci_text_add(out, " key ");
+            ci_form_print_string(out, node->ext->key);
+        }
     } else if (node->op == CI_OP_define) {
         ci_text_add(out, " %s in ", node->starts[0]->name);
         ci_form_print_range(out, node->starts[0]->low, node->starts[1]);

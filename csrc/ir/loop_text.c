@@ -319,8 +319,11 @@ ci_loop_print_extern(CiText *out, const CiExternItem *e)
             print_view(out, e->operands[k]->name, e->offsets[k], e->ranks[k], e->sizes[k],
                        e->strides[k]);
     }
-    ci_text_add(out, ") key ");
-    ci_form_print_string(out, e->ext && e->ext->key ? e->ext->key : "");
+    ci_text_add(out, ")");
+    if (e->ext && e->ext->key && *e->ext->key) {
+        ci_text_add(out, " key ");
+        ci_form_print_string(out, e->ext->key);
+    }
 }
 
 static void

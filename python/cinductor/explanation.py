@@ -13,6 +13,32 @@ from . import _core
 
 LEVELS = ("graph", "loops", "kernels", "wrapper", "source")
 
+# How reasons begin, and what a user can do about them.
+ADVICE = (
+    (r"calls (print|builtins\.print)\b", "return the value and print it outside"),
+    (
+        r"a concrete value is needed by a condition",
+        "np.where takes both ways; 'loops and branches' below has why the branch is Python's",
+    ),
+    (r"a concrete value is needed by (format|str)", "format it outside of the function"),
+    (
+        r"(changes a (list|dict|set)|sets an item of a|deletes) ?.*",
+        "return what is new, and let the caller keep it",
+    ),
+    (r"sets the global", "pass it in and return it"),
+    (r"calls time\.|calls [\w.]*perf_counter", "time the compiled function from outside"),
+    (
+        r"calls .*, which is not captured|calls (numpy|scipy)\.",
+        "it runs as it is; what stands before and behind it is compiled",
+    ),
+    (r"iterates over \d+ rows", "work on the whole array, or loop over range(len(x))"),
+)
+
+
+def advice_for(reason: str) -> str:
+    """What can be done about a break, or ""."""
+    return next((text for start, text in ADVICE if re.match(start, reason)), "")
+
 
 class Break:
     """Where Python had to run, and why. source: the line as it is written, "" when nobody has it."""
@@ -101,9 +127,10 @@ class Explanation:
         lines = []
         for (file, line, reason), count in counted.items():
             times = f" ({count} times)" if count > 1 else ""
-            lines += with_source(f"{file}:{line}: {reason}{times}")
+            lines += self._with_source(f"{file}:{line}: {reason}{times}")
+            lines += ["    -> " + advice for advice in (advice_for(reason),) if advice]
         parts += section("Python runs here", lines)
-        regions = [line for region in self.regions for line in with_source(region)]
+        regions = [line for r in sorted(self.regions, key=in_order) for line in self._with_source(r)]
         parts += section("loops and branches", regions)
         parts += section("guards: what a call must be like for this program", self.guards)
         made = [f"{k}. {why}" for k, why in enumerate(self.specializations, 1)]
@@ -111,7 +138,7 @@ class Explanation:
         parts += section("calls that fitted none, the latest last", self.recompiles)
         parts += section("timings", self._timings())
         for level in LEVELS if self.program is not None else ():
-            if text := self.text(level).rstrip("\n"):
+            if text := self._short(self.text(level).rstrip("\n")):
                 parts += section(level, text.split("\n"))
         if self.rewritten:
             parts += section("as captured", self.rewritten.split("\n"))
@@ -128,26 +155,44 @@ class Explanation:
                 f"{plural(calls, 'library call')}",
                 *([f"  runs on the CPU: {self.why_host}"] if self.why_host else []),
             ]
-        lines = [
-            f"  in {plural(self.programs, 'compiled piece')}, with Python between: "
-            f"{plural(len(self.breaks), 'break')}"
-        ]
+        breaks = plural(len(self.breaks), "break")
+        lines = [f"  in {plural(self.programs, 'compiled piece')}, with Python between: {breaks}"]
+        if self.programs == 0:
+            lines = [f"  nothing is compiled, Python does all of it: {breaks}"]
         if self.later is not None:
             lines.append(f"  later calls like it run in NumPy: {self.later}")
         return lines
 
     def _timings(self) -> list[str]:
         times = {k: v for k, v in self.timings.items() if k.endswith("_ms")}
-        others = {k: v for k, v in self.timings.items() if k not in times}
+        if self.timings.get("reused") and self.programs:
+            return ["nothing was compiled: this process had the graph already"]
+        if not times:
+            return []
+        words = {"capture": "tracing the function", "compile": "the C compiler"}
+        if self.timings.get("from_cache"):
+            words["compile"] = "the disk cache, which had the kernels"
+        own = times.pop("total_ms", 0.0) - times.get("compile_ms", 0.0)
         lines = []
-        if others.pop("reused", False) and self.programs:
-            lines.append("nothing was compiled: this process had the graph already")
-        if times:
-            each = (f"{k.removesuffix('_ms')} {v:.1f}" for k, v in times.items())
-            lines.append("milliseconds: " + ", ".join(each))
-        if others:
-            lines.append(", ".join(f"{k.replace('_', ' ')} {v}" for k, v in others.items()))
-        return lines
+        for name in ("capture", "compile"):
+            if f"{name}_ms" in times:
+                lines.append(f"{times[f'{name}_ms']:8.1f} ms  {words[name]}")
+        return [*lines, f"{own:8.1f} ms  from the graph to kernels"] if own > 0 else lines
+
+    def _short(self, text: str) -> str:
+        """Places in the function's own file without its folder, and each once in a line."""
+        folder = os.path.dirname(self.place.rpartition(":")[0])
+        if folder:
+            text = text.replace(f"@{folder}{os.sep}", "@")
+        return re.sub(r"((?: @\S+:\d+)+)$", each_once, text, flags=re.M)
+
+    def _with_source(self, text: str) -> list[str]:
+        """A text that begins with file:line, and below it that line of the file."""
+        found = re.match(r"(.+?):(\d+):", text)
+        source = linecache.getline(found[1], int(found[2])).strip() if found else ""
+        if found and self.place.startswith(found[1] + ":"):
+            text = f"line {found[2]}{text[found.end() - 1 :]}"
+        return [text, "    " + source] if source else [text]
 
     __repr__ = __str__
 
@@ -163,11 +208,15 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
     return [f"{title}:", *body, ""] if body else []
 
 
-def with_source(text: str) -> list[str]:
-    """A text that begins with file:line, and below it that line of the file."""
-    found = re.match(r"(.+?):(\d+):", text)
-    source = linecache.getline(found[1], int(found[2])).strip() if found else ""
-    return [text, "    " + source] if source else [text]
+def each_once(places: re.Match[str]) -> str:
+    """Places at the end of a line, without those that are there before."""
+    return "".join(" " + place for place in dict.fromkeys(places[1].split()))
+
+
+def in_order(region: str) -> tuple[str, int]:
+    """Regions by file and line."""
+    found = re.match(r"(.+?):(\d+):", region)
+    return (found[1], int(found[2])) if found else ("", 0)
 
 
 def plural(count: int, what: str) -> str:
