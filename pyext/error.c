@@ -9,14 +9,14 @@ static const char *const exception_names[CI_ERR_COUNT] = {
 };
 
 static int
-add_class(CxState *state, PyObject *module, const char *name, PyObject *base)
+add_class(CxState *state, PyObject *module, const char *name, const char *doc, PyObject *base)
 {
     PyObject *type = NULL;
     char full[80];
     int result = -1;
 
     PyOS_snprintf(full, sizeof full, "cinductor.%s", name);
-    type = PyErr_NewException(full, base, NULL);
+    type = PyErr_NewExceptionWithDoc(full, doc, base, NULL);
     if (type == NULL || PyDict_SetItemString(state->exceptions, name, type) < 0)
         goto done;
     result = PyModule_AddObjectRef(module, name, type);
@@ -31,7 +31,8 @@ cx_errors_init(CxState *state, PyObject *module)
     PyObject *builtins = PyEval_GetBuiltins();
 
     state->exceptions = PyDict_New();
-    state->base_error = PyErr_NewException("cinductor.CinductorError", NULL, NULL);
+    state->base_error = PyErr_NewExceptionWithDoc(
+        "cinductor.CinductorError", "What the compiler itself has to say.", NULL, NULL);
     if (state->exceptions == NULL || state->base_error == NULL ||
         PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
         return -1;
@@ -40,7 +41,7 @@ cx_errors_init(CxState *state, PyObject *module)
         PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
     if (state->region_break == NULL ||
         PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0 ||
-        add_class(state, module, "CheckFailed", PyExc_BaseException) < 0)
+        add_class(state, module, "CheckFailed", NULL, PyExc_BaseException) < 0)
         return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
@@ -50,7 +51,7 @@ cx_errors_init(CxState *state, PyObject *module)
         if (known != NULL) {
             if (PyDict_SetItemString(state->exceptions, name, known) < 0)
                 return -1;
-        } else if (add_class(state, module, name, state->base_error) < 0) {
+        } else if (add_class(state, module, name, ci_status_text((CiStatus)k), state->base_error) < 0) {
             return -1;
         }
     }

@@ -84,7 +84,7 @@ def print_rewritten(fn: Any) -> str:
     """The source of fn as capture runs it: what is read, called and stored goes through the stage.
 
     fn: a function or a compiled one. Raises `capture.rewrite.NotRewritable`, with the reason, for a
-    function that is left as it is, and AttributeError for what is no function of Python's.
+    function that is left as it is, and TypeError for what is no function written in Python.
     """
     from .capture.rewrite import print_rewritten as run
 

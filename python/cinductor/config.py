@@ -135,11 +135,13 @@ class Config:
         """Back to what the environment says now."""
         self._values.update({n: from_environment(o) for n, o in OPTIONS.items()})
 
-    @contextlib.contextmanager
-    def patch(self, **values: Any) -> Iterator[None]:
+    def patch(self, **values: Any) -> contextlib.AbstractContextManager[None]:
         """Sets options inside a with statement: all of them, or none when one is not allowed."""
+        return self._patched({name: checked(name, value) for name, value in values.items()})
+
+    @contextlib.contextmanager
+    def _patched(self, new: dict[str, Any]) -> Iterator[None]:
         before = self.as_dict()
-        new = {name: checked(name, value) for name, value in values.items()}
         try:
             self._values.update(new)
             yield

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _core
+from .user import wrong
 
 LEVELS = ("graph", "loops", "kernels", "wrapper", "source")
 
@@ -241,6 +242,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         kept = fn.specializations
         settings = {**known.settings, "fullgraph": False}
         fn = fn.__wrapped__  # type: ignore[attr-defined]
+    if not callable(fn):
+        raise TypeError(wrong("explain", "fn", fn, "a function or another callable"))
     compiled = make(fn, settings)
     job = compiled._cinductor_job
     job.is_for_show = True

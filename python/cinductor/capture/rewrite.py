@@ -16,6 +16,7 @@ import linecache
 import types
 from typing import Any
 
+from ..user import wrong
 from .asking import STAGE
 from .control import Control
 from .sites import Site
@@ -88,6 +89,8 @@ def print_rewritten(fn: Any) -> str:
     while hasattr(fn, "__wrapped__"):
         fn = fn.__wrapped__
     fn = getattr(fn, "__func__", fn)
+    if not isinstance(fn, types.FunctionType):
+        raise TypeError(wrong("print_rewritten", "fn", fn, "a function written in Python"))
     return ast.unparse(rewrite(fn).tree)
 
 
