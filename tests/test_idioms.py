@@ -173,6 +173,21 @@ def row_that_data_choose(x):
     return x[np.argmax(x[:, 0])], x[: int(x[0, 0] > 0)], x
 
 
+MASKS = [
+    (x.copy(order="K"), RNG(2).random(x.shape) > p) for x in (A, A.T, A[::2]) for p in (0.5, 2.0)
+]
+
+
+@case(*MASKS)
+def stores_at_a_mask(x, mask):
+    y = np.zeros((*x.shape, 3))
+    y[mask] = np.arange(3.0)
+    y[mask] += x[mask][:, None]
+    for k in range(20):
+        x[mask] = x[mask] * 0.5 + k
+    return y
+
+
 @dataclasses.dataclass
 class Derived:
     a: np.ndarray

@@ -228,6 +228,10 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
         check_mask(mask, x.shape[: mask.ndim])
         choose(t, x, mask, value)
         return
+    if mask is not None and mask.ndim > 1 and x.flags.c_contiguous:  # one number says where
+        check_mask(mask, x.shape[: mask.ndim])
+        x = t.reshape(x, (mask.size, *x.shape[mask.ndim :]))
+        key = flat(t, mask)
     found = Key(t, x, key) if is_scalar_key(t, x, key) else key_of(t, x, key)
     put_values(t, found, value, found.mask is not None)
 
