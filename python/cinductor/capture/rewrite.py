@@ -84,6 +84,9 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
     return found
 
 
+NOT_FOUND = "its source is not found"
+
+
 def print_rewritten(fn: Any) -> str:
     """The text of fn as capture runs it; raises NotRewritable when capture leaves it as it is."""
     while hasattr(fn, "__wrapped__"):
@@ -115,7 +118,7 @@ def _rewrite_source(code: types.CodeType, qualname: str, with_regions: bool) -> 
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable(
-            "its source in the file is not what runs" if found else "its source is not found"
+            "its source in the file is not what runs" if found else NOT_FOUND
         )
     _check(node)
     rewriter = Control(node, code.co_freevars, with_regions)

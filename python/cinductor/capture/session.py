@@ -25,7 +25,7 @@ from .objects import why_not_argument
 from .plain import PlainScope
 from .region import Looked
 from .result import finish, place_of_function
-from .rewrite import NotRewritable
+from .rewrite import NOT_FOUND, NotRewritable
 from .scope import Scope
 from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 
@@ -379,15 +379,36 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     try:
         new = bind(stage, fn)
     except NotRewritable as reason:
-        why = why_not_traced(stage, fn, bound)
-        if why is not None:
-            raise Abandon(f"{reason}, and {why}") from None
-        new = fn
+        return call_unseen(job, stage, fn, bound, str(reason))
     stage.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = enter_arguments(job, stage, bound)
     stage.runs = True
     return new(*positional, **named)
+
+
+class Unseen(Abandon):
+    """A break of a function without source."""
+
+
+def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason: str) -> Any:
+    """Runs a function without source on traced arguments, as it is: whole or not at all, for each
+    trip of its loops is Python's own, and may break again.
+    """
+    if reason == NOT_FOUND:
+        reason += " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
+    why = why_not_traced(stage, fn, bound)
+    if why is None:
+        stage.known.setdefault(id(fn), (fn, OPAQUE))
+        stage.functions[id(fn)] = (fn, fn)
+        positional, named = enter_arguments(job, stage, bound)
+        stage.tracer.on_break = stage.tracer.on_break or Unseen
+        stage.runs = True
+        try:
+            return fn(*positional, **named)
+        except Unseen as found:
+            why = str(found)
+    raise Abandon(f"{reason}, and {why}") from None
 
 
 def anchor() -> None:
