@@ -2,6 +2,7 @@
 given and what is wanted. Warnings point at the user's line.
 """
 
+import bdb
 import copy
 import linecache
 import os
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -378,3 +380,90 @@ def test_explain_has_one_name_for_each_level():
         _ = report.python
     compiled = cinductor.explain(compile(lambda x: x * 2 + 1), X)
     assert "int32_t" in compiled.source and len({compiled.text(n) for n in ("graph", "loops", "wrapper")}) == 3
+
+
+# --- where functions come from ----------------------------------------------------------------------
+
+MODULE = """
+import numpy as np
+import cinductor
+
+@cinductor.compile
+def total(a, limit):
+    s = 0.0
+    for i in range(a.shape[0]):
+        s += a[i]
+        if s > limit:
+            raise ValueError(f"too much at {i}")
+    return s
+"""
+CALLS = """
+import traceback, numpy as np
+from zipped_total import total
+a = np.arange(50.0)
+print(total(a, 1e9), len(total.specializations))
+for _ in range(2):
+    try:
+        total(a, 100.0)
+    except ValueError as error:
+        print(error, [f.lineno for f in traceback.extract_tb(error.__traceback__)][1:])
+"""
+
+
+@pytest.mark.parametrize("flag", ["", "-O", "-OO"])
+@pytest.mark.parametrize("place", ["zip", "folder"])
+def test_a_module_anywhere_is_captured(tmp_path, flag, place):
+    (tmp_path / "zipped_total.py").write_text(MODULE)
+    where = tmp_path
+    if place == "zip":
+        where = tmp_path / "modules.zip"
+        with zipfile.ZipFile(where, "w") as file:
+            file.write(tmp_path / "zipped_total.py", "zipped_total.py")
+        (tmp_path / "zipped_total.py").unlink()
+    folders = [str(where), os.path.dirname(os.path.dirname(cinductor.__file__))]
+    done = subprocess.run(
+        [sys.executable, *flag.split(), "-c", CALLS],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "1225.0 1\n" + "too much at 14 [11]\n" * 2, done.stderr
+
+
+def test_what_a_debugger_looks_at_is_the_function_itself():
+    class Watcher(bdb.Bdb):
+        seen = []
+
+        def user_line(self, frame):
+            if frame.f_code.co_name == "watched":
+                self.seen.append(dict(frame.f_locals))
+
+    def watched(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i]
+        return s
+
+    compiled, x = compile(watched, backend="interp"), np.arange(12.0)
+    watcher = Watcher()
+    watcher.set_trace()
+    try:
+        assert compiled(x) == 66.0
+    finally:
+        watcher.set_quit()
+        sys.settrace(None)
+    assert watcher.seen and all(type(names["x"]) is np.ndarray for names in watcher.seen)
+    assert "debugger" in compiled._cinductor_job.why
+    assert compiled(x) == 66.0 and compiled.specializations
+
+
+def test_without_source_it_is_all_or_nothing():
+    space = {"np": np}
+    exec("def whole(x): return np.sqrt(x) * 2", space)
+    exec("def broken(x):\n    s = 0.0\n    for i in range(len(x)):\n        if x[i] > 0: s += x[i]\n    return s", space)
+    whole, broken = (compile(space[name], backend="interp") for name in ("whole", "broken"))
+    for _ in range(3):
+        np.testing.assert_array_equal(whole(V), np.sqrt(V) * 2)
+        assert broken(V) == 3.0
+    assert whole.specializations and not broken.specializations
+    assert "source is not found (a file or a notebook's cell has one" in cinductor.explain(broken, V).plain

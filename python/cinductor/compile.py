@@ -250,6 +250,16 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
+        try:
+            return self.answer(compiled, bound, args, kwargs)
+        except BaseException as error:
+            error.__traceback__ = users_frames(error.__traceback__)
+            raise
+
+    def answer(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same, its traceback with frames of ours."""
         device = sys.modules.get("cinductor.device")
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
@@ -269,9 +279,6 @@ class Job:
         self.captures += 1
         try:
             return run(self, compiled, bound, args, kwargs or {})
-        except BaseException as error:
-            error.__traceback__ = users_frames(error.__traceback__)
-            raise
         finally:
             _state.captures -= 1
             self.keep_profile()
@@ -362,6 +369,8 @@ class Job:
         for kind, what in np.geterr().items():
             if what in ("raise", "call", "print", "log"):
                 return f"numpy.errstate({kind}={what!r}) is in force"
+        if (tracer := sys.gettrace()) is not None and is_debugger(tracer):
+            return "a debugger looks at what runs"
         return None
 
     def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
@@ -389,6 +398,16 @@ class Job:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
         self.race(kind).why = why
+
+
+def is_debugger(tracer: Any) -> bool:
+    """Whether what traces this thread stops at lines, and shows values there."""
+    debugger = sys.modules.get("bdb")
+    owner = getattr(tracer, "__self__", None)
+    if debugger is not None and isinstance(owner, debugger.Bdb):
+        return True
+    module = getattr(tracer, "__module__", None) or type(tracer).__module__
+    return module.startswith(("pydevd", "_pydevd", "debugpy"))
 
 
 def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:

@@ -64,6 +64,7 @@ class Rewritten:
 
 
 _memo: dict[tuple[types.CodeType, str], Rewritten | str] = {}
+NOT_FOUND = "its source is not found"
 
 
 def rewrite(fn: types.FunctionType) -> Rewritten:
@@ -74,6 +75,7 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
     if found is None:
         if len(_memo) > 4096:
             _memo.clear()
+        linecache.getlines(code.co_filename, fn.__globals__)  # whose loader may have it, as of a zip
         try:
             found = _rewrite(code, fn.__qualname__)
         except NotRewritable as reason:
@@ -82,9 +84,6 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
     if isinstance(found, str):
         raise NotRewritable(found)
     return found
-
-
-NOT_FOUND = "its source is not found"
 
 
 def print_rewritten(fn: Any) -> str:
