@@ -29,7 +29,7 @@ ADVICE = (
     (r"sets the global", "pass it in and return it"),
     (r"calls time\.|calls [\w.]*perf_counter", "time the compiled function from outside"),
     (
-        r"calls .*, which is not captured|calls (numpy|scipy)\.",
+        r"calls .*, which is (not captured|called as it is)|calls (numpy|scipy)\.",
         "it runs as it is; what stands before and behind it is compiled",
     ),
     (r"iterates over \d+ rows", "work on the whole array, or loop over range(len(x))"),

@@ -19,6 +19,8 @@ FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
 )
 FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
+# Libraries whose functions mostly end in C: one break each, not one for each step on the way there.
+CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
 MAX_DEPTH = 60
 STDLIB = os.path.dirname(os.__file__) + os.sep
 
@@ -66,6 +68,8 @@ def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
         return "is cinductor's own"
     if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
         return None
+    if module.partition(".")[0] in CALLED_WHOLE:
+        return "is called as it is"
     if file.startswith(STDLIB) and "site-packages" not in file:
         return "is in the standard library"
     if file.startswith("<frozen"):

@@ -33,6 +33,7 @@ from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 # costs tens of microseconds.
 LITTLE_WORK = 400_000
 MAX_FAILED_CHECKS = 3
+MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
 # Code whose lines are not the user's: NumPy's own is followed.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
 # NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
@@ -51,6 +52,7 @@ class Outcome:
             file, line = place_of_function(job.fn)
             self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))
         self.flushes = tracer.flushes
+        self.learned = stage.learned
         self.program = tracer.last_program
         # Of the latest compile; a graph met before in this process is not compiled again.
         self.info = dict(tracer.info) or {"reused": True}
@@ -212,7 +214,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
         outcome.regions.insert(0, f"{place}: Python runs all loops and branches: {why}")
-    if outcome.specialization is None and not job.settings["fullgraph"]:
+    learned = outcome.learned and job.captures <= MOST_LEARNING
+    if outcome.specialization is None and not job.settings["fullgraph"] and not learned:
         outcome.kind = kind
         race = job.race(kind)
         race.settles = outcome.settles

@@ -121,6 +121,7 @@ class Stage:
         self.settles: int | None = None  # as many runs were worth while in a call like this one
         self.is_settled = False  # the rest of the call runs in NumPy
         self.stores: dict[int, tuple[Any, dict[str, Any]]] = {}  # attributes to be set at the end
+        self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .opaque import call_of, learn, make
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -40,6 +41,9 @@ def call_unknown(
     is_pure: it does nothing but compute it.
     """
     stage = scope.stage
+    opaque = call_of(f, args, kwargs)
+    if opaque is not None and (made := make(scope, opaque)) is not None:
+        return made
     module = getattr(f, "__module__", None)
     if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
@@ -54,7 +58,10 @@ def call_unknown(
         f = stage.concrete(f)
     elif owner is not None and stage.source_of(owner) is None:
         stage.concrete(owner)
-    return stage.adopt(f(*args, **kwargs))
+    result = f(*args, **kwargs)
+    if opaque is not None:
+        learn(scope, opaque, (*args, *kwargs.values()), result)
+    return stage.adopt(result)
 
 
 def call_with_foreign(
