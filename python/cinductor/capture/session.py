@@ -314,7 +314,7 @@ def capture(
         if is_suspect and not stage.draws and not stage.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
-        job.breaks_by_itself |= not stage.symbols.made
+        job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
         outcome.is_little = not tracer.useful and worth(job, stage) < LITTLE_WORK
     return made, outcome
 
