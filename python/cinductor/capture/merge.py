@@ -15,6 +15,7 @@ from .aliases import Source, sources_in
 from .growth import Maybe
 from .objects import Traced
 from .region import Region, truth
+from .result import CONSTANT_LEAVES, Call, choose
 from .state import (
     UNBOUND,
     have_same_structure,
@@ -30,7 +31,7 @@ from .state import (
 if TYPE_CHECKING:
     from .branch import Level
 
-OURS, RETURN = "__ci_", "__ci_return"
+OURS, RETURN, VALUE = "__ci_", "__ci_return", "__ci_value"
 
 
 class Held:
@@ -185,12 +186,49 @@ class Merge:
         returns = [end.names.get(RETURN) is True for end in self.ends]
         if returns[0] != returns[1] and name in self.region.site.returned:
             return self.plan_unread(name, *((UNBOUND, b) if returns[0] else (a, UNBOUND)))
-        if name.startswith(OURS) and name != OURS + "value":
+        if name.startswith(OURS) and name != VALUE:
             return self.plan_flag(a, b)
+        if name == VALUE and not self.has_one_type(a, b):
+            return self.plan_either(a, b)
         if not have_same_structure(a, b):
             self.region.fail(f"{name} is of another type in each branch")
         parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
         return rebuilt(a, iter(parts))
+
+    def has_one_type(self, a: Any, b: Any) -> bool:
+        """Whether two results can be one value; so they must be where a caller goes on with it."""
+        if self.region.stage.depth > 0:
+            return True
+        pairs = zip(leaves(a), leaves(b), strict=False)
+        return have_same_structure(a, b) and all(self.is_one_type(x, y) for x, y in pairs)
+
+    def is_one_type(self, a: Any, b: Any) -> bool:
+        if is_same(unheld(a), unheld(b)):
+            return True
+        kinds = kind_of(unheld(a)), kind_of(unheld(b))
+        if None in kinds:
+            return False
+        if "array" in (kinds[0][0], kinds[1][0]):
+            return kinds[0] == kinds[1]
+        return kinds[0] == kinds[1] or {kinds[0][0], kinds[1][0]} == {"python", "scalar"}
+
+    def plan_either(self, a: Any, b: Any) -> Any:
+        """One of two results, which are made anew by whoever returns it."""
+        for part in (*leaves(a), *leaves(b)):
+            is_plain = part is choose or isinstance(part, CONSTANT_LEAVES)
+            if part.strong if type(part) is Held else not is_plain:
+                self.region.fail("a result is of another type in each branch")
+        a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
+        taken = self.want(Bool(True), Bool(False))
+        first = self.plan_unread("the result", a, UNBOUND)
+        return Call((choose, taken, first, self.plan_unread("the result", UNBOUND, b)))
+
+    def older(self, part: Any) -> Any:
+        """An array of before the branch as it is, whatever arm is taken."""
+        if type(part) is not Held or part.kind != "array" or not part.value.is_whole:
+            return part
+        mark = self.level.attempt.mark
+        return part.value if self.tracer.is_before(part.value, mark) else part
 
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
         if not name.startswith(OURS):

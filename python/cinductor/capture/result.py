@@ -149,6 +149,11 @@ class Call(tuple):
     __cinductor_call__ = True
 
 
+def choose(is_first: Any, first: Any, second: Any) -> Any:
+    """One of two results of branches on data."""
+    return first if is_first else second
+
+
 def instance(cls: type, attributes: dict[str, Any]) -> Any:
     """An object of a class of the user's with these attributes, without its __init__."""
     made = object.__new__(cls)

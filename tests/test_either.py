@@ -1,0 +1,180 @@
+"""Functions that return values of several types: which one, the program says."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import cinductor
+
+X = np.arange(10.0)
+Pair = collections.namedtuple("Pair", "low high")
+CASES = []
+
+
+def case(*calls):
+    def enter(fn):
+        CASES.append((fn, calls))
+        return fn
+
+    return enter
+
+
+@case((X, 4.0), (X, 40.0), (X, 0.0), (X[:0], 1.0))
+def find(x, wanted):
+    for i in range(len(x)):
+        if x[i] == wanted:
+            return i
+    return None
+
+
+@case((2.0, 0.0, 5.0), (-1.0, 0.0, 5.0))
+def root(c, low, high):
+    for _ in range(60):
+        middle = (low + high) / 2
+        if high - low < 1e-6:
+            return middle
+        if c * middle * middle > 2:
+            high = middle
+        else:
+            low = middle
+
+
+@case((X + 1, X), (X * 0, X))
+def solve(a, b):
+    if abs(a[0]) < 1e-12:
+        return None
+    return b / a[0]
+
+
+@case((X,), (X * 0.125,), (X - 50,))
+def in_words(x):
+    total = x.sum()
+    if total > 5:
+        return "big", x * 2
+    elif total < 0:
+        return "negative"
+    return "small", x, total
+
+
+@case((X,), (X * 0.125,))
+def itself_or_new(x):
+    if x.sum() > 5:
+        return x, 1
+    return x
+
+
+@case((X,), (X * 0.125,))
+def dtypes(x):
+    if x.sum() > 7:
+        return x > 3
+    return np.stack([x, x])
+
+
+@case((X,), (X - 5,), (X - 20,))
+def named(x):
+    low, high = x.min(), x.max()
+    if low >= 0:
+        return Pair(low, high)
+    if high < 0:
+        return -1
+    return Pair(low, high), x[x > 0]
+
+
+@case((X.copy(),), (X * 0.125,))
+def writes(x):
+    if x.sum() > 5:
+        x[0] = -1
+        return None
+    x += 1
+    return x.sum()
+
+
+@case((X,), (X - 5,))
+def views(x):
+    if x[0] < 0:
+        return x[1:]
+    return None
+
+
+@case((X,), (X - 5,))
+def lists(x):
+    if x[0] < 0:
+        return [x * 2, x.sum()]
+    return {"x": x + 1}
+
+
+@case((X,), (X - 5,), (X - 7.5,))
+def numbers(x):
+    if x[2] > 0:
+        return 3
+    if x[7] > 0:
+        return 2.5
+    return x[0]
+
+
+@case((X, 3), (X, 30))
+def of_a_helper(x, n):
+    found = find(x, n)
+    return -1 if found is None else found * 2
+
+
+@case((X, 3), (X * 0, 3))
+def in_a_loop(x, n):
+    total = 0.0
+    while True:
+        total += x[n]
+        if total > 20:
+            return total, n
+        n += 1
+        if n >= x.size:
+            return None
+
+
+@case((X,), (X - 3,), (-X,))
+def raises(x):
+    if x[1] < -1:
+        return None
+    if x[1] < 0:
+        raise ValueError(f"{x.size} elements")
+    return x.sum()
+
+
+def outcome(fn, args):
+    try:
+        return fn(*args)
+    except ValueError as error:
+        return repr(error)
+
+
+def same(got, want, ours, theirs):
+    assert type(got) is type(want)
+    if isinstance(want, tuple | list):
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            same(a, b, ours, theirs)
+    elif isinstance(want, dict):
+        same(list(got.items()), list(want.items()), ours, theirs)
+    else:
+        assert (got is ours) == (want is theirs) and np.array_equal(got, want)
+        if isinstance(want, np.ndarray):
+            assert got.dtype == want.dtype and np.shares_memory(got, ours) == np.shares_memory(want, theirs)
+
+
+@pytest.mark.parametrize("backend", ("c", "interp"))
+@pytest.mark.parametrize("fn, calls", CASES, ids=lambda v: getattr(v, "__name__", ""))
+def test_results(fn, calls, backend):
+    compiled = cinductor.compile(fn, backend=backend)
+    for args in (*calls, *calls[::-1]):
+        ours, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+        same(outcome(compiled, ours), outcome(fn, theirs), ours[0], theirs[0])
+        assert np.array_equal(ours[0], theirs[0])
+
+
+@pytest.mark.parametrize("fn", [find, root, solve, in_words, itself_or_new, dtypes], ids=lambda f: f.__name__)
+def test_whole(fn):
+    calls = dict(CASES)[fn]
+    compiled = cinductor.compile(fn, fullgraph=True)
+    for args in calls:
+        compiled(*args)
+    assert compiled._cinductor_job.captures <= 2
