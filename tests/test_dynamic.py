@@ -687,7 +687,7 @@ def test_python_has_an_unbacked_size_behind_a_break():
     def f(x):
         y = x * 2
         said.append(float(y.sum()))
-        return y + x.shape[0]
+        return y + [x.shape[0]] * x.shape[0]
 
     g = compile(f)
     for n in (4, 1, 0):

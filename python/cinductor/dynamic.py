@@ -244,6 +244,7 @@ class Symbols:
         self.may_break = may_break  # it does with numbers, too
         self.made: list[tuple[str, int, Place]] = []  # name, value, place
         self.marked: dict[str, str] = {}  # name -> its place in words
+        self.unbacked: set[str] = set()  # those that nothing is decided by until a break
         self.record = profile.begin()
 
     def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[str | None, ...] | None:
@@ -308,6 +309,7 @@ class Symbols:
             self.marked[name] = words
         axis = -1 if place[1] is None else place[1]
         is_unbacked = mark is not None and mark.kind == "unbacked"
+        self.unbacked |= {name} if is_unbacked else set()
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
         self.tracer.on_demand = Demand
         if self.dynamic is None and mark is None and not self.may_break:
@@ -330,6 +332,8 @@ class Symbols:
         guards = self.tracer.shape_guards() if self.made else []
         for left, relation, right, file, line in guards:
             for name, words in self.marked.items():
+                if name in self.unbacked:
+                    continue
                 is_one = relation == "==" and (left.isdigit() or right.isdigit())
                 if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
