@@ -296,30 +296,26 @@ print_blocks_end(CiCpuEmitter *c, CiCpuStage *s, int indent)
     return body.data;
 }
 
-/* Chunks of as many lanes as the folds have accumulators, in blocks, and what is left. */
+/* Chunks of as many lanes as the folds have accumulators: whole blocks of them, what is less than a
+ * block, and what is less than a chunk. So a short row meets no call, and keeps all it has in
+ * registers. */
 static void
 print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
     int lanes = s->folds[0].lanes, block = CI_BLOCK_CHAIN * lanes;
     const CiExpr *extent = s->lane_extent;
     bool is_known = extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part;
-    const char *end = print_blocks_end(c, s, c->out->indent + 8);
+    const char *end = print_blocks_end(c, s, c->out->indent + 4);
     ci_text_line(c->out, "int64_t k = %s;", from);
     if (*end) {
-        ci_text_open(c->out, "while (k + %d <= %s) {", lanes, to);
-        if (is_known && extent->value % block == 0)
-            ci_text_line(c->out, "const int64_t stop = k + %d;", block);
-        else
-            ci_text_line(c->out, "const int64_t stop = %s - k < %d ? %s : k + %d;", to, block, to,
-                         block);
+        ci_text_open(c->out, "while (k + %d <= %s) {", block, to);
+        ci_text_line(c->out, "const int64_t stop = k + %d;", block);
         print_chunks(c, s, "stop");
-        ci_text_open(c->out, "if (k %% %d == 0) {", block);
         ci_text_add(c->out, "%s", end);
         ci_text_close(c->out);
-        ci_text_close(c->out);
-    } else {
-        print_chunks(c, s, to);
     }
+    if (!*end || !is_known || extent->value % block)
+        print_chunks(c, s, to);
     if (extent->kind != CI_EXPR_const || extent->value % lanes)
         print_tail(c, s, to);
 }
