@@ -222,31 +222,31 @@ guard_gap(CxTraced *x, const int64_t *sizes)
     return status;
 }
 
-/* What an array's flags say of memory depends on which axes have one element, or none: guards. That
- * a C-contiguous one could be Fortran's too, with fewer elements, is left open. */
+/* What an array's flags say of memory depends on which axes have one element, or none: guards. What
+ * fewer elements would do is left open, but for a gap that is looked for. */
 static int
-guard_flags(CxTraced *x, int flags)
+guard_flags(CxTraced *x, int flags, bool looks_for_gap)
 {
     CxTracer *t = x->tracer;
     int rank = cx_rank(x), status = 0;
     int64_t sizes[CI_MAX_RANK];
-    bool is_c = flags & NPY_ARRAY_C_CONTIGUOUS, is_f = flags & NPY_ARRAY_F_CONTIGUOUS;
-
-    if (is_c && (!is_f || rank < 2))
+    bool is_c = flags & NPY_ARRAY_C_CONTIGUOUS;
+    if (is_c && (!(flags & NPY_ARRAY_F_CONTIGUOUS) || rank < 2))
         return 0;
     cx_size_samples(t, rank, cx_sizes(x), sizes);
     for (int k = 0; k < rank && status >= 0; k++)
         if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
             status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
-    return status < 0 ? -1 : is_c ? 0 : guard_gap(x, sizes);
+    return status < 0 ? -1 : is_c || !looks_for_gap ? 0 : guard_gap(x, sizes);
 }
 
-/* Of this call's: for a choice of ways to the same result. */
+/* Whether NumPy hands it on as it is where it makes others lie in order. */
 GETTER(is_in_order)
 {
-    PyObject *shape = layout_of((CxTraced *)self, false), *result = NULL;
+    CxTraced *t = (CxTraced *)self;
     (void)closure;
-    if (shape != NULL)
+    PyObject *shape = layout_of(t, false), *result = NULL;
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), true) == 0)
         result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
     Py_XDECREF(shape);
     return result;
@@ -259,7 +259,7 @@ GETTER(flags)
     bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
                        cx_kind(t) == CI_KIND_scalar;
     PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
-    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape)) == 0)
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), false) == 0)
         flags = PyObject_GetAttrString(shape, "flags");
     Py_XDECREF(shape);
     return flags;

@@ -46,7 +46,7 @@ class Traced:
 
     kind: str
     tracer: Tracer
-    is_in_order: bool  # C-contiguous by this call's sizes, of which no guard is made
+    is_in_order: bool  # C-contiguous; guarded for sizes that decide it
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
     ndim: int

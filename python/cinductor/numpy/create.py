@@ -336,7 +336,7 @@ def asarray(
     if type(a) is Traced and a.kind == "array" and order in ("C", "F"):
         made = a.dtype if dtype is None else wanted_dtype(dtype)
         few = [n == 1 for n in a.shape] if order == "F" else []  # which no flag asks for
-        fits = a.flags.c_contiguous if order == "C" else a.flags.f_contiguous or sum(few) >= a.ndim - 1
+        fits = a.is_in_order if order == "C" else a.flags.f_contiguous or sum(few) >= a.ndim - 1
         if made == a.dtype:
             return a if fits and not copy else t.copy(a, order)
         refuse(not fits, f"order={order!r}")

@@ -88,7 +88,9 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     x = x if order == "C" else turn(t, x)
-    return t.reshape(x if x.flags.c_contiguous else t.copy(x, "C"), (x.size,))
+    # A strided row of one element is one in order, too: no size is worth a program of its own.
+    is_in_order = x.is_in_order if x.ndim > 1 else x.flags.c_contiguous
+    return t.reshape(x if is_in_order else t.copy(x, "C"), (x.size,))
 
 
 @method("flatten")
