@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from . import dense
 from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import is_longer, owner_of
 from .merge import OURS, End, Merge
 from .objects import Traced
-from .region import Attempt, Raising, Region, RegionBreak, truth
+from .region import Again, Attempt, Raising, Region, RegionBreak, truth
 from .state import UNBOUND
 
 
@@ -59,7 +60,7 @@ class Level:
             if is_unchanged(before, container):
                 continue
             if is_longer(before, container):
-                growth = owner_of(self.region, container)
+                growth = owner_of(self.region, container, container[len(before)])
                 appended.append((growth, container[len(before) :]))
                 continue
             if not keeps_places(before, container):
@@ -82,10 +83,16 @@ class Branch(Region):
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
+        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.growing = self.regions.growing
 
     def begin(self, names: dict[str, Any]) -> None:
         """The names of the frame before the branch."""
         self.start(names)
+        self.open()
+
+    def open(self) -> None:
+        """Nothing of it has been run."""
         self.now = self.entry
         self.base = Attempt(self)
         self.regions.active.append(self)
@@ -147,6 +154,11 @@ class Branch(Region):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
+        if kind is Again and error.args[0] is self:
+            self.drop()
+            dense.make(self)
+            self.open()
+            return True
         try:
             if issubclass(kind, RegionBreak):
                 return self.fall_back(error.args[0])
@@ -200,11 +212,16 @@ class Branch(Region):
         self.check(condition, f"no {name} is raised")
         return True
 
-    def fall_back(self, reason: str) -> bool:
-        """Python decides."""
+    def drop(self) -> None:
+        """What has been run is undone."""
         self.base.undo()
         self.base.end()
         self.levels.clear()
+
+    def fall_back(self, reason: str) -> bool:
+        """Python decides."""
+        self.drop()
+        self.regions.set_growing(self.growing)
         self.is_plain = True
         self.step = -1
         self.now = self.entry

@@ -24,7 +24,7 @@ from . import arithmetic as arithmetic  # fills its part of the table, as mathem
 from .calls import TABLE, called_by, dispatch, understands
 from .condition import is_condition, select
 from .follow import FOLLOWED
-from .items import Flat, Range, backwards, enumerated, items_of, numbered, zipped
+from .items import Flat, Range, backwards, enumerated, numbered, zipped
 from .numpys import call_surface, is_traced_inside
 from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from .region import Raising
@@ -71,6 +71,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         if type(value) is Flat:
             return value.array.size
         if isinstance(value, list | tuple | dict | set):
+            if id(value) in stage.regions.growing:
+                return stage.regions.growing[id(value)].length
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -151,7 +153,7 @@ def _ndenumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(enumerate, reversed)
 def _numbered(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    items = items_of(scope.stage.wrap(args[0])) if args and scope.stage.captures else None
+    items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
     if items is None or kwargs.keys() - {"start"}:
         return _sequence(scope, f, args, kwargs)
     if f is reversed:
@@ -189,7 +191,7 @@ def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(zip)
 def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    parts = [items_of(scope.stage.wrap(a)) for a in args]
+    parts = [scope.stage.regions.items_of(a) for a in args]
     if parts and all(parts) and not kwargs and scope.stage.captures:
         items = zipped([part for part in parts if part is not None])
         if items is not None:

@@ -167,9 +167,9 @@ def call_container(
     stage, name = scope.stage, f.__name__
     if id(owner) in stage.regions.opened:
         stage.regions.opened[id(owner)].look(stage, "a list grows behind a loop")
-    if id(owner) in stage.regions.growing and name == "append" and len(args) == 1:
-        stage.regions.touch(owner)
-        return f(*args)
+    growth = stage.regions.growing.get(id(owner))
+    if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+        return getattr(growth, name)(*args)
     kind = next(k for k in READERS if isinstance(owner, k))
     source = stage.source_of(owner)
     if source is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import varying
+from . import dense, varying
 from .condition import strength
 from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import Growth, is_longer
@@ -341,8 +341,9 @@ class Carried:
     def grow(self, container: list[Any], before: list[Any]) -> None:
         """Notes that trips append to a list."""
         loop = self.loop
-        if self.is_while or loop.site.flag is not None:
-            loop.fail("how often a list grows is known only when the program runs")
+        is_open = self.is_while or loop.site.flag is not None
+        if is_open or (type(self.extent) is not int and len(self.regions.active) > 1):
+            dense.ask(loop, container, container[len(before)])
         if id(container) in self.regions.opened:
             if self.tracer.flushes:
                 loop.fail("a list grows behind a loop")

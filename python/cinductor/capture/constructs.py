@@ -9,7 +9,6 @@ from typing import Any
 
 from .branch import Branch
 from .condition import Choice, Operand, is_condition
-from .items import items_of
 from .loop import REGION, UNROLL, WATCH, Loop
 from .objects import Traced
 from .plain_control import For, PlainControl, While
@@ -63,7 +62,7 @@ class TracedControl(PlainControl):
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
-        items = items_of(self.stage.wrap(value)) if self.stage.captures else None
+        items = self.stage.regions.items_of(value) if self.stage.captures else None
         if items is None:
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
@@ -125,11 +124,15 @@ class TracedControl(PlainControl):
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
+        growth = self.stage.regions.growing.get(id(value))
+        value = value if growth is None else growth.truth
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
+        growth = self.stage.regions.growing.get(id(value))
+        value = value if growth is None else growth.truth
         if is_condition(value) and self.stage.captures:
             value = truth(self.stage, value)
             return self.stage.tracer.as_python(self.stage.tracer.apply("logical_not", value))

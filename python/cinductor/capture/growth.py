@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import dense
 from .objects import Traced
 from .region import Again, Looked, Opened, Peel
 from .state import ATOMS, fill, is_number, is_same, leaves, rebuilt, walk
@@ -66,6 +67,7 @@ class Growth:
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.container, self.before = container, list(before)
+        self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
         self.buffer: Any = None  # behind the loop: what was appended
         self.is_open = type(carried.extent) is not int  # as long as there are trips
@@ -123,15 +125,28 @@ class Growth:
             is_known = key < 0 or key < len(self.before)
             if is_known and value is not GAP and type(value) is not Maybe:
                 return value
-        return self.loop.fail("an item of a list that grows is read")
+        return self.ask()
 
-    def truths(self, condition: Any) -> list[bool]:
-        """Whether the condition holds, for each trip."""
+    def ask(self, *anything: Any) -> Any:
+        """Whoever needs to know more of the list has it made of buffers."""
+        learnt = self.sample or [item.value for item in self.items]
+        if not learnt:
+            self.loop.fail("an item of a list that grows is read")
+        return dense.ask(self.loop, self.container, learnt[0])
+
+    set_item = pop = ask
+    length = truth = items_now = array = property(ask)
+
+    def append(self, item: Any) -> None:
+        """list.append(item)"""
+        self.loop.regions.touch(self.container)
+        self.container.append(item)
+
+    def truths(self, condition: Any, item: Any) -> list[bool]:
+        """Whether the condition, under which the item is appended, holds, for each trip."""
         carried = self.carried
         found = self.tracer.truths(condition, carried.body, int(carried.extent))
-        if found is None:
-            self.loop.fail("data decide how a list grows")
-        return found
+        return dense.ask(self.loop, self.container, item) if found is None else found
 
     # --- at the end of a trip ---
 
@@ -320,8 +335,10 @@ def is_longer(before: Any, now: Any) -> bool:
     return all(map(is_same, before, now))
 
 
-def owner_of(region: Region, container: Any) -> Growth:
-    """The growth of a list that an arm of a branch appends to; raises where no loop knows of it."""
+def owner_of(region: Region, container: Any, item: Any) -> Any:
+    """The growth of a list to which an arm of a branch appends, an item at first; raises where there
+    is none yet.
+    """
     growth = region.regions.growing.get(id(container))
     if growth is not None:
         return growth
@@ -333,7 +350,7 @@ def owner_of(region: Region, container: Any) -> Growth:
         if seen is not None and id(container) in seen:
             carried.grow(container, loop.attempt.touched.before[id(container)][1])
             raise Again(loop)
-    return region.fail("a branch adds to a list")
+    return dense.ask(region, container, item)
 
 
 def call_with_opened(stage: Any, f: Any, opened: Opened) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from . import dense
 from .carry import Carried
 from .items import Items
 from .objects import Traced
@@ -66,6 +67,8 @@ class Loop(Region):
         self.heads: dict[str, Any] | None = None  # what the next plain run begins with
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
+        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.growing: dict[int, Any] | None = None  # lists that grew before any was
 
     # --- the protocol of rewritten code ---
 
@@ -164,6 +167,9 @@ class Loop(Region):
         if kind is Again and error.args[0] is self:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
+            if self.asked:
+                self.attempt.end()  # type: ignore[union-attr]
+                self.attempt, self.now = None, self.entry
             return True
         if kind is Peel:
             return self.peel_one(error) or self.fall_back(str(error), error)
@@ -259,6 +265,8 @@ class Loop(Region):
         self.attempt.drop()  # type: ignore[union-attr]
         self.attempt.end()  # type: ignore[union-attr]
         self.attempt = None
+        if self.growing is not None:
+            self.regions.set_growing(self.growing)
         is_open = self.items is None or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if isinstance(error, RegionBreak):
@@ -283,6 +291,9 @@ class Loop(Region):
         """The state at the head of a trip of the region."""
         self.runs += 1
         if self.attempt is None:
+            if self.asked:
+                self.growing = self.regions.growing if self.growing is None else self.growing
+                dense.make(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.attempt = Attempt(self)
             self.carried = Carried(self)

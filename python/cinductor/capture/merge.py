@@ -154,7 +154,9 @@ class Merge:
         plan = []
         for which, end in enumerate(self.ends):
             for growth, items in end.appended:
-                taken = [t != bool(which) for t in growth.truths(self.level.condition)]
+                item = items[0].value
+                like = rebuilt(item, map(unheld, leaves(item)))
+                taken = [t != bool(which) for t in growth.truths(self.level.condition, like)]
                 for item in items:
                     values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
                     value = self.plan_unread("an item", *(values[::-1] if which else values))

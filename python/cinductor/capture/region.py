@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
 from .aliases import Aliases, Records, count_in
+from .items import Items, items_of
 from .objects import Traced
 from .state import UNBOUND, Touched, fill, is_same, walk
 
@@ -164,6 +165,16 @@ class Regions:
             known[key] = (growing[key].container, GROWING)
         self.growing = growing
 
+    def items_of(self, value: Any) -> Items | None:
+        """What is iterated, by number; None where Python has to iterate it."""
+        growth = self.growing.get(id(value))
+        return items_of(self.stage.wrap(value)) if growth is None else growth.items_now
+
+    @property
+    def dense(self) -> dict[int, Any]:
+        """Of the lists that grow those that are buffers."""
+        return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
+
     def rows_of(self, value: Any) -> Any:
         """The array of what a loop appended to a list, where that is what the list holds."""
         found = self.rows.get(id(value))
@@ -228,7 +239,7 @@ class Attempt:
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
-        self.regions.set_growing(self.growing)
+        self.regions.set_growing({**self.growing, **self.regions.dense})
         del self.regions.touched[self.ntouched :]
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)
@@ -288,6 +299,7 @@ class Region:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.stage.stores.values())
+        values.extend(lists.cells for lists in self.regions.dense.values())
         return values
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:

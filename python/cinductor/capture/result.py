@@ -84,6 +84,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.wrap(value)
     if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
         return value
+    if id(value) in stage.regions.growing:
+        return Call(stage.regions.growing[id(value)].recipe())
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:

@@ -266,6 +266,9 @@ class Scope(Attributes, TracedControl):
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
             return flat.write(self, value, key, self.array_of(item))
+        if id(value) in stage.regions.growing:
+            stage.regions.growing[id(value)].set_item(key, item)
+            return
         source = stage.source_of(value)
         method = find_in_class(cls, "__setitem__")
         if source is None and cls in (list, dict):
@@ -332,6 +335,8 @@ class Scope(Attributes, TracedControl):
         if cls is np.ndarray:
             return stage.wrap(value)
         if isinstance(value, list | tuple | dict | set | frozenset):
+            if id(value) in stage.regions.growing:
+                return stage.regions.growing[id(value)].truth
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)

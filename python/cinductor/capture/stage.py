@@ -624,6 +624,8 @@ class Stage:
         if cls is np.ndarray:
             return self.enter_array(value, OPAQUE)
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            if id(value) in self.regions.growing:
+                return self.regions.growing[id(value)].array
             inside = self.shallow(value)
             if isinstance(inside, dict):
                 return {k: self.deep(v) for k, v in inside.items()}

@@ -1,0 +1,224 @@
+"""Lists of which data decide how long they are.
+
+Such a list is buffers, one for each number of an item, and a count. The buffers have room for what
+all trips of the loop can append; each append checks that there is room. The user's list stays as it
+was before the loop: whoever looks at it comes here, or hears that it cannot be looked at. The count
+is in a list of its own, which loops and branches carry and merge as they do every other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .items import Items
+from .objects import Traced
+from .region import Again, RegionBreak
+from .state import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
+
+if TYPE_CHECKING:
+    from .branch import Branch
+    from .loop import Loop
+
+    Owner = Loop | Branch
+
+SPARE = 64  # items that may be appended outside of the loop
+OPEN = 4096  # in a loop of which nobody knows how long it runs: with more, Python takes long anyway
+MANY = 1 << 22
+NUMBERS = "?bhilqBHILQfd"
+
+
+class Dense:
+    """One such list; loop: or branch that appended to it first, like: an item of it, kinds: of its
+    numbers.
+    """
+
+    def __init__(self, loop: Owner, container: list[Any], like: Any, room: Any) -> None:
+        self.loop, self.container, self.like = loop, container, like
+        self.scope, self.stage, self.tracer = loop.scope, loop.stage, loop.tracer
+        self.kinds = [kind_of(leaf) for leaf in leaves(like)]
+        self.room = room + (len(container) + SPARE)
+        self.spare = SPARE
+        make = self.scope.call
+        self.buffers = [make(np.empty, self.room, kind[1]) for kind in self.kinds]  # type: ignore[index]
+        self.cells: list[Any] = [0]
+        for item in container:
+            self.put(self.cells[0], item)
+            self.cells[0] += 1
+
+    @property
+    def length(self) -> Any:
+        """How many items there are."""
+        return self.cells[0]
+
+    @property
+    def truth(self) -> Any:
+        """Whether there are any."""
+        return self.length > 0
+
+    def fail(self, reason: str) -> Any:
+        raise RegionBreak(reason, "", 0)
+
+    # --- items ---
+
+    def put(self, place: Any, item: Any) -> None:
+        """Stores the item there."""
+        if not have_same_structure(item, self.like):
+            self.fail("items of several types are in a list that grows")
+        for leaf, kind, buffer in zip(leaves(item), self.kinds, self.buffers, strict=True):
+            if kind_of(leaf) != kind or (type(leaf) is Traced and leaf.strong is not None):
+                self.fail("items of several types are in a list that grows")
+            self.scope.item_slot(buffer, place).value = lifted(self.tracer, leaf, *kind)
+
+    def place(self, number: Any, limit: Any) -> Any:
+        """A number that is checked to be from 0 to below a limit."""
+        if type(number) is int and type(limit) is int and 0 <= number < limit:
+            return number
+        if type(number) is int:
+            number = self.tracer.lift(number)
+        if limit is not self.room:
+            inside = self.tracer.apply("logical_and", *(number >= 0, number < limit))
+            self.tracer.check(inside, "an index is in range")
+        return self.tracer.define(number, 0, self.room)
+
+    def at(self, key: Any) -> Any:
+        """The place of an item."""
+        if not is_int(key):
+            self.fail("a list that grows is indexed by what is no int")
+        if type(key) is int:
+            return self.place(key if key >= 0 else self.length + key, self.length)
+        is_back = self.tracer.apply("less", key, 0)
+        turned = self.tracer.select(is_back, key + self.length, key, "python")
+        return self.place(turned, self.length)
+
+    def item(self, key: Any) -> Any:
+        """list[key]"""
+        return self.read(self.at(key))
+
+    def read(self, place: Any) -> Any:
+        """The item there."""
+        parts = []
+        for kind, buffer in zip(self.kinds, self.buffers, strict=True):
+            value = buffer[place]
+            parts.append(self.tracer.as_python(value) if kind[0] == "python" else value)  # type: ignore[index]
+        return rebuilt(self.like, iter(parts))
+
+    def set_item(self, key: Any, item: Any) -> None:
+        """list[key] = item"""
+        self.put(self.at(key), item)
+
+    def append(self, item: Any) -> None:
+        """list.append(item)"""
+        active = self.stage.regions.active
+        if self.loop not in active:
+            if self.spare == 0 or any(hasattr(region, "phase") for region in active):
+                self.fail("several loops append to a list")
+            self.spare -= 1
+        place = self.place(self.length, self.room)
+        self.put(place, item)
+        self.set_length(place + 1)
+
+    def pop(self) -> Any:
+        """list.pop()"""
+        place = self.at(-1)
+        item = self.read(place)
+        self.set_length(place)
+        return item
+
+    def set_length(self, length: Any) -> None:
+        self.stage.regions.touch(self.cells)
+        self.cells[0] = length
+
+    # --- all of it ---
+
+    @property
+    def items_now(self) -> Items:
+        """For a loop."""
+        return Items(self.size(), self.read)
+
+    def size(self) -> Any:
+        """How many items there are, as a size."""
+        if type(self.length) is int or self.length.is_expression:
+            return self.length
+        return self.tracer.define(self.length, 0, self.room + 1)
+
+    def columns(self) -> list[Any]:
+        """The numbers of all items, an array for each number of an item."""
+        size = self.size()
+        return [self.tracer.copy(buffer[:size], "K") for buffer in self.buffers]
+
+    @property
+    def array(self) -> Any:
+        """np.array(list)"""
+        if isinstance(self.like, tuple):
+            self.fail("an array is made of a list of tuples that grows")
+        if self.kinds[0][1] != np.float64:  # type: ignore[index]
+            self.tracer.check(self.length > 0, "a list has items")  # of none there are floats
+        return self.columns()[0]
+
+    def recipe(self) -> tuple[Any, ...]:
+        """The function that makes the list, and what it is given."""
+        strong = tuple(kind[0] == "scalar" for kind in self.kinds)  # type: ignore[index]
+        make = listed if not isinstance(self.like, tuple) else tuples
+        if make is tuples and type(self.like) is not tuple or any(map(is_tuple, self.like_parts)):
+            self.fail("a list of nested tuples that grows is returned")
+        return (make, strong, *self.columns())
+
+    @property
+    def like_parts(self) -> tuple[Any, ...]:
+        return self.like if isinstance(self.like, tuple) else ()
+
+
+def is_tuple(value: Any) -> bool:
+    """Whether it has items of its own."""
+    return isinstance(value, tuple)
+
+
+def listed(strong: tuple[bool, ...], column: Any) -> list[Any]:
+    """A list of numbers, NumPy's or Python's."""
+    return list(column) if strong[0] else column.tolist()
+
+
+def tuples(strong: tuple[bool, ...], *columns: Any) -> list[Any]:
+    """A list of tuples of numbers."""
+    parts = [listed((s,), column) for s, column in zip(strong, columns, strict=True)]
+    return list(zip(*parts, strict=True))
+
+
+# --- which lists ---
+
+
+def ask(loop: Any, container: list[Any], item: Any) -> Any:
+    """Has the outermost loop or branch that knows of a list begin again, with the list as buffers."""
+    for leaf in leaves(item):
+        kind = kind_of(leaf)
+        if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS:
+            loop.fail("data decide how a list grows, and its items are no numbers")
+    regions, room = loop.regions, 1
+    owner, is_open = None, False
+    for region in regions.active:
+        if owner is None:
+            seen = walk([*region.entry.values(), *region.others.values(), *region.callers()])
+            if seen is not None and id(container) not in seen:
+                continue
+            owner = region
+            mark = (owner.attempt if hasattr(owner, "attempt") else owner.base).mark
+        if not hasattr(region, "phase"):
+            continue  # a branch
+        most = None if region.items is None else region.tracer.most(region.extent, mark)
+        is_open |= most is None
+        room = room if most is None else room * most
+    if owner is None or getattr(owner, "offset", 0):
+        loop.fail("data decide how a list grows")
+    room = room + OPEN if is_open else room
+    owner.asked.append((container, item, min(room, MANY) if type(room) is int else room))
+    raise Again(owner)
+
+
+def make(loop: Owner) -> None:
+    """Makes buffers of the lists that are asked for, outside of the loop or branch."""
+    for container, item, room in loop.asked:
+        dense = Dense(loop, container, item, room)
+        loop.regions.set_growing({**loop.regions.growing, id(container): dense})
+    loop.asked.clear()
