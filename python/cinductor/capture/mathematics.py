@@ -155,12 +155,38 @@ def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = list(scope.iter(args[0])) if args else []
     if not is_traced(start, *items):
         return f(items, *args[1:], **kwargs) if args else f(*args, **kwargs)
-    if ADDS_WITH_CARE and any(type(v) is float or _is_float(v) for v in (start, *items)):
-        return call_unknown(scope, f, (items, start), {})
-    for item in items:
-        start = start + item
+    at = 0
+    while at < len(items):
+        if ADDS_WITH_CARE and _is_float(start):
+            start, at = _add_with_care(scope.stage.tracer, start, items, at)
+            if at == len(items):
+                break
+        start, at = start + items[at], at + 1
     return start
 
 
+def _add_with_care(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
+    """The sum of floats and ints from that item on, and the first item that is neither. As Python
+    3.12 and later add floats: Neumaier's variant of Kahan's summation (ZAMM 54, 1974).
+    """
+    total, carry = t.as_scalar(t.lift(total)), t.lift(np.float64(0))
+    while at < len(items) and (_is_float(items[at]) or isinstance(items[at], int)):
+        x = t.as_scalar(t.lift(items[at]))
+        if not _is_float(items[at]):
+            total = total + x
+        else:
+            new = total + x
+            is_less = t.apply("less", abs(total), abs(x))
+            big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
+            carry = carry + ((big - new) + small)
+            total = new
+        at += 1
+    counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
+    return t.as_python(t.apply("where", counts, total + carry, total)), at
+
+
 def _is_float(value: Any) -> bool:
-    return type(value) is Traced and value.kind == "python" and value.__class__ is float
+    """Python's own, traced or not."""
+    if type(value) is Traced:
+        return value.kind == "python" and value.__class__ is float
+    return type(value) is float

@@ -1,0 +1,56 @@
+"""sum() of Python's floats, which Python 3.12 and later add with care."""
+
+import math
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+
+
+def neumaier(items, start=0):
+    """sum() as Python 3.12 and later compute it."""
+    items = list(items)
+    while items and type(start) is not float:
+        start = start + items.pop(0)
+    carry = 0.0
+    while items and type(items[0]) in (float, int, bool):
+        x = items.pop(0)
+        new = start + x
+        if type(x) is float:
+            carry += (start - new) + x if abs(start) >= abs(x) else (x - new) + start
+        start = new
+    if carry and math.isfinite(carry):
+        start += carry
+    for x in items:
+        start = start + x
+    return start
+
+
+@pytest.mark.parametrize("backend", ("c", "interp"))
+def test_sums_of_floats(backend, monkeypatch):
+    """Python 3.12 and later carry the error of each addition along."""
+    from cinductor.capture import mathematics
+
+    monkeypatch.setattr(mathematics, "ADDS_WITH_CARE", True)
+
+    def sums(a, b, c, n, x):
+        return sum([a, b, c]), sum([a, n, b, -a, True, c]), sum((a, x[0], b, c), 0.5), sum([n, n]), sum([a * c] * 9, n), sum([-0.0, a * 0])
+
+    def expected(a, b, c, n, x):
+        every = [a, b, c], [a, n, b, -a, True, c], (a, x[0], b, c), [n, n], [a * c] * 9, [-0.0, a * 0]
+        return tuple(neumaier(v, s) for v, s in zip(every, (0, 0, 0.5, 0, n, 0), strict=True))
+
+    fn = cinductor.compile(sums, backend=backend, fullgraph=True)
+    x = np.array([0.1, 2.0])
+    inf = float("inf")
+    for a, b, c in ((1e16, 1.5, 0.1), (0.1, 0.2, 0.3), (1e308, 1e308, -1e308), (inf, 1.0, -2.5), (-1.0, 1e-30, 1.0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got, want = fn(a, b, c, 3, x), expected(a, b, c, 3, x)
+        for p, q in zip(got, want, strict=True):
+            assert type(p) is type(q) and (p == q or (p != p and q != q)) and math.copysign(1, p) == math.copysign(1, q)
+    if sys.version_info >= (3, 12):
+        assert sum([0.1] * 10) == neumaier([0.1] * 10)
