@@ -80,8 +80,7 @@ def program(name):
     if name in OWN:
         function, make = OWN[name]
         return function, make(np.random.default_rng(0))
-    function, (_, arguments) = loops.program(name)
-    return function, arguments
+    return loops.program(name)
 
 
 def on_card(arguments):
