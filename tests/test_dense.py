@@ -458,3 +458,144 @@ def test_arguments_are_untouched():
     expected = copy.deepcopy(given)
     cinductor.compile(of_pairs)(given)
     same(given, expected)
+
+
+# --- what buffers cannot: the list gets its items, once, behind a break ---------------------------
+
+
+def positive(x):
+    out = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            out.append(i)
+    return out
+
+
+def reversed_by_slice(x):
+    return positive(x)[::-1]
+
+
+def rest_by_slice(x):
+    return positive(x)[2:]
+
+
+def reversed_list(x):
+    return list(reversed(positive(x)))
+
+
+def sorted_by_key(x):
+    return sorted(positive(x), key=lambda i: -i)
+
+
+def behind_a_break(x):
+    g = positive(x)
+    print(end="")
+    return g
+
+
+def reversed_in_place(x):
+    g = positive(x)
+    g.reverse()
+    return g
+
+
+def joined(x):
+    return ",".join(str(i) for i in positive(x))
+
+
+def in_a_dict(x):
+    return {"a": positive(x), "n": len(positive(x))}
+
+
+def as_a_set(x):
+    return set(positive(x))
+
+
+def added_to(x):
+    return positive(x) + [1]
+
+
+def searched(x):
+    return 3 in positive(x)
+
+
+def index_of(x):
+    return positive(x).index(4)
+
+
+def as_text(x):
+    return f"{positive(x)}"
+
+
+def as_a_tuple(x):
+    return tuple(positive(x))
+
+
+def folded(x):
+    return max(positive(x)), sum(positive(x)), min(positive(x))
+
+
+def unpacked(x):
+    a, b = positive(x)[:2]
+    return a + b
+
+
+def sorted_pairs(x):
+    out = []
+
+    for i in range(len(x)):
+        if x[i] > 0:
+            out.append((i, x[i]))
+    out.sort()
+    return out[0], out[-1]
+
+
+def extended(x):
+    out = positive(x)
+    other = out
+    out.extend([7, 8])
+    return other
+
+
+def as_indices(x):
+    out = positive(x)
+    print(len(out), end="")
+    return x[out]
+
+
+def comprehended(x):
+    return [v * 2 for v in positive(x)], [i for i, v in enumerate(positive(x)) if v % 2]
+
+
+LOOKS = [
+    reversed_by_slice,
+    rest_by_slice,
+    reversed_list,
+    sorted_by_key,
+    behind_a_break,
+    reversed_in_place,
+    joined,
+    in_a_dict,
+    as_a_set,
+    added_to,
+    searched,
+    index_of,
+    as_text,
+    as_a_tuple,
+    folded,
+    unpacked,
+    sorted_pairs,
+    extended,
+    as_indices,
+    comprehended,
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda f: f.__name__)
+def test_a_list_is_looked_at(look):
+    fn = cinductor.compile(look, backend="interp")
+    x = np.random.default_rng(0).normal(size=20)
+    x[[4, 9]] = 1, 2
+    for shift in (0, -0.3, 0):
+        assert repr(fn(x + shift)) == repr(look(x + shift))
+    assert all("for captured" in how for how in fn._cinductor_job.last.regions if ": for" in how)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..numpy.surface import require
 from .items import Items
 from .objects import Traced
 from .region import Again, RegionBreak
-from .state import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
+from .state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
 
 if TYPE_CHECKING:
     from .branch import Branch
@@ -94,7 +95,19 @@ class Dense:
 
     def item(self, key: Any) -> Any:
         """list[key]"""
-        return self.read(self.at(key))
+        return self.part(key) if type(key) is slice else self.read(self.at(key))
+
+    def part(self, key: slice) -> list[Any]:
+        """list[key]: another such list, which nobody may append to."""
+        other = object.__new__(Dense)
+        other.__dict__.update(self.__dict__)
+        other.container, other.spare = [], 0
+        other.buffers = [column[key] for column in self.columns()]
+        other.room = other.buffers[0].shape[0]
+        other.cells = [other.room]
+        regions = self.stage.regions
+        regions.set_growing({**regions.growing, id(other.container): other})
+        return other.container
 
     def read(self, place: Any) -> Any:
         """The item there."""
@@ -130,6 +143,19 @@ class Dense:
         self.stage.regions.touch(self.cells)
         self.cells[0] = length
 
+    def look(self) -> None:
+        """The list gets its items, behind a break: somebody does what buffers cannot."""
+        regions = self.stage.regions
+        if self.tracer.in_region:
+            self.fail("a list that a loop appends to is looked at")
+        make, strong, *columns = self.recipe()
+        self.stage.stop("a list whose length data decide is looked at")
+        items = make(strong, *(self.stage.concrete(column) for column in columns))
+        regions.touch(self.container)
+        fill(self.container, items)
+        growing = {k: g for k, g in regions.growing.items() if g is not self}
+        regions.set_growing(growing)
+
     # --- all of it ---
 
     @property
@@ -154,7 +180,7 @@ class Dense:
         if isinstance(self.like, tuple):
             self.fail("an array is made of a list of tuples that grows")
         if self.kinds[0][1] != np.float64:  # type: ignore[index]
-            self.tracer.check(self.length > 0, "a list has items")  # of none there are floats
+            require(self.tracer, self.length > 0, "a list of no items")  # of none there are floats
         return self.columns()[0]
 
     def recipe(self) -> tuple[Any, ...]:

@@ -72,6 +72,10 @@ class Growth:
         self.buffer: Any = None  # behind the loop: what was appended
         self.is_open = type(carried.extent) is not int  # as long as there are trips
 
+    def look(self) -> None:
+        """Nobody can while the loop is captured."""
+        self.loop.fail("a list that a loop appends to is looked at")
+
     def open(self) -> None:
         """The list at the head of a trip."""
         self.loop.regions.touch(self.container)

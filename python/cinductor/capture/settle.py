@@ -42,6 +42,8 @@ def settle(stage: Stage) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     from .plain import PlainScope
 
+    for growth in [*stage.regions.growing.values()]:
+        growth.look()
     stage.stop("many breaks for little work one after another: the rest of the call runs in NumPy")
     stage.is_settled = True
     memo: dict[int, Any] = {}

@@ -202,7 +202,8 @@ class Stage:
         if found is None:
             return None
         if found[1] == GROWING:
-            raise _core.RegionBreak("a list that a loop appends to is looked at", "", 0)
+            self.regions.growing[id(value)].look()
+            return self.source_of(value)
         return found[1]
 
     # --- values that enter ---
