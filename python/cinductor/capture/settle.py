@@ -51,7 +51,10 @@ def settle(stage: Stage) -> None:
         changed = {}
         for name, value in frame.f_locals.items():
             if not name.startswith("__ci_") or type(value) is Traced:
-                real = stage.concrete(value, memo)
+                try:
+                    real = stage.concrete(value, memo)
+                except _core.InternalError:  # of a block that is closed: nobody reads that name
+                    continue
                 if real is not value:
                     changed[name] = real
         if changed:
