@@ -7,6 +7,7 @@
 #include "device/cuda/cuda.h"
 
 #define CI_CUDA_SERIAL_TRIPS 64 /* that cost less than the copies for which the card was asked */
+#define CI_CUDA_MANY_POINTS 256 /* whose trips run side by side: a processor has no chance */
 
 /* Trips, one after another, of which a card is slower than a processor. */
 static int64_t
@@ -24,6 +25,16 @@ count_trips(const CiLoopTree *tree)
         most = inner > most ? inner : most;
     }
     return most;
+}
+
+/* What runs side by side, as far as it matters. */
+static int64_t
+count_points(const CiKernel *kernel)
+{
+    int64_t points = 1;
+    for (int k = 0; k < kernel->nouter && points < CI_CUDA_MANY_POINTS; k++)
+        points = ci_cuda_times(points, kernel->outer[k].extent);
+    return points;
 }
 
 typedef struct Slow {
@@ -53,7 +64,8 @@ find_slow(void *arg, const CiKernel *kernel)
 {
     Slow *slow = arg;
     const CiLoopTree *tree = ci_kernel_tree(kernel);
-    if (slow->why || !tree || kernel->nouter || count_trips(tree) <= slow->trips)
+    if (slow->why || !tree || count_points(kernel) >= CI_CUDA_MANY_POINTS ||
+        count_trips(tree) <= slow->trips)
         return;
     slow->why = ci_format(slow->ctx,
                           "%s:%d: trips run one after another, which the CPU is quicker at (option "
