@@ -60,18 +60,24 @@ trips_worth_copies(const CiLoops *loops)
 }
 
 static void
-find_slow(void *arg, const CiKernel *kernel)
+find_slow(Slow *slow, const CiKernels *kernels, int64_t around)
 {
-    Slow *slow = arg;
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
-    if (slow->why || !tree || count_points(kernel) >= CI_CUDA_MANY_POINTS ||
-        count_trips(tree) <= slow->trips)
-        return;
-    slow->why = ci_format(slow->ctx,
-                          "%s:%d: trips run one after another, which the CPU is quicker at (option "
-                          "offload=\"always\" keeps them on the device)",
-                          kernel->nlocs ? kernel->locs[0].file : "",
-                          kernel->nlocs ? kernel->locs[0].line : 0);
+    for (int k = 0; k < kernels->nkernels && slow->why == NULL; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        const CiExpr *extent = kernel->region ? kernel->region->extent : NULL;
+        for (int b = 0; kernel->region && b < 2; b++)
+            if (kernel->inner[b])
+                find_slow(slow, kernel->inner[b], extent ? ci_cuda_times(around, extent) : around);
+        const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
+        if (slow->why || !tree || count_points(kernel) >= CI_CUDA_MANY_POINTS ||
+            around * count_trips(tree) <= slow->trips)
+            continue;
+        slow->why = ci_format(
+            slow->ctx,
+            "%s:%d: trips run one after another, which the CPU is quicker at (option "
+            "offload=\"always\" keeps them on the device)",
+            kernel->nlocs ? kernel->locs[0].file : "", kernel->nlocs ? kernel->locs[0].line : 0);
+    }
 }
 
 const char *
@@ -79,6 +85,6 @@ ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays)
 {
     Slow slow = {kernels->loops->ctx,
                  host_arrays ? CI_CUDA_SERIAL_TRIPS : trips_worth_copies(kernels->loops), NULL};
-    ci_cuda_visit_kernels(kernels, find_slow, &slow);
+    find_slow(&slow, kernels, 1);
     return slow.why;
 }
