@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import varying
 from .aliases import Source, sources_in
 from .growth import Maybe
+from .jumps import RETURN, VALUE
 from .objects import Traced
 from .region import Region, truth
 from .result import CONSTANT_LEAVES, Call, choose
@@ -31,7 +32,7 @@ from .state import (
 if TYPE_CHECKING:
     from .branch import Level
 
-OURS, RETURN, VALUE = "__ci_", "__ci_return", "__ci_value"
+OURS = "__ci_"
 
 
 class Held:
