@@ -3,8 +3,8 @@
 import types
 
 from cinductor.capture.plain import PlainScope
-from cinductor.capture.plain_control import UNBOUND
-from cinductor.capture.rewrite import rewrite
+from cinductor.capture.rewrite.rewrite import rewrite
+from cinductor.capture.value.objects import UNBOUND
 
 
 def plain(fn, cls=PlainScope):

@@ -18,8 +18,8 @@ from rewriting import ForgetfulScope, plain
 
 import cinductor
 from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite import NotRewritable, print_rewritten, rewrite
-from cinductor.capture.table import BREAK, CAPTURED, KEPT, SYNTAX
+from cinductor.capture.rewrite.rewrite import NotRewritable, print_rewritten, rewrite
+from cinductor.capture.rewrite.table import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
 GLOBAL = 3

@@ -13,7 +13,7 @@ import pytest
 from rewriting import ForgetfulScope, plain
 
 from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite import NotRewritable
+from cinductor.capture.rewrite.rewrite import NotRewritable
 
 ACCELERATORS = ("_heapq", "_bisect", "_json", "_decimal", "_datetime", "_statistics", "_operator")
 

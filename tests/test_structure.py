@@ -292,7 +292,7 @@ LATE = {
     "compile.py",
     "device.py",
     "explanation.py",
-    "capture/follow.py",
+    "capture/call/follow.py",
     "capture/settle.py",
     "capture/stage.py",
 }
@@ -315,6 +315,26 @@ def test_surface_knows_nothing_of_capture():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):
                 assert not re.match(r"(cinductor\.)?capture", node.module or ""), name_of(path)
+
+
+# Folders of capture, from the bottom up: what each may import of it besides itself.
+CAPTURE_LAYERS = {
+    "value": set(),
+    "rewrite": set(),
+    "region": {"value", "rewrite"},
+    "call": {"value", "rewrite", "region", "stage"},
+}
+
+
+@pytest.mark.parametrize("layer", CAPTURE_LAYERS)
+def test_capture_imports_go_down(layer):
+    """Annotations may name what stands above; code that runs may not."""
+    for path in (ROOT / "python/cinductor/capture" / layer).glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                modules = [node.module] if node.module else [name.name for name in node.names]
+                taken = {module.split(".")[0] for module in modules}
+                assert taken <= CAPTURE_LAYERS[layer], f"{name_of(path)} imports {taken}"
 
 
 def test_docs_name_what_there_is():

@@ -86,7 +86,7 @@ def print_rewritten(fn: Any) -> str:
     fn: a function or a compiled one. Raises `capture.rewrite.NotRewritable`, with the reason, for a
     function that is left as it is, and TypeError for what is no function written in Python.
     """
-    from .capture.rewrite import print_rewritten as run
+    from .capture.rewrite.rewrite import print_rewritten as run
 
     return run(fn)
 

@@ -131,7 +131,9 @@ class Explanation:
             lines += self._with_source(f"{file}:{line}: {reason}{times}")
             lines += ["    -> " + advice for advice in (advice_for(reason),) if advice]
         parts += section("Python runs here", lines)
-        regions = [line for r in sorted(self.regions, key=in_order) for line in self._with_source(r)]
+        regions = [
+            line for r in sorted(self.regions, key=in_order) for line in self._with_source(r)
+        ]
         parts += section("loops and branches", regions)
         parts += section("guards: what a call must be like for this program", self.guards)
         made = [f"{k}. {why}" for k, why in enumerate(self.specializations, 1)]
@@ -260,7 +262,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
             + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
             for s in kept
         ]
-    from .capture.rewrite import NotRewritable, print_rewritten
+    from .capture.rewrite.rewrite import NotRewritable, print_rewritten
 
     try:
         report.rewritten = print_rewritten(fn)

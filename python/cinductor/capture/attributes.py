@@ -18,8 +18,10 @@ from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
-from .items import Flat
-from .objects import (
+from .slot import Slot
+from .stage import OPAQUE
+from .value.items import Flat
+from .value.objects import (
     FREE_TYPES,
     MISSING,
     PURE_TYPES,
@@ -28,8 +30,6 @@ from .objects import (
     is_numpys,
     reads_plainly,
 )
-from .slot import Slot
-from .stage import OPAQUE
 
 if TYPE_CHECKING:
     from .stage import Stage

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from .branch import Branch
-from .condition import Choice, Operand, is_condition
-from .loop import REGION, UNROLL, WATCH, Loop
-from .objects import Traced
 from .plain_control import For, PlainControl, While
-from .region import RegionBreak, truth
+from .region.branch import Branch
+from .region.condition import Choice, Operand, is_condition
+from .region.loop import REGION, UNROLL, WATCH, Loop
+from .region.region import RegionBreak, truth
 from .settle import tire
+from .value.objects import Traced
 
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
 

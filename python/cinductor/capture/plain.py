@@ -7,9 +7,9 @@ import sys
 import types
 from typing import Any
 
-from .objects import MISSING
 from .plain_control import PlainControl
 from .scope import Scope
+from .value.objects import MISSING
 
 
 class PlainScope(Scope):

@@ -12,17 +12,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .objects import FREE_TYPES
-
-
-class Unbound:
-    """Stands in a tuple of values for a name that has none."""
-
-    def __repr__(self) -> str:
-        return "<unbound>"
-
-
-UNBOUND = Unbound()
+from .value.objects import FREE_TYPES, UNBOUND
 
 
 class Construct:

@@ -16,15 +16,21 @@ import numpy as np
 
 from .. import _core
 from ..dynamic import Demand, StaticRetry
-from . import flat
 from .attributes import Attributes
-from .calls import dispatch
+from .call.calls import dispatch
+from .call.membership import contains
+from .call.numpys import constants
+from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
-from .growth import call_with_opened
-from .items import Flat, Items, Range
-from .membership import contains
-from .numpys import constants
-from .objects import (
+from .region.growth import call_with_opened
+from .region.region import Again, Looked, Raising
+from .rewrite.sites import Site
+from .settle import tire
+from .slot import Managed, Slot
+from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
+from .value import flat
+from .value.items import Flat, Items, Range
+from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
     MISSING,
@@ -35,11 +41,6 @@ from .objects import (
     is_foreign,
     is_numpys,
 )
-from .region import Again, Looked, Raising
-from .sites import Site
-from .slot import Managed, Slot
-from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
-from .unknown import DEBUGGERS
 
 UNROLL_LIMIT = 65536
 INDEX_TRICKS = frozenset(
@@ -97,6 +98,10 @@ class Scope(Attributes, TracedControl):
             cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
         self.cache = cache[1]
         stage.scopes.append(self)
+
+    def tire(self) -> None:
+        """Before a trip that Python runs: it may be one too many."""
+        tire(self.stage)
 
     # --- names ---
 

@@ -18,16 +18,16 @@ from ..dynamic import Demand, StaticRetry, Symbols
 from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
-from . import builtins as builtins  # fills the table of calls
-from .calls import dispatch
-from .follow import bind
-from .objects import why_not_argument
+from .call import builtins as builtins  # fills the table of calls
+from .call.calls import dispatch
+from .call.follow import bind
 from .plain import PlainScope
-from .region import Looked
-from .result import finish, place_of_function
-from .rewrite import NOT_FOUND, NotRewritable
+from .region.region import Looked
+from .region.result import finish, place_of_function
+from .rewrite.rewrite import NOT_FOUND, NotRewritable
 from .scope import Scope
 from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
+from .value.objects import why_not_argument
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds.
@@ -399,7 +399,9 @@ def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason:
     trip of its loops is Python's own, and may break again.
     """
     if reason == NOT_FOUND:
-        reason += " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
+        reason += (
+            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
+        )
     why = why_not_traced(stage, fn, bound)
     if why is None:
         stage.known.setdefault(id(fn), (fn, OPAQUE))

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any
 
 from .. import _core
-from .asking import STAGE
-from .objects import Traced
+from .rewrite.asking import STAGE
 from .stage import Stage, Tired
+from .value.objects import Traced
 
 MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
 MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for

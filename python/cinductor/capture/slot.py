@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .objects import Traced
+from .value.objects import Traced
 
 if TYPE_CHECKING:
     from .stage import Stage

@@ -20,8 +20,9 @@ import numpy as np
 from .. import _core
 from ..dynamic import Symbols, place_of
 from ..numpy import surface
-from .items import Flat
-from .objects import (
+from .region.region import GROWING, Regions
+from .value.items import Flat
+from .value.objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     FREE_TYPES,
@@ -34,7 +35,6 @@ from .objects import (
     reads_plainly,
     why_not_array,
 )
-from .region import GROWING, Regions
 
 OPAQUE = -1
 # Attributes by which functions and partials are looked into.
@@ -507,7 +507,7 @@ class Stage:
     def _plain_function(self, fn: types.FunctionType, memo: dict[int, Any]) -> Any:
         """A function made in this call, for use outside of it: its stage does the plain thing."""
         from .plain import PlainScope
-        from .rewrite import STAGE
+        from .rewrite.rewrite import STAGE
 
         if STAGE not in fn.__code__.co_freevars:
             return fn

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..numpy.surface import DTYPES
-from .objects import Traced
+from ...numpy.surface import DTYPES
+from ..value.objects import Traced
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 PURE = (
     *("scipy.special", "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.fft"),
@@ -83,7 +83,11 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> Call | None:
     module = getattr(f, "__module__", None)
     if not isinstance(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
         return None
-    if type(f).__name__ not in ("function", "builtin_function_or_method", "_ArrayFunctionDispatcher"):
+    if type(f).__name__ not in (
+        "function",
+        "builtin_function_or_method",
+        "_ArrayFunctionDispatcher",
+    ):
         return None
     try:
         return Call(f, args, kwargs)
@@ -143,7 +147,9 @@ def make(scope: Scope, call: Call) -> Any:
         out[0] = kinds_of(result) == known
         at = 1
         if out[0]:
-            for r, count, kind in zip(result if container else (result,), counts, kinds, strict=True):
+            for r, count, kind in zip(
+                result if container else (result,), counts, kinds, strict=True
+            ):
                 out[at : at + count] = np.asarray(r).transpose(kind[3]).reshape(-1)
                 at += count
 

@@ -15,15 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dense, varying
-from .condition import strength
-from .contents import Contents, is_unchanged, items_in, keeps_places
-from .growth import Growth, is_longer
-from .last import Last
-from .objects import Traced
-from .region import Looked, Peel, truth
-from .sharing import Sharing
-from .state import (
+from ..value import varying
+from ..value.contents import Contents, is_unchanged, items_in, keeps_places
+from ..value.objects import Traced
+from ..value.state import (
     UNBOUND,
     have_same_structure,
     is_int,
@@ -35,26 +30,19 @@ from .state import (
     lifted,
     rebuilt,
 )
+from . import dense
+from .condition import strength
+from .growth import Growth, is_longer
+from .last import Last
+from .region import Looked, Peel, truth
+from .sharing import Sharing
+from .types import Type, type_of
 
 if TYPE_CHECKING:
     from .loop import Loop, Memory
 
 MAX_PERIOD = 6
 OURS = "__ci_"
-
-
-class Type:
-    """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
-    sizes that change, by axis; ends: with what, and what is enough for all trips.
-    """
-
-    __slots__ = ("kind", "dtype", "like", "mixed", "lengths", "ends")
-
-    def __init__(self, kind: str, dtype: Any, like: Any = None, mixed: bool = False) -> None:
-        self.kind, self.dtype, self.like = kind, dtype, like
-        self.mixed = mixed  # Python's number or NumPy's: a bool that says which goes with it
-        self.lengths: dict[int, varying.Length] = {}
-        self.ends: dict[int, tuple[Any, Any]] = {}
 
 
 class Carried:
@@ -94,7 +82,7 @@ class Carried:
                 continue
             parts = leaves(value)
             if all(kind_of(v) is not None and type(v) is Traced for v in parts):
-                self.types[name] = [self.type_of(v) for v in parts]
+                self.types[name] = [type_of(v) for v in parts]
         for name in memory.written:
             value = self.entry.get(name, self.loop.others.get(name))
             if type(value) is Traced and value.kind == "array":
@@ -110,11 +98,6 @@ class Carried:
             for name, value in everything.items()
             if type(value) is Traced and value.storage in held
         }
-
-    @staticmethod
-    def type_of(value: Any) -> Type:
-        kind, dtype = kind_of(value)  # type: ignore[misc]
-        return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
 
     def add_written(self, handle: Any) -> bool:
         if any(handle.storage == h.storage for h in self.written):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
+from ... import _core
 from .opaque import call_of, learn, make
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
 BOUND_KINDS = frozenset(

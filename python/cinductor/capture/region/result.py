@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from .objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class
+from ... import _core
+from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class
 
 if TYPE_CHECKING:
-    from ..compile import Job
-    from .stage import Stage
+    from ...compile import Job
+    from ..stage import Stage
 
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .aliases import Source
+from ..value.aliases import Source
+from ..value.state import is_same, leaves
 from .region import Peel
-from .state import is_same, leaves
 
 if TYPE_CHECKING:
     from .carry import Carried

@@ -6,14 +6,14 @@ import os
 import types
 from typing import TYPE_CHECKING, Any
 
-from ..user import PACKAGE
-from .objects import FREE_TYPES, is_numpys
-from .rewrite import STAGE, NotRewritable, rewrite
-from .stage import Stage
+from ...user import PACKAGE
+from ..rewrite.rewrite import STAGE, NotRewritable, rewrite
+from ..stage import Stage
+from ..value.objects import FREE_TYPES, is_numpys
 from .unknown import call_unknown, name_of
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
@@ -79,7 +79,7 @@ def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
 
 def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
-    from .scope import Scope
+    from ..scope import Scope
 
     rewritten = rewrite(f)
     new = rewritten.bind(f, types.CellType(Scope(stage, f, rewritten.sites)))

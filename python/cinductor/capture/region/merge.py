@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import varying
-from .aliases import Source, sources_in
-from .growth import Maybe
-from .jumps import RETURN, VALUE
-from .objects import Traced
-from .region import Region, truth
-from .result import CONSTANT_LEAVES, Call, choose
-from .state import (
+from ..rewrite.jumps import RETURN, VALUE
+from ..value import varying
+from ..value.aliases import Source, sources_in
+from ..value.objects import Traced
+from ..value.state import (
     UNBOUND,
     have_same_structure,
     is_number,
@@ -28,6 +25,9 @@ from .state import (
     lifted,
     rebuilt,
 )
+from .growth import Maybe
+from .region import Region, truth
+from .result import CONSTANT_LEAVES, Call, choose
 
 if TYPE_CHECKING:
     from .branch import Level

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
-from .objects import Traced
-from .plain_control import UNBOUND
+from ... import _core
+from .objects import UNBOUND, Traced
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..value.objects import Traced
 from . import mathematics as mathematics  # its handlers, some of which those here replace
 from .calls import understands
 from .numpys import understands_method
-from .objects import Traced
 from .unknown import call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 WIDE = 4.6e18  # products below, computed in floats, fit 64 bits

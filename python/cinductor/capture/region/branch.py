@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core
+from ... import _core
+from ..value.contents import Contents, is_unchanged, items_in, keeps_places
+from ..value.objects import Traced
+from ..value.state import UNBOUND
 from . import dense
-from .contents import Contents, is_unchanged, items_in, keeps_places
 from .growth import is_longer, owner_of
 from .merge import OURS, End, Merge
-from .objects import Traced
 from .region import Again, Attempt, Raising, Region, RegionBreak, truth
-from .state import UNBOUND
 
 
 class Level:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import varying
-from .objects import Traced
-from .state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
+from ..value import varying
+from ..value.objects import Traced
+from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 
 if TYPE_CHECKING:
-    from .aliases import Source
+    from ..value.aliases import Source
     from .carry import Carried
 
 OURS = "__ci_"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..value.objects import Traced
+from ..value.state import ATOMS, fill, is_number, is_same, leaves, rebuilt, walk
 from . import dense
-from .objects import Traced
 from .region import Again, Looked, Opened, Peel
-from .state import ATOMS, fill, is_number, is_same, leaves, rebuilt, walk
 
 if TYPE_CHECKING:
     from .carry import Carried

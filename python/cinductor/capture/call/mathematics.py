@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..value.objects import FREE_TYPES, Traced
+from ..value.state import is_int
 from .calls import dispatch, understands
-from .objects import FREE_TYPES, Traced
-from .state import is_int
 from .unknown import call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
 

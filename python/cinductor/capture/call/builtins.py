@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from ..compile import is_compiling
-from ..numpy import surface
-from ..numpy.random import GLOBAL, Draw
-from ..user import PACKAGE
+from ... import _core
+from ...compile import is_compiling
+from ...numpy import surface
+from ...numpy.random import GLOBAL, Draw
+from ...user import PACKAGE
+from ..region.condition import is_condition, select
+from ..region.region import Raising
+from ..value.items import Flat, Range, backwards, enumerated, numbered, zipped
+from ..value.objects import PURE_TYPES, Traced, find_in_class, foreign_in
+from ..value.state import is_int
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from .calls import TABLE, called_by, dispatch, understands
-from .condition import is_condition, select
 from .follow import FOLLOWED
-from .items import Flat, Range, backwards, enumerated, numbered, zipped
 from .numpys import call_surface, is_traced_inside
-from .objects import PURE_TYPES, Traced, find_in_class, foreign_in
-from .region import Raising
-from .state import is_int
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 
 for _f in (

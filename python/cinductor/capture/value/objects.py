@@ -14,10 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from ... import _core
 
 Traced = _core.Traced
 MISSING = object()
+
+
+class Unbound:
+    """Stands in a tuple of values for a name that has none."""
+
+    def __repr__(self) -> str:
+        return "<unbound>"
+
+
+UNBOUND = Unbound()
 
 # Immutable values that equal themselves: guarded by value.
 VALUE_TYPES = frozenset(

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from ..numpy.random import GLOBAL, LEGACY, Draw
+from ... import _core
+from ...numpy.random import GLOBAL, LEGACY, Draw
+from ..value.objects import MISSING, PURE_TYPES, Traced, find_in_class, is_numpys
 from .follow import call_function, enter_items
 from .numpys import (
     call_array_method,
@@ -29,11 +30,10 @@ from .numpys import (
     is_traced_inside,
     ufunc,
 )
-from .objects import MISSING, PURE_TYPES, Traced, find_in_class, is_numpys
 from .unknown import BOUND_KINDS, call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler

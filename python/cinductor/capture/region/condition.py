@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .aliases import Records
+from ..rewrite.sites import Site
+from ..value.aliases import Records
+from ..value.objects import Traced
+from ..value.state import is_of_class, kind_of, lifted
 from .branch import Level
 from .merge import End, Merge
-from .objects import Traced
 from .region import Region, truth
-from .sites import Site
-from .state import is_of_class, kind_of, lifted
 
 VALUE, FLAG = "operand", "__ci_operand"
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..numpy.index import flat as raveled
+from ...numpy.index import flat as raveled
 from .items import Flat
 from .objects import Traced
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 
 def line_of(tracer: Any, flat: Flat) -> Any:

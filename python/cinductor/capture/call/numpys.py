@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..numpy import surface, written
-from ..numpy.index import ufunc_at
-from ..numpy.random import DRAWS, GLOBAL, LEGACY, Draw
+from ...numpy import surface, written
+from ...numpy.index import ufunc_at
+from ...numpy.random import DRAWS, GLOBAL, LEGACY, Draw
+from ..region.growth import JOINS
+from ..value.items import Flat
+from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
 from .follow import call_function
-from .growth import JOINS
-from .items import Flat
-from .objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
 from .unknown import call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
 ufunc = np.ufunc

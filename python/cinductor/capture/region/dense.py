@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..numpy.surface import require
-from .items import Items
-from .objects import Traced
+from ...numpy.surface import require
+from ..value.items import Items
+from ..value.objects import Traced
+from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
 from .region import Again, RegionBreak
-from .state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
 
 if TYPE_CHECKING:
     from .branch import Branch

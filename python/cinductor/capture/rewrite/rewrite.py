@@ -16,7 +16,7 @@ import linecache
 import types
 from typing import Any
 
-from ..user import wrong
+from ...user import wrong
 from .asking import STAGE
 from .control import Control
 from .sites import Site
@@ -75,7 +75,9 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
     if found is None:
         if len(_memo) > 4096:
             _memo.clear()
-        linecache.getlines(code.co_filename, fn.__globals__)  # whose loader may have it, as of a zip
+        linecache.getlines(
+            code.co_filename, fn.__globals__
+        )  # whose loader may have it, as of a zip
         try:
             found = _rewrite(code, fn.__qualname__)
         except NotRewritable as reason:
@@ -116,9 +118,7 @@ def _rewrite_source(code: types.CodeType, qualname: str, with_regions: bool) -> 
     node = find_function(code, qualname)
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
-        raise NotRewritable(
-            "its source in the file is not what runs" if found else NOT_FOUND
-        )
+        raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
     _check(node)
     rewriter = Control(node, code.co_freevars, with_regions)
     tree = factory(rewriter.run(), (STAGE, *code.co_freevars))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .condition import is_condition
-from .objects import Traced
-from .region import truth
-from .state import is_int, kind_of
+from ..region.condition import is_condition
+from ..region.region import truth
+from ..value.objects import Traced
+from ..value.state import is_int, kind_of
 
 if TYPE_CHECKING:
-    from .scope import Scope
+    from ..scope import Scope
 
 MOST_MEMBERS = 64
 EXACT = 1 << 53  # ints up to here are floats, too

@@ -12,15 +12,15 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _core
-from .aliases import Aliases, Records, count_in
-from .items import Items, items_of
-from .objects import Traced
-from .state import UNBOUND, Touched, fill, is_same, walk
+from ... import _core
+from ..value.aliases import Aliases, Records, count_in
+from ..value.items import Items, items_of
+from ..value.objects import Traced
+from ..value.state import UNBOUND, Touched, fill, is_same, walk
 
 if TYPE_CHECKING:
-    from .scope import Scope
-    from .sites import Site
+    from ..rewrite.sites import Site
+    from ..scope import Scope
 
 RegionBreak = _core.RegionBreak
 GROWING = -2  # the origin of a list that has a gap

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core
+from ... import _core
+from ..value.items import Items
+from ..value.objects import Traced
+from ..value.state import UNBOUND
 from . import dense
 from .carry import Carried
-from .items import Items
-from .objects import Traced
 from .region import Again, Attempt, Peel, Region, RegionBreak, truth
-from .settle import tire
-from .state import UNBOUND
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
@@ -88,7 +87,7 @@ class Loop(Region):
             self.restores = True
             return
         if self.phase == PLAIN and not self.restores:
-            tire(self.scope.stage)
+            self.scope.tire()
         ends = self.phase == DONE or not self.goes_on
         if not ends and self.items is not None and self.phase != TAIL:
             length = self.items.length

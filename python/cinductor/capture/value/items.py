@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _core
+from ... import _core
 from .objects import Traced
 
 RegionBreak = _core.RegionBreak

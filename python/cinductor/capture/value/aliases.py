@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import _core
+from ... import _core
 from .objects import Traced
 from .state import is_same, references
 

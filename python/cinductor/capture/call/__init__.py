@@ -1,0 +1,1 @@
+"""What a call in a captured function means, decided by what is called."""

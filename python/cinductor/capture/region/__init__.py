@@ -1,0 +1,1 @@
+"""Loops and branches on traced values: each becomes one node of the graph, or says why not."""

@@ -1,0 +1,1 @@
+"""Values of the user's frame, traced and not: what they are, compared, walked, rebuilt, shared."""
