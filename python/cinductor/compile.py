@@ -252,8 +252,8 @@ class Job:
         """A call that no specialisation fits."""
         try:
             return self.answer(compiled, bound, args, kwargs)
-        except BaseException as error:
-            error.__traceback__ = users_frames(error.__traceback__)
+        except BaseException:  # without a name, whose deletion would undo the change (3.10)
+            hide_our_frames(sys.exc_info()[1])
             raise
 
     def answer(
@@ -410,16 +410,17 @@ def is_debugger(tracer: Any) -> bool:
     return module.startswith(("pydevd", "_pydevd", "debugpy"))
 
 
-def users_frames(tb: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without the frames of this package."""
-    kept = []
+def hide_our_frames(error: Any) -> None:
+    """Takes the frames of this package out of an exception's traceback."""
+    kept: list[Any] = []
+    tb = error.__traceback__
     while tb is not None:
         if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):
         entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
-    return kept[0] if kept else None
+    error.__traceback__ = kept[0] if kept else None
 
 
 def key_of(bound: tuple[Any, ...]) -> Any:

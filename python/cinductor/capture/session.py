@@ -100,15 +100,22 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     try:
         return attempt(job, compiled, bound, args, kwargs, backend)
     except Tired as reason:
-        job.why = str(reason)
-        job.give_up(bound, likeness(bound), job.why)
-        return job.fn(*args, **kwargs)
+        instead, why = give_up, str(reason)
     except Abandon as reason:
-        return job.run_plain(bound, args, kwargs, str(reason))
+        instead, why = Job.run_plain, str(reason)
     except _core.CheckFailed as reason:
-        return answer(job, bound, args, kwargs, str(reason))
+        instead, why = answer, str(reason)
     except Raised as failure:
-        return raise_again(job, bound, args, kwargs, failure.error)
+        instead, why = raise_again, f"it raised {describe(failure.error)}"
+    # Not in the handlers: what the function raises has no context of ours.
+    return instead(job, bound, args, kwargs, why)
+
+
+def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """Capture takes more than it can give."""
+    job.why = why
+    job.give_up(bound, likeness(bound), why)
+    return job.fn(*args, **kwargs)
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -122,12 +129,12 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     return job.fn(*args, **kwargs)
 
 
-def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, error: BaseException) -> Any:
+def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """The function itself raises: with its effects until then, its text and its traceback. Values
     that a check was to guard may have led capture elsewhere; then the function does not raise.
     """
-    job.why = f"it raised {describe(error)}"
-    job.remember(bound, job.why)
+    job.why = why
+    job.remember(bound, why)
     return job.fn(*args, **kwargs)
 
 

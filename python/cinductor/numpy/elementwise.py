@@ -84,6 +84,10 @@ def clip_method(
     return clip(t, self, min, max, out, **kwargs)
 
 
+_integers = np.ones(1, np.intp)
+ROUNDS_TO_ITSELF = _integers.round() is _integers  # NumPy 2.4 and later copy an array of integers
+
+
 @function(np.round, np.around)
 @method("round")
 def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
@@ -96,7 +100,7 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
         return into(t, out, complex_of(t, *parts))
     if kind in "iu":
         refuse(decimals < 0, "integers are rounded in float64")
-        return into(t, out, +x)
+        return x if ROUNDS_TO_ITSELF and out is None and x.ndim else into(t, out, +x)
     if decimals == 0:
         return into(t, out, np.rint(x))
     scale = 10.0 ** abs(decimals)

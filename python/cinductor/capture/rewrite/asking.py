@@ -20,8 +20,15 @@ LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 class Asking(ast.NodeTransformer):
     """What every part of the rewriter uses: `__ci__.method(...)`, names, the functions around."""
 
-    def __init__(self, root: FunctionNode, freevars: Iterable[str], with_regions: bool) -> None:
+    def __init__(
+        self,
+        root: FunctionNode,
+        freevars: Iterable[str],
+        with_regions: bool,
+        annotations_run: bool = True,
+    ) -> None:
         self.root = root
+        self.annotations_run = annotations_run  # with the `def`, not later or never
         self.freevars = frozenset(freevars)
         self.with_regions = with_regions
         self.scopes: list[Names] = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .jumps import VALUE, blocks_of, is_endless
+from .names import names_in
 
 Set = frozenset[str]
 EMPTY: Set = frozenset()
@@ -82,7 +83,16 @@ class Effect:
             if default is not None:
                 self.add(default, certain)
         body = node.body if isinstance(node.body, list) else [node.body]
-        self.kept |= {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
+        self.kept |= names_in(*body)
+
+    def _type(self, *nodes: ast.AST | None) -> None:
+        """Annotations and what else names types: evaluated here or, by later versions, when asked
+        for.
+        """
+        for node in nodes:
+            if node is not None:
+                self.add(node, True)
+                self.kept |= names_in(node)
 
     def _comprehension(self, node: Any, certain: bool) -> None:
         self.add(node.generators[0].iter, certain)
@@ -99,17 +109,17 @@ class Effect:
     @staticmethod
     def _kept_inside(node: ast.AST) -> set[str]:
         inner = [n for n in ast.walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
-        return {n.id for i in inner for n in ast.walk(i) if isinstance(n, ast.Name)}
+        return names_in(*inner)
 
     def statement(self, node: ast.stmt) -> None:
         """A statement without blocks, or the head of a function."""
         if isinstance(node, ast.FunctionDef):
-            for part in (*node.decorator_list, node.returns):
-                if part is not None:
-                    self.add(part, True)
+            for part in node.decorator_list:
+                self.add(part, True)
             for arg in ast.walk(node.args):
-                if isinstance(arg, ast.arg) and arg.annotation is not None:
-                    self.add(arg.annotation, True)
+                if isinstance(arg, ast.arg):
+                    self._type(arg.annotation)
+            self._type(node.returns, *getattr(node, "type_params", ()))
             self._function(node, True)
             self.bind(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -118,6 +128,9 @@ class Effect:
         elif isinstance(node, ast.Assign):
             for part in (node.value, *node.targets):
                 self.add(part, True)
+        elif type(node).__name__ == "TypeAlias":
+            self._type(node.value, *node.type_params)  # type: ignore[attr-defined]
+            self.add(node.name, True)  # type: ignore[attr-defined]
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 self.add(node.value, True)

@@ -8,6 +8,18 @@ from typing import Any
 from .source import FunctionNode
 
 
+def names_in(*nodes: ast.AST) -> set[str]:
+    """Every name in some syntax."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def type_parameters(node: Any) -> Names | None:
+    """The scope around a generic function, in which its annotations and its body stand."""
+    names = [ast.arg(p.name) for p in getattr(node, "type_params", ())]
+    scope = ast.Lambda(ast.arguments([], names, None, [], [], None, []), ast.Constant(None))
+    return Names(scope) if names else None
+
+
 class Names(ast.NodeVisitor):
     """The names a function's body binds, and those it declares global or nonlocal."""
 
@@ -41,6 +53,10 @@ class Names(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._inner(node)
+
+    def visit_TypeAlias(self, node: Any) -> None:
+        self.visit(node.name)
+        self.loads |= names_in(node.value, *node.type_params)
 
     def _inner(self, node: FunctionNode) -> None:
         for default in (*node.args.defaults, *node.args.kw_defaults):

@@ -10,9 +10,11 @@ compiling it as it is gives the function's own bytecode. What cannot be rewritte
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import linecache
+import sys
 import types
 from typing import Any
 
@@ -23,6 +25,7 @@ from .sites import Site
 from .source import FunctionNode, compile_function, factory, find_function
 from .table import BREAK, FRAME_READERS, verdict
 
+ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
 SUSPENDS = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
 
 
@@ -102,6 +105,8 @@ def _rewrite(code: types.CodeType, qualname: str) -> Rewritten:
     if code.co_flags & SUSPENDS:
         kind = "a generator" if code.co_flags & 0x20 else "a coroutine"
         raise NotRewritable(f"{code.co_name} is {kind}")
+    if code.co_name == "__annotate__":
+        raise NotRewritable("it evaluates annotations, and the compiler made it")
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
     if any(name.startswith("__ci_") for name in names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
@@ -120,7 +125,8 @@ def _rewrite_source(code: types.CodeType, qualname: str, with_regions: bool) -> 
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
     _check(node)
-    rewriter = Control(node, code.co_freevars, with_regions)
+    annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
+    rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     tree = factory(rewriter.run(), (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
     if new is None and with_regions:
@@ -138,6 +144,10 @@ def _rewrite_source(code: types.CodeType, qualname: str, with_regions: bool) -> 
 
 def _check(root: FunctionNode) -> None:
     """Raises NotRewritable for syntax whose row says break, with its line."""
+    declared: set[str] = set()
+    for node in ast.walk(root):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            declared.update(node.names)
     for node in ast.walk(root):
         row = verdict(node)
         reason = row.reason if row and row.verdict == BREAK else None
@@ -152,5 +162,7 @@ def _check(root: FunctionNode) -> None:
             and not isinstance(node.value, ast.Constant | ast.UnaryOp)
         ):
             reason = "matches a pattern that reads attributes"
+        elif type(node).__name__ == "TypeAlias" and node.name.id in declared:  # type: ignore[attr-defined]
+            reason = "defines a type for other functions"
         if reason:
             raise NotRewritable(f"line {getattr(node, 'lineno', '?')} {reason}")

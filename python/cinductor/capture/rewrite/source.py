@@ -11,7 +11,7 @@ import ast
 import linecache
 import types
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 FACTORY = "__ci_factory__"
@@ -49,12 +49,23 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
         for node in _functions(block, code):
             if is_source_of(node, code, owner, imports):
                 return node
-    try:
-        whole = ast.parse("".join(lines))
-    except (SyntaxError, ValueError, RecursionError):
+    whole = silently(ast.parse, "".join(lines))
+    if whole is None:
         return None
     imports = _imports(whole)
     return next((n for n in _functions(whole, code) if is_source_of(n, code, owner, imports)), None)
+
+
+def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What ast.parse or compile makes, None when they cannot; without the warnings about source,
+    which Python gave when it compiled the file.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(*args, **options)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def is_source_of(
@@ -76,10 +87,8 @@ def _imports_of_lines(lines: list[str]) -> list[str]:
         end = i + 1
         while "(" in line and ")" not in lines[end - 1] and end < min(i + 100, len(lines)):
             end += 1
-        try:
-            found += _imports(ast.parse("".join(lines[i:end])))
-        except SyntaxError:
-            continue
+        tree = silently(ast.parse, "".join(lines[i:end]))
+        found += _imports(tree) if tree is not None else []
     return found
 
 
@@ -112,12 +121,10 @@ def _parse_block(lines: list[str], first: int, last: int) -> ast.Module | None:
     indented = lines[first - 1][:1] in " \t"
     for end in range(last, min(last + 12, len(lines)) + 1):
         text = "".join(lines[first - 1 : end])
-        try:
-            tree = ast.parse("if 1:\n" + text if indented else text)
-        except (SyntaxError, ValueError, RecursionError):
-            continue
-        ast.increment_lineno(tree, first - (2 if indented else 1))
-        return tree
+        tree = silently(ast.parse, "if 1:\n" + text if indented else text)
+        if tree is not None:
+            ast.increment_lineno(tree, first - (2 if indented else 1))
+            return tree
     return None
 
 
@@ -139,8 +146,8 @@ def _first_line(node: ast.FunctionDef) -> int:
 def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = ()) -> ast.Module:
     """A module whose one function takes the cells and makes the function.
 
-    It is only compiled, never run: decorators and the values of defaults are left out. `imports`:
-    names that the module imports.
+    It is only compiled, never run: decorators and the values of defaults are left out, and type
+    parameters, which are cells to the body. `imports`: names that the module imports.
     """
     here = {f: getattr(node, f) for f in node._attributes}
     arguments = ast.arguments(
@@ -152,7 +159,8 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
         body: list[ast.stmt] = [ast.Return(value=node, **here)]
     else:
         fields = {f: getattr(node, f, None) for f in node._fields}
-        fields |= {"name": FUNCTION, "decorator_list": [], "returns": None}
+        fields |= {"name": FUNCTION, "decorator_list": [], "returns": None, "type_params": []}
+        fields = {f: fields[f] for f in node._fields}
         body = [ast.FunctionDef(**fields, **here)]
     maker = ast.FunctionDef(
         name=FACTORY, args=arguments, body=body, decorator_list=[], returns=None, **here
@@ -168,16 +176,15 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
     flags.
     """
     flags = like.co_flags & FUTURE_FLAGS
-    try:
-        with warnings.catch_warnings():  # the compiler has given its own when the file was compiled
-            warnings.simplefilter("ignore", SyntaxWarning)
-            module = compile(tree, like.co_filename, "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError):
+    is_lambda = not isinstance(tree.body[-1].body[0], ast.FunctionDef)  # type: ignore[attr-defined]
+    module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
+    if module is None:
         return None
     maker = next(c for c in module.co_consts if isinstance(c, types.CodeType))
     for const in maker.co_consts:
-        if isinstance(const, types.CodeType) and const.co_name in (FUNCTION, "<lambda>"):
-            return const
+        if isinstance(const, types.CodeType):
+            if const.co_name == ("<lambda>" if is_lambda else FUNCTION):
+                return const
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .expressions import Expressions
 from .jumps import may_be_traced
+from .names import type_parameters
 from .table import OPERATORS
 
 
@@ -16,6 +17,17 @@ class Statements(Expressions):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         self._defaults(node)
         node.decorator_list = [self.ask(d, "decorator", self.visit(d)) for d in node.decorator_list]
+        parameters = type_parameters(node)
+        if parameters is not None:
+            self.scopes.append(parameters)
+        if self.annotations_run:
+            self._annotations(node)
+        self._body(node)
+        if parameters is not None:
+            self.scopes.pop()
+        return node
+
+    def _annotations(self, node: ast.FunctionDef) -> None:
         every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         self.without_walrus += 1
         for arg in (*every, node.args.vararg, node.args.kwarg):
@@ -24,8 +36,9 @@ class Statements(Expressions):
         if node.returns is not None:
             node.returns = self.visit(node.returns)
         self.without_walrus -= 1
-        self._body(node)
-        return node
+
+    def visit_TypeAlias(self, node: Any) -> Any:
+        return node  # whatever it names is evaluated when somebody asks, perhaps behind the call
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         test = self._decided(node.test)
