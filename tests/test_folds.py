@@ -36,6 +36,17 @@ def through_mathematics(x, y):
     )
 
 
+def of_pairs(x, y):
+    """Mathematics on what rows come to: points of a kernel run in batches."""
+    d = x[:, None, :] - y[None, :, :]
+    return (np.exp(-np.sum(d * d, axis=-1) / (1 + x.shape[-1])),)
+
+
+def alone(x, y):
+    """Nothing but one fold of each row."""
+    return (np.sum(x, axis=-1),)
+
+
 def of_both(x, y):
     """A fold over two axes takes values in pieces of any length."""
     return np.sum(x * y), np.sum(np.exp(x))
@@ -61,7 +72,8 @@ def assert_same_bits(got, want, what):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
-    "function", [sums, sum_and_extremes, through_mathematics, of_both, complex_product]
+    "function",
+    [sums, sum_and_extremes, through_mathematics, of_both, of_pairs, alone, complex_product],
 )
 def test_bits(function, dtype):
     """Symbolic kernels of every level against the interpreter, which walks the definition."""
@@ -77,13 +89,13 @@ def test_bits(function, dtype):
             np.testing.assert_allclose(g, w, rtol=1e-3 if dtype == "f4" else 1e-9, atol=1e-3)
         for level, fn in compiled.items():
             if (
-                function not in (through_mathematics, of_both) or level == LEVELS[-1]
+                function not in (through_mathematics, of_both, of_pairs) or level == LEVELS[-1]
             ):  # exp is a level's own
                 assert_same_bits(fn(*operands), want, (level, length))
 
 
-@pytest.mark.parametrize("length", [9, 64, 100, 2048, 4100])
-@pytest.mark.parametrize("function", [sums, sum_and_extremes, through_mathematics])
+@pytest.mark.parametrize("length", [9, 12, 16, 33, 63, 64, 65, 100, 2048, 4100])
+@pytest.mark.parametrize("function", [sums, sum_and_extremes, through_mathematics, of_pairs, alone])
 def test_known_lengths(function, length):
     """A static kernel has the bits of the symbolic one."""
     operands = rows(length, "f4")

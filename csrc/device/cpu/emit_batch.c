@@ -52,6 +52,23 @@ ci_cpu_first_batched_stage(const CiKernel *kernel)
     return is_worth && first > 0 ? first : kernel->nstages;
 }
 
+/* The stages with axes, point by point. */
+static void
+emit_batched_points(CiCpuEmitter *c)
+{
+    const char *last = c->kernel->outer[c->kernel->nouter - 1].var->name;
+    CiText points = ci_text_new(c->ctx), *saved = c->out;
+    points.indent = saved->indent + 4;
+    c->out = &points;
+    ci_cpu_emit_stages(c, 0, ci_cpu_first_batched_stage(c->kernel), false);
+    c->out = saved;
+    ci_text_line(c->out, "for (int64_t p = 0; p < m; p++) {");
+    if (ci_emit_mentions(points.data, last))
+        ci_text_line(c->out, "    const int64_t %s = lo + p;", last);
+    ci_text_add(c->out, "%s", points.data);
+    ci_text_line(c->out, "}");
+}
+
 void
 ci_cpu_emit_batches(CiCpuEmitter *c, int first)
 {
@@ -60,9 +77,9 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
     const char *n = ci_emit_index_text(c->base, last->extent);
     CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
     c->batch = BATCH;
-    points.indent = saved->indent + 8;
+    points.indent = saved->indent + 4;
     c->out = &points;
-    ci_cpu_emit_stages(c, 0, first, false);
+    ci_cpu_emit_row_cases(c, emit_batched_points);
     c->tile = BATCH;
     lanes.indent = saved->indent + 4;
     c->out = &lanes;
@@ -87,12 +104,7 @@ ci_cpu_emit_batches(CiCpuEmitter *c, int first)
                          divisor, wrapped);
     }
     ci_cpu_declare_placements(c, all);
-    ci_text_line(c->out, "for (int64_t p = 0; p < m; p++) {");
-    if (ci_emit_mentions(points.data, last->var->name))
-        ci_text_line(c->out, "    const int64_t %s = lo + p;", last->var->name);
-    ci_text_add(c->out, "%s", points.data);
-    ci_text_line(c->out, "}");
-    ci_text_add(c->out, "%s", lanes.data);
+    ci_text_add(c->out, "%s", all);
     ci_text_close(c->out);
     c->batch = 0;
 }

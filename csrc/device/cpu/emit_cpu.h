@@ -80,11 +80,13 @@ typedef struct CiCpuEmitter {
     int batch; /* points whose stages without axes run together, as lanes; 0: none */
     int tile;  /* lanes of a tile of the last outer axis; 0 when lanes are inside */
     CiCpuFunction function;
-    bool is_merging;               /* printing the merge of a split kernel's chunks */
-    bool is_tree;                  /* printing leaves: the tree asks whether to go on */
-    CiMap *known;                  /* text of a kernel -> the kernel: emit_same.c */
-    int nfolds;                    /* folds of the kernel so far */
-    bool has_math[CI_OP_COUNT][2]; /* f32, f64 */
+    bool is_merging;              /* printing the merge of a split kernel's chunks */
+    bool is_tree;                 /* printing leaves: the tree asks whether to go on */
+    CiMap *known;                 /* text of a kernel -> the kernel: emit_same.c */
+    int nfolds;                   /* folds of the kernel so far */
+    const CiExpr *row, *row_here; /* a length, and what it is known to be where lines go now */
+    uint64_t rests; /* bit k: the body mentions rest<k>, which is k, but no compiler knows */
+    bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
@@ -128,6 +130,9 @@ void ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fol
 int ci_cpu_partial_size(const CiCpuEmitter *c, const CiCpuFold *fold);
 void ci_cpu_emit_fold_helpers(CiCpuEmitter *c, CiText *out);
 const CiExpr *ci_cpu_fold_extent(CiCpuEmitter *c, const CiNest *nest);
+/* The length of all rows that the kernel folds in lanes, where it is not known and its points do
+ * nothing else in loops; else NULL. lanes: those of a chunk. */
+const CiExpr *ci_cpu_row_length(CiCpuEmitter *c, int *lanes);
 
 /* emit_math.c; vectors are of floats of 32 or 64 bits. */
 const char *ci_cpu_vector_type(CiDtype dtype);
@@ -150,7 +155,10 @@ bool ci_cpu_is_inline_scan(const CiCpuStage *s, int value); /* lanes outside of 
 /* emit_lanes.c: the code of one point of the serial axes: invariants, then the lanes. */
 void ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to);
 
-/* emit_points.c: stages [from, to), one after another. */
+/* emit_points.c: what emit prints, once or, where rows of a chunk or less are worth code of their
+ * own, for each case. */
+void ci_cpu_emit_row_cases(CiCpuEmitter *c, void (*emit)(CiCpuEmitter *c));
+/* Stages [from, to), one after another. */
 void ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat);
 /* All points of the outer axes from this one on, and the function's stages in each. */
 void ci_cpu_emit_points(CiCpuEmitter *c, int axis);

@@ -43,13 +43,8 @@ declare_outer(CiCpuEmitter *c, const char *point, const char *body)
 }
 
 static void
-emit_units(CiCpuEmitter *c)
+emit_unit_loop(CiCpuEmitter *c)
 {
-    int batched = ci_cpu_first_batched_stage(c->kernel);
-    if (batched < c->kernel->nstages) {
-        ci_cpu_emit_batches(c, batched);
-        return;
-    }
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = saved->indent + 4;
     c->out = &body;
@@ -60,6 +55,16 @@ emit_units(CiCpuEmitter *c)
     ci_cpu_declare_placements(c, body.data);
     ci_text_add(c->out, "%s", body.data);
     ci_text_close(c->out);
+}
+
+static void
+emit_units(CiCpuEmitter *c)
+{
+    int batched = ci_cpu_first_batched_stage(c->kernel);
+    if (batched < c->kernel->nstages)
+        ci_cpu_emit_batches(c, batched);
+    else
+        ci_cpu_emit_row_cases(c, emit_unit_loop);
 }
 
 /* Once, or once for each trip of the loop that is shared out. */
@@ -143,6 +148,9 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
             ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);
     }
     ci_text_add(out, "%s", late.data);
+    for (int k = 0; k < 64; k++)
+        if (c->rests >> k & 1)
+            ci_text_add(out, "    int64_t rest%d = %d;\n    CI_SETTLED(rest%d);\n", k, k, k);
     CiText head = ci_text_new(c->ctx);
     ci_text_add(&head, "%s%s", out->data, body);
     for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
@@ -158,6 +166,7 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     c->out = &body;
     c->function = function;
     c->nfolds = 0;
+    c->rests = 0;
     if (ci_kernel_tree(c->kernel))
         emit_tree_units(c);
     else if (is_flat(c->kernel))

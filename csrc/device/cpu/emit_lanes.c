@@ -205,8 +205,9 @@ can_mask(CiCpuEmitter *c, const CiCpuStage *s)
     return can;
 }
 
+/* from: the first lane that nothing else fills, in a rest of a chunk. */
 static void
-print_chunk_arrays(CiCpuEmitter *c, const CiCpuStage *s)
+print_chunk_arrays(CiCpuEmitter *c, const CiCpuStage *s, int from)
 {
     for (int k = 0; k < s->nfolds; k++) {
         const CiCpuFold *fold = &s->folds[k];
@@ -214,18 +215,26 @@ print_chunk_arrays(CiCpuEmitter *c, const CiCpuStage *s)
             continue;
         ci_text_line(c->out, "%s chunk%d[%d] __attribute__((aligned(64)));",
                      ci_emit_type(fold->dtype), fold->id, fold->lanes);
-        if (!s->is_tail || s->is_masked)
+        if (!s->is_tail || from == fold->lanes)
             continue;
         ci_text_line(c->out, "#pragma omp simd");
-        ci_text_line(c->out, "for (int64_t l = 0; l < %d; l++)", fold->lanes);
+        ci_text_line(c->out, "for (int64_t l = %d; l < %d; l++)", from, fold->lanes);
         ci_text_line(c->out, "    chunk%d[l] = %s;", fold->id,
                      ci_cpu_fold_identity(c, fold->nest->fold, fold->dtype));
     }
 }
 
+/* The lanes of whole vectors that hold `left` of them. */
+static int
+lanes_of_vectors(const CiCpuEmitter *c, const CiCpuStage *s, int left)
+{
+    int vector = ci_cpu_vector_lanes(c, s->folds[0].dtype);
+    return (left + vector - 1) / vector * vector;
+}
+
 /* Every lane, and in those behind the end identities. */
 static void
-print_masked_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left)
+print_masked_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left, int lanes)
 {
     const char *type = ci_dtype_size(s->folds[0].dtype) == 4 ? "int32_t" : "int64_t";
     CiText body = ci_text_new(c->ctx);
@@ -238,7 +247,48 @@ print_masked_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left)
     ci_text_line(&body, "}");
     for (int k = 0; k < s->nfolds; k++)
         ci_text_line(&body, "chunk%d[l] = lane%d;", s->folds[k].id, s->folds[k].id);
-    print_lane_loop(c, s, ci_format(c->ctx, "%d", s->folds[0].lanes), "k", body.data, false);
+    print_lane_loop(c, s, ci_format(c->ctx, "%d", lanes), "k", body.data, false);
+}
+
+/* As many lanes as are known to be left: whole vectors as they are, others behind a mask whose end
+ * compilers do not know, for they make branches of one that they do. */
+static void
+print_known_lanes(CiCpuEmitter *c, CiCpuStage *s, int left)
+{
+    int lanes = lanes_of_vectors(c, s, left);
+    s->is_masked = lanes > left && can_mask(c, s);
+    print_chunk_arrays(c, s, s->is_masked ? lanes : 0);
+    if (s->is_masked) {
+        c->rests |= UINT64_C(1) << left;
+        print_masked_lanes(c, s, ci_format(c->ctx, "rest%d", left), lanes);
+    } else {
+        print_lane_loop(c, s, ci_format(c->ctx, "%d", left), "k",
+                        ci_cpu_segment_text(c, s, 0, true, false, c->out->indent + 4), false);
+    }
+}
+
+static void
+print_unknown_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left)
+{
+    int lanes = s->folds[0].lanes;
+    bool is_short = s->lane_extent->high < 16 * lanes;
+    s->is_masked = can_mask(c, s);
+    print_chunk_arrays(c, s, s->is_masked ? lanes : 0);
+    if (s->is_masked) {
+        print_masked_lanes(c, s, left, lanes);
+        return;
+    }
+    char *body = ci_cpu_segment_text(c, s, 0, true, false, c->out->indent + 4);
+    if (!is_short)
+        body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
+    print_lane_loop(c, s, left, "k", body, !is_short);
+}
+
+/* There is a rest, and nothing else. */
+static bool
+is_part_of_chunk(const CiCpuStage *s)
+{
+    return s->lane_extent->low > 0 && s->lane_extent->high < s->folds[0].lanes;
 }
 
 /* Less than a chunk; no vector loop where there is nearly none of it in a row. */
@@ -246,22 +296,13 @@ static void
 print_tail(CiCpuEmitter *c, CiCpuStage *s, const char *to)
 {
     int lanes = s->folds[0].lanes;
-    bool is_known = s->lane_extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part,
-         is_short = s->lane_extent->high < 16 * lanes;
-    const char *left = is_known ? ci_format(c->ctx, "%d", (int)(s->lane_extent->value % lanes))
-                                : ci_format(c->ctx, "%s - k", to);
-    ci_text_open(c->out, "if (k < %s) {", to);
+    bool is_known = s->lane_extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part;
+    ci_text_open(c->out, is_known || is_part_of_chunk(s) ? "{" : "if (k < %s) {", to);
     s->is_tail = true;
-    s->is_masked = can_mask(c, s);
-    print_chunk_arrays(c, s);
-    if (s->is_masked) {
-        print_masked_lanes(c, s, left);
-    } else {
-        char *body = ci_cpu_segment_text(c, s, 0, true, false, c->out->indent + 4);
-        if (!is_short)
-            body = ci_format(c->ctx, "%*sCI_NO_VECTOR;\n%s", c->out->indent + 4, "", body);
-        print_lane_loop(c, s, left, "k", body, !is_short);
-    }
+    if (is_known)
+        print_known_lanes(c, s, (int)(s->lane_extent->value % lanes));
+    else
+        print_unknown_lanes(c, s, ci_format(c->ctx, "%s - k", to));
     for (int k = 0; k < s->nfolds; k++)
         ci_cpu_emit_fold_chunk(c, &s->folds[k], true);
     s->is_tail = s->is_masked = false;
@@ -274,7 +315,7 @@ print_chunks(CiCpuEmitter *c, CiCpuStage *s, const char *stop)
 {
     int lanes = s->folds[0].lanes;
     ci_text_open(c->out, "for (; k + %d <= %s; k += %d) {", lanes, stop, lanes);
-    print_chunk_arrays(c, s);
+    print_chunk_arrays(c, s, 0);
     print_lane_loop(c, s, ci_format(c->ctx, "%d", lanes), "k",
                     ci_cpu_segment_text(c, s, 0, true, false, c->out->indent + 4), false);
     for (int k = 0; k < s->nfolds; k++)
@@ -314,7 +355,7 @@ print_fused_folds(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
         ci_text_add(c->out, "%s", end);
         ci_text_close(c->out);
     }
-    if (!*end || !is_known || extent->value % block)
+    if ((!*end || !is_known || extent->value % block) && !is_part_of_chunk(s))
         print_chunks(c, s, to);
     if (extent->kind != CI_EXPR_const || extent->value % lanes)
         print_tail(c, s, to);

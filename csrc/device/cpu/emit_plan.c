@@ -18,13 +18,20 @@ is_cut(const CiCpuStage *s, int value)
 
 /* ---- folds ---- */
 
+/* As the lines that go out now may know it. */
+static const CiExpr *
+extent_here(const CiCpuEmitter *c, const CiExpr *extent)
+{
+    return c->row && extent == c->row ? c->row_here : extent;
+}
+
 const CiExpr *
 ci_cpu_fold_extent(CiCpuEmitter *c, const CiNest *nest)
 {
     const CiExpr *extent = ci_expr_const(c->sym, 1);
     for (int k = nest->npoint; k < nest->naxes; k++)
         extent = ci_expr_mul(c->sym, extent, nest->axes[k].extent);
-    return extent;
+    return extent_here(c, extent);
 }
 
 static CiFoldPlan
@@ -335,7 +342,7 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
                                        ? &stage->axes[stage->naxes - 1]
                                        : &c->kernel->outer[c->kernel->nouter - 1];
         s->lane_var = axis->var;
-        s->lane_extent = axis->extent;
+        s->lane_extent = extent_here(c, axis->extent);
     }
     if (c->is_tree && lanes == CI_LANES_none)
         ci_cpu_plan_late(c, s);
@@ -349,4 +356,25 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
         s->is_cheap[s->folds[k].value] = false;
     find_slots(c, s);
     return s;
+}
+
+const CiExpr *
+ci_cpu_row_length(CiCpuEmitter *c, int *lanes)
+{
+    const CiKernel *kernel = c->kernel;
+    const CiStage *rows = NULL;
+    for (int k = 0; k < kernel->nstages; k++) {
+        const CiStage *stage = &kernel->stages[k];
+        if (stage->naxes && rows)
+            return NULL;
+        rows = stage->naxes ? stage : rows;
+    }
+    if (!rows || rows->naxes != 1 || c->tile || kernel->split_extent || kernel->nouter == 0)
+        return NULL;
+    const CiCpuStage *s = ci_cpu_plan_stage(c, rows, CI_LANES_inner);
+    c->nfolds -= s->nfolds; /* they get their names when they are printed */
+    if (s->lane_extent->kind == CI_EXPR_const || !s->is_fused_fold)
+        return NULL;
+    *lanes = s->folds[0].lanes;
+    return s->lane_extent->low <= *lanes && s->lane_extent->high >= *lanes ? s->lane_extent : NULL;
 }
