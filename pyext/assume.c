@@ -1,5 +1,6 @@
 /* What Python says of sizes: a branch holds while it is captured, a decision is taken back. */
 #include "methods.h"
+#include "python_number.h"
 #include "region.h"
 #include "size.h"
 
@@ -10,12 +11,8 @@ cx_method_forget_guards(PyObject *self, PyObject *mark)
     CxTracer *t = (CxTracer *)self;
 
     CX_ENTRY();
-    int kept = cx_mark_guards(t, mark);
-    if (kept < 0)
+    if (cx_mark_forget_guards(t, mark) < 0)
         return NULL;
-    if (kept < t->env->nguards)
-        t->env->nguards = kept;
-    cx_facts_forget_guards(t, kept);
     Py_RETURN_NONE;
 }
 
@@ -93,6 +90,64 @@ cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
     else if (status > 0)
         status = cx_fact_add(t, relation == CI_REL_le ? CI_REL_lt : CI_REL_le, b, a, token);
     return status < 0 ? NULL : PyLong_FromLong(token);
+}
+
+/* Whether sizes, and nothing else, decide what it is. */
+static bool
+is_of_sizes(const CxStorage *s, int depth)
+{
+    enum { MOST = 8 };
+
+    if (s->expr != NULL || s->left != NULL)
+        return true;
+    if (depth > MOST || s->source >= 0 || (s->parents[0] == NULL && s->parents[1] == NULL))
+        return false;
+    return (s->parents[0] == NULL || is_of_sizes(s->parents[0], depth + 1)) &&
+           (s->parents[1] == NULL || is_of_sizes(s->parents[1], depth + 1));
+}
+
+/* is_so(number): its truth in this call where sizes alone decide that, and they are known; it is
+ * not guarded. Else None. */
+PyObject *
+cx_method_is_so(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL)
+        Py_RETURN_NONE;
+    const CxStorage *s = ((CxTraced *)value)->storage;
+    if (s->kind != CI_KIND_python || s->value == NULL || s->expr != NULL || !is_of_sizes(s, 0))
+        Py_RETURN_NONE;
+    int is_so = PyObject_IsTrue(s->value);
+    (void)self;
+    return is_so < 0 ? NULL : PyBool_FromLong(is_so);
+}
+
+/* either(number, condition, chosen): notes of a number of Python's, which the graph makes where a
+ * condition on sizes chooses, what it is in this call; whoever demands it has the condition
+ * guarded. */
+PyObject *
+cx_method_either(PyObject *self, PyObject *args)
+{
+    PyObject *value = NULL, *condition = NULL, *chosen = NULL;
+
+    CX_ENTRY();
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO:either", &value, &condition, &chosen))
+        return NULL;
+    if (!cx_is_traced(value) || !cx_is_traced(condition))
+        return PyErr_Format(PyExc_TypeError, "either() takes a Traced number and condition");
+    PyObject *known = cx_is_python_number(chosen) ? cx_python_value(chosen) : NULL;
+    CxStorage *s = ((CxTraced *)value)->storage, *of[2] = {((CxTraced *)condition)->storage, NULL};
+    if (known == NULL || s->value != NULL || s->kind != CI_KIND_python)
+        Py_RETURN_NONE;
+    if (cx_is_traced(chosen))
+        of[1] = ((CxTraced *)chosen)->storage;
+    s->value = Py_NewRef(known);
+    for (int k = 0; k < 2 && of[k] != NULL; k++) {
+        s->parents[k] = of[k];
+        of[k]->refs++;
+    }
+    Py_RETURN_NONE;
 }
 
 PyObject *

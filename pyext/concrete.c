@@ -45,9 +45,10 @@ int_value(CxTraced *t)
     return Py_XNewRef(s->value);
 }
 
-/* Notes that the values which this Python scalar came from are demanded. */
-int
-cx_tracer_specialize(CxStorage *s)
+enum { MOST_ANEW = 8 }; /* parents of parents that are asked each time */
+
+static int
+specialize(CxStorage *s, int depth)
 {
     int result = 0;
 
@@ -55,17 +56,26 @@ cx_tracer_specialize(CxStorage *s)
         return 0;
     if (s->expr != NULL) /* each time anew: a guard may have been forgotten since */
         return cx_size_demand(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
-    if (s->is_specialized)
+    if (s->left != NULL)
+        return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
+    if (s->is_specialized && depth > MOST_ANEW)
         return 0;
-    s->is_specialized = true;
-    if (s->source >= 0) {
+    if (s->source >= 0 && !s->is_specialized) {
         PyObject *pair = Py_BuildValue("(iO)", s->source, s->value);
         result = pair == NULL ? -1 : PyList_Append(s->tracer->specialized, pair);
         Py_XDECREF(pair);
     }
-    if (result == 0 && cx_tracer_specialize(s->parents[0]) == 0)
-        return cx_tracer_specialize(s->parents[1]);
-    return -(result != 0);
+    s->is_specialized = true;
+    if (result == 0 && specialize(s->parents[0], depth + 1) == 0)
+        return specialize(s->parents[1], depth + 1);
+    return -1;
+}
+
+/* Notes that the values which this Python scalar came from are demanded. */
+int
+cx_tracer_specialize(CxStorage *s)
+{
+    return specialize(s, 0);
 }
 
 /* Of a number that is Python's or NumPy's: both it and which are real by now. */

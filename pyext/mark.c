@@ -19,6 +19,7 @@ typedef struct CxMark {
     unsigned epoch;
     uint32_t nexprs; /* of the tracer's sym */
     int nnodes, nopen, nsaved, nguards;
+    int ninferred; /* guards of the graph's own */
     CxSaved *saved;
 } CxMark;
 
@@ -94,6 +95,7 @@ cx_method_mark(PyObject *self, PyObject *unused)
     m->nopen = t->nopen;
     m->nsaved = 0;
     m->nguards = t->env->nguards;
+    m->ninferred = t->graph->env->nguards;
     m->saved = PyMem_Malloc(sizeof *m->saved * ((size_t)count + 1));
     if (m->saved == NULL || cx_stretch_begin(t) < 0) {
         Py_DECREF(m);
@@ -120,12 +122,20 @@ reset_input(CxTracer *t, CxStorage *s)
 }
 
 int
-cx_mark_guards(const CxTracer *t, PyObject *mark)
+cx_mark_forget_guards(CxTracer *t, PyObject *mark)
 {
-    if (Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return ((CxMark *)mark)->nguards;
-    PyErr_SetString(PyExc_TypeError, "a Mark is expected");
-    return -1;
+    const CxMark *m = (CxMark *)mark;
+
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type)) {
+        PyErr_SetString(PyExc_TypeError, "a Mark is expected");
+        return -1;
+    }
+    if (m->nguards < t->env->nguards)
+        t->env->nguards = m->nguards;
+    if (mark_is_valid(m) && m->ninferred < t->graph->env->nguards)
+        t->graph->env->nguards = m->ninferred;
+    cx_facts_forget_guards(t, m->nguards);
+    return 0;
 }
 
 PyObject *

@@ -31,8 +31,8 @@ cx_promotes_alike(CiDtype mixed, PyObject *other)
         return true;
     CiClass kind =
         code >= 0 && code < CI_DTYPE_COUNT ? ci_dtype_class((CiDtype)code) : CI_CLASS_complex;
-    return mixed == CI_DTYPE_f64 ? kind == CI_CLASS_int || kind == CI_CLASS_uint
-                                 : code == CI_DTYPE_i64;
+    bool is_wide = mixed == CI_DTYPE_f64 || mixed == CI_DTYPE_c128;
+    return is_wide ? kind == CI_CLASS_int || kind == CI_CLASS_uint : code == CI_DTYPE_i64;
 }
 
 int

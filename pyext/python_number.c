@@ -49,17 +49,37 @@ relation_of(int ufunc, CiRelation *relation, bool *is_swapped)
     }
 }
 
+/* What it says in this call: a new reference; NULL where nobody knows, or with an exception. */
+static PyObject *
+truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *right)
+{
+    const CiExpr *sides[2] = {left, right};
+    int64_t v[2];
+
+    if (!cx_size_is_known(t, left) || !cx_size_is_known(t, right) ||
+        cx_size_values(t, 2, sides, v) < 0)
+        return NULL;
+    return PyBool_FromLong(relation == CI_REL_eq   ? v[0] == v[1]
+                           : relation == CI_REL_ne ? v[0] != v[1]
+                           : relation == CI_REL_le ? v[0] <= v[1]
+                                                   : v[0] < v[1]);
+}
+
 /* Proved or decided: a bool. Open: a Traced one that remembers what it says. */
 static PyObject *
 compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject *b,
               const CiExpr *left, const CiExpr *right)
 {
-    int holds = cx_size_decide(t, relation, left, right);
+    int holds = (t->leaves_open ? cx_size_prove : cx_size_decide)(t, relation, left, right);
     if (holds < 0)
         return NULL;
     if (holds != CX_OPEN)
         return PyBool_FromLong(holds);
-    CxTraced *result = (CxTraced *)cx_python_data(t, ufunc, a, b, NULL);
+    PyObject *value = truth_of(t, relation, left, right);
+    if (value == NULL && PyErr_Occurred())
+        return NULL;
+    CxTraced *result = (CxTraced *)cx_python_data(t, ufunc, a, b, value);
+    Py_XDECREF(value);
     if (result != NULL && cx_is_traced((PyObject *)result)) {
         result->storage->relation = relation;
         result->storage->left = left;

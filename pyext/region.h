@@ -24,6 +24,6 @@ bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
 int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
 
 /* mark.c: how many guards there were; -1 */
-int cx_mark_guards(const CxTracer *tracer, PyObject *mark);
+int cx_mark_forget_guards(CxTracer *tracer, PyObject *mark);
 
 #endif

@@ -115,7 +115,7 @@ cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values)
 bool
 cx_size_is_known(const CxTracer *t, const CiExpr *e)
 {
-    return ci_shape_env_has_hint(t->env, e);
+    return !t->is_elsewhere && ci_shape_env_has_hint(t->env, e);
 }
 
 /* Raises what was left in `on_demand` where e has a size that nothing may be decided by. */

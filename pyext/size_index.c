@@ -147,12 +147,42 @@ slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t
     return out[1] == NULL || out[2] == NULL ? -1 : 1;
 }
 
+/* x[i::k] of a k that has no value yet: it must be positive. 0: it is not in this call. */
+static int
+slice_by_symbol(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiExpr **out)
+{
+    const CiExpr *step = cx_size_from(t, slice->step);
+    int is_up = step == NULL ? -1
+                             : cx_size_require(t, CI_REL_lt, t->zero, step,
+                                               "a slice whose step is positive");
+    if (is_up != 1)
+        return is_up;
+    step = cx_size_make(t, CX_SIZE_max, step, t->one); /* sizes may be computed before the check */
+    const CiExpr *start = clamp(t, slice->start, size, t->zero, size, t->zero),
+                 *stop = start ? clamp(t, slice->stop, size, t->zero, size, size) : NULL;
+    if (stop == NULL)
+        return -1;
+    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, stop, start);
+    count = cx_size_make(t, CX_SIZE_add, count, cx_size_make(t, CX_SIZE_sub, step, t->one));
+    count = cx_size_make(t, CX_SIZE_floordiv, count, step);
+    int has_some = count ? cx_size_prove(t, CI_REL_le, start, stop) : -1;
+    out[0] = start;
+    out[1] = step;
+    out[2] = has_some == 1 ? count : cx_size_make(t, CX_SIZE_max, count, t->zero);
+    return has_some < 0 || step == NULL || out[2] == NULL ? -1 : 1;
+}
+
 /* out: start, step, count. */
 int
 cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiExpr **out)
 {
     int64_t step = 1;
+    int is_done = 0;
 
+    if (cx_is_traced(slice->step))
+        is_done = slice_by_symbol(t, slice, size, out);
+    if (is_done != 0)
+        return is_done;
     if (slice->step != Py_None) {
         step = PyNumber_AsSsize_t(slice->step, NULL);
         if (step == -1 && PyErr_Occurred())
@@ -162,7 +192,6 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
         if (step < -PY_SSIZE_T_MAX)
             step = -PY_SSIZE_T_MAX;
     }
-    int is_done = 0;
     if (step > 0 && size->kind != CI_EXPR_const)
         is_done = slice_of_any_size(t, slice, size, step, out);
     if (is_done != 0)

@@ -16,7 +16,11 @@ struct CxSpecialization {
     CxTrial trial;
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
+    int16_t refusals; /* calls one after another whose checks failed */
 };
+
+/* Runs whose checks have failed so often are not begun any more, but now and then. */
+enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
 static PyObject *
 specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
@@ -155,7 +159,9 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         goto done;
     s->hits++;
     *answer = cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
-    if (*answer == CX_NUMPYS)
+    if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
+        *answer = CX_CHECK_FAILED;
+    if (*answer != CX_MATCH)
         goto done;
     int64_t began = cx_trial_begin(&s->trial);
     cx_guards_finish(s->guards, room.table);
@@ -191,8 +197,11 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     cx_trial_end(&s->trial, false, began);
     if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
         PyErr_Clear();
+        s->refusals += s->refusals < MOST_REFUSALS;
         if (cx_draws_restore(draws) == 0)
             *answer = CX_CHECK_FAILED;
+    } else {
+        s->refusals = 0;
     }
 done:
     Py_XDECREF(draws);
@@ -281,6 +290,24 @@ make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *
     return spec;
 }
 
+/* A check of the one program failed, for which CheckFailed is set: later calls may pass it. The
+ * exception takes the specialization along. */
+static void
+keep_for_others(CxTracer *t, PyObject *sources, PyObject *checks, PyObject *result,
+                PyObject *reached)
+{
+    PyObject *error = cx_take_exception(), *spec = NULL;
+
+    cx_symbols_reveal(t);
+    if (error != NULL)
+        spec = make_specialization(t, true, sources, checks, result, reached);
+    if (spec != NULL && !PyUnicode_Check(spec))
+        (void)PyObject_SetAttrString(error, "specialization", spec);
+    Py_XDECREF(spec);
+    PyErr_Clear();
+    cx_restore_exception(error);
+}
+
 PyObject *
 cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -300,8 +327,12 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
     if (cx_result_collect(result, &wanted, &nwanted) < 0)
         goto done;
     /* When Python is needed anyway, what it holds on to must be real. */
-    if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0)
+    if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0) {
+        if (!t->needs_python && before == 0 && t->flushes == 1 &&
+            PyErr_ExceptionMatches(cx_exception(t->state, "CheckFailed")))
+            keep_for_others(t, sources, checks, result, reached == Py_None ? NULL : reached);
         goto done;
+    }
     cx_symbols_reveal(t);
     real = cx_result_concrete(result);
     if (real == NULL)

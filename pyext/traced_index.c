@@ -74,7 +74,8 @@ parse_slice(Index *index, int axis, const CiExpr *size, PyObject *item)
     Py_ssize_t start, stop, step;
 
     index->source[index->result_rank++] = axis;
-    if (size->kind != CI_EXPR_const || cx_is_traced(slice->start) || cx_is_traced(slice->stop)) {
+    if (size->kind != CI_EXPR_const || cx_is_traced(slice->start) || cx_is_traced(slice->stop) ||
+        cx_is_traced(slice->step)) {
         const CiExpr *out[3];
         int status = cx_index_slice(t, slice, size, out);
         index->starts[axis] = out[0];

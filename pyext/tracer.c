@@ -247,6 +247,8 @@ static PyMemberDef tracer_members[] = {
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"on_demand", T_OBJECT, offsetof(CxTracer, on_demand), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
+    {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
+    {"is_elsewhere", T_BOOL, offsetof(CxTracer, is_elsewhere), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,

@@ -33,6 +33,8 @@ struct CxTracer {
     unsigned epoch, last_version, last_stretch;
     unsigned *open; /* stretches of building in force (mark.c) */
     int nopen, capopen, nblocks;
+    bool leaves_open;  /* what a comparison of sizes says is the program's to find out */
+    bool is_elsewhere; /* in an arm that the sizes of this call do not take: they decide nothing */
     bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
     CxStorage *storages;
     CxStorage **inputs; /* by number of graph input; each holds a reference */

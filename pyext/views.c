@@ -460,7 +460,7 @@ cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes)
     for (int k = 0; k < below; k++) {
         const CiExpr *size = cx_sizes(x)[k],
                      *want = below - k <= rank ? sizes[rank - below + k] : size;
-        bool needs = size != want && size != t->one && want != t->one &&
+        bool needs = size != want && size != t->one &&
                      !(cx_size_is_known(t, size) && cx_size_is_known(t, want));
         starts[k] = t->zero;
         steps[k] = t->one;

@@ -242,6 +242,28 @@ def test_containers(name):
     agree(*CONTAINERS[name])
 
 
+def in_containers(a):
+    made = Plain(a * 2, 3.0)
+    return {"k": [made, Pair(Frozen(a + 1, 2), None)], "t": (made.a, Plain(made.a, a.sum()))}
+
+
+def test_objects_in_containers_are_made_by_a_program():
+    """Each call makes its own, of arrays that are shared as Python shares them."""
+    compiled = cinductor.compile(in_containers)
+    results = [compiled(X.copy()) for _ in range(3)]
+    assert len(compiled.specializations) == 1 and not compiled._cinductor_job.last.breaks
+    for got in results:
+        want = in_containers(X.copy())
+        assert type(got["k"][0]) is Plain and got["k"][0].b == 3.0
+        assert type(got["k"][1]) is Pair and type(got["k"][1].a) is Frozen
+        np.testing.assert_array_equal(got["k"][1].a.a, want["k"][1].a.a)
+        assert got["t"][0] is got["k"][0].a is got["t"][1].a
+        np.testing.assert_array_equal(got["t"][0], want["t"][0])
+        assert got["t"][1].b == want["t"][1].b
+    assert results[1]["k"][0] is not results[2]["k"][0]
+    assert results[1]["t"][0] is not results[2]["t"][0]
+
+
 # --- signatures -----------------------------------------------------------------------------------
 
 

@@ -94,7 +94,7 @@ def in_a_helper(x):
     return states(x) + states(x * 2)
 
 
-ONE = [states, several, joined, read_twice, in_a_helper]
+ONE = [states, several, joined, inner_and_outer, read_twice, in_a_helper]
 
 
 @pytest.mark.parametrize("fn", ONE, ids=lambda fn: fn.__name__)
@@ -327,7 +327,7 @@ def while_it_lasts(x):
     return np.stack(gathered) if gathered else x
 
 
-MANY = [inner_and_outer, by_the_trips_of_two, the_last_of_many, in_a_branch, while_it_lasts]
+MANY = [by_the_trips_of_two, the_last_of_many, in_a_branch, while_it_lasts]
 MANY += [last_is_written, lives_on, by_a_loop, by_two_loops, by_an_item, by_an_unpacking, returned, by_another_name]
 MANY += [between_effects, behind_a_break, between_breaks, breaks_while_it_grows, by_a_sum, behind_an_effect, by_a_function, not_empty, some_trips]
 

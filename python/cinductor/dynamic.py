@@ -226,6 +226,12 @@ class StaticRetry(BaseException):
     """
 
 
+class Undecided(BaseException):
+    """A break behind a condition on sizes that was left open for the program: where this call's
+    sizes decide it, with a guard, there may be none.
+    """
+
+
 class Demand(BaseException):
     """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
 

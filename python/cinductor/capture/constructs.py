@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+from ..dynamic import Undecided
 from .plain_control import For, PlainControl, While
 from .region.branch import Branch
 from .region.condition import Choice, Operand, is_condition
 from .region.loop import REGION, UNROLL, WATCH, Loop
 from .region.region import RegionBreak, truth
 from .settle import tire
-from .value.objects import Traced
+from .value.objects import FREE_TYPES, Traced
 
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
 
@@ -60,6 +62,66 @@ class TracedControl(PlainControl):
 
     __slots__ = ()
 
+    def lt(self, a: Any, b: Any) -> Any:
+        """a < b"""
+        return self.compare(operator.lt, a, b)
+
+    def le(self, a: Any, b: Any) -> Any:
+        """a <= b"""
+        return self.compare(operator.le, a, b)
+
+    def gt(self, a: Any, b: Any) -> Any:
+        """a > b"""
+        return self.compare(operator.gt, a, b)
+
+    def ge(self, a: Any, b: Any) -> Any:
+        """a >= b"""
+        return self.compare(operator.ge, a, b)
+
+    def eq(self, a: Any, b: Any) -> Any:
+        """a == b"""
+        return self.compare(operator.eq, a, b)
+
+    def ne(self, a: Any, b: Any) -> Any:
+        """a != b"""
+        return self.compare(operator.ne, a, b)
+
+    def compare(self, relation: Any, a: Any, b: Any) -> Any:
+        """A comparison; what sizes say is left open, for the program to find out."""
+        a = a if type(a) in FREE_TYPES else self.stage.use(a)
+        b = b if type(b) in FREE_TYPES else self.stage.use(b)
+        is_of_sizes = (type(a) is Traced and a.is_expression) or (
+            type(b) is Traced and b.is_expression
+        )
+        if not is_of_sizes or not self.may_leave_open():
+            return relation(a, b)
+        tracer = self.stage.tracer
+        tracer.leaves_open = True
+        try:
+            value = relation(a, b)
+        finally:
+            tracer.leaves_open = False
+        if tracer.is_so(value) is not None and not self.stage.has_left_open:
+            self.stage.has_left_open, tracer.on_break = True, Undecided
+        return value
+
+    def may_leave_open(self) -> bool:
+        """Whether the program may find out what sizes say: another way could still be taken. In
+        NumPy's own source sizes say what there is to do, or what is wrong.
+        """
+        stage = self.stage
+        return stage.captures and stage.leaves_open and stage.may_check() and not self.is_library
+
+    def settled(self, value: Any) -> Any:
+        """A condition; what sizes say is guarded, for else there is an exception."""
+        is_so = self.stage.tracer.is_so(value)
+        return value if is_so is None else bool(value)
+
+    def opened(self, value: Any) -> Any:
+        """A condition; whether a size is zero is left open."""
+        is_size = type(value) is Traced and value.is_expression
+        return self.compare(operator.ne, value, 0) if is_size else value
+
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
         items = self.stage.regions.items_of(value) if self.stage.captures else None
@@ -80,8 +142,9 @@ class TracedControl(PlainControl):
         return Loop(self, self.sites[number], None, WATCH)
 
     def if_(self, value: Any, number: int) -> Any:
+        site = self.sites[number]
+        value = self.settled(value) if site.raising else self.opened(value)
         if is_condition(value) and self.stage.captures:
-            site = self.sites[number]
             if not self.recurses(site.line):
                 return Branch(self, site, value)
         return super().if_(value, number)
@@ -125,20 +188,25 @@ class TracedControl(PlainControl):
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
         growth = self.stage.regions.growing.get(id(value))
-        value = value if growth is None else growth.truth
+        value = self.opened(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
         growth = self.stage.regions.growing.get(id(value))
-        value = value if growth is None else growth.truth
+        value = self.opened(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
-            value = truth(self.stage, value)
-            return self.stage.tracer.as_python(self.stage.tracer.apply("logical_not", value))
+            tracer, is_so = self.stage.tracer, self.stage.tracer.is_so(value)
+            opposite = tracer.apply("logical_not", truth(self.stage, value))
+            opposite = tracer.as_python(opposite)
+            if is_so is not None:
+                tracer.either(opposite, value, not is_so)
+            return opposite
         return super().not_(value)
 
     def then(self, value: Any) -> Any:
+        value = self.opened(value)
         line = sys._getframe(1).f_lineno
         if is_condition(value) and self.is_undoable() and not self.recurses(line):
             return Choice(self, line, value)

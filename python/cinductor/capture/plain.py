@@ -50,6 +50,8 @@ class PlainScope(Scope):
     bool_begin = staticmethod(lambda value, is_and: value)
     bool_end = holds = staticmethod(lambda value: value)
     not_ = staticmethod(operator.not_)
+    lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
+    ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne
     then, choose = PlainControl.then, PlainControl.choose
 
     def caught(self) -> None:

@@ -9,6 +9,7 @@ state at all is one shared object. `docs/architecture.md` has the form of the re
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -133,6 +134,9 @@ class PlainControl:
     """The methods of `__ci__` for control flow."""
 
     __slots__ = ()
+    lt, le = staticmethod(operator.lt), staticmethod(operator.le)
+    gt, ge = staticmethod(operator.gt), staticmethod(operator.ge)
+    eq, ne = staticmethod(operator.eq), staticmethod(operator.ne)
     UNBOUND = UNBOUND
     locals = staticmethod(builtins.locals)  # of the frame that calls it
 

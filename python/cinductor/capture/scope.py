@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import Demand, StaticRetry
+from ..dynamic import Demand, StaticRetry, Undecided
 from .attributes import Attributes
 from .call.calls import dispatch
 from .call.membership import contains
@@ -50,6 +50,7 @@ OWN_ERRORS = (
     Abandon,
     Raised,
     StaticRetry,
+    Undecided,
     Demand,
     Again,
     Looked,
@@ -81,6 +82,7 @@ class Scope(Attributes, TracedControl):
         "cache",
         "sites",
         "file",
+        "is_library",
         "__weakref__",
     )
 
@@ -90,6 +92,7 @@ class Scope(Attributes, TracedControl):
         self.file = fn.__code__.co_filename
         self.fn = fn
         self.fn_globals = fn.__globals__
+        self.is_library = is_numpys(self.fn_globals.get("__name__"))
         builtins = fn.__globals__.get("__builtins__", __builtins__)
         self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
         self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
@@ -119,7 +122,7 @@ class Scope(Attributes, TracedControl):
 
     def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
         stage = self.stage
-        if is_numpys(where.get("__name__")):
+        if self.is_library:
             new = value  # NumPy's own: the identity of its functions says which they are
         else:
             new = stage.enter(value, stage.source("global", where, name))
@@ -130,7 +133,7 @@ class Scope(Attributes, TracedControl):
         value = self.builtins.get(name, MISSING)
         if value is MISSING:
             raise NameError(f"name '{name}' is not defined", name=name)
-        if not is_numpys(self.fn_globals.get("__name__")):
+        if not self.is_library:
             self.stage.check("absent", self.fn_globals, name)
         self.cache[name] = (value, value)
         return value

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
-from ..dynamic import Demand, StaticRetry, Symbols
+from ..dynamic import Demand, StaticRetry, Symbols, Undecided
 from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
@@ -207,11 +207,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
     way = Way(backend, job.dynamic, True, known.settles if known else None)
+    way = way._replace(leaves_open=job.leaves_open)
     while True:
         try:
             made, outcome = capture(job, compiled, bound, args, kwargs, way)
         except StaticRetry:
             way = way._replace(dynamic=False)
+        except Undecided:
+            way, job.leaves_open = way._replace(leaves_open=False), False
         except _core.RegionBreak as failure:
             way, why = way._replace(regions=False), failure.args[0]
         except Looked:
@@ -240,6 +243,7 @@ class Way(NamedTuple):
     regions: bool  # whether loops and branches are captured
     settles: int | None  # runs after which the rest of the call is NumPy's
     opens: bool = True  # whether lists may be as long as a loop has trips
+    leaves_open: bool = True  # whether the program finds out what sizes say
 
 
 def begin(job: Job, way: Way) -> Stage:
@@ -257,7 +261,7 @@ def begin(job: Job, way: Way) -> Stage:
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
     stage.captures, stage.regions.may_open = way.regions, way.opens
-    stage.settles = way.settles
+    stage.settles, stage.leaves_open = way.settles, way.leaves_open
     return stage
 
 
@@ -273,17 +277,22 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Raised, Retry, StaticRetry, Demand) as reason:
+    except (Abandon, Raised, Retry, StaticRetry, Undecided, Demand) as reason:
         job.last = Outcome(job, stage)
         raise stage.symbols.denied(reason) if isinstance(reason, Demand) else reason from None
-    except _core.CheckFailed:
+    except _core.CheckFailed as failure:
         job.last = Outcome(job, stage)
         job.last.failed_check = True
         if stage.effects == 0 and stage.undo():
+            others = getattr(failure, "specialization", None)
+            if others is not None:  # this call fails a check that others may pass
+                job.keep(compiled, others)
             raise
         raise RuntimeError("a check failed after effects that cannot be undone") from None
     except (_core.RegionBreak, Looked) as error:
         if stage.effects == 0 and stage.undo():
+            if stage.has_left_open and isinstance(error, _core.RegionBreak):
+                raise Undecided(error.args[0]) from None
             if way.regions:
                 raise
             raise Abandon(error.args[0]) from None

@@ -117,6 +117,8 @@ class Stage:
         self.effects = 0
         self.depth = 0
         self.captures = True  # loops and branches
+        self.leaves_open = True  # what sizes say in a condition
+        self.has_left_open = False  # it has happened
         self.runs = False  # the function's own code
         self.settles: int | None = None  # as many runs were worth while in a call like this one
         self.is_settled = False  # the rest of the call runs in NumPy

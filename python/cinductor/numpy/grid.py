@@ -90,18 +90,35 @@ def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: An
 def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
     """np.arange of ints some of which are traced: the length is an expression of them."""
     made = wanted_dtype(np.dtype(int) if dtype is None else dtype)
-    step = operator.index(step)
-    if step == 0 or made.kind not in "iuf" or (made.kind == "f" and type(start) is Traced):
+    start, stop, step = (symbol(t, v) for v in (start, stop, step))
+    is_traced = type(start) is Traced or type(step) is Traced
+    if made.kind not in "iuf" or (made.kind == "f" and is_traced):
         raise NotCaptured("its length depends on a run-time value")
-    length = -((start - stop) // step)
+    if type(step) is Traced:
+        if not t.is_positive(step):
+            require(t, step > 0, "a step that is positive")
+        stride = t.at_least(step, 1)
+    else:
+        stride = operator.index(step)
+        refuse(stride == 0, "a step of zero")
+    length = -((start - stop) // stride)
     index = t.iota((t.size_max(length, 0),), 0)
     wide = np.dtype("f4") if made == np.float16 else made
     values = t.cast(index, wide)
-    if step != 1:
-        values = values * wide.type(step)
+    if type(step) is Traced:
+        values = values * step
+    elif stride != 1:
+        values = values * wide.type(stride)
     if type(start) is Traced or start != 0:
         values = values + (start if type(start) is Traced else wide.type(start))
     return t.cast(values, made)
+
+
+def symbol(t: Any, value: Any) -> Any:
+    """An int as an expression: one that data decide gets a symbol."""
+    if type(value) is not Traced or value.is_expression:
+        return value
+    return t.define(t.cast(value, INT64), None, None)
 
 
 def is_int(value: Traced) -> bool:

@@ -77,6 +77,11 @@ def is_data(value: Any) -> bool:
     return type(value) is Traced and value.kind != "array" and not value.is_expression
 
 
+def is_number(value: Any) -> bool:
+    """A number of the program's; that of sizes, too."""
+    return type(value) is Traced and value.kind != "array"
+
+
 def is_unknown(value: Any) -> bool:
     """A number that has no value in this call: it is no argument, and was not made of arguments."""
     return is_data(value) and (value.kind != "python" or value.is_fresh)
@@ -87,7 +92,7 @@ def in_graph(*functions: Any) -> Callable[[Any], Any]:
 
     def enter(compute: Callable[..., Any]) -> Any:
         def handle(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-            if not kwargs and any(map(is_data, args)) and scope.stage.may_check():
+            if not kwargs and any(map(is_number, args)) and scope.stage.may_check():
                 try:
                     return compute(Numbers(scope), *args)
                 except (Refused, TypeError):

@@ -99,15 +99,27 @@ def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _range(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if any(type(a) is Traced for a in args) and not kwargs and len(args) in (1, 2, 3):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-        if (
-            type(step) is int
-            and step
-            and scope.stage.captures
-            and all(map(is_bound, (start, stop)))
-        ):
-            tracer = scope.stage.tracer
-            return Range(tracer, bound_of(scope.stage, start), bound_of(scope.stage, stop), step)
+        if scope.stage.captures and all(map(is_bound, (start, stop, step))):
+            bounds = [bound_of(scope.stage, v) for v in (start, stop, step)]
+            is_up = is_upwards(scope.stage, bounds[2])
+            if is_up is not None:
+                return Range(scope.stage.tracer, *bounds, is_up)
     return call_pure(scope, f, args, kwargs)
+
+
+def is_upwards(stage: Any, step: Any) -> bool | None:
+    """Whether a range goes up; None: it does neither, or nobody can tell. A step that data decide
+    is usually positive.
+    """
+    if type(step) is not Traced:
+        return int(step) > 0 if step else None
+    if stage.tracer.is_positive(step):
+        return True
+    is_more = step > 0
+    if type(is_more) is not Traced or not stage.may_check():
+        return None
+    stage.tracer.check(is_more, "a range that goes up")
+    return True
 
 
 def is_bound(value: Any) -> bool:
@@ -234,7 +246,7 @@ def chosen(scope: Scope, f: Any, items: list[Any]) -> Any:
     """The first of the largest or smallest, as Python compares them."""
     best = items[0]
     for item in items[1:]:
-        is_better = item > best if f is max else item < best
+        is_better = scope.gt(item, best) if f is max else scope.lt(item, best)
         if not is_condition(is_better):
             best = item if is_better else best
             continue

@@ -155,7 +155,7 @@ def call_array_method(
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
     row = surface.methods.get(name)
     if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
-        if owner.kind != "array" and hasattr(owner.__class__, name) and not owner.is_expression:
+        if owner.kind != "array" and hasattr(owner.__class__, name):
             return NUMBER_METHODS[name](scope, owner, args)
     if row is None:
         return stage.adopt(f(*args, **kwargs))  # the traced value itself breaks

@@ -36,6 +36,10 @@ class Level:
         """Opens an arm's block, in which the condition is known."""
         block = self.region.regions.open()
         self.region.regions.assume(self.condition, is_then)
+        tracer = self.region.tracer
+        is_so = tracer.is_so(self.condition)
+        is_contrary = is_so is not None and is_so is not is_then
+        tracer.is_elsewhere = self.attempt.is_elsewhere or is_contrary
         if is_then:
             self.then_block = block
         else:
@@ -129,6 +133,7 @@ class Branch(Region):
     def test(self, value: Any) -> None:
         """The test of the next arm."""
         value = self.scope.test(value)
+        value = self.scope.settled(value) if self.raising else self.scope.opened(value)
         if self.is_plain or type(value) is not Traced:
             self.pending = bool(value)
         else:
@@ -202,6 +207,8 @@ class Branch(Region):
         level.attempt.undo()
         level.attempt.end()
         condition = level.condition
+        if self.tracer.is_so(condition) is not None:
+            self.fail(f"sizes decide whether {name} is raised")
         if level.arm == self.step:
             condition = self.tracer.apply("logical_not", condition)
             self.next_step = self.step + 1

@@ -324,17 +324,19 @@ class Carried:
     def grow(self, container: list[Any], before: list[Any]) -> None:
         """Notes that trips append to a list."""
         loop = self.loop
-        is_open = self.is_while or loop.site.flag is not None
-        if is_open or (type(self.extent) is not int and len(self.regions.active) > 1):
+        if self.is_while or loop.site.flag is not None:
+            dense.ask(loop, container, container[len(before)])
+        growth = Growth(self, container, before)
+        is_of_size = type(self.extent) is not int and not growth.may_open
+        if is_of_size and len(self.regions.active) > 1:
             dense.ask(loop, container, container[len(before)])
         if id(container) in self.regions.opened:
             if self.tracer.flushes:
                 loop.fail("a list grows behind a loop")
             raise Looked("a list is appended to by more than one loop")
-        self.growths[id(container)] = growth = Growth(self, container, before)
-        if type(self.extent) is not int and not growth.may_open:
+        if is_of_size:
             growth.close()
-        self.grows = True
+        self.growths[id(container)], self.grows = growth, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""

@@ -6,6 +6,8 @@ numbers it is computed always, and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 from ..rewrite.sites import Site
@@ -16,7 +18,16 @@ from .branch import Level
 from .merge import End, Merge
 from .region import Region, truth
 
+PACKAGE = __name__.partition(".")[0] + "."
 VALUE, FLAG = "operand", "__ci_operand"
+
+
+def users_frame() -> FrameType | None:
+    """The frame that is evaluating the expression: what it sees, an operand may change."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 class Condition(Region):
@@ -24,7 +35,8 @@ class Condition(Region):
 
     def __init__(self, scope: Any, line: int, value: Any) -> None:
         super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
-        self.entry, self.others, self.frame = {}, {}, None
+        self.entry, self.frame = {}, users_frame()
+        self.others = {} if self.frame is None else dict(self.frame.f_locals)
         self.condition = truth(self.stage, value)
         self.level = Level(self, self.condition, 0, {})
         self.name = VALUE
@@ -70,7 +82,14 @@ class Operand(Condition):
         ends.append(self.end_arm(level.else_block if self.is_and else level.then_block, mine))
         if not self.is_and:
             ends.reverse()
-        return self.merge(*ends)
+        return self.known(self.merge(*ends), other)
+
+    def known(self, value: Any, other: Any) -> Any:
+        """The value with its truth in this call, where sizes alone tell."""
+        mine = self.tracer.is_so(self.value)
+        if mine is not None and type(value) is Traced:
+            self.tracer.either(value, self.value, other if mine is self.is_and else mine)
+        return value
 
 
 class Choice(Condition):
@@ -101,6 +120,7 @@ class Choice(Condition):
             self.fail("an operand of a condition changes something")
         self.regions.close(level.else_block, True)
         self.regions.reopen(level.then_block)
+        self.tracer.is_elsewhere = level.attempt.is_elsewhere
         first = End(self.regions, level.then_block, {VALUE: a}, [])
         self.regions.close(level.then_block)
         level.attempt.undo()
@@ -118,7 +138,7 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     if kinds[0] != kinds[1] or is_mixed:
         dtype = kinds[0][1] if kinds[0][0] == "scalar" else kinds[1][1]
         parts = [lifted(tracer, v, "scalar", dtype) for v in (a, b)]
-        if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdlq":
+        if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdDlq":
             return None
         if not all(is_of_class(kind, dtype) for kind in kinds):
             return None

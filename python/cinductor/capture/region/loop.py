@@ -125,7 +125,7 @@ class Loop(Region):
 
     def test(self, value: Any) -> bool:
         """The test of a while."""
-        value = self.scope.test(value)
+        value = self.scope.opened(self.scope.test(value))
         if self.phase == REGION:
             return self.carried.open_body(value)  # type: ignore[union-attr]
         if type(value) is Traced and self.phase == WATCH:

@@ -130,6 +130,7 @@ class Merge:
         for length, number in self.lengths:
             length.define(self.tracer, made[number])
         made = [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
+        self.note_known(made)
         self.note_sources(made)
         names: dict[str, Any] = {}
         for name, value in plan.items():
@@ -179,6 +180,17 @@ class Merge:
         lengths = next((part.lengths for part in pair if type(part) is InBuffer), None)
         return value if lengths is None else varying.read(self.tracer, value, lengths)
 
+    def note_known(self, made: list[Any]) -> None:
+        """Where sizes choose, whoever demands a number gets this call's, with a guard."""
+        is_so = self.tracer.is_so(self.level.condition)
+        if is_so is None:
+            return
+        for value, pair in zip(made, self.pairs, strict=True):
+            chosen = pair[0] if is_so else pair[1]
+            chosen = chosen.value if type(chosen) in (Held, Bool) else chosen
+            if type(value) is Traced and value.kind == "python":
+                self.tracer.either(value, self.level.condition, chosen)
+
     def plan(self, name: str) -> Any:
         """The merged value, with a Result where the graph decides."""
         a, b = (end.names.get(name, UNBOUND) for end in self.ends)
@@ -191,19 +203,26 @@ class Merge:
             return self.plan_unread(name, *((UNBOUND, b) if returns[0] else (a, UNBOUND)))
         if name.startswith(OURS) and name != VALUE:
             return self.plan_flag(a, b)
-        if name == VALUE and not self.has_one_type(a, b):
+        if name == VALUE and not self.is_one_value(a, b):
             return self.plan_either(a, b)
         if not have_same_structure(a, b):
             self.region.fail(f"{name} is of another type in each branch")
         parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
         return rebuilt(a, iter(parts))
 
-    def has_one_type(self, a: Any, b: Any) -> bool:
+    def is_one_value(self, a: Any, b: Any) -> bool:
         """Whether two results can be one value; so they must be where a caller goes on with it."""
         if self.region.stage.depth > 0:
             return True
-        pairs = zip(leaves(a), leaves(b), strict=False)
-        return have_same_structure(a, b) and all(self.is_one_type(x, y) for x, y in pairs)
+        pairs = list(zip(leaves(a), leaves(b), strict=False))
+        return have_same_structure(a, b) and all(
+            self.is_one_type(x, y) and not self.is_one_of_before(x, y) for x, y in pairs
+        )
+
+    def is_one_of_before(self, a: Any, b: Any) -> bool:
+        """Whether an arm gives back an array of before the branch, and the other another one."""
+        is_older = any(type(part) is Held and self.older(part) is not part for part in (a, b))
+        return is_older and not is_same(unheld(a), unheld(b))
 
     def is_one_type(self, a: Any, b: Any) -> bool:
         if is_same(unheld(a), unheld(b)):
@@ -329,7 +348,7 @@ class Merge:
             return None
         dtype = max((k for k in kinds if k[0] == "scalar"), default=kinds[0])[1]
         parts = [as_strong(self.tracer, v, dtype) for v in (a, b)]
-        if any(p is None for p in parts) or dtype.char not in "fdlq?":
+        if any(p is None for p in parts) or dtype.char not in "fdDlq?":
             return None
         if not all(is_of_class(kind, dtype) for kind in kinds):
             return None

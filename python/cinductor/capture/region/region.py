@@ -208,6 +208,7 @@ class Attempt:
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
         self.growing = self.regions.growing
+        self.is_elsewhere = self.stage.tracer.is_elsewhere
         self.touched = Touched(self.regions.cells)
         self.regions.touched.append(self.touched)
 
@@ -236,6 +237,7 @@ class Attempt:
         regions.forget(self.nfacts)
         self.stage.effects = self.effects
         self.stage.tracer.restore(self.mark)
+        self.stage.tracer.is_elsewhere = self.is_elsewhere
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
@@ -243,6 +245,7 @@ class Attempt:
         del self.regions.touched[self.ntouched :]
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)
+        self.stage.tracer.is_elsewhere = self.is_elsewhere
 
 
 class Region:

@@ -75,8 +75,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         if value.strong is not None:
             if not stage.may_check():
                 return stage.concrete(value)
-            stage.tracer.check(value.strong, "a number is NumPy's")
-            return stage.tracer.mixed(value, None)
+            return either_class(stage, value)
         if id(value) not in seen and is_loose(stage, value):
             seen[id(value)] = view_call(stage, value, reached, seen)
         return seen.get(id(value)) or stage.tracer.settled(value)
@@ -149,6 +148,14 @@ class Call(tuple):
 
     __slots__ = ()
     __cinductor_call__ = True
+
+
+def either_class(stage: Stage, value: Any) -> Call:
+    """A number that is NumPy's or Python's: the program says which, and it is made anew."""
+    number = stage.tracer.mixed(value, None)
+    wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
+    pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))
+    return Call((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 
 def choose(is_first: Any, first: Any, second: Any) -> Any:

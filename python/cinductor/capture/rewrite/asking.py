@@ -13,7 +13,7 @@ from .names import Names
 from .sites import Site
 from .source import FunctionNode
 
-STAGE = "__ci__"
+STAGE, OURS = "__ci__", "__ci_"
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 
@@ -40,6 +40,7 @@ class Asking(ast.NodeTransformer):
         self.bound: frozenset[str] = frozenset()  # names that surely have a value here
         self.blocks = 0  # of CPython's, around
         self.protected = 0  # try and with around
+        self.decisive = 0  # tests around of which sizes are to decide now
         self.without_walrus = 0 if with_regions else 1
 
     def run(self) -> FunctionNode:
@@ -82,6 +83,8 @@ class Asking(ast.NodeTransformer):
 
     def where(self, name: str) -> str:
         """Where a name of the innermost function lives."""
+        if name.startswith(OURS):
+            return LOCAL
         if any(name in targets for targets in self.hidden):
             return LOCAL
         if name in self.scopes[-1].globals:

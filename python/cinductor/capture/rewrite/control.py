@@ -221,11 +221,13 @@ class Control(Statements):
             node.test = self._test(node.test)
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return [node]
-        made = self.ask(node.test, "if_", self._decided(node.test), self.text(node, site.number))
+        test = self._decided(node.test, bool(raising))
+        made = self.ask(node.test, "if_", test, self.text(node, site.number))
         bodies: list[tuple[ast.stmt, list[ast.stmt]]] = []
         for i, arm in enumerate(arms):
             if i:
-                test = self._method(arm.test, site, "test", self._decided(arm.test))
+                told = self._decided(arm.test, bool(raising))
+                test = self._method(arm.test, site, "test", told)
                 bodies.append((arm, [ast.copy_location(ast.Expr(test), arm.test)]))
             bodies.append((arm, self._run(arm.body)))
         rest = self._run(orelse)

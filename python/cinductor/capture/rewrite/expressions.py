@@ -10,6 +10,15 @@ from .asking import FREE, GLOBAL, LOCAL, Asking
 from .jumps import is_text, may_be_traced
 from .source import FunctionNode
 
+COMPARISONS = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+
 
 class Expressions(Asking):
     """Rewrites expressions."""
@@ -133,22 +142,32 @@ class Expressions(Asking):
         if len(node.ops) > 1 and may_be_traced(node):
             inner = node.comparators[:-1]
             if not self.without_walrus or all(map(self._is_stable, inner)):
-                return self._chain(node, self._use(node.left), 0)
-        left = self._use(node.left)
+                return self._chain(node, node.left, 0)
         if len(node.ops) == 1:
-            return self._compare(node, left, node.ops[0], node.comparators[0])
-        node.left = left
+            return self._compare(node, node.left, node.ops[0], node.comparators[0])
+        node.left = self._use(node.left)
         node.comparators = [
             self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
         ]
         return node
 
     def _compare(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
-        """One comparison, its left side rewritten already."""
+        """One comparison."""
+        method = COMPARISONS.get(type(op))
+        if method is not None and self._may_be_of_sizes(left, right):
+            return self.ask(node, method, self.visit(left), self.visit(right))
+        left = self._use(left)
         if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
             found = self.ask(node, "contains", left, self.visit(right))
             return found if isinstance(op, ast.In) else self.ask(node, "not_", found)
         return ast.copy_location(ast.Compare(left, [op], [self._compared(right, op)]), node)
+
+    def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
+        """Whether the stage is to see the comparison: the program may find out what sizes say."""
+        both = (left, right)
+        known = [isinstance(v, ast.Constant) and type(v.value) is not int for v in both]
+        is_told = all(isinstance(v, ast.Constant) for v in both)
+        return self.with_regions and self.decisive == 0 and not any(known) and not is_told
 
     def _compared(self, node: ast.expr, op: ast.cmpop) -> ast.expr:
         return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
@@ -166,14 +185,13 @@ class Expressions(Asking):
             return self._compare(node, left, op, right)
         if self._is_stable(right):
             again: ast.expr = copy.copy(right)
-            value = self._compared(right, op)
-            again = self._use(again)
+            value = right
         else:
             name = self.temporary("v")
             target = ast.copy_location(ast.Name(name, ast.Store()), right)
-            value = ast.copy_location(ast.NamedExpr(target, self._compared(right, op)), right)
+            value = ast.copy_location(ast.NamedExpr(target, right), right)
             again = self.load(right, name)
-        first = ast.copy_location(ast.Compare(left, [op], [value]), node)
+        first = self._compare(node, left, op, value)
         return self._joined(node, ast.And(), first, self._chain(node, again, i + 1))
 
     # what decides
@@ -186,11 +204,16 @@ class Expressions(Asking):
         begin = self.ask(first, "bool_begin", first, is_and)
         return self.ask(node, "bool_end", ast.copy_location(ast.BoolOp(op, [begin, second]), node))
 
-    def _decided(self, node: ast.expr) -> ast.expr:
-        """An expression of which only the truth is asked for."""
+    def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
+        """An expression of which only the truth is asked for; by_sizes: what they say in this call
+        is guarded, for else there is an exception.
+        """
         if isinstance(node, ast.BoolOp):
             node.ci_is_test = True  # type: ignore[attr-defined]
-        return self.visit(node)
+        self.decisive += by_sizes
+        new = self.visit(node)
+        self.decisive -= by_sizes
+        return new
 
     def _truth(self, node: ast.expr) -> ast.expr:
         """An operand of `and` and `or` in a test: its truth, so that types need not agree."""

@@ -41,7 +41,7 @@ class Statements(Expressions):
         return node  # whatever it names is evaluated when somebody asks, perhaps behind the call
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        test = self._decided(node.test)
+        test = self._decided(node.test, True)
         node.test = self.ask(node.test, "holds", test) if may_be_traced(node.test) else test
         if node.msg is not None:
             node.msg = self.visit(node.msg)

@@ -51,11 +51,12 @@ class Range:
 
     __slots__ = ("start", "stop", "step", "length")
 
-    def __init__(self, tracer: Any, start: Any, stop: Any, step: int) -> None:
+    def __init__(self, tracer: Any, start: Any, stop: Any, step: Any, is_up: bool) -> None:
         self.start, self.stop, self.step = start, stop, step
-        distance = stop - start if step > 0 else start - stop
-        if abs(step) != 1:
-            distance = (distance + (abs(step) - 1)) // abs(step)
+        distance = stop - start if is_up else start - stop
+        stride = step if is_up else -step
+        if type(stride) is not int or stride != 1:
+            distance = (distance + (stride - 1)) // tracer.at_least(stride, 1)
         self.length = tracer.at_least(distance, 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,8 +67,8 @@ class Range:
 
     def __getitem__(self, index: Any) -> Any:
         if type(index) is slice:
-            return range(int(self.start), int(self.stop), self.step)[index]
-        return range(int(self.start), int(self.stop), self.step)[int(index)]
+            return range(int(self.start), int(self.stop), int(self.step))[index]
+        return range(int(self.start), int(self.stop), int(self.step))[int(index)]
 
     def get(self, index: Any) -> Any:
         """The item of that index, which is in range."""
