@@ -4,6 +4,8 @@
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;
     int line;
+    int own_line;  /* of the function's own frame; 0: it is not running */
+    bool is_inner; /* it broke in what is called there */
 } CxBreak;
 
 static void
@@ -29,6 +31,10 @@ static PyMemberDef break_members[] = {
     {"reason", T_OBJECT, offsetof(CxBreak, reason), READONLY, "What Python had to do."},
     {"file", T_OBJECT, offsetof(CxBreak, file), READONLY, NULL},
     {"line", T_INT, offsetof(CxBreak, line), READONLY, NULL},
+    {"own_line", T_INT, offsetof(CxBreak, own_line), READONLY,
+     "The line of the function that was called where this happened, or 0."},
+    {"is_inner", T_BOOL, offsetof(CxBreak, is_inner), READONLY,
+     "Whether it happened in what that line calls."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -47,6 +53,31 @@ PyType_Spec cx_break_spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     break_slots,
 };
+
+/* Where the function that was called is: the outermost of its frames, for it may call itself. */
+static void
+find_own_line(CxTracer *tracer, CxBreak *b)
+{
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
+    int depth = 0;
+
+    b->own_line = 0;
+    b->is_inner = false;
+    while (frame != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        bool is_own = (PyObject *)code == tracer->code;
+        bool is_users = cx_code_is_users(tracer, code);
+        Py_DECREF(code);
+        if (is_own) {
+            b->own_line = PyFrame_GetLineNumber(frame);
+            b->is_inner = depth > 0;
+        }
+        depth += is_users;
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+}
 
 /* Appends a Break at the user's line, or raises it under fullgraph. */
 int
@@ -75,6 +106,7 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     b->reason = Py_NewRef(reason);
     b->file = PyUnicode_FromString(loc.file);
     b->line = loc.line;
+    find_own_line(tracer, b);
     if (b->file != NULL)
         result = PyList_Append(tracer->breaks, (PyObject *)b);
     Py_DECREF(b);

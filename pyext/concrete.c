@@ -25,6 +25,15 @@ real_view(CxTraced *t, const CxStorage *s)
                          v->is_readonly || s->is_readonly);
 }
 
+/* Everything pending is run. Whoever asks for a value has noted why; where nobody has, it is said
+ * here. */
+static int
+run_pending(CxTracer *t)
+{
+    return t->needs_python ? cx_tracer_flush(t, NULL, 0, true)
+                           : cx_tracer_break(t, "a concrete value is needed by Python");
+}
+
 /* An expression that got its value when the symbols in it were defined. */
 static PyObject *
 int_value(CxTraced *t)
@@ -33,7 +42,7 @@ int_value(CxTraced *t)
     CxStorage *s = t->storage;
     int64_t value;
 
-    if (!cx_size_is_known(tracer, s->expr) && cx_tracer_flush(tracer, NULL, 0, true) < 0)
+    if (!cx_size_is_known(tracer, s->expr) && run_pending(tracer) < 0)
         return NULL;
     if (!cx_size_is_known(tracer, s->expr)) {
         (void)cx_region_break(tracer, "the value of a loop variable is needed");
@@ -103,8 +112,7 @@ cx_traced_concrete(CxTraced *t)
     if (cx_is_size(t))
         return int_value(t);
     /* What is pending may read or write the memory that is handed out. */
-    if ((t->tracer->ctx != NULL || s->value == NULL) &&
-        cx_tracer_flush(t->tracer, NULL, 0, true) < 0)
+    if ((t->tracer->ctx != NULL || s->value == NULL) && run_pending(t->tracer) < 0)
         return NULL;
     if (s->value == NULL) {
         cx_raise_status(t->tracer->state, CI_ERR_INTERNAL,

@@ -133,6 +133,14 @@ look_at_code(CxTracer *tracer, PyCodeObject *code)
     return 0;
 }
 
+bool
+cx_code_is_users(CxTracer *tracer, PyCodeObject *code)
+{
+    if ((PyObject *)code != tracer->cell)
+        look_at_code(tracer, code);
+    return tracer->cell_is_user;
+}
+
 CiLoc
 cx_location(CxTracer *tracer)
 {
@@ -141,10 +149,9 @@ cx_location(CxTracer *tracer)
 
     while (frame != NULL) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        if ((PyObject *)code != tracer->cell)
-            look_at_code(tracer, code);
+        bool is_users = cx_code_is_users(tracer, code);
         Py_DECREF(code);
-        if (tracer->cell_is_user) {
+        if (is_users) {
             loc.file = tracer->cell_file;
             loc.line = PyFrame_GetLineNumber(frame);
             break;

@@ -29,6 +29,8 @@ CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxB
 const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e);
 const CiExpr **cx_graph_exprs(CxTracer *tracer, int count, const CiExpr *const *exprs);
 CiLoc cx_location(CxTracer *tracer);
+/* Is this code the user's, no library's that capture looks through? */
+bool cx_code_is_users(CxTracer *tracer, PyCodeObject *code);
 bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
 bool cx_node_works(const CiNode *node);
 void cx_tracer_end(CxTracer *tracer);

@@ -414,7 +414,25 @@ get_why_numpy(PyObject *self, void *closure)
     return cx_trial_text(&((CxSpecialization *)self)->trial);
 }
 
+static PyObject *
+get_is_trying(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_trial_is_open(&((CxSpecialization *)self)->trial));
+}
+
+static PyObject *
+spec_try_numpy(PyObject *self, PyObject *unused)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)unused;
+    s->trial = cx_trial_of_piece(s->program);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef spec_methods[] = {
+    {"try_numpy", spec_try_numpy, METH_NOARGS,
+     "Has the first calls timed in NumPy too: the quicker way answers from then on."},
     {"why_not", spec_why_not, METH_VARARGS,
      "why_not(args): None, or the guard that these bound arguments fail."},
     {NULL, NULL, 0, NULL},
@@ -423,6 +441,8 @@ static PyMethodDef spec_methods[] = {
 static PyGetSetDef spec_getset[] = {
     {"guards", get_guards, NULL, "The guards in words.", NULL},
     {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
+    {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
+     NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

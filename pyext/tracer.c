@@ -55,6 +55,7 @@ tracer_dealloc(PyObject *self)
     Py_XDECREF(t->option_values);
     Py_XDECREF(t->skip);
     Py_XDECREF(t->cell);
+    Py_XDECREF(t->code);
     if (t->ctx != NULL)
         ci_context_close(t->ctx);
     if (t->sym_ctx != NULL)
@@ -245,6 +246,8 @@ static PyMemberDef tracer_members[] = {
      "Of the graphs run so far, those until the last that had more than little work."},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
+    {"code", T_OBJECT, offsetof(CxTracer, code), 0,
+     "The function's own code object: breaks tell its line."},
     {"on_demand", T_OBJECT, offsetof(CxTracer, on_demand), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},

@@ -16,6 +16,7 @@ struct CxTracer {
     PyObject *key; /* of the function among all: its segments are counted */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object the last location came from */
+    PyObject *code; /* the function's own as capture runs it; or NULL */
     const char *cell_file;
     bool cell_is_user;
     CiOptions options;

@@ -3,10 +3,12 @@
  * A library call costs the program what its operands, its result and a way through Python cost, and
  * on small arrays that is more than it saves. Nobody can tell beforehand: some calls are timed in
  * both ways, and the best of each decide. Both give the same bits, or nobody is asked: every
- * operation besides the calls is one that rounds exactly. Where sizes vary, a small call says nothing
- * of a large one, so there is none but the calls. Long calls are not tried, for there the
+ * operation besides the calls is one that rounds exactly. Where sizes vary, a small call says
+ * nothing of a large one, so there is none but the calls. Long calls are not tried, for there the
  * program cannot lose much and the function itself may. */
 #include "trial.h"
+
+#include "graph.h"
 
 #include "base/os.h"
 
@@ -56,12 +58,25 @@ cx_trial_is_wanted(const CxProgram *program)
     return true;
 }
 
+CxTrial
+cx_trial_of_piece(const CxProgram *program)
+{
+    enum { LITTLE = 10000 }; /* elements, whatever its sizes are */
+    CxTrial trial = {.is_lost = program == NULL};
+
+    trial.is_wanted = program != NULL && program->wrapper == NULL &&
+                      program->backend->allocate == NULL &&
+                      (!program->is_symbolic || cx_graph_makes_at_most(program->graph, LITTLE));
+    return trial;
+}
+
 /* ---- the trial ---- */
 
 static bool
 is_over(const CxTrial *trial)
 {
     return !trial->is_wanted || trial->is_lost || trial->counts[1] >= CALLS ||
+           (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
            (trial->counts[0] >= CALLS && trial->best[0] > LONG);
 }
 
@@ -90,15 +105,23 @@ cx_trial_end(CxTrial *trial, bool is_numpy, int64_t began)
     trial->is_lost = trial->counts[1] >= CALLS && trial->best[1] < trial->best[0];
 }
 
+bool
+cx_trial_is_open(const CxTrial *trial)
+{
+    return !is_over(trial);
+}
+
 PyObject *
 cx_trial_text(const CxTrial *trial)
 {
     if (!trial->is_lost)
         Py_RETURN_NONE;
+    if (!trial->is_wanted)
+        return PyUnicode_FromString("there is nothing to compute");
     PyObject *own = PyFloat_FromDouble((double)trial->best[0] * 1e-3),
              *numpys = PyFloat_FromDouble((double)trial->best[1] * 1e-3), *text = NULL;
     if (own != NULL && numpys != NULL)
-        text = PyUnicode_FromFormat("its library calls are quicker without it: a call took %.6S us "
+        text = PyUnicode_FromFormat("it is quicker so: a call took %.6S us "
                                     "compiled, %.6S us in NumPy",
                                     own, numpys);
     Py_XDECREF(own);

@@ -8,7 +8,7 @@ guards, one program, and the shape of its result, replayed without Python.
 """
 
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,8 @@ class Break:
     reason: str
     file: str
     line: int
+    own_line: int  # of the function that was called where this happened, or 0
+    is_inner: bool  # whether it happened in what that line calls
 
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
@@ -231,6 +233,7 @@ class Tracer:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
     on_break: type[BaseException] | None  # raised instead of the first break
+    code: CodeType | None  # the function's own: breaks tell its line
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_demand: type[BaseException] | None
     useful: int  # of the flushes, those until the last that had more than little work
@@ -390,6 +393,9 @@ class Specialization:
     guards: list[str]  # in the user's words
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
+    is_trying: bool  # its calls are timed, to know which way is quicker
+    def try_numpy(self) -> None:
+        """Has the first calls timed in NumPy too: the quicker way answers from then on."""
     def why_not(self, args: tuple[Any, ...]) -> str | None:
         """None when every guard holds for these bound arguments, else the failing guard in the
         user's words.

@@ -138,8 +138,10 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise ValueError(refusal(of, backend, own) + hint)
 
 
-def make(fn: Any, settings: dict[str, Any]) -> Any:
-    """The compiled function of a callable."""
+def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
+    """The compiled function of a callable; is_users: somebody has asked for it, and counts its
+    calls.
+    """
     from .capture import session as session  # now, so that the first call does not wait for it
 
     job = Job(fn, settings)
@@ -147,7 +149,8 @@ def make(fn: Any, settings: dict[str, Any]) -> Any:
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss)
     functools.update_wrapper(compiled, fn)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
-    _functions.add(compiled)
+    if is_users:
+        _functions.add(compiled)
     return compiled
 
 
@@ -209,6 +212,8 @@ class Job:
         self.warned: set[str] = set()
         self.failed_checks = 0
         self.nodes = 0  # of the largest segment compiled
+        self.plan: Any = None  # how its calls run between breaks: capture/driver.py
+        self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
 
     def forget(self) -> None:
@@ -271,6 +276,8 @@ class Job:
         race = self.races.get(likeness(bound)) if self.races else None
         if race is not None and race.is_numpys_turn:
             return self.run_timed(race, bound, args, kwargs)
+        if self.plan is not None and self.plan.driver is not None:
+            return self.run_driver(self.plan, bound, args, kwargs or {})
         self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:
             return self.run_eager(args, kwargs)
@@ -291,6 +298,15 @@ class Job:
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
             self.remember(bound, race.why, key)
+        return result
+
+    def run_driver(self, plan: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The function in pieces, with Python between."""
+        kind, began, captures = likeness(bound), Race.clock(), plan.captures()
+        result = plan.run(args, kwargs)
+        seconds = Race.clock() - began
+        if plan.is_tried:
+            self.race(kind).note_pieces(seconds, plan.captures() != captures)
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job
+from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job, method_of
 from ..dynamic import Demand, StaticRetry, Symbols, Undecided
 from ..numpy import surface
 from ..race import Race, likeness
@@ -21,10 +21,11 @@ from ..user import PACKAGE
 from .call import builtins as builtins  # fills the table of calls
 from .call.calls import dispatch
 from .call.follow import bind
+from .driver import plan_of
 from .plain import PlainScope
 from .region.region import Looked
 from .region.result import finish, place_of_function
-from .rewrite.rewrite import NOT_FOUND, NotRewritable
+from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
 from .scope import Scope
 from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 from .value.objects import why_not_argument
@@ -227,11 +228,17 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     learned = outcome.learned and job.captures <= MOST_LEARNING
     if outcome.specialization is None and not job.settings["fullgraph"] and not learned:
         outcome.kind = kind
+        seconds = Race.clock() - began
         race = job.race(kind)
         race.settles = outcome.settles
         if outcome.is_little:
             job.give_up(bound, kind, "little array work between steps that need Python")
-        race.note_pieces(Race.clock() - began, "reused" not in outcome.info)
+        if job.owner is not None:
+            job.is_stale = job.owner.note(outcome.breaks)
+        elif not outcome.is_little and (plan := plan_of(job)) is not None:
+            plan.note(outcome.breaks)
+            return made
+        race.note_pieces(seconds, "reused" not in outcome.info)
     return made
 
 
@@ -391,12 +398,14 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     fn = job.fn
     if type(fn) is not types.FunctionType:
         target: Callable[..., Any] = functools_enter(stage, fn)
+        stage.tracer.code = code_of_method(fn)
         scope = Scope(stage, anchor)
         positional, named = enter_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
     try:
         new = bind(stage, fn)
+        stage.tracer.code = new.__code__
     except NotRewritable as reason:
         return call_unseen(job, stage, fn, bound, str(reason))
     stage.known.setdefault(id(fn), (fn, OPAQUE))
@@ -404,6 +413,15 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     positional, named = enter_arguments(job, stage, bound)
     stage.runs = True
     return new(*positional, **named)
+
+
+def code_of_method(fn: Any) -> types.CodeType | None:
+    """The code that capture runs for a method or a callable object."""
+    method = method_of(fn)
+    try:
+        return None if method is None else rewrite(method).code
+    except NotRewritable:
+        return None
 
 
 class Unseen(Abandon):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import linecache
 import sys
 import types
@@ -67,6 +68,7 @@ class Rewritten:
 
 
 _memo: dict[tuple[types.CodeType, str], Rewritten | str] = {}
+GIVEN = "__cinductor_source__"  # the node of a function that stands in no file
 NOT_FOUND = "its source is not found"
 
 
@@ -82,7 +84,7 @@ def rewrite(fn: types.FunctionType) -> Rewritten:
             code.co_filename, fn.__globals__
         )  # whose loader may have it, as of a zip
         try:
-            found = _rewrite(code, fn.__qualname__)
+            found = _rewrite(code, fn.__qualname__, fn.__dict__.get(GIVEN))
         except NotRewritable as reason:
             found = str(reason)
         _memo[key] = found
@@ -101,7 +103,7 @@ def print_rewritten(fn: Any) -> str:
     return ast.unparse(rewrite(fn).tree)
 
 
-def _rewrite(code: types.CodeType, qualname: str) -> Rewritten:
+def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) -> Rewritten:
     if code.co_flags & SUSPENDS:
         kind = "a generator" if code.co_flags & 0x20 else "a coroutine"
         raise NotRewritable(f"{code.co_name} is {kind}")
@@ -111,16 +113,20 @@ def _rewrite(code: types.CodeType, qualname: str) -> Rewritten:
     if any(name.startswith("__ci_") for name in names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
     try:
-        return _rewrite_source(code, qualname, True) or _rewrite_source(code, qualname, False)
+        return _rewrite_source(code, qualname, given, True) or _rewrite_source(
+            code, qualname, given, False
+        )
     except RecursionError:
         raise NotRewritable("its source is nested too deeply") from None
 
 
-def _rewrite_source(code: types.CodeType, qualname: str, with_regions: bool) -> Rewritten | None:
+def _rewrite_source(
+    code: types.CodeType, qualname: str, given: FunctionNode | None, with_regions: bool
+) -> Rewritten | None:
     """The rewriting, with constructs or with Python's own control flow; None when the one with
     constructs does not compile, for CPython limits nested blocks.
     """
-    node = find_function(code, qualname)
+    node = find_function(code, qualname) if given is None else copy.deepcopy(given)
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)

@@ -1,0 +1,474 @@
+"""Functions that break: split where Python has to run, with compiled pieces between."""
+
+import gc
+import linecache
+import random
+import threading
+import traceback
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+from control_generator import Generator
+from test_rewrite import behaviour, load
+
+import cinductor
+from cinductor.capture import driver
+from cinductor.compile import Job
+from cinductor.testing import assert_same
+
+
+def split(fn, lines, monkeypatch):
+    """The function split at these lines, its pieces left to Python; None where it stays whole."""
+    monkeypatch.setattr(driver, "make_piece", lambda plain, *_: plain)
+    plan = driver.Plan(Job(fn, {"fullgraph": False}), fn)
+    for line in lines:
+        plan.marks.add(line, False)
+    plan.split()
+    plan.is_tried = True
+    return plan if plan.driver is not None else None
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_random_control_flow_is_split(part, monkeypatch):
+    made = 0
+    for seed in range(part * 40, part * 40 + 40):
+        name, source = f"<split {seed}>", Generator(seed).source()
+        fn = load(source, name)
+        rng = random.Random(seed)
+        count = source.count("\n")
+        lines = [rng.randrange(2, count + 1) for _ in range(rng.randrange(1, 6))]
+        try:
+            plan = split(fn, lines, monkeypatch)
+        finally:
+            linecache.cache.pop(name)
+        if plan is None:
+            continue
+        made += len(plan.pieces)
+        for args in ((1, 2), (0, -1), (None, 3)):
+            got = behaviour(lambda *a, plan=plan: plan.run(a, {}), name, *args)
+            assert got == behaviour(fn, name, *args), f"{lines}\n{source}"
+    assert made > 20
+
+
+SOURCES = {
+    "a handler reads what was bound before the exception": """
+def f(a, b, log):
+    kept = 0
+    try:
+        log(1)
+        kept = a + 5
+        c = 10 // b + kept
+        log(c)
+    except ZeroDivisionError:
+        log(kept)
+    return kept
+""",
+    "a manager swallows an exception behind a binding": """
+def f(a, b, log):
+    kept = 0
+    with Quiet(log):
+        kept = b * 2 + 1
+        if kept < 100:
+            raise ValueError(kept)
+        log(0)
+    return kept + 1
+""",
+    "a name that may have no value": """
+def f(a, b, log):
+    log(0)
+    for k in range(b):
+        last = k * 2
+    log(1)
+    return last if a == 1 else 7
+""",
+    "a name that may have no value is given back without one": """
+def f(a, b, log):
+    log(0)
+    for k in range(b):
+        last = k * 2
+    log(1)
+    try:
+        return last + 1
+    except UnboundLocalError as error:
+        log(str(error))
+""",
+    "a name that loses its value on the way": """
+def f(a, b, log):
+    c = b + 1
+    log(c)
+    if b > 0:
+        del c
+        d = b + 2
+    log(2)
+    return c + 1
+""",
+    "a function inside reads what is bound later": """
+def f(a, b, log):
+    c = b + 1
+    def g():
+        return c + b
+    log(g())
+    c = b * 5
+    log(g())
+    c = c + 1
+    return g() + c
+""",
+    "a function inside binds": """
+def f(a, b, log):
+    c = b + 1
+    def g():
+        nonlocal c
+        c += 1
+        return c
+    log(0)
+    d = c * 2 + g()
+    log(d)
+    return c * 3 + d
+""",
+    "a lambda made in each trip": """
+def f(a, b, log):
+    made = []
+    for k in range(3):
+        t = k * 2 + b
+        made.append(lambda: t + k)
+        log(k)
+    return [m() for m in made]
+""",
+    "a generator that is run later": """
+def f(a, b, log):
+    c = b * 2
+    later = (c + k for k in range(3))
+    log(0)
+    c = c + 10
+    log(1)
+    return list(later)
+""",
+    "globals are set": """
+def f(a, b, log):
+    global COUNT
+    COUNT = b * 3
+    log(COUNT)
+    COUNT = COUNT + 1
+    c = COUNT * 2
+    log(c)
+    return COUNT + c
+""",
+    "the order of effects within a statement": """
+def f(a, b, log):
+    c = [1, 2, 3]
+    def take(k=0):
+        log(k)
+        return c.pop() + k
+    d = log(take(b) + c[-1]) + log(take(1) * 2) + len(c)
+    log(f"{take(5) + 1} {len(c) + 1}")
+    return d, c
+""",
+    "jumps out of what stands between": """
+def f(a, b, log):
+    total = 0
+    for k in range(6):
+        log(k)
+        total += k * 2
+        if total > 9:
+            return total + 100
+        if k % 2 == b:
+            continue
+        total = total - 1
+    else:
+        total = -total
+    while True:
+        log(total)
+        total = total * 2 + 1
+        if total > 40 or total < -40:
+            break
+    return total
+""",
+    "a test that is computed before its construct": """
+def f(a, b, log):
+    k = 0
+    while log(k) + k * 2 < 9:
+        if log(b) + k > 3:
+            log("large")
+        elif log(b + 1) + k > 2:
+            log("middle")
+        else:
+            log("small")
+        k += 1
+        if k == b + 1:
+            continue
+        log(k * 10)
+    return k
+""",
+    "unpacked, starred and keyword arguments": """
+def f(a, b, log):
+    def g(*args, **named):
+        log((args, sorted(named.items())))
+        return b * 2
+    c = g(b + 1, *[b * 2, b * 3], key=b - 1, **{"d": b + 4})
+    x, (y, *z) = g(b * 2, e=b * 3), [b + 1, b + 2, b + 3]
+    log(x + y)
+    x += g(b + 1) + g(b + 2)
+    return c, x, y, z
+""",
+}
+
+
+@pytest.mark.parametrize("case", SOURCES)
+def test_what_is_split_does_the_same(case, monkeypatch):
+    source = SOURCES[case].lstrip()
+    name = f"<{case}>"
+    fn = load(source, name)
+    count = source.count("\n")
+    logs = [k for k, line in enumerate(source.split("\n"), 1) if "log(" in line]
+    ways = [logs, [*logs, *logs], [*logs] * 3, *([k] for k in range(2, count + 1))]
+    made = 0
+    for lines in ways:
+        plan = split(fn, lines, monkeypatch)
+        if plan is None:
+            continue
+        made += len(plan.pieces)
+        for args in ((1, 2), (0, 0), (2, 1), (1, -1)):
+            got = behaviour(lambda *a, plan=plan: plan.run(a, {}), name, *args)
+            assert got == behaviour(fn, name, *args), (lines, args)
+    linecache.cache.pop(name)
+    assert made
+
+
+# --- compiled -------------------------------------------------------------------------------------
+
+SEEN = []
+WEIGHTS = {0: 1.0, 1: 2.0, 2: 0.5}
+
+
+def plan_of(compiled):
+    return compiled._cinductor_job.plan
+
+
+def printed(x, w):
+    y = np.tanh(x @ w) + x
+    print(f"mean {y.mean():.3f} of", y.shape)
+    z = np.exp(-y * y) * y.mean()
+    return z.sum(axis=1), y
+
+
+def asked(x, w):
+    y = np.sqrt(x * x + w)
+    k = y.max().item()
+    SEEN.append(k)
+    return (y / k + np.sin(y)).sum()
+
+
+def kept(x, w):
+    y = np.sqrt(np.abs(x * w)) + x
+    SEEN.append(float(y.sum()))
+    x[0] = y[1]
+    return x[1:], y * y + np.cos(y)
+
+
+def looked_up(x, w):
+    k = int(x[0, 0] * 3) % 3
+    s = WEIGHTS[k]
+    return np.exp(-((x * s) ** 2)) + np.tanh(w * s)
+
+
+def in_a_loop(x, w):
+    errors = []
+    for k in range(12):
+        new = 0.5 * (x + w / (x * x + 1))
+        error = np.abs(new - x).max()
+        errors.append(float(error))
+        if k % 4 == 1:
+            print(k, error)
+        x = new
+        if error < 1e-3:
+            break
+    else:
+        k = -1
+    return x, errors, k
+
+
+def inner(x, w):
+    y = (x * w).sum(axis=0)
+    print(round(y[0], 4))
+    return y * 2
+
+
+def in_a_helper(x, w):
+    y = x * 2 + w
+    z = inner(y - 1, w * 2) + inner(x, w)
+    return z + y[0]
+
+
+def raises(x, w):
+    y = x * w + 1
+    print(y[0, 0])
+    z = y[: len(y) // 2] * 2
+    return z @ y[:, :3] + z[100, 0]
+
+
+class Model:
+    def __init__(self):
+        self.scale, self.seen = 2.0, []
+
+    def step(self, x, w):
+        y = np.tanh(x * self.scale) + w
+        self.seen.append(y.max())
+        self.scale *= 0.5
+        return y * self.scale
+
+
+def args(n=12, dtype=float):
+    rng = np.random.default_rng(n)
+    return (rng.random((n, n)) + 0.1).astype(dtype), (rng.random((n, n)) + 0.1).astype(dtype)
+
+
+def outcome(fn, capsys, *given):
+    """Result, exception, what was printed and kept, arguments afterwards."""
+    given = [a.copy() for a in given]
+    SEEN.clear()
+    try:
+        result = fn(*given)
+    except Exception as error:
+        lines = [(t.name, t.lineno) for t in traceback.extract_tb(error.__traceback__)][1:]
+        result = type(error), str(error), lines
+    return result, capsys.readouterr().out, list(SEEN), given
+
+
+@pytest.fixture(params=["interp", "c"])
+def backend(request, pieces_are_compiled):
+    return request.param
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [printed, asked, kept, looked_up, in_a_loop, in_a_helper, raises],
+    ids=lambda f: f.__name__,
+)
+def test_calls_with_breaks(fn, backend, capsys):
+    compiled = cinductor.compile(fn, backend=backend)
+    for n in (12, 12, 12, 12, 20, 20, 12):
+        for dtype in (float, np.float32):
+            got, want = (outcome(f, capsys, *args(n, dtype)) for f in (compiled, fn))
+            assert_same(got, want, ulp=300)
+    job, plan = compiled._cinductor_job, plan_of(compiled)
+    if fn is not raises:  # such calls are NumPy's
+        assert plan.driver is not None and plan.pieces and job.captures == 1
+        before = plan.captures()
+        compiled(*args())
+        assert plan.captures() == before and not any(p.specializations == () for p in plan.pieces)
+
+
+def test_objects_keep_what_they_are(backend):
+    ours, theirs = Model(), Model()
+    compiled = cinductor.compile(Model.step, backend=backend)
+    for _ in range(5):
+        assert_same(compiled(ours, *args()), theirs.step(*args()), ulp=300)
+    assert_same(ours.seen, theirs.seen, ulp=300)
+    assert ours.scale == theirs.scale and plan_of(compiled).driver is not None
+
+
+def test_a_bound_method(backend):
+    ours, theirs = Model(), Model()
+    compiled = cinductor.compile(ours.step, backend=backend)
+    for _ in range(5):
+        assert_same(compiled(*args()), theirs.step(*args()), ulp=300)
+    assert ours.scale == theirs.scale and plan_of(compiled).driver is not None
+
+
+def test_results_are_views_and_arguments_as_ever(backend):
+    def f(x, y):
+        a = x[1:]
+        a += 1
+        print(end="")
+        b = a[1:]
+        b *= y
+        return x, a, b, y
+
+    compiled = cinductor.compile(f, backend=backend)
+    for _ in range(4):
+        x, y = np.arange(8.0), 3.0
+        got, want = compiled(x, y), f(np.arange(8.0), y)
+        assert_same(got, want)
+        assert got[0] is x and got[1].base is x and np.shares_memory(got[2], x)
+
+
+def test_what_is_random_comes_in_order(backend):
+    def f(rng, x):
+        a = rng.random(5) + x
+        print(end="")
+        b = rng.normal(size=3) * a.sum()
+        c = rng.random()
+        SEEN.append(rng.integers(10))
+        return a, b, c, rng.random(2)
+
+    compiled = cinductor.compile(f, backend=backend)
+    ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
+    for _ in range(4):
+        assert_same(compiled(ours, np.ones(5)), f(theirs, np.ones(5)), ulp=300)
+
+
+def test_threads(backend):
+    fn = in_a_loop
+    compiled, want = cinductor.compile(fn, backend=backend), fn(*args())
+    wrong = []
+
+    def work():
+        for _ in range(10):
+            try:
+                assert_same(compiled(*args()), want, ulp=300)
+            except AssertionError as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_fullgraph_raises_at_the_first(backend):
+    with pytest.raises(
+        cinductor.Unsupported, match=r"test_pieces.py:\d+: a concrete value is needed by format"
+    ):
+        cinductor.compile(printed, backend=backend, fullgraph=True)(*args())
+
+
+def test_a_tuple_of_names_that_take_turns(backend):
+    """A piece whose constants differ in each trip is left to NumPy, without a word."""
+
+    def f(x, names):
+        total = 0.0
+        for name in names:
+            total += (x * len(name)).sum() if name > "b" else x[0]
+            print(end=name[:0])
+        return total
+
+    names = [f"{chr(97 + k % 26)}{k}" for k in range(60)]
+    compiled = cinductor.compile(f, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(6):
+            assert_same(compiled(np.arange(9.0), names), f(np.arange(9.0), names), ulp=300)
+
+
+def test_dropped_functions_free_their_pieces(backend):
+    def make():
+        compiled = cinductor.compile(lambda_free(), backend=backend)
+        for _ in range(3):
+            compiled(*args())
+        return [weakref.ref(p) for p in plan_of(compiled).pieces]
+
+    def lambda_free():
+        def f(x, w):
+            y = x * w + 1
+            print(end="")
+            return y * 2
+
+        return f
+
+    refs = make()
+    gc.collect()
+    assert refs and all(r() is None for r in refs)
