@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _core
 from .config import OPTIONS, config, nearest, refusal, resolve
-from .dynamic import Profile, profile_path
+from .dynamic import Profile, any_unbacked, profile_path
 from .race import Race, likeness
 from .user import PACKAGE, warn
 
@@ -276,7 +276,7 @@ class Job:
         race = self.races.get(likeness(bound)) if self.races else None
         if race is not None and race.is_numpys_turn:
             return self.run_timed(race, bound, args, kwargs)
-        if self.plan is not None and self.plan.driver is not None:
+        if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
             return self.run_driver(self.plan, bound, args, kwargs or {})
         self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:

@@ -109,6 +109,12 @@ def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
     mark(x, dim, Mark("unbacked"))
 
 
+def any_unbacked(values: tuple[Any, ...]) -> bool:
+    """Whether a size of an argument was marked unbacked."""
+    arrays = [v for v in values if type(v) is np.ndarray] if _marks else []
+    return any(m.kind == "unbacked" for x in arrays for m in marks_of(x).values())
+
+
 def mark_static(x: np.ndarray, dim: int | tuple[int, ...] | None = None) -> None:
     """Declares that a size is a number of the program whatever calls show; dim None: every axis."""
     mark(x, dim, Mark("static"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job, method_of
-from ..dynamic import Demand, StaticRetry, Symbols, Undecided
+from ..dynamic import Demand, StaticRetry, Symbols, Undecided, any_unbacked
 from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
@@ -235,7 +235,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             job.give_up(bound, kind, "little array work between steps that need Python")
         if job.owner is not None:
             job.is_stale = job.owner.note(outcome.breaks)
-        elif not outcome.is_little and (plan := plan_of(job)) is not None:
+        elif not outcome.is_little and not any_unbacked(bound) and (plan := plan_of(job)):
             plan.note(outcome.breaks)
             return made
         race.note_pieces(seconds, "reused" not in outcome.info)
