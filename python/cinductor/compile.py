@@ -305,7 +305,9 @@ class Job:
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
-        if plan.is_tried:
+        if plan.driver is None and plan.is_tried:
+            self.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+        elif plan.is_tried:
             self.race(kind).note_pieces(seconds, plan.captures() != captures)
         return result
 

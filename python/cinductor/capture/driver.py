@@ -194,13 +194,13 @@ class Plan:
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """One call."""
-        driver = self.driver
+        driver = self.driver or self.fn
         self.calls += 1
         if not self.is_tried or self.calls in REVIEWS:
             self.review()
-            driver = self.driver
+            driver = self.driver or self.fn
         try:
-            return driver(*self.first, *args, **kwargs)  # type: ignore[misc]
+            return driver(*self.first, *args, **kwargs)
         except BaseException as error:
             error.__traceback__ = self.in_one(error.__traceback__)
             raise
@@ -215,6 +215,7 @@ class Plan:
                 self.marks.levels[line] = max(self.marks.levels.get(line, 0), 9)
         if lost:
             self.split()
+            self.is_tried = self.is_over
 
     def in_one(self, tb: types.TracebackType | None) -> types.TracebackType | None:
         """A traceback in which a driver and its piece are the one frame that they stand for."""
