@@ -26,6 +26,10 @@
 #error "Python 3.10 or newer is needed"
 #endif
 
+/* Whether Python adds and multiplies a real number to the parts of a complex one, instead of making
+ * it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
+enum { CX_REAL_STAYS_REAL = PY_VERSION_HEX >= 0x030E0000 };
+
 /* The innermost Python frame, borrowed, or NULL. */
 static inline PyFrameObject *
 cx_frame(void)

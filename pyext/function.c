@@ -533,8 +533,37 @@ static PyMemberDef function_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* fn's, until somebody sets others: those that wait to be asked for are not copied (3.14). */
+static PyObject *
+function_annotations(PyObject *self, void *unused)
+{
+    CxFunction *f = (CxFunction *)self;
+    int failed = 0;
+    PyObject *own = f->dict ? cx_dict_find(f->dict, f->state->str___annotations__, &failed) : NULL;
+
+    (void)unused;
+    if (own != NULL || failed)
+        return Py_XNewRef(own);
+    return PyObject_GetAttr(f->fn, f->state->str___annotations__);
+}
+
+static int
+function_annotate(PyObject *self, PyObject *value, void *unused)
+{
+    PyObject *dict = PyObject_GenericGetDict(self, NULL);
+    PyObject *name = ((CxFunction *)self)->state->str___annotations__;
+    int status = dict == NULL    ? -1
+                 : value != NULL ? PyDict_SetItem(dict, name, value)
+                                 : PyDict_DelItem(dict, name);
+
+    (void)unused;
+    Py_XDECREF(dict);
+    return status;
+}
+
 static PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__annotations__", function_annotations, function_annotate, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

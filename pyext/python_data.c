@@ -210,6 +210,45 @@ float_power(Number *n, CiNode *a, CiNode *b)
     return result;
 }
 
+/* A complex number and a real one where the real one acts on the parts; NULL: nothing of the kind.
+ */
+static CiNode *
+parts_op(Number *n)
+{
+    CiGraph *g = n->building.graph;
+    int at = n->dtypes[0] == CI_DTYPE_c128 ? 0 : 1;
+
+    if (!CX_REAL_STAYS_REAL || n->nargs < 2 || n->dtypes[1 - at] == CI_DTYPE_c128)
+        return NULL;
+    CiNode *z = operand(n, at, CI_DTYPE_c128), *x = operand(n, 1 - at, CI_DTYPE_f64);
+    CiNode *re = apply(n, CI_OP_real, z, NULL), *im = apply(n, CI_OP_imag, z, NULL);
+    switch (n->ufunc) {
+    case CI_OP_add:
+        re = apply(n, CI_OP_add, re, x);
+        break;
+    case CI_OP_subtract:
+        re = at == 0 ? apply(n, CI_OP_subtract, re, x) : apply(n, CI_OP_subtract, x, re);
+        im = at == 0 ? im : apply(n, CI_OP_negative, im, NULL);
+        break;
+    case CI_OP_multiply:
+        re = apply(n, CI_OP_multiply, re, x);
+        im = apply(n, CI_OP_multiply, im, x);
+        break;
+    case CI_OP_divide:
+        if (at == 1)
+            return NULL;
+        check_not_zero(n, x);
+        re = apply(n, CI_OP_divide, re, x);
+        im = apply(n, CI_OP_divide, im, x);
+        break;
+    default:
+        return NULL;
+    }
+    re = ci_graph_cast(g, re, CI_DTYPE_c128, n->building.loc);
+    im = ci_graph_cast(g, im, CI_DTYPE_c128, n->building.loc);
+    return apply(n, CI_OP_join_parts, re, im);
+}
+
 static CiNode *
 float_op(Number *n, CiNode *a, CiNode *b)
 {
@@ -281,6 +320,11 @@ body_number(CiContext *ctx, void *arg)
     for (int k = 0; k < n->nargs; k++)
         if (want != CI_DTYPE_i64 && (divides_ints || cx_is_comparison(n->ufunc)))
             check_exact(n, k);
+    CiNode *parts = want == CI_DTYPE_c128 ? parts_op(n) : NULL;
+    if (parts != NULL) {
+        n->building.result = n->is_refused ? NULL : parts;
+        return;
+    }
     CiNode *a = operand(n, 0, want), *b = n->nargs > 1 ? operand(n, 1, want) : NULL;
     if (cx_is_comparison(n->ufunc))
         n->building.result = apply(n, (CiOp)n->ufunc, a, b);

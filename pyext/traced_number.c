@@ -96,11 +96,32 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
                     : cx_ufunc_call(t->tracer, ufunc, 2, args);
 }
 
+/* The right operand: to Python's complex numbers, which are asked first, an np.float64 is a float.
+ * A new reference. */
+static PyObject *
+right_operand(PyObject *a, PyObject *b)
+{
+    bool is_complex =
+        cx_is_python_kind(a) ? cx_dtype((CxTraced *)a) == CI_DTYPE_c128 : PyComplex_CheckExact(a);
+    if (is_complex && PyFloat_Check(b))
+        return PyFloat_FromDouble(PyFloat_AS_DOUBLE(b));
+    if (!is_complex || !cx_is_traced(b) || cx_kind((CxTraced *)b) != CI_KIND_scalar ||
+        cx_mixed(b) != NULL || cx_dtype((CxTraced *)b) != CI_DTYPE_f64)
+        return Py_NewRef(b);
+    if (cx_traced_prepare((CxTraced *)b) < 0)
+        return NULL;
+    return cx_traced_from_node(((CxTraced *)b)->tracer, cx_node((CxTraced *)b), CI_KIND_python);
+}
+
 static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
-    return or_break(binary_traced(a, b, ufunc, python, in_place), a, b, python);
+    PyObject *right = right_operand(a, b), *result = NULL;
+    if (right != NULL)
+        result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python);
+    Py_XDECREF(right);
+    return result;
 }
 
 #define BINARY(slot, inplace, ufunc, name)                                                         \
@@ -250,7 +271,12 @@ power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
     CX_ENTRY();
     if (modulo != Py_None)
         Py_RETURN_NOTIMPLEMENTED;
-    return or_break(power_traced(a, b, in_place), a, b, in_place ? inplace_power_of : power_of);
+    PyObject *right = right_operand(a, b), *result = NULL;
+    if (right != NULL)
+        result = or_break(power_traced(a, right, in_place), a, right,
+                          in_place ? inplace_power_of : power_of);
+    Py_XDECREF(right);
+    return result;
 }
 
 PyObject *

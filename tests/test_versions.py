@@ -1,6 +1,9 @@
 """Syntax that not every supported version of Python has: what capture makes of it where it is."""
 
 import importlib
+import inspect
+import itertools
+import math
 import sys
 import textwrap
 import warnings
@@ -287,6 +290,29 @@ CASES = [
     ),
     (
         (3, 14),
+        "keywords_of_builtins",
+        """
+        import functools
+        def f(x):
+            rows = list(map(lambda a, b: a + b, [x, x], [1, 2], strict=True))
+            return rows, functools.reduce(lambda a, b: a * b, [x, x], initial=x + 1)
+        """,
+    ),
+    (
+        (3, 14),
+        "placeholders",
+        """
+        import functools
+        def g(a, b, c=1.0):
+            return a - b * c
+        h = functools.partial(g, functools.Placeholder, 2.0)
+        def f(x):
+            inside = functools.partial(g, functools.Placeholder, x, c=3.0)
+            return h(x, 3.0), inside(x * 2)
+        """,
+    ),
+    (
+        (3, 14),
         "jumps_from_finally",
         """
         def f(x):
@@ -363,3 +389,63 @@ def test_compiled_it_does_the_same(module):
         warnings.simplefilter("error")
         for _ in range(3):
             assert_same(compiled(X.copy()), module.f(X.copy()))
+
+
+def test_annotations_are_the_functions(tmp_path, monkeypatch):
+    (tmp_path / "annotated_module.py").write_text(
+        "import cinductor\nlate = 3\n"
+        "def f(x: late, y: 'text' = 2) -> float:\n    return x + y\ng = cinductor.compile(f)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("annotated_module")
+    assert module.g.__annotations__ == {"x": 3, "y": "text", "return": float}
+    assert inspect.signature(module.g) == inspect.signature(module.f)
+    module.g.__annotations__ = {"x": 4}
+    assert module.g.__annotations__ == {"x": 4} and module.f.__annotations__["x"] == 3
+    del module.g.__annotations__
+    if sys.version_info >= (3, 14):
+        assert module.g.__annotations__ == module.f.__annotations__
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated with the def")
+def test_annotations_may_name_what_comes_later(tmp_path, monkeypatch):
+    (tmp_path / "later_module.py").write_text(
+        "import cinductor\n@cinductor.compile\ndef f(x: Later) -> Later:\n    return x + 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("later_module")
+    np.testing.assert_array_equal(module.f(X), X + 1)
+    with pytest.raises(NameError, match="Later"):
+        _ = module.f.__annotations__
+    module.Later = int
+    assert module.f.__annotations__ == {"x": int, "return": int}
+
+
+inf, nan = math.inf, math.nan
+COMPLEX = [1 + 2j, complex(0.0, -0.0), complex(inf, 1.0), complex(-0.0, nan), complex(1e16, -0.0)]
+REAL = [0.5, -0.0, inf, 3, True]
+OPERATIONS = {
+    "sums": lambda x, a, b, c: (a + b, b + a, a + 1, 1j + b, a + c),
+    "differences": lambda x, a, b, c: (a - b, b - a, 1 - a, b - 1j, a - c),
+    "products": lambda x, a, b, c: (a * b, b * a, 2 * a, b * 1j, a * c),
+    "quotients": lambda x, a, b, c: (a / 2, a / 0.5, -a),
+    "with an np.float64": lambda x, a, b, c: (a + x[1], x[1] * a, 1j * x[1], a - x[1], a * x[2]),
+    "sum": lambda x, a, b, c: (sum([a, b, c, -a]), sum([b, c, 3, a]), sum([c] * 9, a)),
+    "sum of kinds": lambda x, a, b, c: (
+        sum([a, 1, True, x[1], b]),
+        sum([0.1] * 3 + [a] + [0.1] * 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_complex_numbers_of_python(name):
+    """To the sign of zeros, and as this version has it."""
+    function = OPERATIONS[name]
+    compiled = cinductor.compile(lambda x, a, b, c: (x + 1, function(x, a, b, c)), backend="interp")
+    for a, b, c in itertools.product(COMPLEX, REAL, [0.1 - 0.3j, complex(-0.0, 0.0)]):
+        for _ in range(2):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                actual, expected = compiled(X, a, b, c)[1], function(X, a, b, c)
+            assert repr(actual) == repr(expected), (a, b, c)

@@ -213,10 +213,10 @@ def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(map, filter)
 def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) < 2 or kwargs:
+    if len(args) < 2:
         return call_unknown(scope, f, args, kwargs)
     function = args[0] if args[0] is None else called_by(scope, args[0])
-    return f(function, *(scope.iter(a) for a in args[1:]))
+    return f(function, *(scope.iter(a) for a in args[1:]), **kwargs)
 
 
 @understands(sorted)
@@ -331,7 +331,7 @@ def _delattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(functools.reduce)
 def _reduce(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:])
+    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:], **kwargs)
 
 
 @understands(functools.partial, types.SimpleNamespace, types.MethodType, super, object)

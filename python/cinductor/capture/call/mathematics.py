@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..scope import Scope
 
 ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
+ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # and of complex numbers
 
 
 def is_traced(*values: Any) -> bool:
@@ -157,36 +158,74 @@ def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         return f(items, *args[1:], **kwargs) if args else f(*args, **kwargs)
     at = 0
     while at < len(items):
-        if ADDS_WITH_CARE and _is_float(start):
-            start, at = _add_with_care(scope.stage.tracer, start, items, at)
-            if at == len(items):
-                break
-        start, at = start + items[at], at + 1
+        if ADDS_WITH_CARE and _is_python(start, float):
+            start, at = _add_floats(scope.stage.tracer, start, items, at)
+        elif ADDS_COMPLEX_WITH_CARE and _is_python(start, complex):
+            start, at = _add_complex(scope.stage.tracer, start, items, at)
+        if at < len(items):
+            start, at = start + items[at], at + 1
     return start
 
 
-def _add_with_care(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
-    """The sum of floats and ints from that item on, and the first item that is neither. As Python
-    3.12 and later add floats: Neumaier's variant of Kahan's summation (ZAMM 54, 1974).
-    """
-    total, carry = t.as_scalar(t.lift(total)), t.lift(np.float64(0))
-    while at < len(items) and (_is_float(items[at]) or isinstance(items[at], int)):
+def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
+    """The sum of floats and ints from that item on, and the first item that is neither."""
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    while at < len(items) and (_is_python(items[at], float) or isinstance(items[at], int)):
         x = t.as_scalar(t.lift(items[at]))
-        if not _is_float(items[at]):
-            total = total + x
+        if _is_python(items[at], float):
+            whole.add(x)
         else:
-            new = total + x
-            is_less = t.apply("less", abs(total), abs(x))
-            big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
-            carry = carry + ((big - new) + small)
-            total = new
+            whole.total = whole.total + x
         at += 1
-    counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
-    return t.as_python(t.apply("where", counts, total + carry, total)), at
+    return t.as_python(whole.result()), at
 
 
-def _is_float(value: Any) -> bool:
-    """Python's own, traced or not."""
+def _add_complex(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
+    """The same once the sum is complex: its parts are added as floats are, real numbers to one."""
+    z = t.as_scalar(t.lift(total))
+    parts = [Compensated(t, t.apply(part, z)) for part in ("real", "imag")]
+    for item in items[at:]:
+        if _is_python(item, complex):
+            x = t.as_scalar(t.lift(item))
+            for part, of in zip(parts, ("real", "imag"), strict=True):
+                part.add(t.apply(of, x))
+        elif isinstance(item, float | int):
+            parts[0].add(t.cast(t.as_scalar(t.lift(item)), np.float64))
+        else:
+            break
+        at += 1
+    joined = [t.cast(part.result(), np.complex128) for part in parts]
+    return t.as_python(t.apply("join_parts", *joined)), at
+
+
+class Compensated:
+    """A sum of floats that carries the error along: Neumaier's variant of Kahan's summation (ZAMM
+    54, 1974), as Python 3.12 and later add floats, and 3.14 and later complex numbers.
+    """
+
+    def __init__(self, tracer: Any, start: Any) -> None:
+        self.tracer = tracer
+        self.total = start
+        self.carry = tracer.lift(np.float64(0))
+
+    def add(self, x: Any) -> None:
+        """One more float."""
+        t, total = self.tracer, self.total
+        new = total + x
+        is_less = t.apply("less", abs(total), abs(x))
+        big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
+        self.carry = self.carry + ((big - new) + small)
+        self.total = new
+
+    def result(self) -> Any:
+        """The sum with what was carried, where that is a number."""
+        t, carry = self.tracer, self.carry
+        counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
+        return t.apply("where", counts, self.total + carry, self.total)
+
+
+def _is_python(value: Any, kind: type) -> bool:
+    """Python's own number of that kind, traced or not."""
     if type(value) is Traced:
-        return value.kind == "python" and value.__class__ is float
-    return type(value) is float
+        return value.kind == "python" and value.__class__ is kind
+    return type(value) is kind
