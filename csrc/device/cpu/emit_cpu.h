@@ -85,6 +85,7 @@ typedef struct CiCpuEmitter {
     CiMap *known;                 /* text of a kernel -> the kernel: emit_same.c */
     int nfolds;                   /* folds of the kernel so far */
     const CiExpr *row, *row_here; /* a length, and what it is known to be where lines go now */
+    int nchoices;                 /* that the values of all kernels make */
     uint64_t rests; /* bit k: the body mentions rest<k>, which is k, but no compiler knows */
     bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */

@@ -253,13 +253,10 @@ print_index_helpers(CiText *out, const char *kernels)
 /* Chains of choices (minima of maxima, a where in a where) stay choices, which are vectors: partial
  * redundancy elimination would make branches of them. */
 static void
-print_pragma(CiText *out, const char *functions)
+print_pragma(const CiCpuEmitter *c, CiText *out)
 {
     enum { CHAIN = 8 };
-    int choices = 0;
-    for (const char *at = functions; choices < CHAIN && (at = strstr(at, " ? ")) != NULL; at++)
-        choices++;
-    if (choices == CHAIN)
+    if (c->nchoices >= CHAIN)
         ci_text_add(out, "#ifndef __clang__\n#pragma GCC optimize(\"no-tree-pre\")\n#endif\n");
 }
 
@@ -289,7 +286,7 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     emit_kernels(c, &functions, kernels, unit);
     ci_cpu_emit_math_helpers(c, &helpers);
     ci_cpu_emit_fold_helpers(c, &helpers);
-    print_pragma(out, functions.data);
+    print_pragma(c, out);
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
                      "(*poll)(void *arg);\n"

@@ -37,6 +37,8 @@ declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
 {
     const CiScalar *op = &s->code->values[value].op;
     text = without_parentheses(c, text);
+    for (const char *at = text; (at = strstr(at, " ? ")) != NULL; at++)
+        c->nchoices++;
     if (op->op == CI_OP_bind) /* whoever reads it writes the symbol */
         ci_text_line(c->out, "const int64_t %s = %s;", op->index->name, text);
     else

@@ -10,6 +10,7 @@ from .gathers import Gathers
 from .jumps import Lowering, Unsuitable
 from .liveness import Liveness
 from .names import Names
+from .nodes import Transformer, placed
 from .sites import Site
 from .source import FunctionNode
 
@@ -17,7 +18,7 @@ STAGE, OURS = "__ci__", "__ci_"
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 
-class Asking(ast.NodeTransformer):
+class Asking(Transformer):
     """What every part of the rewriter uses: `__ci__.method(...)`, names, the functions around."""
 
     def __init__(
@@ -54,25 +55,25 @@ class Asking(ast.NodeTransformer):
         """`__ci__.method(args)` at node's place."""
         call = ast.Call(func=self.ours(node, method), args=list(args), keywords=[])
         call.keywords = more.get("keywords", [])
-        return ast.copy_location(call, node)
+        return placed(call, node)
 
     def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
         """`__ci__.name`, or of another name of ours, at node's place."""
         owner = self.load(node, of)
-        return ast.copy_location(ast.Attribute(owner, name, ast.Load()), node)
+        return placed(ast.Attribute(owner, name, ast.Load()), node)
 
     def load(self, node: ast.AST, name: str) -> ast.Name:
         """A name as it is."""
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return placed(ast.Name(name, ast.Load()), node)
 
     def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
         """name = value"""
-        target = ast.copy_location(ast.Name(name, ast.Store()), node)
-        return ast.copy_location(ast.Assign([target], value), node)
+        target = placed(ast.Name(name, ast.Store()), node)
+        return placed(ast.Assign([target], value), node)
 
     def text(self, node: ast.AST, value: Any) -> ast.Constant:
         """A constant."""
-        return ast.copy_location(ast.Constant(value), node)
+        return placed(ast.Constant(value), node)
 
     def temporary(self, kind: str) -> str:
         """A new local name of ours."""
@@ -140,17 +141,15 @@ class Asking(ast.NodeTransformer):
             nothing = ast.arguments([], [], None, [], [], None, [])
             names = ast.Tuple([self.load(node, name) for name in shared], ast.Load())
             call = self.ask(node, "shares", ast.Lambda(nothing, names))
-            first.append(ast.copy_location(ast.Expr(call), node))
+            first.append(placed(ast.Expr(call), node))
         return first
 
     def _binding(self, node: ast.FunctionDef, names: Names) -> ast.stmt:
         """`if 0:` a store to every local name: those that only dropped code binds stay local."""
-        stores = [
-            ast.copy_location(ast.Name(name, ast.Store()), node) for name in sorted(names.bound)
-        ]
+        stores = [placed(ast.Name(name, ast.Store()), node) for name in sorted(names.bound)]
         none = self.text(node, None)
-        assign = ast.copy_location(ast.Assign(list[ast.expr](stores), none), node)
-        return ast.copy_location(ast.If(self.text(node, False), [assign], []), node)
+        assign = placed(ast.Assign(list[ast.expr](stores), none), node)
+        return placed(ast.If(self.text(node, False), [assign], []), node)
 
     def _statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []

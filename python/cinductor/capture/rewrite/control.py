@@ -28,6 +28,7 @@ import ast
 from typing import Any
 
 from .jumps import VALUE, may_be_traced
+from .nodes import children, placed
 from .sites import Site
 from .statements import Statements
 
@@ -37,7 +38,7 @@ SPARE_BLOCKS = 5  # for a try or a with in the innermost body
 
 def depth_of(node: ast.AST) -> int:
     """How many loops of a statement stand each within the one before."""
-    inside = max(map(depth_of, ast.iter_child_nodes(node)), default=0)
+    inside = max(map(depth_of, children(node)), default=0)
     return inside + isinstance(node, ast.For | ast.While)
 
 
@@ -95,11 +96,11 @@ class Control(Statements):
         name = f"__ci_{site.number}"
         inside = [*self._restoring(node, site, "enter"), *body, self._leaving(node, site)]
         item = ast.withitem(self.load(node, name), None)
-        run = ast.copy_location(ast.With([item], inside), node)
-        step = ast.copy_location(ast.Name(f"__ci_t{site.number}", ast.Store()), node)
-        loop = ast.copy_location(ast.For(step, self.load(node, name), [run], []), node)
+        run = placed(ast.With([item], inside), node)
+        step = placed(ast.Name(f"__ci_t{site.number}", ast.Store()), node)
+        loop = placed(ast.For(step, self.load(node, name), [run], []), node)
         return [
-            ast.copy_location(self.store(node, name, made), made),
+            placed(self.store(node, name, made), made),
             self._if_restores(node, site, [self._told(node, site, "begin")]),
             loop,
             *self._restoring(node, site, "exit"),
@@ -108,17 +109,17 @@ class Control(Statements):
 
     def _if_restores(self, node: ast.stmt, site: Site, body: list[ast.stmt]) -> ast.If:
         test = self.ours(node, "restores", f"__ci_{site.number}")
-        return ast.copy_location(ast.If(test, body, []), node)
+        return placed(ast.If(test, body, []), node)
 
     def _method(self, node: ast.AST, site: Site, method: str, *args: ast.expr) -> ast.Call:
         """A call of the construct's own method."""
         func = self.ours(node, method, f"__ci_{site.number}")
-        return ast.copy_location(ast.Call(func, list(args), []), node)
+        return placed(ast.Call(func, list(args), []), node)
 
     def _told(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
         """A call of the construct's method with the frame's names."""
         call = self._method(node, site, method, self.ask(node, "locals"))
-        return ast.copy_location(ast.Expr(call), node)
+        return placed(ast.Expr(call), node)
 
     def _leaving(self, node: ast.stmt, site: Site) -> ast.stmt:
         """The end of a run: a loop whose flag is set ends with it."""
@@ -128,22 +129,20 @@ class Control(Statements):
         return leave
 
     def _break_if(self, node: ast.stmt, flag: str) -> ast.stmt:
-        stop = ast.copy_location(ast.Break(), node)
-        return ast.copy_location(ast.If(self.load(node, flag), [stop], []), node)
+        stop = placed(ast.Break(), node)
+        return placed(ast.If(self.load(node, flag), [stop], []), node)
 
     def _restoring(self, node: ast.stmt, site: Site, method: str) -> list[ast.stmt]:
         """Names get the values that the construct gives; one that is live may lose its value."""
         is_enter = method == "enter"
         call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
         if not site.state:
-            told = ast.copy_location(ast.Expr(call), node)
+            told = placed(ast.Expr(call), node)
             is_silent = is_enter and not site.raising
             return [] if is_silent else [self._if_restores(node, site, [told])]
-        places: list[ast.expr] = [
-            ast.copy_location(ast.Name(name, ast.Store()), node) for name in site.state
-        ]
-        stores = ast.copy_location(ast.Tuple(places, ast.Store()), node)
-        body: list[ast.stmt] = [ast.copy_location(ast.Assign([stores], call), node)]
+        places: list[ast.expr] = [placed(ast.Name(name, ast.Store()), node) for name in site.state]
+        stores = placed(ast.Tuple(places, ast.Store()), node)
+        body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
         live = site.carried if is_enter else site.live_out
         for name in live:
             if name not in self.bound and (name == VALUE or not name.startswith("__ci_")):
@@ -153,10 +152,10 @@ class Control(Statements):
     def _unbind(self, node: ast.stmt, name: str) -> ast.stmt:
         """if name is __ci__.UNBOUND: del name"""
         unbound = self.ours(node, "UNBOUND")
-        test = ast.copy_location(ast.Compare(self.load(node, name), [ast.Is()], [unbound]), node)
-        place = ast.copy_location(ast.Name(name, ast.Del()), node)
-        delete = ast.copy_location(ast.Delete([place]), node)
-        return ast.copy_location(ast.If(test, [delete], []), node)
+        test = placed(ast.Compare(self.load(node, name), [ast.Is()], [unbound]), node)
+        place = placed(ast.Name(name, ast.Del()), node)
+        delete = placed(ast.Delete([place]), node)
+        return placed(ast.If(test, [delete], []), node)
 
     def _run(self, body: list[ast.stmt], blocks: int = 2) -> list[ast.stmt]:
         """The statements of a body, rewritten."""
@@ -176,7 +175,7 @@ class Control(Statements):
             return [self._own_loop(node)]
         made = self.ask(node.iter, "for_", self.visit(node.iter), self.text(node, site.number))
         item = self.ours(target, "item", f"__ci_{site.number}")
-        assign = ast.copy_location(ast.Assign([self.visit(target)], item), target)
+        assign = placed(ast.Assign([self.visit(target)], item), target)
         return self._construct(node, site, made, [*node.ci_resets, assign, *self._run(node.body)])
 
     def _own_loop(self, node: Any) -> ast.stmt:
@@ -200,7 +199,7 @@ class Control(Statements):
             return [self._own_loop(node)]
         made = self.ask(node, "while_", self.text(node, site.number))
         test = self._method(node.test, site, "test", self._decided(node.test))
-        body = ast.copy_location(ast.If(test, self._run(node.body), []), node)
+        body = placed(ast.If(test, self._run(node.body), []), node)
         return self._construct(node, site, made, [*node.ci_resets, body])
 
     # if
@@ -228,7 +227,7 @@ class Control(Statements):
             if i:
                 told = self._decided(arm.test, bool(raising))
                 test = self._method(arm.test, site, "test", told)
-                bodies.append((arm, [ast.copy_location(ast.Expr(test), arm.test)]))
+                bodies.append((arm, [placed(ast.Expr(test), arm.test)]))
             bodies.append((arm, self._run(arm.body)))
         rest = self._run(orelse)
         for step in range(len(bodies) - 1, -1, -1):
@@ -236,5 +235,5 @@ class Control(Statements):
             chosen = ast.Compare(
                 self.load(at, f"__ci_t{site.number}"), [ast.Eq()], [self.text(at, step)]
             )
-            rest = [ast.copy_location(ast.If(ast.copy_location(chosen, at), body, rest), at)]
+            rest = [placed(ast.If(placed(chosen, at), body, rest), at)]
         return self._construct(node, site, made, rest)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .asking import FREE, GLOBAL, LOCAL, Asking
 from .jumps import is_text, may_be_traced
+from .nodes import placed, walk
 from .source import FunctionNode
 
 COMPARISONS = {
@@ -26,7 +27,7 @@ class Expressions(Asking):
     # names and places
 
     def value_slot(self, call: ast.Call, ctx: ast.expr_context) -> ast.Attribute:
-        return ast.copy_location(ast.Attribute(call, "value", ctx), call)
+        return placed(ast.Attribute(call, "value", ctx), call)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         where = self.where(node.id)
@@ -75,7 +76,7 @@ class Expressions(Asking):
             return self.ask(node, "slice", *bounds)
         if isinstance(node, ast.Tuple):
             parts = [self._key(e) for e in node.elts]
-            return ast.copy_location(ast.Tuple(parts, ast.Load()), node)
+            return placed(ast.Tuple(parts, ast.Load()), node)
         return self.visit(node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
@@ -105,7 +106,7 @@ class Expressions(Asking):
             value = self.visit(keyword.value)
             if keyword.arg is None:
                 value = self.ask(value, "mapping", value)
-            keywords.append(ast.copy_location(ast.keyword(keyword.arg, value), keyword))
+            keywords.append(placed(ast.keyword(keyword.arg, value), keyword))
         return self.ask(node, "call", self.visit(func), *args, keywords=keywords)
 
     # operands
@@ -160,7 +161,7 @@ class Expressions(Asking):
         if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
             found = self.ask(node, "contains", left, self.visit(right))
             return found if isinstance(op, ast.In) else self.ask(node, "not_", found)
-        return ast.copy_location(ast.Compare(left, [op], [self._compared(right, op)]), node)
+        return placed(ast.Compare(left, [op], [self._compared(right, op)]), node)
 
     def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
         """Whether the stage is to see the comparison: the program may find out what sizes say."""
@@ -188,8 +189,8 @@ class Expressions(Asking):
             value = right
         else:
             name = self.temporary("v")
-            target = ast.copy_location(ast.Name(name, ast.Store()), right)
-            value = ast.copy_location(ast.NamedExpr(target, right), right)
+            target = placed(ast.Name(name, ast.Store()), right)
+            value = placed(ast.NamedExpr(target, right), right)
             again = self.load(right, name)
         first = self._compare(node, left, op, value)
         return self._joined(node, ast.And(), first, self._chain(node, again, i + 1))
@@ -202,7 +203,7 @@ class Expressions(Asking):
         """`first and second`, or `or`, that may be traced."""
         is_and = self.text(node, isinstance(op, ast.And))
         begin = self.ask(first, "bool_begin", first, is_and)
-        return self.ask(node, "bool_end", ast.copy_location(ast.BoolOp(op, [begin, second]), node))
+        return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node))
 
     def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
         """An expression of which only the truth is asked for; by_sizes: what they say in this call
@@ -232,7 +233,7 @@ class Expressions(Asking):
             if is_traced:
                 out = self._joined(node, node.op, value, out)
             else:
-                out = ast.copy_location(ast.BoolOp(node.op, [value, out]), node)
+                out = placed(ast.BoolOp(node.op, [value, out]), node)
         return out
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
@@ -242,12 +243,12 @@ class Expressions(Asking):
             return node
         name = self.temporary("c")
         then = self.ask(node.test, "then", self._decided(node.test))
-        target = ast.copy_location(ast.Name(name, ast.Store()), node.test)
-        choice = ast.copy_location(ast.NamedExpr(target, then), node.test)
+        target = placed(ast.Name(name, ast.Store()), node.test)
+        choice = placed(ast.NamedExpr(target, then), node.test)
         parts = [choice]
         for field, part in (("first", node.body), ("second", node.orelse)):
             value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
-            parts.append(ast.copy_location(value, part))
+            parts.append(placed(value, part))
         return self.ask(node, "choose", *parts)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
@@ -265,9 +266,7 @@ class Expressions(Asking):
         self.without_walrus += 1
         first.iter = self._iter(first.iter, first.target)
         self.without_walrus -= 1
-        names = {
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-        }
+        names = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
         self.hidden.append(names)
         for i, generator in enumerate(node.generators):
             if i:

@@ -7,12 +7,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .nodes import Visitor, walk
 from .source import FunctionNode
 
 Place = tuple[int, int]
 
 
-class Gathers(ast.NodeVisitor):
+class Gathers(Visitor):
     """The names of a function that are bound to nothing but `[]`, appended to, and behind the last
     append read as the only argument of calls.
     """
@@ -68,7 +69,7 @@ class Gathers(ast.NodeVisitor):
             self.generic_visit(node)
 
     def _inner(self, node: ast.AST) -> None:
-        self.others |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        self.others |= {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
     visit_FunctionDef = visit_Lambda = visit_ClassDef = _inner
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner

@@ -16,6 +16,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from .nodes import placed, walk
+
 RETURN, VALUE = "__ci_return", "__ci_value"
 Loop = ast.For | ast.While
 Place = tuple["LoopFlags | None", bool]  # the loop around; whether a construct is around
@@ -143,13 +145,13 @@ class Lowering:
             raise Unsuitable
         by_value = any(map(_leaves_construct, body))
         if by_value and not always_jumps(body):
-            body = [*body, ast.copy_location(ast.Return(None), body[-1])]
+            body = [*body, placed(ast.Return(None), body[-1])]
         new, _ = self._block(body, (None, False))
         if by_value:
             self.flags.add(VALUE)
             self.used.add(VALUE)
-            value = ast.copy_location(ast.Name(VALUE, ast.Load()), body[-1])
-            new.append(ast.copy_location(ast.Return(value), body[-1]))
+            value = placed(ast.Name(VALUE, ast.Load()), body[-1])
+            new.append(placed(ast.Return(value), body[-1]))
         if RETURN in self.used:
             has_text = isinstance(new[0], ast.Expr) and isinstance(new[0].value, ast.Constant)
             new.insert(int(has_text), self._set(new[0], RETURN, False))
@@ -165,15 +167,15 @@ class Lowering:
         if isinstance(value, str):
             self.used.add(value)
             node = ast.Name(value, ast.Load())
-        target = ast.copy_location(ast.Name(name, ast.Store()), at)
-        return ast.copy_location(ast.Assign([target], ast.copy_location(node, at)), at)
+        target = placed(ast.Name(name, ast.Store()), at)
+        return placed(ast.Assign([target], placed(node, at)), at)
 
     def _unless(self, at: ast.stmt, flag: str, body: list[ast.stmt]) -> ast.If:
         """if not flag: body"""
         self.used.add(flag)
-        name = ast.copy_location(ast.Name(flag, ast.Load()), at)
-        test = ast.copy_location(ast.UnaryOp(ast.Not(), name), at)
-        return ast.copy_location(ast.If(test, body, []), at)
+        name = placed(ast.Name(flag, ast.Load()), at)
+        test = placed(ast.UnaryOp(ast.Not(), name), at)
+        return placed(ast.If(test, body, []), at)
 
     @staticmethod
     def _flag_of(jumps: set[Any], loop: LoopFlags | None) -> str:
@@ -221,9 +223,9 @@ class Lowering:
         out: list[ast.stmt] = []
         names: list[str | None] = []
         if isinstance(node, ast.Return):
-            value = node.value or ast.copy_location(ast.Constant(None), node)
-            target = ast.copy_location(ast.Name(VALUE, ast.Store()), node)
-            out.append(ast.copy_location(ast.Assign([target], value), node))
+            value = node.value or placed(ast.Constant(None), node)
+            target = placed(ast.Name(VALUE, ast.Store()), node)
+            out.append(placed(ast.Assign([target], value), node))
             names.append(RETURN)
         if loop is not None:
             if not isinstance(node, ast.Continue):
@@ -291,7 +293,7 @@ class Lowering:
     def _loop(self, node: Loop, place: Place) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
         self.loops += 1
         if isinstance(node, ast.While) and any(
-            isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)
+            isinstance(part, ast.NamedExpr) for part in walk(node.test)
         ):
             return self._ends_inside(node, place)
         around = place[0]
@@ -324,18 +326,18 @@ class Lowering:
         so that the test becomes part of a trip that may end there.
         """
         ended, orelse = f"__ci_ended{self.loops}", node.orelse
-        stop: list[ast.stmt] = [ast.copy_location(ast.Break(), node)]
+        stop: list[ast.stmt] = [placed(ast.Break(), node)]
         if orelse:
             stop.insert(0, self._set(node, ended, True))
-        trip = ast.copy_location(ast.If(node.test, node.body, stop), node.test)
-        always = ast.copy_location(ast.Constant(True), node.test)
-        loop = ast.copy_location(ast.While(always, [trip], []), node)
+        trip = placed(ast.If(node.test, node.body, stop), node.test)
+        always = placed(ast.Constant(True), node.test)
+        loop = placed(ast.While(always, [trip], []), node)
         out, jumps, rest = self._loop(loop, place)
         if orelse:
             out.insert(0, self._set(node, ended, False))
             self.used.add(ended)
-            name = ast.copy_location(ast.Name(ended, ast.Load()), node)
-            rest = [ast.copy_location(ast.If(name, orelse, []), orelse[0])]
+            name = placed(ast.Name(ended, ast.Load()), node)
+            rest = [placed(ast.If(name, orelse, []), orelse[0])]
         return out, jumps, rest
 
     def _prune(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -350,9 +352,9 @@ class Lowering:
                 if isinstance(getattr(node, field, None), list) and next(blocks_of(node), None):
                     setattr(node, field, self._prune(getattr(node, field)))
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-                part.body = self._prune(part.body) or [ast.copy_location(ast.Pass(), part.body[0])]
+                part.body = self._prune(part.body) or [placed(ast.Pass(), part.body[0])]
             if getattr(node, "body", None) == []:
-                node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
+                node.body = [placed(ast.Pass(), node)]  # type: ignore[attr-defined]
             out.append(node)
         return out
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from .jumps import VALUE, blocks_of, is_endless
 from .names import names_in
+from .nodes import children, walk
 
 Set = frozenset[str]
 EMPTY: Set = frozenset()
@@ -75,7 +76,7 @@ class Effect:
             for i, value in enumerate((node.left, *node.comparators)):
                 self.add(value, certain and i < 2)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.add(child, certain)
 
     def _function(self, node: ast.Lambda | ast.FunctionDef, certain: bool) -> None:
@@ -96,9 +97,9 @@ class Effect:
 
     def _comprehension(self, node: Any, certain: bool) -> None:
         self.add(node.generators[0].iter, certain)
-        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        names = [n for n in walk(node) if isinstance(n, ast.Name)]
         own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
-        walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
         loads = {n.id for n in names if isinstance(n.ctx, ast.Load)} - (own - walrus)
         self.uses |= loads - self.kills
         self.binds |= walrus
@@ -108,7 +109,7 @@ class Effect:
 
     @staticmethod
     def _kept_inside(node: ast.AST) -> set[str]:
-        inner = [n for n in ast.walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
+        inner = [n for n in walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
         return names_in(*inner)
 
     def statement(self, node: ast.stmt) -> None:
@@ -116,7 +117,7 @@ class Effect:
         if isinstance(node, ast.FunctionDef):
             for part in node.decorator_list:
                 self.add(part, True)
-            for arg in ast.walk(node.args):
+            for arg in walk(node.args):
                 if isinstance(arg, ast.arg):
                     self._type(arg.annotation)
             self._type(node.returns, *getattr(node, "type_params", ()))
@@ -145,7 +146,7 @@ class Effect:
             if node.msg is not None:
                 self.add(node.msg, False)
         elif not isinstance(node, ast.Global | ast.Nonlocal):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.add(child, True)
 
 
@@ -254,7 +255,7 @@ class Liveness:
         for case in node.cases:
             names = frozenset(
                 name
-                for p in ast.walk(case.pattern)
+                for p in walk(case.pattern)
                 for name in (getattr(p, "name", None), getattr(p, "rest", None))
                 if name
             )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .nodes import Visitor, walk
 from .source import FunctionNode
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
     """Every name in some syntax."""
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def type_parameters(node: Any) -> Names | None:
@@ -20,7 +21,7 @@ def type_parameters(node: Any) -> Names | None:
     return Names(scope) if names else None
 
 
-class Names(ast.NodeVisitor):
+class Names(Visitor):
     """The names a function's body binds, and those it declares global or nonlocal."""
 
     def __init__(self, node: FunctionNode) -> None:
@@ -65,7 +66,7 @@ class Names(ast.NodeVisitor):
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 self.visit(decorator)
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name):
                 self.loads.add(child.id)
                 if isinstance(child.ctx, ast.Del):
@@ -74,12 +75,10 @@ class Names(ast.NodeVisitor):
                 self.unbound.add(child.name)
 
     def _comprehension(self, node: Any) -> None:
-        targets = {
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-        }
+        targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
         before = set(self.bound)
         self.generic_visit(node)
-        walrus = {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
         self.bound -= targets - before - walrus
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension

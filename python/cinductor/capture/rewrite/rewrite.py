@@ -22,9 +22,10 @@ from typing import Any
 from ...user import wrong
 from .asking import STAGE
 from .control import Control
+from .nodes import walk
 from .sites import Site
 from .source import FunctionNode, compile_function, factory, find_function
-from .table import BREAK, FRAME_READERS, verdict
+from .table import BREAK, FRAME_READERS, SYNTAX, verdict
 
 ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
 SUSPENDS = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
@@ -147,14 +148,19 @@ def _rewrite_source(
 
 # --- what cannot be rewritten ------------------------------------------------------------------
 
+DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
+    "Call", "Global", "Nonlocal", "TypeAlias", "comprehension", "MatchClass", "MatchValue",
+}  # fmt: skip
+
 
 def _check(root: FunctionNode) -> None:
     """Raises NotRewritable for syntax whose row says break, with its line."""
     declared: set[str] = set()
-    for node in ast.walk(root):
+    doubtful = [node for node in walk(root) if type(node).__name__ in DOUBTFUL]
+    for node in doubtful:
         if isinstance(node, ast.Global | ast.Nonlocal):
             declared.update(node.names)
-    for node in ast.walk(root):
+    for node in doubtful:
         row = verdict(node)
         reason = row.reason if row and row.verdict == BREAK else None
         if isinstance(node, ast.Call):

@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .nodes import Transformer, children, walk
+
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
 FUTURE_FLAGS = 0
@@ -95,7 +97,7 @@ def _imports_of_lines(lines: list[str]) -> list[str]:
 def _imports(tree: ast.AST) -> list[str]:
     """The names that imports outside functions and classes bind."""
     found: list[str] = []
-    for node in ast.iter_child_nodes(tree):
+    for node in children(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found += [(a.asname or a.name).split(".")[0] for a in node.names]
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
@@ -120,17 +122,16 @@ def _parse_block(lines: list[str], first: int, last: int) -> ast.Module | None:
     """
     indented = lines[first - 1][:1] in " \t"
     for end in range(last, min(last + 12, len(lines)) + 1):
-        text = "".join(lines[first - 1 : end])
-        tree = silently(ast.parse, "if 1:\n" + text if indented else text)
+        above = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
+        tree = silently(ast.parse, above + "".join(lines[first - 1 : end]))
         if tree is not None:
-            ast.increment_lineno(tree, first - (2 if indented else 1))
             return tree
     return None
 
 
 def _functions(tree: ast.AST, code: types.CodeType) -> Iterable[FunctionNode]:
     name, first, is_lambda = code.co_name, code.co_firstlineno, code.co_name == "<lambda>"
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if is_lambda:
             if isinstance(node, ast.Lambda) and node.lineno == first:
                 yield node
@@ -151,7 +152,11 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     """
     here = {f: getattr(node, f) for f in node._attributes}
     arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in cells], kwonlyargs=[], kw_defaults=[], defaults=[]
+        posonlyargs=[],
+        args=[ast.arg(n, **here) for n in cells],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
     )
     node.args.defaults = [ast.Constant(None, **here) for _ in node.args.defaults]
     node.args.kw_defaults = [d and ast.Constant(None, **here) for d in node.args.kw_defaults]
@@ -167,8 +172,8 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     )
     if "type_params" in ast.FunctionDef._fields:
         maker.type_params = []
-    top: list[ast.stmt] = [ast.Import(names=[ast.alias(n)], **here) for n in imports]
-    return ast.fix_missing_locations(ast.Module(body=[*top, maker], type_ignores=[]))
+    top: list[ast.stmt] = [ast.Import(names=[ast.alias(n, **here)], **here) for n in imports]
+    return ast.Module(body=[*top, maker], type_ignores=[])
 
 
 def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType | None:
@@ -177,7 +182,11 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
     """
     flags = like.co_flags & FUTURE_FLAGS
     is_lambda = not isinstance(tree.body[-1].body[0], ast.FunctionDef)  # type: ignore[attr-defined]
-    module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
+    try:
+        module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
+    except TypeError:  # a node has no place: rare, and looking for it takes as long as compiling
+        tree = ast.fix_missing_locations(tree)
+        module = silently(compile, tree, like.co_filename, "exec", flags, dont_inherit=True)
     if module is None:
         return None
     maker = next(c for c in module.co_consts if isinstance(c, types.CodeType))
@@ -216,7 +225,7 @@ def _is_same_const(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (a == b and repr(a) == repr(b))
 
 
-class Mangler(ast.NodeTransformer):
+class Mangler(Transformer):
     """Names that begin with two underscores, as the body of a class spells them."""
 
     def __init__(self, class_name: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from .expressions import Expressions
 from .jumps import may_be_traced
 from .names import type_parameters
+from .nodes import placed
 from .table import OPERATORS
 
 
@@ -91,8 +92,8 @@ class Statements(Expressions):
             load: ast.expr = self.load(node, name)
             if is_unpacked:
                 load = self._unpacked(load, target)
-            out.append(ast.copy_location(ast.Assign([target], load), node))
-        out.append(ast.copy_location(ast.Delete([ast.Name(name, ast.Del())]), node))
+            out.append(placed(ast.Assign([target], load), node))
+        out.append(placed(ast.Delete([ast.Name(name, ast.Del())]), node))
         return out
 
     def _unpacked(self, value: ast.expr, target: ast.expr) -> ast.expr:
@@ -106,7 +107,7 @@ class Statements(Expressions):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | list[ast.stmt]:
         if node.value is None:
             return node
-        assign = ast.copy_location(ast.Assign([node.target], node.value), node)
+        assign = placed(ast.Assign([node.target], node.value), node)
         return self.visit_Assign(assign)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -114,15 +115,15 @@ class Statements(Expressions):
         value = self._use(node.value)
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
-            load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            load = placed(ast.Name(target.id, ast.Load()), target)
             new = self.ask(node, "augment", name, load, value)
-            return ast.copy_location(ast.Assign([target], new), node)
+            return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`
-        attribute = ast.copy_location(ast.Attribute(slot, "load", ast.Load()), node)
-        load = ast.copy_location(ast.Call(attribute, [], []), node)
-        attribute = ast.copy_location(ast.Attribute(load, "augment", ast.Load()), node)
-        call = ast.copy_location(ast.Call(attribute, [name, value], []), node)
-        return ast.copy_location(ast.Expr(call), node)
+        attribute = placed(ast.Attribute(slot, "load", ast.Load()), node)
+        load = placed(ast.Call(attribute, [], []), node)
+        attribute = placed(ast.Attribute(load, "augment", ast.Load()), node)
+        call = placed(ast.Call(attribute, [name, value], []), node)
+        return placed(ast.Expr(call), node)
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -151,8 +152,8 @@ class Statements(Expressions):
         return out
 
     def _bind(self, node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
-        target = self.visit(ast.copy_location(ast.Name(name, ast.Store()), node))
-        return ast.copy_location(ast.Assign([target], value), node)
+        target = self.visit(placed(ast.Name(name, ast.Store()), node))
+        return placed(ast.Assign([target], value), node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         if node.type is not None:
@@ -167,7 +168,7 @@ class Statements(Expressions):
         self.blocks += end
         node.handlers = [self.visit(h) for h in node.handlers]
         for handler in node.handlers if asks else ():
-            call = ast.copy_location(ast.Expr(self.ask(handler, "caught")), handler)
+            call = placed(ast.Expr(self.ask(handler, "caught")), handler)
             handler.body.insert(0, call)
         self.blocks -= end
         node.orelse = self._inside(node.orelse, end)
