@@ -1,6 +1,7 @@
 /* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
  * specializations by their guards, and asks Python (miss) when none fits. The table of
  * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
+#include "driven.h"
 #include "specialization.h"
 
 typedef struct CxFunction {
@@ -8,6 +9,7 @@ typedef struct CxFunction {
     CxState *state;
     PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
+    CxDriven driven;        /* those that a driver answers */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
     uint8_t *kind;          /* inspect's, per parameter */
@@ -148,8 +150,12 @@ call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t n
         f->plain_calls++;
         return PyObject_Vectorcall(f->fn, args, nargsf, names);
     }
+    PyObject *result = NULL;
+    int is_driven = cx_driven_call(&f->driven, bound, f->nparameters, args, nargsf, names, &result);
+    if (is_driven != 0)
+        return is_driven < 0 ? NULL : result;
     PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs),
-             *keywords = PyDict_New(), *result = NULL;
+             *keywords = PyDict_New();
 
     if (tuple == NULL || positional == NULL || keywords == NULL)
         goto done;
@@ -379,7 +385,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->table);
     Py_VISIT(f->plain);
     Py_VISIT(f->dict);
-    return 0;
+    return cx_driven_visit(&f->driven, visit, arg);
 }
 
 /* fn and miss stay callable for whoever still holds the function; the cycles are broken at the
@@ -390,6 +396,7 @@ function_clear(PyObject *self)
     CxFunction *f = (CxFunction *)self;
     Py_CLEAR(f->dict);
     Py_CLEAR(f->plain);
+    cx_driven_clear(&f->driven);
     PyObject *empty = PyTuple_New(0);
     if (empty != NULL)
         Py_XSETREF(f->table, empty);
@@ -426,6 +433,7 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->miss);
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
+    cx_driven_clear(&f->driven);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
     PyMem_Free(f->kind);
@@ -481,28 +489,45 @@ function_drop_all(PyObject *self, PyObject *unused)
         return NULL;
     Py_SETREF(f->table, empty);
     Py_XSETREF(f->plain, Py_NewRef(empty));
+    cx_driven_clear(&f->driven);
     Py_RETURN_NONE;
 }
 
-/* The latest of them come first; a few are kept. */
+static bool
+is_key(const CxFunction *f, PyObject *key)
+{
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == f->nparameters)
+        return true;
+    PyErr_SetString(PyExc_ValueError, "a key has one part for each parameter");
+    return false;
+}
+
 static PyObject *
 function_note_plain(PyObject *self, PyObject *key)
 {
-    enum { MOST = 4 };
     CxFunction *f = (CxFunction *)self;
 
     CX_ENTRY();
-    if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != f->nparameters)
-        return PyErr_Format(PyExc_ValueError, "a key has one part for each parameter");
-    Py_ssize_t known = f->plain ? PyTuple_GET_SIZE(f->plain) : 0,
-               kept = known < MOST ? known : MOST - 1;
-    PyObject *keys = PyTuple_New(kept + 1);
+    PyObject *keys = is_key(f, key) ? cx_keys_with(f->plain, key) : NULL;
     if (keys == NULL)
         return NULL;
-    PyTuple_SET_ITEM(keys, 0, Py_NewRef(key));
-    for (Py_ssize_t k = 0; k < kept; k++)
-        PyTuple_SET_ITEM(keys, k + 1, Py_NewRef(PyTuple_GET_ITEM(f->plain, k)));
     Py_XSETREF(f->plain, keys);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+function_note_driven(PyObject *self, PyObject *args)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *driver = NULL, *mend = NULL, *key = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &mend, &key))
+        return NULL;
+    if (driver == Py_None)
+        cx_driven_clear(&f->driven);
+    else if (!is_key(f, key) || cx_driven_note(&f->driven, driver, mend, key) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -512,6 +537,8 @@ static PyMethodDef function_methods[] = {
      "drop(specialization): forgets it; a call that runs it goes on."},
     {"note_plain", function_note_plain, METH_O,
      "note_plain(key): fn answers such calls; see key_of in compile.py."},
+    {"note_driven", function_note_driven, METH_VARARGS,
+     "note_driven(driver, mend, key): the driver answers such calls; None: no call any more."},
     {"clear", function_drop_all, METH_NOARGS,
      "Forgets all specializations, and which calls fn answers."},
     {NULL, NULL, 0, NULL},

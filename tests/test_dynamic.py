@@ -861,7 +861,7 @@ def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
     monkeypatch.setattr(session, "LITTLE_WORK", 0)
     monkeypatch.setattr(session.Job, "race", lambda job, kind: session.Race())  # nobody is timed
     if not is_split:
-        monkeypatch.setattr(session, "plan_of", lambda job: None)
+        monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     g, compiled = compile(f), []
     for n, m in ((5, 3), (7, 3), (9, 3), (11, 4), (100, 5), (13, 17), (2, 9), (64, 3)):
         before = g._cinductor_job.plan.captures() if g._cinductor_job.plan else 0

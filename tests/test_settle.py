@@ -46,7 +46,7 @@ def settled(monkeypatch):
     leave the first call alone to do so.
     """
     times = []
-    monkeypatch.setattr(session, "plan_of", lambda job: None)
+    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
 
     def noted(stage, settle=settle.settle):
         times.append(len(stage.tracer.breaks))

@@ -95,7 +95,7 @@ BINDING = {
     "operations": "array_ufunc indirect matmul mixed_op python_math traced traced_index"
     " traced_method traced_number ufunc ufunc_call ufunc_fallback ufunc_fold ufunc_general",
     "regions": "assume block mark region region_truths region_value region_view",
-    "replay": "draws function guards guards_read guards_sizes guards_text plain recipe result"
+    "replay": "draws function guards guards_read guards_sizes guards_text plain driven recipe result"
     " specialization trial",
     "surface": "module surface surface_create surface_size surface_view tracer",
 }

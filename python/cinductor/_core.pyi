@@ -422,6 +422,10 @@ class CompiledFunction:
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    def note_driven(self, driver: Any, mend: Any, key: Any) -> None:
+        """driver answers calls like this key, mend(error) puts the traceback of what it raises
+        right; None: no call any more.
+        """
     def note_plain(self, key: tuple[Any, ...]) -> None: ...
     def add(self, specialization: Specialization) -> None: ...
     def drop(self, specialization: Specialization) -> None: ...

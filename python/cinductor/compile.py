@@ -28,7 +28,7 @@ from .user import PACKAGE, warn
 F = TypeVar("F", bound=Callable[..., Any])
 POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD = range(5)
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "eager")
+COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 _state = threading.local()
 
@@ -277,7 +277,7 @@ class Job:
         if race is not None and race.is_numpys_turn:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
-            return self.run_driver(self.plan, bound, args, kwargs or {})
+            return self.run_driver(compiled, bound, args, kwargs or {})
         self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
         if why is not None:
             return self.run_eager(args, kwargs)
@@ -300,15 +300,21 @@ class Job:
             self.remember(bound, race.why, key)
         return result
 
-    def run_driver(self, plan: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """The function in pieces, with Python between."""
+    def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The function in pieces, with Python between. When it has won the race, it is called
+        without asking here.
+        """
+        plan, key = self.plan, key_of(bound)
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
             self.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
         elif plan.is_tried:
-            self.race(kind).note_pieces(seconds, plan.captures() != captures)
+            race = self.race(kind)
+            race.note_pieces(seconds, plan.captures() != captures)
+            if race.is_over and plan.driver is not None:
+                compiled.note_driven(plan.bound_driver(), plan.mend, key)
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
@@ -493,7 +499,7 @@ def stats() -> dict[str, Any]:
     """Counters of all compiled functions that are alive.
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
-    specializations: those kept; eager: calls that ran in NumPy because nothing fitted, nothing could
+    specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
     be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed.
     """
     total = dict.fromkeys(COUNTERS, 0)
@@ -505,6 +511,7 @@ def stats() -> dict[str, Any]:
             "captures": job.captures,
             "recompiles": max(job.captures - 1, 0),
             "specializations": len(compiled.specializations),
+            "pieces": 0 if job.plan is None else len(job.plan.pieces),
             "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
         }
         for name, count in row.items():

@@ -66,6 +66,8 @@ class Explanation:
     without one), with kernels_count and externs_count.
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
     became of loops and branches on traced values, as lines "file:line: for captured".
+    pieces: the lines "file:first-last" that later calls of a function that breaks have compiled, and
+    which of them NumPy answers.
     specializations: why each that the compiled function has was made, the one used last first.
     recompiles: which guards calls of the compiled function failed, the latest last.
     timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
@@ -80,6 +82,7 @@ class Explanation:
         self.recompiles: list[str] = []
         self.specializations: list[str] = []
         self.regions: list[str] = []
+        self.pieces: list[str] = [] if job.plan is None else job.plan.lines()
         self.timings: dict[str, Any] = {}
         self.rewritten = ""
         self.programs = 0
@@ -131,6 +134,7 @@ class Explanation:
             lines += self._with_source(f"{file}:{line}: {reason}{times}")
             lines += ["    -> " + advice for advice in (advice_for(reason),) if advice]
         parts += section("Python runs here", lines)
+        parts += section("later calls run these compiled, with Python between", self.pieces)
         regions = [
             line for r in sorted(self.regions, key=in_order) for line in self._with_source(r)
         ]
@@ -255,6 +259,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     report = Explanation(job, result)
     if known is not None:
         report.recompiles = list(known.reasons)
+        if known.plan is not None:
+            report.pieces = known.plan.lines()
         race = known.races.get(getattr(job.last, "kind", None))
         report.later = report.later or (race and race.why)
         report.specializations = [

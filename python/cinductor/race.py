@@ -36,6 +36,11 @@ class Race:
         is_timed = len(self.pieces) >= PIECES and len(self.numpy) < NUMPY
         return self.why is not None or is_timed
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is known who is faster."""
+        return self.why is not None or len(self.numpy) >= NUMPY
+
     def note_pieces(self, seconds: float, compiled: bool) -> None:
         """A call in pieces has been made."""
         self.compiles += compiled

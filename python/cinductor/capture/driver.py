@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -81,8 +82,9 @@ class Plan:
     nothing.
     """
 
-    def __init__(self, job: Job, fn: types.FunctionType) -> None:
+    def __init__(self, job: Job, fn: types.FunctionType, compiled: Any = None) -> None:
         self.fn = fn
+        self.asked = None if compiled is None else weakref.ref(compiled)
         self.first = given_first(job.fn)
         self.settings = {**job.settings, "fullgraph": False}
         self.marks = Marks()
@@ -100,6 +102,18 @@ class Plan:
         """Captures of pieces so far."""
         return sum(p._cinductor_job.captures for p in self.made.values())
 
+    def lines(self) -> list[str]:
+        """Where the pieces are, and which of them NumPy answers."""
+        texts = []
+        for piece in self.pieces if self.driver is not None else ():
+            first, last = piece._cinductor_job.lines
+            ends = "" if first == last else f"-{last}"
+            why = next(
+                (f": NumPy, {s.why_numpy}" for s in piece.specializations if s.why_numpy), ""
+            )
+            texts.append(f"{self.fn.__code__.co_filename}:{first}{ends}{why}")
+        return texts
+
     def note(self, breaks: list[Any]) -> bool:
         """A capture has broken: the function is split there, too. False when that is no news."""
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
@@ -108,12 +122,14 @@ class Plan:
             self.split()
         else:
             self.driver, self.is_over = None, True
-        return any(news)
+        return any(news) and not self.is_over
 
     def split(self) -> None:
         """Makes the driver anew."""
         self.splits += 1
         self.driver, self.is_tried = None, False
+        if (compiled := self.asked and self.asked()) is not None:
+            compiled.note_driven(None, None, None)
         if self.splits > MOST_SPLITS:
             self.is_over = True
             return
@@ -202,8 +218,17 @@ class Plan:
         try:
             return driver(*self.first, *args, **kwargs)
         except BaseException as error:
-            error.__traceback__ = self.in_one(error.__traceback__)
+            self.mend(error)
             raise
+
+    def bound_driver(self) -> Any:
+        """What is called with the arguments alone."""
+        driver = self.driver
+        return types.MethodType(driver, self.first[0]) if driver and self.first else driver
+
+    def mend(self, error: BaseException) -> None:
+        """An exception leaves the driver."""
+        error.__traceback__ = self.in_one(error.__traceback__)
 
     def review(self) -> None:
         """Pieces that are left to NumPy become part of the driver, once all have been tried."""
@@ -245,13 +270,13 @@ def is_numpys(piece: Any) -> bool:
     return all(s.why_numpy for s in found)
 
 
-def plan_of(job: Job) -> Plan | None:
+def plan_of(job: Job, compiled: Any) -> Plan | None:
     """The plan of a job whose calls break, made now; None where there can be none."""
     if job.plan is None:
         found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn
-        if found is None or job.is_for_show or job.settings["device"] not in (None, "cpu"):
+        if found is None or job.settings["device"] not in (None, "cpu"):
             return None
-        job.plan = Plan(job, found)
+        job.plan = Plan(job, found, compiled)
     return None if job.plan.is_over else job.plan
 
 

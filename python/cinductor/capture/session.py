@@ -31,8 +31,9 @@ from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
 from .value.objects import why_not_argument
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
-# costs tens of microseconds.
+# costs tens of microseconds; one that can be split costs a dispatch for each piece.
 LITTLE_WORK = 400_000
+LITTLE_IN_PIECES = 2_000
 MAX_FAILED_CHECKS = 3
 MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
 # Code whose lines are not the user's: NumPy's own is followed.
@@ -59,6 +60,7 @@ class Outcome:
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
         self.failed_check = False  # the program ran, and asked for the function itself
+        self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
         self.settles = tracer.useful if stage.is_settled else None
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
@@ -231,13 +233,14 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         seconds = Race.clock() - began
         race = job.race(kind)
         race.settles = outcome.settles
-        if outcome.is_little:
-            job.give_up(bound, kind, "little array work between steps that need Python")
         if job.owner is not None:
             job.is_stale = job.owner.note(outcome.breaks)
-        elif not outcome.is_little and not any_unbacked(bound) and (plan := plan_of(job)):
-            plan.note(outcome.breaks)
-            return made
+        elif outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK) and not any_unbacked(bound):
+            plan = plan_of(job, compiled)
+            if plan is not None and plan.note(outcome.breaks):
+                return made
+        if outcome.is_little:
+            job.give_up(bound, kind, "little array work between steps that need Python")
         race.note_pieces(seconds, "reused" not in outcome.info)
     return made
 
@@ -338,7 +341,8 @@ def capture(
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
-        outcome.is_little = not tracer.useful and worth(job, stage) < LITTLE_WORK
+        outcome.work = worth(job, stage)
+        outcome.is_little = not tracer.useful and outcome.work < LITTLE_WORK
     return made, outcome
 
 
