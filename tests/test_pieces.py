@@ -1,6 +1,7 @@
 """Functions that break: split where Python has to run, with compiled pieces between."""
 
 import gc
+import itertools
 import linecache
 import random
 import threading
@@ -14,7 +15,8 @@ from control_generator import Generator
 from test_rewrite import behaviour, load
 
 import cinductor
-from cinductor.capture import driver
+from cinductor import race
+from cinductor.capture import driver, session
 from cinductor.compile import Job
 from cinductor.testing import assert_same
 
@@ -472,3 +474,42 @@ def test_dropped_functions_free_their_pieces(backend):
     refs = make()
     gc.collect()
     assert refs and all(r() is None for r in refs)
+
+
+def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
+    """Exceptions leave it as they leave the function; another split, and it is forgotten."""
+    compiled = cinductor.compile(in_a_loop, backend="interp")
+    times = itertools.count()
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr(race.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
+    for _ in range(90):
+        assert_same(compiled(*args()), in_a_loop(*args()), ulp=300)
+    job = compiled._cinductor_job
+    misses, calls = job.misses, compiled.calls
+    for _ in range(3):
+        assert_same(compiled(*args()), in_a_loop(*args()), ulp=300)
+    assert job.misses == misses and compiled.calls == calls + 3
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        compiled(args(12)[0], args(12)[0][:5])
+    entries = traceback.extract_tb(caught.value.__traceback__)[1:]
+    assert [(e.name, e.line) for e in entries] == [
+        ("in_a_loop", "new = 0.5 * (x + w / (x * x + 1))")
+    ]
+    plan_of(compiled).split()
+    assert_same(compiled(*args()), in_a_loop(*args()), ulp=300)
+    assert job.misses == misses + 2
+
+
+def test_explain_and_stats_show_pieces(backend):
+    compiled = cinductor.compile(kept, backend=backend)
+    for _ in range(3):
+        compiled(*args())
+    first = kept.__code__.co_firstlineno
+    report = cinductor.explain(compiled, *args())
+    assert [p.split("test_pieces.py:")[1] for p in report.pieces] == [
+        f"{first + 1}-{first + 2}",
+        f"{first + 3}-{first + 4}",
+    ]
+    assert "later calls run these compiled, with Python between" in str(report)
+    assert cinductor.stats()["functions"]["kept"]["pieces"] == 2
+    SEEN.clear()
