@@ -18,6 +18,7 @@ import timeit
 import types
 from pathlib import Path
 
+import breaks
 import numpy as np
 import programs
 
@@ -331,8 +332,9 @@ def run_all(names, peers, scale):
                     results[name][peer + " warm"] = child(["--one", peer, name, "--scale", str(scale)], cache)
                 print(f"{name:16} {peer:10} {results[name][peer]}", file=sys.stderr, flush=True)
         found = {"import beyond NumPy's, ms": import_ms("cinductor"), **first_call_figures(), **child(["--figures"], cache)}
+        broken = child(["--breaks"], cache)
         sizes = {name: child(["--sizes", name, "--scale", str(scale)], cache) for name in names}
-    return results, found, sizes
+    return results, found, sizes, broken
 
 
 def main():
@@ -340,6 +342,7 @@ def main():
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"), help="run one program and print its figures")
     parser.add_argument("--first-call", choices=["one", "five"], help="time one first call")
     parser.add_argument("--sizes", metavar="PROGRAM", help="run one program with static and with symbolic sizes")
+    parser.add_argument("--breaks", action="store_true", help="time calls that need Python in between")
     parser.add_argument("--figures", action="store_true", help="print the figures that are not programs")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink the first axis of large inputs")
     parser.add_argument("--peers", default=",".join(PEERS))
@@ -355,12 +358,15 @@ def main():
     if options.first_call:
         print(json.dumps(first_call(options.first_call)))
         return
+    if options.breaks:
+        print(json.dumps(breaks.rows()))
+        return
     if options.figures:
         print(json.dumps(figures()))
         return
     peers = [p for p in options.peers.split(",") if importlib.util.find_spec(p)]
     names = options.programs.split(",")
-    results, found, sizes = run_all(names, peers, options.scale)
+    results, found, sizes, broken = run_all(names, peers, options.scale)
     text = "\n\n".join([
         f"{os.cpu_count()} processors; NumPy {np.__version__}. Medians; × is speed relative to NumPy in the same run.",
         table(results, names, peers),
@@ -368,11 +374,13 @@ def main():
         first_call_table(results, names, peers),
         "The same kernels for sizes that are known and for all sizes, in turns in one process: the least of each, and the median ratio.",
         sizes_table(sizes),
+        "Calls that need Python between their array work, in turns with NumPy: the least of each.",
+        broken.get("error") or breaks.table(broken),
         "\n".join(f"- {key}: {value:.4g}" if isinstance(value, float) else f"- {key}: {value}" for key, value in found.items()),
     ])
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.md").write_text(text + "\n")
-    (options.out / "results.json").write_text(json.dumps({"programs": results, "figures": found, "sizes": sizes}, indent=1))
+    (options.out / "results.json").write_text(json.dumps({"programs": results, "figures": found, "sizes": sizes, "breaks": broken}, indent=1))
     if importlib.util.find_spec("matplotlib"):
         plot(results, names, peers, options.out / "results.png")
     print(text)
