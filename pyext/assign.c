@@ -110,11 +110,20 @@ assign_traced(CxTraced *target, CxTraced *value)
     return result;
 }
 
+/* Numbers, alone or in a list, must fit; arrays are cast. */
+static int
+elements_fit(const CxTraced *target, PyObject *value, CxTraced *lifted)
+{
+    bool is_array = cx_is_traced(value) ? cx_kind(lifted) == CI_KIND_array
+                                        : !PyList_Check(value) && !PyTuple_Check(value);
+    return is_array ? 1 : cx_numbers_fit(lifted, cx_dtype(target));
+}
+
 int
 cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
 {
     CxTracer *tracer = target->tracer;
-    bool is_strong;
+    bool is_strong, is_known = false;
 
     if (cx_is_traced(value) && cx_is_same_view(target, (CxTraced *)value))
         return 0;
@@ -125,6 +134,7 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
         status = assign_number(target, value);
         if (status <= 0)
             return status;
+        is_known = true;
     }
     CxTraced *lifted = cx_lifted(tracer, value);
     if (lifted == NULL && PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported"))) {
@@ -138,10 +148,10 @@ cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message)
         return -1;
     bool loses = ci_dtype_class(cx_dtype(lifted)) == CI_CLASS_complex &&
                  ci_dtype_class(cx_dtype(target)) != CI_CLASS_complex;
-    int fits = loses ? 0 : cx_int_fits(lifted, cx_dtype(target));
+    int fits = loses ? 0 : is_known ? 1 : elements_fit(target, value, lifted);
     if (fits == 0) /* NumPy warns, or raises */
         status = cx_tracer_break(tracer, "a %s written to an array that may not hold it",
-                                 loses ? "complex value" : "Python int") < 0
+                                 loses ? "complex value" : "number") < 0
                      ? -1
                      : write_real(target, value);
     else

@@ -75,22 +75,6 @@ choose(Flush *f, CxStorage **wanted, int nwanted, bool everything)
     return 0;
 }
 
-/* What tells programs apart. The sizes of this call have decided what they could. */
-static void
-print_key(CiText *out, CiGraph *g)
-{
-    CiShapeEnv *env = g->env;
-    CiSymbolSource *sources = CI_NEW_ARRAY(g->ctx, CiSymbolSource, env->nsources + 1);
-
-    for (int k = 0; k < env->nsources; k++) {
-        sources[k] = env->sources[k];
-        env->sources[k].is_unbacked = true;
-    }
-    ci_graph_print(out, g);
-    for (int k = 0; k < env->nsources; k++)
-        env->sources[k] = sources[k];
-}
-
 static void
 body_outputs(CiContext *ctx, void *arg)
 {
@@ -106,8 +90,7 @@ body_outputs(CiContext *ctx, void *arg)
         if (t->inputs[k]->is_written)
             ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
     ci_graph_number(g);
-    f->text = ci_text_new(ctx);
-    print_key(&f->text, g);
+    f->text = cx_segment_text(ctx, g);
 }
 
 static void
@@ -314,7 +297,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    is_little = cx_graph_makes_at_most(t->graph, LITTLE);
+    is_little = cx_call_makes_at_most(t, LITTLE);
     program = cx_segment_find(t, f.text.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;

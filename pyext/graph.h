@@ -47,10 +47,14 @@ int cx_build_input(CxStorage *storage); /* its value is an input of the pending 
 extern PyType_Spec cx_break_spec;
 int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
-/* segment.c: the program of the pending graph, which has this text: compiled before, or now;
- * whether the operations of a graph make at most so many elements. */
+/* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
+ * now. */
+CiText cx_segment_text(CiContext *ctx, CiGraph *graph);
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
+/* work.c: whether a graph's operations make no more elements than that, whatever its sizes are; in
+ * this call. */
 bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
+bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
 
 /* flush.c: also makes real what is pending. */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);

@@ -1,15 +1,49 @@
 /* Numbers that are Python's where one path was taken and NumPy's where another was: `total` behind
  * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
- * whether they are. An operation that would do something else with Python's number is refused. */
+ * whether they are. An operation that would do something else with Python's number is none of a
+ * region; outside of regions the graph is run, and the number settled, before it. */
 #include "mixed.h"
 #include "array.h"
 #include "methods.h"
 #include "python_number.h"
 
-int
-cx_refuse_mixed(CxTracer *t)
+/* From here on it is the one or the other. */
+static void
+become(CxStorage *s, PyObject *real)
 {
-    return cx_region_break(t, "a number that is Python's on one path and NumPy's on another");
+    if (!PyArray_IsScalar(real, Generic)) {
+        s->kind = CI_KIND_python;
+        s->dtype = PyBool_Check(real)   ? CI_DTYPE_bool
+                   : PyLong_Check(real) ? CI_DTYPE_i64
+                                        : CI_DTYPE_f64;
+        Py_SETREF(s->value, Py_NewRef(real));
+    }
+    cx_storage_release(s->strong);
+    s->strong = NULL;
+}
+
+int
+cx_mixed_settle(CxTracer *t, PyObject *o)
+{
+    if (cx_mixed(o) == NULL)
+        return 0;
+    if (cx_tracer_break(t, "a number that is Python's on one path and NumPy's on another") < 0)
+        return -1;
+    PyObject *real = cx_traced_concrete((CxTraced *)o);
+    if (real == NULL)
+        return -1;
+    become(((CxTraced *)o)->storage, real);
+    Py_DECREF(real);
+    return 0;
+}
+
+PyObject *
+cx_method_settle_class(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (cx_mixed_settle((CxTracer *)self, value) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* Whether NumPy gives an operation with the operand the same dtype either way. */
@@ -21,6 +55,8 @@ cx_promotes_alike(CiDtype mixed, PyObject *other)
                                    : cx_code_of_number(other, &is_strong);
 
     if (cx_mixed(other) != NULL)
+        return true;
+    if (mixed == CI_DTYPE_bool) /* gives way to whatever else there is, as Python's does */
         return true;
     if (cx_is_python_number(other)) /* a float32 of NumPy's keeps the other one narrow, too */
         return mixed != CI_DTYPE_f32;
@@ -42,8 +78,11 @@ cx_mixed_check(CxTracer *t, int nargs, PyObject *const *args)
         if (cx_mixed(args[k]) == NULL)
             continue;
         for (int j = 0; j < nargs; j++)
-            if (j != k && !cx_promotes_alike(cx_dtype((CxTraced *)args[k]), args[j]))
-                return cx_refuse_mixed(t);
+            if (j != k && !cx_promotes_alike(cx_dtype((CxTraced *)args[k]), args[j])) {
+                if (cx_mixed_settle(t, args[k]) < 0)
+                    return -1;
+                break;
+            }
     }
     return 0;
 }

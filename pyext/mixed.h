@@ -13,12 +13,15 @@ cx_mixed(PyObject *o)
 }
 
 /* mixed.c */
-int cx_refuse_mixed(CxTracer *tracer); /* -1 */
+/* In a region it raises RegionBreak, elsewhere it is a break: then the number, if it is mixed, is
+ * Python's or NumPy's. */
+int cx_mixed_settle(CxTracer *tracer, PyObject *number);
 int cx_mixed_check(CxTracer *tracer, int nargs, PyObject *const *args);
 bool cx_promotes_alike(CiDtype mixed, PyObject *other);
 
 /* mixed_op.c */
-bool cx_is_mixed_op(PyObject *a, PyObject *b); /* Python's operation if the operand is Python's */
+/* 1: cx_mixed_op computes it; else the operands are settled. b: NULL for an operand alone. */
+int cx_is_mixed_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_mixed_op(int ufunc, PyObject *a, PyObject *b);
 
 #endif

@@ -34,28 +34,61 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* The elements that a block's operations make, or more than limit: a loop may make any number. */
-static int64_t
-count_elements(const CiBlock *block, int64_t limit)
-{
-    int64_t total = 0;
+/* One symbol of data that has its own name in each trip of a loop that Python runs. */
+typedef struct Names {
+    long *numbers;
+    int count, capacity;
+} Names;
 
-    for (int k = 0; k < block->nnodes && total <= limit; k++) {
-        const CiNode *node = block->nodes[k];
-        int64_t count = 1;
-        for (int j = 0; j < node->rank && count <= limit; j++)
-            count = node->sizes[j]->high <= limit ? count * node->sizes[j]->high : limit + 1;
-        for (int j = 0; j < node->nblocks; j++)
-            count += node->op == CI_OP_if ? count_elements(node->blocks[j], limit) : limit;
-        total += count;
-    }
-    return total;
+static int
+place_of(CiContext *ctx, Names *names, long number)
+{
+    for (int k = 0; k < names->count; k++)
+        if (names->numbers[k] == number)
+            return k;
+    CI_PUSH(ctx, names->numbers, names->count, names->capacity, number);
+    return names->count - 1;
 }
 
-bool
-cx_graph_makes_at_most(const CiGraph *graph, int64_t limit)
+/* A text with the symbols u0, u1, ... numbered as they come. */
+static CiText
+renumbered(CiContext *ctx, const char *text)
 {
-    return count_elements(graph->body, limit) <= limit;
+    CiText out = ci_text_new(ctx);
+    Names names = {0};
+    const char *from = text;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool is_inside = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (*at != 'u' || is_inside || !isdigit((unsigned char)at[1]))
+            continue;
+        char *end;
+        long number = strtol(at + 1, &end, 10);
+        ci_text_add_chars(&out, from, (size_t)(at - from));
+        ci_text_add(&out, "u%d", place_of(ctx, &names, number));
+        from = end;
+        at = end - 1;
+    }
+    ci_text_add_chars(&out, from, strlen(from));
+    return out;
+}
+
+/* The sizes of this call have decided what they could: hints are left out. */
+CiText
+cx_segment_text(CiContext *ctx, CiGraph *g)
+{
+    CiShapeEnv *env = g->env;
+    CiSymbolSource *sources = CI_NEW_ARRAY(ctx, CiSymbolSource, env->nsources + 1);
+    CiText text = ci_text_new(ctx);
+
+    for (int k = 0; k < env->nsources; k++) {
+        sources[k] = env->sources[k];
+        env->sources[k].is_unbacked = true;
+    }
+    ci_graph_print(&text, g);
+    for (int k = 0; k < env->nsources; k++)
+        env->sources[k] = sources[k];
+    return renumbered(ctx, text.data);
 }
 
 /* A light piece between two breaks that has not been met before may never be met again: it is
@@ -68,7 +101,7 @@ is_first_meeting(CxTracer *t, PyObject *key)
     const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
 
     if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
-        !cx_graph_makes_at_most(t->graph, LIGHT))
+        !cx_call_makes_at_most(t, LIGHT))
         return 0;
     int is_known = PySet_Contains(met, key);
     if (is_known != 0)

@@ -83,12 +83,15 @@ int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
 int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 
 /* size_check.c: as cx_size_decide; where that is open the running program checks it. */
-int cx_int_fits(CxTraced *x, CiDtype want);
 int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                     const char *why);
 /* The common size of axes that must be equal; NULL, without an exception when they are not. */
 const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
 int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
+
+/* fits.c: whether numbers may become those of a dtype. 0: they do not fit, or nobody can tell. */
+int cx_numbers_fit(CxTraced *x, CiDtype want);        /* as elements that are stored */
+int cx_python_number_fits(CxTraced *x, CiDtype want); /* a number of Python's, if it is one */
 
 /* size_index.c: 1, 0 when NumPy refuses it, -1. */
 int cx_index_wrap(CxTracer *tracer, const CiExpr *at, const CiExpr *size, const CiExpr **start);

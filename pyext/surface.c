@@ -130,9 +130,9 @@ cx_method_cast(PyObject *self, PyObject *args)
         return NULL;
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     CxTraced *x = dtype == CI_DTYPE_none ? NULL : cx_lifted(t, value);
-    int fits = x == NULL ? -1 : cx_int_fits(x, dtype);
+    int fits = x == NULL ? -1 : cx_python_number_fits(x, dtype);
     if (fits == 0) /* NumPy says so in its own words */
-        PyErr_SetString(PyExc_OverflowError, "a Python int that may be out of bounds");
+        PyErr_SetString(PyExc_OverflowError, "a number that may be out of bounds");
     if (fits > 0) {
         CiKind kind =
             x->view == NULL && x->storage->kind != CI_KIND_array ? CI_KIND_scalar : CI_KIND_array;
@@ -140,6 +140,23 @@ cx_method_cast(PyObject *self, PyObject *args)
     }
     Py_XDECREF(x);
     return result;
+}
+
+/* fits(x, dtype) -> bool */
+PyObject *
+cx_method_fits(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *type = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:fits", &value, &type))
+        return NULL;
+    CiDtype dtype = cx_dtype_of_object(t->state, type);
+    CxTraced *x = dtype == CI_DTYPE_none ? NULL : cx_lifted(t, value);
+    int fits = x == NULL ? -1 : cx_numbers_fit(x, dtype);
+    Py_XDECREF(x);
+    return fits < 0 ? NULL : PyBool_FromLong(fits);
 }
 
 PyObject *

@@ -72,6 +72,9 @@ repeat(PyObject *a, PyObject *b, binaryfunc python)
 static PyObject *
 binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
+    int is_mixed = cx_is_mixed_op(ufunc, a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(ufunc, a, b, python);
@@ -79,8 +82,6 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
         return repeat(a, b, python);
     if (!is_operand(a) || !is_operand(b))
         return binary_break(a, b, python);
-    if (cx_is_mixed_op(a, b))
-        return cx_mixed_op(ufunc, a, b);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
@@ -139,10 +140,11 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     PyObject *cx_##slot(PyObject *a);                                                              \
     PyObject *cx_##slot(PyObject *a)                                                               \
     {                                                                                              \
+        int is_mixed = cx_is_mixed_op(ufunc, a, NULL);                                             \
+        if (is_mixed != 0)                                                                         \
+            return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, NULL);                              \
         if (cx_is_python_kind(a))                                                                  \
             return cx_python_unary(ufunc, a, python);                                              \
-        if (cx_is_mixed_op(a, NULL))                                                               \
-            return cx_mixed_op(ufunc, a, NULL);                                                    \
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
     }
 #include "number.def"
@@ -240,11 +242,12 @@ power_traced(PyObject *a, PyObject *b, bool in_place)
 {
     PyObject *args[2] = {a, b};
 
+    int is_mixed = cx_is_mixed_op(CI_OP_power, a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(CI_OP_power, a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
-    if (cx_is_mixed_op(a, b))
-        return cx_mixed_op(CI_OP_power, a, b);
     if (!is_operand(a) || !is_operand(b))
         return binary_break(a, b, in_place ? inplace_power_of : power_of);
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
@@ -317,10 +320,11 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     PyObject *args[2] = {a, b};
 
     CX_ENTRY();
+    int is_mixed = cx_is_mixed_op(ufuncs[op], a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(ufuncs[op], a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b))
         return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
-    if (cx_is_mixed_op(a, b))
-        return cx_mixed_op(ufuncs[op], a, b);
     if (is_operand(b))
         return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
                         comparisons[op]);

@@ -343,7 +343,7 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
         if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
-            int fits = cx_int_fits(a->traced, operands[k].want);
+            int fits = cx_python_number_fits(a->traced, operands[k].want);
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;
             if (number == NULL)

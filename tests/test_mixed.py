@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 
 ARRAYS = [np.array(v) for v in ([3, -4, 5], [-3, -4, -5], [2**62, 2**62, 7], [-(2**62), 3, -(2**62)])]
 
@@ -77,3 +78,80 @@ def test_in_the_loop():
         labels = np.where(rows[:, 0] - rows[:, 1] > shift, 1, -1)
         for got, want in zip(fn(rows, labels, 15), train(rows, labels, 15), strict=True):
             assert type(got) is type(want) and np.array_equal(got, want)
+
+
+# --- bools, results, and what only one of the two could be -----------------------------------------
+
+
+def operands_of_words(x, flag):
+    """Python's `and` and `or` give an operand, whatever its class."""
+    b, c = x[0] < x[1], float(x[0]) < float(x[2])
+    return b and flag, b or flag, flag and b, flag or b, b and c, b or c, c and b, c or b
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("x", [[1.0, 2, 3], [2.0, 1, 3], [3.0, 2, 1], [2.0, 3, 1]])
+def test_words_give_an_operand(x, flag):
+    testing.check(operands_of_words, np.array(x), flag, backend="interp")
+
+
+def bools_in_arithmetic(x, flag):
+    b = x[0] < x[1] and flag
+    return b + 1, 3 - b, b * 2.5, b & flag, b | (x[1] > 0), b ^ b, b == flag, x + b, -(b + 2), not b
+
+
+@pytest.mark.parametrize("x", [[1.0, 2, 3], [2.0, 1, 3]])
+def test_bools_in_arithmetic(x):
+    testing.check(bools_in_arithmetic, np.array(x), True, backend="interp")
+
+
+def returned_from_a_loop(x, y, s):
+    print("", end="")
+    s, t = float(s), x[1]
+    for i in range(12):
+        s -= 2
+        if x[i] < 5:
+            return (t if (y > 2).any() else s), i
+        x[2] -= t
+    return x, s
+
+
+@pytest.mark.parametrize("x", [[1.0] * 12, [6.0] * 5 + [1.0] * 7])
+@pytest.mark.parametrize("y", [1.0, 100.0])
+def test_returned_from_a_loop(x, y):
+    testing.check(returned_from_a_loop, np.array(x), np.full(3, y), 1, backend="interp")
+
+
+def divided_behind_a_loop(x, n, d):
+    total = 0.0
+    for v in x:
+        if v > 0:
+            total += v
+    return total / n, total // n, total % n, total**d, x * 2
+
+
+@pytest.mark.parametrize("x", [[1.0, 2, 3], [-1.0, -2, -3]])
+@pytest.mark.parametrize("n", [3, 0, 2.5])
+def test_divided_behind_a_loop(x, n):
+    """A divisor that data decide is checked; what neither class of number has in common is behind a break, where it is known
+    which of the two there is.
+    """
+    testing.check(divided_behind_a_loop, np.array(x), n, 3, backend="interp")
+
+
+def divided_behind_a_break(x, k):
+    total = 0
+    print("", end="")
+    for v in x:
+        if v > 0:
+            total += v
+    half = total / k
+    print("", end="")
+    return half, total // k, type(total), isinstance(total, int), x * half
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "float32"])
+@pytest.mark.parametrize("x", [[1, 2, 3], [-1, -2, -3]])
+def test_divided_behind_a_break(x, dtype):
+    """Nothing can be begun anew, and no check could fail: the number is settled."""
+    testing.check(divided_behind_a_break, np.array(x, dtype), 2, backend="interp")

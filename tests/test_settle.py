@@ -151,7 +151,7 @@ def test_branches_are_little_work_too(settled):
 
     fn = cinductor.compile(counted)
     for _ in range(2):
-        same(fn(np.arange(40.0)), counted(np.arange(40.0)))
+        same(fn(np.arange(400.0)), counted(np.arange(400.0)))
     assert len(settled) == 2
 
 
@@ -263,3 +263,44 @@ def test_a_race_decides(monkeypatch):
     assert any(
         race.why for race in fn._cinductor_job.races.values()
     )  # as long as NumPy takes: NumPy
+
+
+def first_above(v, limit):
+    for i in range(len(v)):
+        if v[i] > limit:
+            return i
+    return -1
+
+
+def looks_again(v):
+    found = []
+    for k in range(40):
+        found.append(first_above(v, k * 0.5))
+        print(end="")
+    return found
+
+
+def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
+    """Each trip's piece counts its trips by a new symbol: all the same they are one program."""
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    v = np.arange(1 << 18) / 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # many different pieces are warned of
+        fn = cinductor.compile(looks_again, backend="c", options={"recompile_limit": 1})
+        assert fn(v) == fn(v) == looks_again(v)
+    assert "the rest of the call" not in fn._cinductor_job.last.breaks[-1].reason
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_little_loops_are_little_work(settled, dynamic, monkeypatch):
+    """Of a few trips, whether their number is a constant or a size: a break is more work."""
+
+    def program(v):
+        for i in range(1, len(v)):
+            v[i] += v[i - 1] * 0.5
+        return looks_again(v), v
+
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
+    same(fn(np.arange(20.0)), program(np.arange(20.0)))
+    assert settled or "little work" in fn._cinductor_job.why

@@ -89,8 +89,8 @@ BINDING = {
     "state": "array device_array error layout options",
     "programs": "compile_text direct direct_draw extern program program_text wrapper",
     "graph": "breaks build_source decide facts flush graph segment size size_source"
-    " storage stretch symbols",
-    "values": "assign build concrete lift mixed prepare python_data python_number size_bound size_check size_data"
+    " storage stretch symbols work",
+    "values": "assign build concrete fits lift mixed prepare python_data python_number size_bound size_check size_data"
     " size_index size_object views",
     "operations": "array_ufunc indirect matmul mixed_op python_math traced traced_index"
     " traced_method traced_number ufunc ufunc_call ufunc_fallback ufunc_fold ufunc_general",

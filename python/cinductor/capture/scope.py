@@ -265,7 +265,7 @@ class Scope(Attributes, TracedControl):
         if cls is Traced:
             key = self._key(key) if type(key) not in FREE_TYPES else key
             if type(item) not in FREE_TYPES:
-                item = self.array_of(item)
+                item = self.array_of(item, value.dtype)
             if stage.before_write(value):
                 stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
             else:
@@ -290,10 +290,10 @@ class Scope(Attributes, TracedControl):
                 stage.tracer.flush()
             value[stage.concrete(key)] = stage.concrete(item)
 
-    def array_of(self, value: Any) -> Any:
+    def array_of(self, value: Any, dtype: Any = None) -> Any:
         """Sequences that hold traced values, as the array NumPy would make of them."""
         value = self.stage.deep(value)
-        return self.call(np.array, value) if isinstance(value, list | tuple) else value
+        return self.call(np.array, value, dtype) if isinstance(value, list | tuple) else value
 
     def _del_item(self, key: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)

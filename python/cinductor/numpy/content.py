@@ -63,7 +63,9 @@ if hasattr(np, "astype"):
 @method("fill")
 def fill(t: Any, self: Any, value: Any) -> None:
     """ndarray.fill"""
-    t.assign(self, operand(t, value, self.dtype))
+    if type(value) is not Traced and not isinstance(value, int | float | complex | np.generic):
+        value = operand(t, value, self.dtype)
+    t.assign(self, value)
 
 
 PYTHONS = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}

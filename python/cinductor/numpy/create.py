@@ -108,7 +108,7 @@ def full(
     made = wanted_dtype(dtype)
     if type(fill_value) is Traced:
         new = t.empty(checked(sizes(shape)), made, order)
-        t.assign(new, fill_value)
+        t.assign(new, operand(t, fill_value, made))
         return new
     return t.full(checked(sizes(shape)), np.asarray(fill_value, made)[()], made, order)
 
@@ -152,7 +152,7 @@ def full_like(
     size, order = like_shape(x, shape, order)
     if type(fill_value) is Traced or isinstance(fill_value, list | tuple):
         new = t.empty(size, made, order)
-        t.assign(new, fill_value if type(fill_value) is Traced else array(t, fill_value))
+        t.assign(new, operand(t, fill_value, made))
         return new
     return t.full(size, np.asarray(fill_value, made)[()], made, order)
 
@@ -270,10 +270,7 @@ def array(
         else:
             new = t.copy(x, order if order != "A" else "C") if copy else x
     elif is_sequence(x) and any_traced(x):
-        parts = stack_nested(t, x)
-        made = parts.dtype if dtype is None else wanted_dtype(dtype)
-        refuse(made.kind in "iu" and not np.can_cast(parts.dtype, made), "numbers that may not fit")
-        new = converted(t, parts, made) if made != parts.dtype else parts
+        new = stack_nested(t, x, None if dtype is None else wanted_dtype(dtype))
     else:
         refuse(order == "F", "order='F'")
         value = np.array(x, dtype=dtype, copy=True)
@@ -298,25 +295,33 @@ def leaves(x: Any) -> list[Any]:
     return [leaf for v in x for leaf in leaves(v)] if is_sequence(x) else [x]
 
 
-def stack_nested(t: Any, x: Any) -> Any:
-    """A nested sequence of traced and concrete values as one array; Python's numbers are weak
-    only where nothing else is."""
-    values = leaves(x)
-    dtype = np.result_type(
-        *(v.dtype if hasattr(v, "dtype") else np.asarray(v).dtype for v in values)
-    )
+def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
+    """A nested sequence of traced and concrete values as one array of a dtype, or of their common
+    one; Python's numbers are weak only where nothing else is."""
+    if dtype is None:
+        dtype = np.result_type(
+            *(v.dtype if hasattr(v, "dtype") else np.asarray(v).dtype for v in leaves(x))
+        )
     refuse(dtype not in DTYPES, f"dtype {dtype}")
 
     def build(item: Any) -> Any:
         if not is_sequence(item):
-            made = operand(t, item, dtype)
-            return made
+            return element(t, item, dtype)
         parts = [build(v) for v in item]
         if not parts or any(p.shape != parts[0].shape for p in parts):
             raise ValueError("inhomogeneous")
         return t.concat([t.reshape(p, (1, *p.shape)) for p in parts], 0)
 
     return build(x)
+
+
+def element(t: Any, value: Any, dtype: np.dtype) -> Any:
+    """What a list holds as an element of its array: numbers must fit, arrays are cast."""
+    if type(value) is Traced and value.kind != "array":
+        refuse(not t.fits(value, dtype), "numbers that may not fit")
+    elif isinstance(value, np.generic) and dtype.kind in "iu":
+        value = value.item()
+    return operand(t, value, dtype)
 
 
 @function(np.asarray, np.asanyarray, creates=True)

@@ -251,7 +251,7 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
     refuse(type(out) is not Traced, "out= is not an array of this call")
     if not np.can_cast(value.dtype, out.dtype, "same_kind") or value.shape != out.shape:
         raise TypeError("out does not fit")
-    t.assign(out, value)
+    t.assign(out, t.cast(value, out.dtype))
     return out
 
 

@@ -19,7 +19,7 @@ from .merge import End, Merge
 from .region import Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."
-VALUE, FLAG = "operand", "__ci_operand"
+VALUE = "operand"
 
 
 def users_frame() -> FrameType | None:
@@ -39,7 +39,6 @@ class Condition(Region):
         self.others = {} if self.frame is None else dict(self.frame.f_locals)
         self.condition = truth(self.stage, value)
         self.level = Level(self, self.condition, 0, {})
-        self.name = VALUE
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
         """What else refers to memory is not known here."""
@@ -49,11 +48,11 @@ class Condition(Region):
         """The operand's value, and everything as before it."""
         if self.tracer.written(self.level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
-        return self.level.close_arm(block, {self.name: value})
+        return self.level.close_arm(block, {VALUE: value})
 
     def merge(self, first: End, second: End) -> Any:
         """The value of the expression."""
-        value = Merge(self, self.level, first, second).names((self.name,))[self.name]
+        value = Merge(self, self.level, first, second).names((VALUE,))[VALUE]
         self.level.attempt.end()
         return value
 
@@ -73,9 +72,6 @@ class Operand(Condition):
         """The value, given b's."""
         level = self.level
         mine = self.value
-        kinds = kind_of(mine), kind_of(other)
-        if kinds[0] != kinds[1] and all(k is not None and k[1].kind == "b" for k in kinds):
-            self.name = FLAG  # truths of two types: Python's
         evaluated = level.then_block if self.is_and else level.else_block
         ends = [self.end_arm(evaluated, other)]
         level.open_arm(not self.is_and)

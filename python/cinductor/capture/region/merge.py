@@ -265,7 +265,10 @@ class Merge:
             if type(part) is not Held or self.is_written(part):
                 parts.append(unheld(part))
                 continue
-            parts.append(self.want_blank(name, part, a is UNBOUND))
+            result = self.want_blank(name, part, a is UNBOUND)
+            if part.strong is not None:
+                result.strong = self.want_blank(name, part.strong, a is UNBOUND).number
+            parts.append(result)
         return rebuilt(bound, iter(parts))
 
     def is_written(self, part: Held) -> bool:

@@ -186,8 +186,8 @@ class Regions:
 
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
-        if any(type(value) is Traced and value.strong is not None for value in values):
-            raise RegionBreak("a number that is Python's on one path and NumPy's on another", "", 0)
+        for value in values:
+            self.stage.tracer.settle_class(value)
 
     def report(self, scope: Scope, site: Site, how: str) -> None:
         """What became of a construct, for explain."""

@@ -75,7 +75,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         if value.strong is not None:
             if not stage.may_check():
                 return stage.concrete(value)
-            return either_class(stage, value)
+            if id(value) not in seen:
+                seen[id(value)] = either_class(stage, value)
+            return seen[id(value)]
         if id(value) not in seen and is_loose(stage, value):
             seen[id(value)] = view_call(stage, value, reached, seen)
         return seen.get(id(value)) or stage.tracer.settled(value)
