@@ -161,6 +161,49 @@ cx_method_define(PyObject *self, PyObject *args)
     return cx_traced_int(t, d.symbol);
 }
 
+typedef struct Growing {
+    CxTracer *tracer;
+    const CiExpr *e, *symbol, *factor, *rest;
+} Growing;
+
+/* By two values so large that what a minimum or maximum makes of small ones is gone. */
+static void
+body_growth(CiContext *ctx, void *arg)
+{
+    enum { LARGE = 1 << 24 };
+    Growing *g = arg;
+    CiSym *sym = g->tracer->sym;
+    const CiExpr *large = ci_expr_const(sym, LARGE), *twice = ci_expr_const(sym, 2 * LARGE);
+    const CiExpr *once = ci_expr_substitute(sym, g->e, 1, &g->symbol, &large),
+                 *more = ci_expr_substitute(sym, g->e, 1, &g->symbol, &twice);
+
+    (void)ctx;
+    g->factor = ci_expr_floordiv(sym, ci_expr_sub(sym, more, once), large);
+    g->rest = ci_expr_sub(sym, once, ci_expr_mul(sym, g->factor, large));
+}
+
+/* growth(size, symbol): (a, b) where the size is a * symbol + b of a constant a that is not less
+ * than one, as far as large ones tell; None where it is not. */
+PyObject *
+cx_method_growth(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *size = NULL, *symbol = NULL;
+    int64_t factor = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:growth", &size, &symbol))
+        return NULL;
+    Growing g = {.tracer = t, .e = expr_of(size), .symbol = expr_of(symbol)};
+    if (g.e == NULL || g.symbol == NULL || !ci_expr_depends_on(g.e, g.symbol))
+        Py_RETURN_NONE;
+    if (cx_protect(t->state, t->sym_ctx, body_growth, &g) < 0)
+        return NULL;
+    if (!ci_expr_is_const(g.factor, &factor) || factor < 1)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(LN)", (long long)factor, cx_size_object(t, g.rest));
+}
+
 /* fitted(array, like): the array with its sizes written as like's are, where they are known to be
  * equal; None where they are not. */
 PyObject *

@@ -30,7 +30,7 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
-from . import dense
+from . import dense, widening
 from .condition import strength
 from .growth import Growth, is_longer
 from .last import Last
@@ -451,8 +451,9 @@ class Carried:
         for axis in sorted({*axes, *kind.lengths}):
             end = after.shape[axis]
             most = varying.capacity(tracer, entry.shape[axis], end, mark)
+            most = widening.capacity(self, kind, axis, (entry.shape[axis], end), most)
             is_known = axis not in kind.lengths and is_same(tracer.most(end, mark), end)
-            if most is None or (is_known and loop.may_peel):
+            if most is None or (is_known and loop.may_peel and not self.flag):
                 return False
             ends[axis] = (end, most)
         kind.ends = ends

@@ -19,7 +19,7 @@ from ... import _core
 from ..value.items import Items
 from ..value.objects import Traced
 from ..value.state import UNBOUND
-from . import dense
+from . import dense, widening
 from .carry import Carried
 from .region import Again, Attempt, Peel, Region, RegionBreak, truth
 
@@ -68,6 +68,8 @@ class Loop(Region):
         self.restores = self.phase != PLAIN
         self.asked: list[Any] = []  # lists to be made of buffers, `dense`
         self.growing: dict[int, Any] | None = None  # lists that grew before any was
+        self.rules: list[Any] = []  # by which arrays grow, `widening`
+        self.capacities: dict[Any, Any] = {}  # what they came to
 
     # --- the protocol of rewritten code ---
 
@@ -166,9 +168,11 @@ class Loop(Region):
         if kind is Again and error.args[0] is self:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
-            if self.asked:
+            if self.asked or self.rules:
                 self.attempt.end()  # type: ignore[union-attr]
                 self.attempt, self.now = None, self.entry
+            if self.rules and self.offset and self.again(REGION):
+                self.offset = self.memory.offset = 0  # no trip was unlike the others
             return True
         if kind is Peel:
             return self.peel_one(error) or self.fall_back(str(error), error)
@@ -229,7 +233,7 @@ class Loop(Region):
     @property
     def may_peel(self) -> bool:
         """Whether one more trip can be run before the region."""
-        if self.offset >= MAX_PEELED:
+        if self.offset >= MAX_PEELED or self.capacities:
             return False
         if self.items is None:
             return True
@@ -293,6 +297,7 @@ class Loop(Region):
             if self.asked:
                 self.growing = self.regions.growing if self.growing is None else self.growing
                 dense.make(self)
+            widening.settle(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.attempt = Attempt(self)
             self.carried = Carried(self)
