@@ -366,3 +366,28 @@ def test_statically_known_sizes_choose_while_it_is_captured():
     for n in (7, 2):
         agree(compiled, np.arange(float(n)))
     assert "if (" not in cinductor.explain(cinductor.compile(if_else), np.ones(7)).graph
+
+
+def broken(x):
+    y = x * 2 + 1
+    total = y.sum()
+    said.append(float(total))
+    if len(x) > 5:
+        y = y - total
+    return y / (y.max() + 1)
+
+
+said = []
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_pieces_between_breaks_are_compiled_for_all_sizes(dynamic, monkeypatch):
+    monkeypatch.setattr("cinductor.capture.session.LITTLE_WORK", 0)
+    compiled = cinductor.compile(broken, dynamic=dynamic, backend="interp")
+    compiles = 0
+    for n in (1000, 900, 901, 500, 64, 12, 7, 800, 333, 100):
+        before = captures(compiled)
+        agree(compiled, np.arange(n) * 0.5)
+        last = compiled._cinductor_job.last
+        compiles += captures(compiled) > before and "reused" not in last.info
+    assert compiles <= 2 and captures(compiled) <= 10
