@@ -1,20 +1,48 @@
 /* What is known of sizes beyond their ranges: conditions of the branch that is being captured, and
  * checks that the program has passed. A proof may subtract up to three of them, and gives up after
- * a number of tries: with hundreds of facts, all triples would take longer than a guard costs.
+ * a number of tries: with hundreds of facts, all triples would take longer than a guard costs. The
+ * more a capture has spent on proofs, the fewer tries the next one has; and what is not so for the
+ * values of this call, which the facts hold for, is not tried.
  *
  * A fact holds until it is forgotten, or until the graph it was checked in is gone. */
 #include "size.h"
 
-enum { MAX_DEPTH = 3, MAX_TRIES = 300 };
+enum { MAX_DEPTH = 3, MAX_TRIES = 300, FREE_WORK = 8192 };
 
 struct CxFact {
     CiRelation relation;
     const CiExpr *a, *b;
     const CiExpr *least; /* not negative; NULL for != */
+    int64_t value;       /* of that in this call; UNKNOWN where there is none */
     long token;          /* 0: of a check; -1: a guard */
     int guard;           /* its number */
     unsigned epoch, stretch;
 };
+
+#define UNKNOWN INT64_MIN
+
+typedef struct Reading {
+    const CxTracer *tracer;
+    const CiExpr *d;
+    int64_t value;
+} Reading;
+
+static void
+read_value(CiContext *ctx, void *arg)
+{
+    Reading *reading = arg;
+    if (ci_shape_env_has_hint(reading->tracer->env, reading->d))
+        reading->value = ci_shape_env_hint(ctx, reading->tracer->env, reading->d);
+}
+
+/* What d is in this call; UNKNOWN also where that has no value, as with a division by zero. */
+static int64_t
+value_of(const CxTracer *t, const CiExpr *d)
+{
+    Reading reading = {t, d, UNKNOWN};
+    (void)ci_protect(t->sym_ctx, read_value, &reading);
+    return reading.value;
+}
 
 /* A guard says so already, as long as this fact could. */
 static bool
@@ -47,19 +75,26 @@ push(CxTracer *t, CxFact fact)
 int
 cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, long token)
 {
-    CxFact fact = {relation, a, b, NULL, token, t->env->nguards - 1, t->epoch, cx_stretch_now(t)};
+    CxFact fact = {.relation = relation, .a = a, .b = b, .token = token, .value = UNKNOWN};
     const CiExpr *d = cx_size_make(t, CX_SIZE_sub, b, a);
 
     if (d == NULL)
         return -1;
+    fact.guard = t->env->nguards - 1;
+    fact.epoch = t->epoch;
+    fact.stretch = cx_stretch_now(t);
     if (relation == CI_REL_ne)
         return push(t, fact);
     fact.least = relation == CI_REL_lt ? cx_size_make(t, CX_SIZE_sub, d, t->one) : d;
-    if (fact.least == NULL || push(t, fact) < 0)
+    if (fact.least == NULL)
+        return -1;
+    fact.value = value_of(t, fact.least);
+    if (push(t, fact) < 0)
         return -1;
     if (relation != CI_REL_eq)
         return 0;
     fact.least = cx_size_make(t, CX_SIZE_sub, t->zero, d);
+    fact.value = fact.value == UNKNOWN ? UNKNOWN : -fact.value;
     return fact.least == NULL ? -1 : push(t, fact);
 }
 
@@ -105,21 +140,34 @@ holds_now(const CxTracer *t, const CxFact *fact)
     return fact->token != 0 || (fact->epoch == t->epoch && cx_stretch_is_open(t, fact->stretch));
 }
 
+/* How many facts a search may try: the share falls as the capture's work grows. */
+static int
+tries_left(const CxTracer *t)
+{
+    double share = t->proof_work <= FREE_WORK ? 1 : (double)FREE_WORK / (double)t->proof_work;
+    int tries = (int)(MAX_TRIES * share * share);
+    return tries > 1 ? tries : 1;
+}
+
 /* Whether d is what `depth` facts, of those before `end`, and something that is not negative come
- * to. Facts are taken out in one order, the latest first, for sums have none. */
+ * to. Facts are taken out in one order, the latest first, for sums have none. value: of d. */
 static bool
-subtract_facts(CxTracer *t, const CiExpr *d, int end, int depth, int *tries)
+subtract_facts(CxTracer *t, const CiExpr *d, int64_t value, int end, int depth, int *tries)
 {
     if (depth == 0)
         return ci_sym_known_le(t->sym, t->zero, d);
     for (int k = end - 1; k >= 0; k--) {
         const CxFact *fact = &t->facts[k];
-        if (fact->least == NULL || !holds_now(t, fact) || !ci_expr_shares_symbol(fact->least, d))
+        bool has_value = value != UNKNOWN && fact->value != UNKNOWN;
+        if (fact->least == NULL || !holds_now(t, fact) || (has_value && fact->value > value) ||
+            !ci_expr_shares_symbol(fact->least, d))
             continue;
         if (--*tries < 0)
             return false;
+        t->proof_work += 1 + d->nargs;
         const CiExpr *rest = ci_expr_sub(t->sym, d, fact->least);
-        if (subtract_facts(t, rest, k + 1, depth - 1, tries))
+        int64_t rest_value = has_value ? value - fact->value : UNKNOWN;
+        if (subtract_facts(t, rest, rest_value, k + 1, depth - 1, tries))
             return true;
     }
     return false;
@@ -128,10 +176,14 @@ subtract_facts(CxTracer *t, const CiExpr *d, int end, int depth, int *tries)
 static bool
 prove_nonnegative(CxTracer *t, const CiExpr *d)
 {
+    int64_t value = value_of(t, d);
+
+    if (value != UNKNOWN && value < 0)
+        return false;
     /* short proofs first, for long ones may use up what they may try */
     for (int depth = 0; depth <= MAX_DEPTH; depth++) {
-        int tries = MAX_TRIES;
-        if (subtract_facts(t, d, t->nfacts, depth, &tries))
+        int tries = tries_left(t);
+        if (subtract_facts(t, d, value, t->nfacts, depth, &tries))
             return true;
     }
     return false;

@@ -6,32 +6,43 @@
 #include "size.h"
 #include "ufunc.h"
 
-static int
-order_from(const char *text, CxTraced *like, int rank, int8_t *order)
+/* The axes of an array as its strides have them, the largest outside; ties and axes of one element
+ * keep C order. */
+static void
+sort_axes(CxTraced *x, int8_t *order)
 {
     int64_t strides[CI_MAX_RANK], sizes[CI_MAX_RANK];
 
+    cx_size_samples(x->tracer, cx_rank(x), cx_sizes(x), sizes);
+    cx_size_samples(x->tracer, cx_rank(x), cx_strides(x), strides);
+    for (int k = 1; k < cx_rank(x); k++) {
+        int8_t axis = order[k];
+        int place = k;
+        for (int j = k - 1; j >= 0 && sizes[axis] != 1; j--) {
+            if (sizes[order[j]] == 1)
+                continue;
+            if (llabs(strides[order[j]]) >= llabs(strides[axis]))
+                break;
+            place = j;
+        }
+        memmove(order + place + 1, order + place, (size_t)(k - place));
+        order[place] = axis;
+    }
+}
+
+/* The order that order= asks for; like: the array whose layout is kept, or NULL. */
+static int
+order_from(const char *text, CxTraced *like, int rank, int8_t *order)
+{
     for (int k = 0; k < rank; k++)
         order[k] = (int8_t)(text[0] == 'F' ? rank - 1 - k : k);
-    bool keeps = (text[0] == 'K' || text[0] == 'A') && like != NULL;
-    if (keeps) {
-        cx_size_samples(like->tracer, rank, cx_sizes(like), sizes);
-        cx_size_samples(like->tracer, rank, cx_strides(like), strides);
-    }
-    if (keeps) /* stable: ties and single elements keep C order */
-        for (int k = 1; k < rank; k++)
-            for (int j = k; j > 0; j--) {
-                int a = order[j - 1], b = order[j];
-                if (sizes[a] == 1 || sizes[b] == 1 || llabs(strides[a]) >= llabs(strides[b]))
-                    break;
-                order[j - 1] = (int8_t)b;
-                order[j] = (int8_t)a;
-            }
     if (strchr("CFKA", text[0]) == NULL || text[0] == '\0') {
         PyErr_Format(PyExc_ValueError, "order must be one of 'C', 'F', 'A', or 'K' (got '%s')",
                      text);
         return -1;
     }
+    if (like != NULL && (text[0] == 'K' || text[0] == 'A'))
+        sort_axes(like, order);
     return 0;
 }
 
@@ -122,10 +133,10 @@ done:
 static PyObject *
 fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
 {
-    static char *full_names[] = {"shape", "value", "dtype", "order", NULL},
-                *empty_names[] = {"shape", "dtype", "order", NULL};
+    static char *full_names[] = {"shape", "value", "dtype", "order", "like", NULL},
+                *empty_names[] = {"shape", "dtype", "order", "like", NULL};
     CxTracer *t = (CxTracer *)self;
-    PyObject *shape = NULL, *value = NULL, *type = NULL, *result = NULL;
+    PyObject *shape = NULL, *value = NULL, *type = NULL, *like = NULL, *result = NULL;
     const char *order = "C";
     const CiExpr *sizes[CI_MAX_RANK];
     int8_t axes[CI_MAX_RANK];
@@ -133,14 +144,15 @@ fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
     CiConst constant;
 
     CX_ENTRY();
-    if (has_value ? !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|s:full", full_names, &shape,
-                                                 &value, &type, &order)
-                  : !PyArg_ParseTupleAndKeywords(args, kwargs, "OO|s:empty", empty_names, &shape,
-                                                 &type, &order))
+    if (has_value ? !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|sO:full", full_names, &shape,
+                                                 &value, &type, &order, &like)
+                  : !PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:empty", empty_names, &shape,
+                                                 &type, &order, &like))
         return NULL;
     CiDtype dtype = cx_dtype_of_object(t->state, type);
     int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
-    if (rank < 0 || order_from(order, NULL, rank, axes) < 0)
+    bool keeps = like != NULL && cx_is_traced(like);
+    if (rank < 0 || order_from(order, keeps ? (CxTraced *)like : NULL, rank, axes) < 0)
         return NULL;
     for (int k = 0; k < rank; k++) {
         int fits = sizes[k]->low >= 0 ? 1

@@ -28,6 +28,7 @@ struct CxTracer {
     CxDefined *defined; /* values of data that are symbols */
     CxFact *facts;
     int ndefined, nfacts, nsymbols;
+    long proof_work; /* expressions that proofs from facts have made (facts.c) */
     long last_token;
     CiContext *ctx;
     CiGraph *graph;

@@ -359,3 +359,85 @@ def test_a_peeled_trip():
     check(loop, np.arange(5), 20)
     check(until, np.arange(5), 0.1)
     assert nodes(loop, np.arange(5), 30) == nodes(loop, np.arange(5), 500)
+
+
+def late(x, mode):
+    """A chain of tests of which only later ones ask the array."""
+    if mode == "double":
+        y = x * 2
+    elif x[0] > 0:
+        y = x + 1
+    elif mode == "minus":
+        y = -x
+    elif x[1] > 0:
+        y = x - 1
+    else:
+        y = x.copy()
+    return y
+
+
+def late_in_a_loop(x):
+    """The neighbours of an element, wrapped around: for the last of them the first test is false."""
+
+    def wrapped(v, n):
+        if v < 0:
+            return v + n
+        elif v < n:
+            return v
+        else:
+            return v - n
+
+    n, y = len(x), np.zeros(len(x))
+    for i in range(n):
+        for k in range(i - 1, i + 2):
+            y[i] += x[wrapped(k, n)] * (k - i + 2)
+    return y
+
+
+def late_and_raising(x, mode):
+    """One of the later arms raises."""
+    if mode:
+        x = x * 2
+    elif x.sum() > 0:
+        x = x + 1
+    elif x.min() < -5:
+        raise ValueError("too small")
+    return x * 3
+
+
+@pytest.mark.parametrize("mode", ["double", "minus", "none"])
+def test_a_first_test_that_is_known_hides_no_later_one(mode):
+    """A break had been made of every test behind one that was false without asking an array."""
+    for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]):
+        check(late, np.array(x), mode)
+
+
+def test_wrapped_neighbours_are_one_loop():
+    report = cinductor.explain(cinductor.compile(late_in_a_loop, backend="interp"), np.arange(30.0))
+    assert not any("trip by trip" in line for line in report.regions), report
+    for n in (0, 1, 2, 30):
+        check(late_in_a_loop, np.arange(1.0, n + 1))
+
+
+def test_a_later_arm_that_raises():
+    for x in ([1.0, 2.0], [-1.0, 0.5], [-9.0, 2.0]):
+        for mode in (False, True):
+            check(late_and_raising, np.array(x), mode)
+
+
+def test_a_later_arm_that_python_must_run(capsys):
+    def fn(x, mode):
+        if mode:
+            return x
+        elif x[0] > 0:
+            print("positive")
+            x = x + 1
+        elif x[1] > 0:
+            x = x - 1
+        return x * 2
+
+    compiled = cinductor.compile(fn, backend="interp")
+    for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]):
+        for _ in range(2):
+            same(compiled(np.array(x), False), fn(np.array(x), False))
+            assert capsys.readouterr().out == "positive\n" * (2 * (x[0] > 0))

@@ -5,6 +5,8 @@ and give what NumPy gives. Cases run by the interpreter backend, which needs no 
 selection runs by the C backend in one program.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -657,3 +659,39 @@ def test_a_function_has_one_row():
     before = {key: row.handler for key, row in surface.functions_by_id.items()}
     surface.load()
     assert {key: row.handler for key, row in surface.functions_by_id.items()} == before
+
+
+SHAPES = [(2, 3, 1, 5), (1, 4, 1, 3), (2, 1, 1), (3, 0, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_layouts_are_kept_whatever_the_strides(shape):
+    """Axes of one element had kept others from their places, and what is neither C nor F was left to NumPy."""
+
+    def fn(x):
+        like = np.zeros_like(x), np.ones_like(x, dtype=np.int8), np.full_like(x, x.max() if x.size else 0), np.empty_like(x)
+        return *like, np.copy(x, order="K"), x.copy("A"), np.zeros_like(x, order="A"), np.ones_like(x, shape=x.shape)
+
+    base = np.arange(float(np.prod(shape) * 2)).reshape(*shape, 2)
+    for axes in itertools.permutations(range(base.ndim)):
+        for x in (base.transpose(axes), base.transpose(axes)[..., ::-1], base[..., :1].transpose(axes)):
+            got, want = compile(fn, fullgraph=True, backend="interp", dynamic=False)(x), fn(x)
+            for i, (a, b) in enumerate(zip(got, want)):
+                assert (a.dtype, a.shape) == (b.dtype, b.shape)
+                assert i == 3 or np.array_equal(a, b)
+                assert not b.size or all(m == n for m, n, k in zip(a.strides, b.strides, b.shape) if k > 1), (x.strides, i)
+
+
+def test_a_range_of_any_size_is_an_index():
+    def fn(x, n):
+        x[range(n), range(n)] = 0
+        return x[range(1, len(x)), n]
+
+    for n in (3, 5):
+        compiled = compile(fn, fullgraph=True, backend="interp", dynamic=True)
+        got, want = V7.copy(), V7.copy()
+        np.testing.assert_array_equal(compiled(got, n), fn(want, n))
+        np.testing.assert_array_equal(got, want)
+
+
+V7 = np.arange(49.0).reshape(7, 7)

@@ -3,18 +3,19 @@
  * bound symbol      low <= y <= high or limit - 1 x // m      x - m + 1 <= m*y <= x           m >
  * 0, after d is multiplied by m x % m       0 <= y <= m - 1 min, max    y is one of the args, and
  * at most (at least) each of them and the search goes on. Each step holds at every point, so rest
- * and c may contain y too. The search is bounded by depth and fuel: a false answer means "not
- * proved", never "not so". */
+ * and c may contain y too. The search is bounded by depth, by fuel and by the terms it handles, for
+ * sums may be long: a false answer means "not proved", never "not so". */
 #include "sym/expr_private.h"
 
 #define MAX_DEPTH 10
 #define MAX_FUEL 80
+#define MAX_TERMS 2400 /* taken apart in one search */
 #define MAX_NESTING 3
 
 typedef struct Proof {
     CiSym *sym;
     const CiExpr *goal;
-    int fuel;
+    int fuel, terms;
     bool proved;
 } Proof;
 
@@ -150,9 +151,13 @@ prove(Proof *proof, const CiExpr *d, int depth)
     if (d->high < 0 || depth == 0 || proof->fuel <= 0)
         return false;
     proof->fuel--;
-    for (const CiExpr *y = next_factor(d, UINT32_MAX); y; y = next_factor(d, y->id))
+    for (const CiExpr *y = next_factor(d, UINT32_MAX); y; y = next_factor(d, y->id)) {
+        proof->terms -= ci_expr_nterms(d);
+        if (proof->terms < 0)
+            return false;
         if (prove_by(proof, d, y, depth - 1))
             return true;
+    }
     return false;
 }
 
@@ -183,7 +188,7 @@ ci_expr_is_nonnegative(CiSym *sym, const CiExpr *e)
 {
     if (e->low >= 0 || e->high < 0 || is_decided_by_interval(e) || sym->proof_depth >= MAX_NESTING)
         return e->low >= 0;
-    Proof proof = {sym, e, MAX_FUEL, false};
+    Proof proof = {sym, e, MAX_FUEL, MAX_TERMS, false};
     sym->proof_depth++;
     bool whole = ci_sym_attempt(sym, search, &proof);
     sym->proof_depth--;

@@ -9,11 +9,11 @@ from types import FrameType
 from typing import Any
 
 from ..dynamic import Undecided
-from .plain_control import For, PlainControl, While
-from .region.branch import Branch
-from .region.condition import Choice, Operand, is_condition
+from .plain_control import For, If, PlainControl, While
+from .region.branch import Branch, LateBranch
+from .region.condition import Choice, Operand
 from .region.loop import REGION, UNROLL, WATCH, Loop
-from .region.region import RegionBreak, truth
+from .region.region import RegionBreak, is_condition, truth
 from .settle import tire
 from .value.objects import FREE_TYPES, Traced
 
@@ -122,6 +122,10 @@ class TracedControl(PlainControl):
         is_size = type(value) is Traced and value.is_expression
         return self.compare(operator.ne, value, 0) if is_size else value
 
+    def asked(self, value: Any, site: Any) -> Any:
+        """The test of an if."""
+        return self.settled(value) if site.raising else self.opened(value)
+
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
         items = self.stage.regions.items_of(value) if self.stage.captures else None
@@ -143,11 +147,14 @@ class TracedControl(PlainControl):
 
     def if_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
-        value = self.settled(value) if site.raising else self.opened(value)
+        value = self.asked(value, site)
         if is_condition(value) and self.stage.captures:
             if not self.recurses(site.line):
                 return Branch(self, site, value)
-        return super().if_(value, number)
+        made = super().if_(value, number)
+        if type(made) is If and not made.holds and self.stage.captures:
+            return LateBranch(self, site)
+        return made
 
     def recurses(self, line: int) -> bool:
         """Whether data end a recursion through a condition on this line: Python decides it then."""

@@ -245,6 +245,8 @@ class Scope(Attributes, TracedControl):
             return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.deep(key)
+        if type(key) is Range:
+            return self.call(np.arange, key.start, key.stop, key.step)
         if is_foreign(type(key)):
             self.stage.stop(f"an index is of class {type(key).__name__}")
             return self.stage.concrete(key)

@@ -114,14 +114,9 @@ def full(
 
 
 def like_order(x: Any, order: str) -> str:
-    """The layout of an array made like another."""
+    """The layout of an array made like another: C, F, or K for that of its strides."""
     if order == "A":
-        order = "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
-    if order == "K":
-        if x.flags.c_contiguous:
-            return "C"
-        refuse(not x.flags.f_contiguous, "order='K' of a strided array")
-        return "F"
+        return "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
     return order
 
 
@@ -151,10 +146,10 @@ def full_like(
     made = wanted_dtype(x.dtype if dtype is None else dtype)
     size, order = like_shape(x, shape, order)
     if type(fill_value) is Traced or isinstance(fill_value, list | tuple):
-        new = t.empty(size, made, order)
+        new = t.empty(size, made, order, x)
         t.assign(new, operand(t, fill_value, made))
         return new
-    return t.full(size, np.asarray(fill_value, made)[()], made, order)
+    return t.full(size, np.asarray(fill_value, made)[()], made, order, x)
 
 
 def filled_like(value: int) -> Any:
@@ -194,7 +189,7 @@ def empty_like(
     """np.empty_like"""
     x = prototype if type(prototype) is Traced else array(t, prototype)
     size, order = like_shape(x, shape, order)
-    return t.empty(size, wanted_dtype(x.dtype if dtype is None else dtype), order)
+    return t.empty(size, wanted_dtype(x.dtype if dtype is None else dtype), order, x)
 
 
 @function(np.eye, creates=True)

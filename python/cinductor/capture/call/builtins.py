@@ -20,8 +20,8 @@ from ...compile import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ...user import PACKAGE
-from ..region.condition import is_condition, select
-from ..region.region import Raising
+from ..region.condition import select
+from ..region.region import Raising, is_condition
 from ..value.items import Flat, Range, backwards, enumerated, numbered, zipped
 from ..value.objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from ..value.state import is_int

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..region.condition import is_condition
-from ..region.region import truth
+from ..region.region import is_condition, truth
 from ..value.objects import Traced
 from ..value.state import is_int, kind_of
 

@@ -16,7 +16,7 @@ from ..value.state import UNBOUND
 from . import dense
 from .growth import is_longer, owner_of
 from .merge import OURS, End, Merge
-from .region import Again, Attempt, Raising, Region, RegionBreak, truth
+from .region import Again, Attempt, Raising, Region, RegionBreak, is_condition, truth
 
 
 class Level:
@@ -83,7 +83,7 @@ class Branch(Region):
         self.raising = dict(site.raising)
         ours = (n for n in site.state if n.startswith(OURS) and n not in site.live_out)
         self.wanted = (*site.live_out, *ours)  # a loop looks at its flag
-        self.step = -1
+        self.step = self.first = -1  # the step before the arm of the condition
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
@@ -101,7 +101,7 @@ class Branch(Region):
         self.base = Attempt(self)
         self.regions.active.append(self)
         self.pending: Any = truth(self.stage, self.condition)
-        self.next_step = 0
+        self.next_step = self.first + 1
 
     # --- the protocol of rewritten code ---
 
@@ -230,7 +230,7 @@ class Branch(Region):
         self.drop()
         self.regions.set_growing(self.growing)
         self.is_plain = True
-        self.step = -1
+        self.step = self.first
         self.now = self.entry
         self.restores = True
         self.regions.report(self.scope, self.site, f"decided by Python: {reason}")
@@ -238,11 +238,39 @@ class Branch(Region):
 
     def plain_step(self) -> int:
         """The steps of Python's own if."""
-        if self.step < 0:
+        if self.step == self.first:
             self.pending = bool(self.condition)
-            self.step = 0 if self.pending else 1
+            self.step += 1 if self.pending else 2
         elif self.step % 2 == 0 or self.step == self.last:
             raise StopIteration
         else:
             self.step += 1 if self.pending else 2
         return self.step
+
+
+class LateBranch(Branch):
+    """An if whose first test is false, with tests behind it: Python's own until one is traced."""
+
+    def __init__(self, scope: Any, site: Any) -> None:
+        super().__init__(scope, site, False)
+        self.is_waiting = self.is_plain = True
+        self.restores = False
+
+    def test(self, value: Any) -> None:
+        """The test of the next arm; from a traced one on this is a branch."""
+        if self.is_waiting:
+            value = self.scope.asked(value, self.site)
+        is_plain = not self.is_waiting or not is_condition(value)
+        if is_plain or self.scope.recurses(self.site.line):
+            super().test(value)
+        else:
+            self.condition, self.first = value, self.step
+            self.restores = True
+
+    def leave(self, names: dict[str, Any]) -> None:
+        if self.is_waiting:
+            self.is_waiting = self.is_plain = False
+            self.start(names)
+            self.open()
+        else:
+            super().leave(names)

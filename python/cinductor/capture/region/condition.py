@@ -153,10 +153,3 @@ def strength(value: Any, kind: tuple[str, Any]) -> Any:
     if type(value) is Traced and value.strong is not None:
         return value.strong
     return kind[0] == "scalar"
-
-
-def is_condition(value: Any) -> bool:
-    """A traced value that has one truth, which only the running program knows."""
-    if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
-        return False
-    return not value.is_expression or type(value != 0) is Traced

@@ -333,6 +333,13 @@ class Region:
         self.tracer.check(truth(self.stage, condition), why)
 
 
+def is_condition(value: Any) -> bool:
+    """A traced value that has one truth, which only the running program knows."""
+    if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
+        return False
+    return not value.is_expression or type(value != 0) is Traced
+
+
 def truth(stage: Any, value: Any) -> Any:
     """A traced condition as a bool of rank 0."""
     tracer = stage.tracer
