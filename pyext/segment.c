@@ -50,7 +50,7 @@ place_of(CiContext *ctx, Names *names, long number)
     return names->count - 1;
 }
 
-/* A text with the symbols u0, u1, ... numbered as they come. */
+/* A text with the symbols u0, u1, ... numbered as they come. A dtype, u8[3], stays what it is. */
 static CiText
 renumbered(CiContext *ctx, const char *text)
 {
@@ -64,6 +64,8 @@ renumbered(CiContext *ctx, const char *text)
             continue;
         char *end;
         long number = strtol(at + 1, &end, 10);
+        if (*end == '[')
+            continue;
         ci_text_add_chars(&out, from, (size_t)(at - from));
         ci_text_add(&out, "u%d", place_of(ctx, &names, number));
         from = end;

@@ -699,3 +699,16 @@ def test_views_of_few_elements(number, dynamic):
                 assert np.shares_memory(ours, given) == np.shares_memory(theirs, given), (shape, kind)
                 steps = [[s for s, n in zip(x.strides, x.shape) if n > 1 and x.size] for x in (ours, theirs)]
                 assert steps[0] == steps[1], (shape, kind)
+
+
+def test_dtypes_are_no_symbols():
+    """A piece of uint16 had the same name as that of int16's unsigned brothers: the first program answered for all."""
+
+    def fn(x, y):
+        return x + y, -x
+
+    for name in ("u1", "i2", "u2", "u4", "i4", "u8"):
+        x, y = np.arange(6, dtype=name), np.arange(6, 12, dtype=name)
+        got = cinductor.compile(fn, backend="interp")(x, y)
+        for a, b in zip(got, fn(x, y)):
+            assert a.dtype == b.dtype and np.array_equal(a, b)
