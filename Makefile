@@ -1,6 +1,7 @@
 # `make test` and `make demo` set up what they need on a fresh machine: a compiler, Python and pip.
+# `make test PYTHON=python3.13` does so in an environment of that version's own.
 PYTHON ?= python3
-VENV ?= .venv
+VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 comma := ,
 SOURCES := setup.py pyproject.toml $(shell find csrc pyext kernels -name '*.[ch]' -o -name '*.def')
@@ -70,5 +71,5 @@ sanitize:
 	  .venv-sanitize/bin/python -m pytest -q
 
 clean:
-	rm -rf .venv .venv-sanitize build dist python/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist python/*.egg-info .pytest_cache .ruff_cache .hypothesis
 	find python -name '*.so' -delete

@@ -86,6 +86,13 @@ cx_restore_exception(PyObject *exception)
 #endif
 }
 
+/* Whether a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
+static inline int
+cx_complex_powers_are_general(void)
+{
+    return PyArray_GetNDArrayCFeatureVersion() >= 0x14;
+}
+
 /* Borrowed value or NULL without an exception; -1 in *failed when looking raised. */
 static inline PyObject *
 cx_dict_find(PyObject *dict, PyObject *key, int *failed)

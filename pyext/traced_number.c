@@ -193,7 +193,8 @@ fast_power(CxTraced *base, PyObject *exponent)
     bool is_complex = kind == CI_CLASS_complex;
     if (!is_inexact || (is_scalar && (is_complex || e == 0.5)))
         return -1; /* of NumPy's numbers, too: its power has another root and other products */
-    if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)))
+    if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)) &&
+        cx_complex_powers_are_general())
         return -1;
     return e == 2.0    ? CI_OP_square
            : e == 1.0  ? CI_OP_positive

@@ -77,7 +77,8 @@ def test_constant_powers(dtype, exponent):
 
     with np.errstate(all="ignore"):
         got, want = compiled(lambda z: z**exponent, "interp")(z), z**exponent
-        if isinstance(exponent, int) and exponent == 2:
+        is_whole = isinstance(exponent, int) or np.lib.NumpyVersion(np.__version__) < "2.3.0"
+        if exponent == 2 and is_whole:  # a product, whose bits are NumPy's business
             got, want = got[np.isfinite(want)], want[np.isfinite(want)]
             np.testing.assert_allclose(got, want, rtol=8 * np.finfo(dtype).eps)
         else:

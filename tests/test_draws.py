@@ -285,7 +285,8 @@ def test_no_python_is_called(backend):
     compiled = cinductor.compile(numbers, backend=backend, fullgraph=True)
     rng = np.random.default_rng(3)
     compiled(rng, 30)
-    assert names_called(compiled, rng, 30) == []
+    if type(rng.bit_generator.lock) is not type(threading.Lock()):  # as before NumPy 2.4
+        assert names_called(compiled, rng, 30) == []
     other = np.random.Generator(Half(3))
     assert names_called(compiled, other, 30).count("generator_at") == 7 * 30
 

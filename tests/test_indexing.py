@@ -141,6 +141,8 @@ WRITES = {
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", WRITES)
 def test_writes(name, backend):
+    if name == "leading ones" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("NumPy reads what it has written already")
     whole(WRITES[name], *data(1), INDEX, TABLE, backend=backend)
 
 
