@@ -7,6 +7,7 @@ import pytest
 
 import cinductor
 from cinductor import race
+from cinductor.capture import session
 from cinductor.testing import check
 
 ROWS = np.arange(12.0).reshape(3, 4) % 5
@@ -267,8 +268,9 @@ def test_kernels_that_differ_in_names_only():
     check(program, rng.random(300), rng.random(300), backend="c")
 
 
+@pytest.mark.parametrize("is_split", [True, False])
 @pytest.mark.parametrize("handicap", [-0.5, 0.5])
-def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
+def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
     """A call that needed Python cost a tracing each time, ten times what NumPy takes, for ever."""
 
     class Filter:
@@ -284,11 +286,13 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
 
     ticks = itertools.count()  # a call takes one, in NumPy the handicap more
     monkeypatch.setattr(race, "PIECES", 3)
+    if not is_split:
+        monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     monkeypatch.setattr(race.Race, "clock", lambda: next(ticks) + handicap * job.eager)
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
-    for _ in range(12):
+    for _ in range(100):  # pieces are tried by themselves first
         f, g, log, other = Filter(), Filter(), [], []
         assert np.array_equal(program(f, x, log), compiled(g, x, other))
         assert np.array_equal(f.state, g.state) and f.steps == g.steps == 40 and log == other
@@ -300,7 +304,8 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap):
         assert report.plain is None and "Python is needed in each call" in report.later
         assert "Python is needed in each call" in next(iter(job.plain.values()))
     else:
-        assert job.captures == captures + 1 and not job.plain
+        assert job.captures == captures + (not is_split) and not job.plain
+        assert not is_split or job.plan.driver is not None
 
 
 def test_loops_that_unroll_into_thousands_of_operations():

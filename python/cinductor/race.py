@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-PIECES, NUMPY = 3, 2  # calls that are timed: the best of them counts
+PIECES, NUMPY = 3, 2  # calls that are timed in a round: the best of all counts
+ROUNDS = 4  # while short calls take about as long in both ways: the machine does other things, too
+SHORT = 5e-3  # seconds
+CLEAR = 1.5  # times slower: no other round is needed
 MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
 
 
@@ -31,21 +34,31 @@ class Race:
         self.settles: int | None = None  # after so many pieces the rest of a call is NumPy's
 
     @property
-    def is_numpys_turn(self) -> bool:
-        """Whether the next call is NumPy's, to be timed or because it has won."""
-        is_timed = len(self.pieces) >= PIECES and len(self.numpy) < NUMPY
-        return self.why is not None or is_timed
+    def round(self) -> int:
+        """Rounds that have been run."""
+        return len(self.numpy) // NUMPY
 
     @property
     def is_over(self) -> bool:
         """Whether it is known who is faster."""
-        return self.why is not None or len(self.numpy) >= NUMPY
+        if self.why is not None or self.round == 0:
+            return self.why is not None
+        own, pieces = min(self.numpy), min(self.pieces)
+        is_clear = max(own, pieces) > CLEAR * min(own, pieces) or pieces > SHORT
+        return len(self.numpy) % NUMPY == 0 and (is_clear or self.round >= ROUNDS)
+
+    @property
+    def is_numpys_turn(self) -> bool:
+        """Whether the next call is NumPy's, to be timed or because it has won."""
+        is_timed = len(self.pieces) >= PIECES * (self.round + 1)
+        return self.why is not None or (is_timed and not self.is_over)
 
     def note_pieces(self, seconds: float, compiled: bool) -> None:
         """A call in pieces has been made."""
         self.compiles += compiled
-        if len(self.pieces) < PIECES and (not compiled or self.compiles > MOST_COMPILES):
-            self.pieces.append(seconds)
+        if len(self.pieces) < PIECES * (self.round + 1) and not self.is_over:
+            if not compiled or self.compiles > MOST_COMPILES:
+                self.pieces.append(seconds)
 
     def note_numpy(self, seconds: float) -> None:
         """A call has been made in NumPy."""
@@ -53,7 +66,7 @@ class Race:
             return
         self.numpy.append(seconds)
         own, pieces = min(self.numpy), min(self.pieces)
-        if len(self.numpy) >= NUMPY and own <= pieces:
+        if self.is_over and own <= pieces:
             self.why = (
                 f"Python is needed in each call, and in compiled pieces it took {1e3 * pieces:.3g} "
                 f"ms, in NumPy {1e3 * own:.3g} ms"

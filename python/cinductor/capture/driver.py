@@ -14,8 +14,10 @@ from __future__ import annotations
 import ast
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from .. import _core
 from ..compile import Job, make, method_of, signature_of
@@ -23,20 +25,34 @@ from .call.follow import why_not_followed
 from .rewrite.hoist import FOLLOW
 from .rewrite.pieces import CELL, UNBOUND, Marks, Piece, Split
 from .rewrite.rewrite import GIVEN, NotRewritable, rewrite
-from .rewrite.source import compile_function, factory, find_function
+from .rewrite.source import (
+    FACTORY,
+    FUNCTION,
+    compile_function,
+    factory,
+    find_function,
+    imports_of,
+    named,
+)
 
 MOST_SPLITS = 24  # of one function
 TRIED = 64  # calls after which nobody waits to know which pieces NumPy does quicker
+FEW = 3  # calls of a piece that nothing is known of
 MOST_FOLLOWED = 64  # functions called that have broken inside
 REVIEWS = frozenset({256, 1024})  # calls after which that is asked again
+
+
+# What a program can return, looked into no further.
+DATA = (np.ndarray, np.generic, int, float, complex, str, type(None), tuple, list, dict)
 
 
 class PieceJob(Job):
     """What is known of a piece of a function that breaks."""
 
-    def __init__(self, fn: Any, settings: dict[str, Any], owner: Any, lines: Any) -> None:
+    def __init__(self, fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> None:
         super().__init__(fn, settings)
-        self.owner, self.lines = owner, lines
+        self.owner, self.lines = owner, piece.lines
+        self.binders = piece.binders()
         self.is_stale = False  # the function has been split anew where it broke
         self.is_left = False  # to NumPy: its calls differ too much
         self.warned = owner.warned
@@ -49,6 +65,12 @@ class PieceJob(Job):
             return self.run_eager(args, kwargs)
         return super().answer(compiled, bound, args, kwargs)
 
+    def binders_of(self, result: Any) -> list[int]:
+        """The lines that bind what a program cannot return: a function, an iterator, a file."""
+        values = result if len(self.binders) != 1 else (result,)
+        pairs = zip(values, self.binders, strict=True) if self.binders else ()
+        return [n for value, lines in pairs if not isinstance(value, DATA) for n in lines]
+
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """No word of it: nobody has asked for this function."""
         self.is_left = True
@@ -59,9 +81,9 @@ class PieceJob(Job):
         super().keep(compiled, specialization)
 
 
-def make_piece(fn: Any, settings: dict[str, Any], owner: Any, lines: Any) -> Any:
+def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:
     """The compiled function of a piece of a function; its plan owns it."""
-    job = PieceJob(fn, settings, owner, lines)
+    job = PieceJob(fn, settings, owner, piece)
     compiled = _core.CompiledFunction(fn, *signature_of(fn), job.miss)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     return compiled
@@ -99,8 +121,13 @@ class Plan:
         self.warned = job.warned
 
     def captures(self) -> int:
-        """Captures of pieces so far."""
-        return sum(p._cinductor_job.captures for p in self.made.values())
+        """Captures of pieces so far, and of what they call."""
+        jobs = [p._cinductor_job for p in (*self.made.values(), *self.callees())]
+        return sum(j.captures + (j.plan.captures() if j.plan else 0) for j in jobs)
+
+    def callees(self) -> list[Any]:
+        """Functions that are called, have broken inside and are compiled by themselves."""
+        return [made for f, made in self.followed.values() if made is not f]
 
     def lines(self) -> list[str]:
         """Where the pieces are, and which of them NumPy answers."""
@@ -114,10 +141,14 @@ class Plan:
             texts.append(f"{self.fn.__code__.co_filename}:{first}{ends}{why}")
         return texts
 
-    def note(self, breaks: list[Any]) -> bool:
-        """A capture has broken: the function is split there, too. False when that is no news."""
+    def note(self, breaks: list[Any], others: Iterable[int] = ()) -> bool:
+        """A capture has broken: the function is split there, too. False when that is no news.
+        others: lines to be left to Python where a break has none.
+        """
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
         news = [self.marks.add(line, is_inner) for line, is_inner in sorted(places) if line]
+        if any(line == 0 for line, _ in places):
+            news += [self.marks.leave(line) for line in others]
         if any(news):
             self.split()
         else:
@@ -140,7 +171,7 @@ class Plan:
             self.is_over = True
             return
         split = Split(node, frozenset((*code.co_varnames, *code.co_cellvars)), self.marks)
-        self.is_over = not split.pieces
+        self.is_over = not split.pieces and not split.follows
         if self.is_over:
             return
         cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow}
@@ -161,13 +192,12 @@ class Plan:
     def function(self, node: Any, cells: dict[str, Any]) -> types.FunctionType | None:
         """A function of the node over the cells of the user's and these."""
         fn, code = self.fn, self.fn.__code__
-        new = compile_function(factory(node, (*cells, *code.co_freevars)), code)
+        tree = factory(node, (*cells, *code.co_freevars), imports_of(code))
+        new = compile_function(tree, code)
         if new is None:
             return None
-        changes: dict[str, Any] = {"co_name": code.co_name}
-        if hasattr(code, "co_qualname"):
-            changes["co_qualname"] = code.co_qualname
-        new = new.replace(**changes)
+        made_as = f"{FACTORY}.<locals>.{FUNCTION}"
+        new = named(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
         own = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
         closure = tuple(own.get(n) or types.CellType(cells[n]) for n in new.co_freevars)
         made = types.FunctionType(new, fn.__globals__, fn.__name__, fn.__defaults__, closure)
@@ -184,7 +214,7 @@ class Plan:
         found = self.made.get(plain.__code__)
         if found is None:
             plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared, False)
-            found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece.lines)
+            found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece)
             self.codes[plain.__code__] = False
             try:
                 self.codes[rewrite(plain).code] = False
@@ -232,12 +262,13 @@ class Plan:
 
     def review(self) -> None:
         """Pieces that are left to NumPy become part of the driver, once all have been tried."""
-        self.is_tried = self.calls > TRIED or not any(map(is_trying, self.pieces))
+        all_of_it = (*self.pieces, *self.callees())
+        self.is_tried = self.calls > TRIED or not any(map(is_trying, all_of_it))
         lost = [p for p in self.pieces if is_numpys(p)] if self.is_tried and self.calls > 1 else []
         for piece in lost:
             first, last = piece._cinductor_job.lines
             for line in range(first, last + 1):
-                self.marks.levels[line] = max(self.marks.levels.get(line, 0), 9)
+                self.marks.leave(line)
         if lost:
             self.split()
             self.is_tried = self.is_over
@@ -258,7 +289,12 @@ class Plan:
 
 
 def is_trying(piece: Any) -> bool:
-    """Whether it is being found out how a piece is quicker."""
+    """Whether it is being found out how a piece, or what it calls, is quicker."""
+    job = piece._cinductor_job
+    if piece.calls < FEW:
+        return True
+    if job.plan is not None and job.plan.driver is not None:
+        return not job.plan.is_tried or not all(r.is_over for r in job.races.values())
     return any(s.is_trying for s in piece.specializations)
 
 

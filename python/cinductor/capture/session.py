@@ -234,7 +234,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         race = job.race(kind)
         race.settles = outcome.settles
         if job.owner is not None:
-            job.is_stale = job.owner.note(outcome.breaks)
+            job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
         elif outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK) and not any_unbacked(bound):
             plan = plan_of(job, compiled)
             if plan is not None and plan.note(outcome.breaks):

@@ -470,11 +470,23 @@ class Stage:
             memo[id(value)] = value = self._plain_function(value, memo)
         elif cls is types.MethodType:
             self.concrete(value.__self__, memo)
+        elif cls is functools.partial and id(value) not in self.known:
+            memo[id(value)] = value = self._concrete_partial(value, memo)
         elif cls is types.GeneratorType and id(value) not in self.known:
             return (self.concrete(v) for v in value)
         elif id(value) not in self.known:
             self._concrete_inside(value, memo)
         return value
+
+    def _concrete_partial(self, value: Any, memo: dict[int, Any]) -> Any:
+        """A partial made in this call: its parts cannot be set."""
+        parts = [value.func, *value.args, *value.keywords.values()]
+        real = [self.concrete(part, memo) for part in parts]
+        if all(a is b for a, b in zip(real, parts, strict=True)):
+            return value
+        count = 1 + len(value.args)
+        named = dict(zip(value.keywords, real[count:], strict=True))
+        return functools.partial(*real[:count], **named)
 
     def _concrete_inside(self, value: Any, memo: dict[int, Any]) -> None:
         """Makes real, in place, what an object made in this call holds."""

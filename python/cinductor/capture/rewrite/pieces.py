@@ -24,7 +24,7 @@ from .jumps import always_jumps
 CELL = "_ci_p"  # how the driver calls its pieces, and what it gets from outside
 TEMP = "_ci_t"
 UNBOUND = "_ci_unbound"
-MOST_LEVEL = 4  # a statement that broke so often is left as it is
+MOST_LEVEL, LEFT = 4, 9  # a statement that broke so often is left as it is
 CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
 SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
 DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
@@ -50,6 +50,11 @@ class Marks:
         self.levels[line] = level + 1
         return level < MOST_LEVEL
 
+    def leave(self, line: int) -> bool:
+        """The statement there is Python's as it stands; False when that is no news."""
+        known, self.levels[line] = self.levels.get(line, 0), LEFT
+        return known < LEFT
+
     def within(self, first: int, last: int) -> list[int]:
         """The lines from first to last that have broken."""
         return [n for n in self.levels if first <= n <= last]
@@ -71,6 +76,11 @@ class Piece:
         self.outputs: tuple[str, ...] = ()
         self.unsure: Set = EMPTY  # outputs that may have no value
         self.is_tail = False
+
+    def binders(self) -> list[list[int]]:
+        """For each output the lines that bind it."""
+        pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
+        return [[line for line, names in pairs if out in names] for out in self.outputs]
 
     def function(self, name: str, declared: list[ast.stmt], is_plain: bool) -> ast.FunctionDef:
         """The piece as a function. is_plain: as Python runs it; capture sees one in which reading a
@@ -134,6 +144,7 @@ class Split:
         self.node = node
         self.marks = marks
         self.temps = 0
+        self.follows = False  # some function that is called is compiled by itself
         self.pieces: list[Piece] = []
         own = [n for n, _ in statements(node.body, False)]
         declared = [n for n in own if isinstance(n, ast.Global | ast.Nonlocal)]
@@ -171,7 +182,9 @@ class Split:
         own = [n for n in lines if n <= head_end(node)]
         level = max((self.marks.levels[n] for n in own), default=0)
         if self.marks.inner.intersection(own):
-            Followed().visit(node) if not blocks(node) else None
+            if not blocks(node):
+                Followed().visit(node)
+                self.follows = True
         if not blocks(node):
             is_open = isinstance(node, SIMPLE) and level < MOST_LEVEL
             return self.hoisted(node, level) if is_open else [node]

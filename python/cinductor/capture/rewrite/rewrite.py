@@ -24,7 +24,15 @@ from .asking import STAGE
 from .control import Control
 from .nodes import walk
 from .sites import Site
-from .source import FunctionNode, compile_function, factory, find_function
+from .source import (
+    FACTORY,
+    FUNCTION,
+    FunctionNode,
+    compile_function,
+    factory,
+    find_function,
+    named,
+)
 from .table import BREAK, FRAME_READERS, SYNTAX, verdict
 
 ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
@@ -140,10 +148,9 @@ def _rewrite_source(
         return None
     if new is None:
         raise NotRewritable("its rewriting does not compile")
-    changes: dict[str, Any] = {"co_name": code.co_name}
-    if hasattr(code, "co_qualname"):
-        changes["co_qualname"] = code.co_qualname
-    return Rewritten(new.replace(**changes), code, tree, tuple(rewriter.sites))
+    inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
+    new = named(new, f"{FACTORY}.<locals>.{inner}", qualname).replace(co_name=code.co_name)
+    return Rewritten(new, code, tree, tuple(rewriter.sites))
 
 
 # --- what cannot be rewritten ------------------------------------------------------------------

@@ -80,6 +80,26 @@ def is_source_of(
     return plain is not None and is_same(plain, code)
 
 
+def imports_of(code: types.CodeType) -> list[str]:
+    """The names that the file of some code imports at the top."""
+    return _imports_of_lines(linecache.getlines(code.co_filename))
+
+
+def named(code: types.CodeType, old: str, new: str) -> types.CodeType:
+    """The code with another beginning of the qualified names in it."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, types.CodeType):
+            return named(value, old, new)
+        is_name = isinstance(value, str) and value.startswith(old)
+        return new + value[len(old) :] if is_name else value
+
+    changes: dict[str, Any] = {"co_consts": tuple(map(of, code.co_consts))}
+    if hasattr(code, "co_qualname"):
+        changes["co_qualname"] = of(code.co_qualname)
+    return code.replace(**changes)
+
+
 def _imports_of_lines(lines: list[str]) -> list[str]:
     """The names that import statements in the first column bind: they change how calls compile."""
     found: list[str] = []
