@@ -15,7 +15,7 @@ from .region.condition import Choice, Operand
 from .region.loop import REGION, UNROLL, WATCH, Loop
 from .region.region import RegionBreak, is_condition, truth
 from .settle import tire
-from .value.objects import FREE_TYPES, Traced
+from .value.objects import FREE_TYPES, Traced, Unsure
 
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
 
@@ -111,6 +111,15 @@ class TracedControl(PlainControl):
         """
         stage = self.stage
         return stage.captures and stage.leaves_open and stage.may_check() and not self.is_library
+
+    def bound(self, value: Any, name: str) -> Any:  # type: ignore[override]
+        """The value of a name that may have none: the program checks that it has."""
+        if type(value) is not Unsure:
+            return value
+        if type(value.flag) is Traced and self.stage.may_check():
+            self.stage.tracer.check(truth(self.stage, value.flag), f"{name} is bound")
+            return value.value
+        return PlainControl.bound(value, name)
 
     def settled(self, value: Any) -> Any:
         """A condition; what sizes say is guarded, for else there is an exception."""

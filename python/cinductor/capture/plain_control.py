@@ -13,7 +13,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .value.objects import FREE_TYPES, UNBOUND
+from .value.objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, Unsure
 
 
 class Construct:
@@ -138,6 +138,16 @@ class PlainControl:
     gt, ge = staticmethod(operator.gt), staticmethod(operator.ge)
     eq, ne = staticmethod(operator.eq), staticmethod(operator.ne)
     UNBOUND = UNBOUND
+
+    @staticmethod
+    def bound(value: Any, name: str) -> Any:
+        """The value of a name that may have none."""
+        if type(value) is not Unsure:
+            return value
+        if not value.flag:
+            raise UnboundLocalError(UNBOUND_TEXT.format(name))
+        return value.value
+
     locals = staticmethod(builtins.locals)  # of the frame that calls it
 
     def for_(self, value: Any, number: int) -> Any:

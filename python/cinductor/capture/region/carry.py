@@ -17,7 +17,7 @@ import numpy as np
 
 from ..value import varying
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
-from ..value.objects import Traced
+from ..value.objects import Traced, Unsure
 from ..value.state import (
     UNBOUND,
     have_same_structure,
@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 
 MAX_PERIOD = 6
 OURS = "__ci_"
+
+
+def is_blank(name: str, value: Any) -> bool:
+    """Whether a name without a value at the head has one that nobody reads there."""
+    return name.startswith(OURS) or type(value) is Unsure
 
 
 class Carried:
@@ -264,7 +269,7 @@ class Carried:
             for name in (*self.names, *self.contents.containers)
             if name not in self.types
             and name not in self.steps
-            and (self.head[name] is not UNBOUND or name.startswith(OURS))
+            and (self.head[name] is not UNBOUND or is_blank(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
         written = self.tracer.written(loop.attempt.mark)
@@ -382,7 +387,7 @@ class Carried:
     def carry(self, name: str, value: Any) -> None:
         """A name that a trip changed."""
         head = self.head[name]
-        if head is UNBOUND and name.startswith(OURS) and self.blank(name, value):
+        if head is UNBOUND and is_blank(name, value) and self.blank(name, value):
             return
         if head is UNBOUND or value is UNBOUND:
             raise Peel(f"{name} is bound in one trip and not in another")

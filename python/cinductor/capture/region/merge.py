@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..rewrite.jumps import RETURN, VALUE
 from ..value import varying
 from ..value.aliases import Source, sources_in
-from ..value.objects import Traced
+from ..value.objects import Traced, Unsure
 from ..value.state import (
     UNBOUND,
     have_same_structure,
@@ -196,6 +196,8 @@ class Merge:
         a, b = (end.names.get(name, UNBOUND) for end in self.ends)
         if a is UNBOUND and b is UNBOUND:
             return UNBOUND
+        if name in self.region.site.unsure and (unsure := self.plan_unsure(name, a, b)):
+            return unsure
         if a is UNBOUND or b is UNBOUND:
             return self.plan_unbound(name, a, b)
         returns = [end.names.get(RETURN) is True for end in self.ends]
@@ -251,6 +253,29 @@ class Merge:
             return part
         mark = self.level.attempt.mark
         return part.value if self.tracer.is_before(part.value, mark) else part
+
+    def plan_unsure(self, name: str, a: Any, b: Any) -> Unsure | None:
+        """Numbers that a path does not bind, with the bool that says whether they have a value."""
+        pairs = [v if type(v) is Unsure else Unsure(v, v is not UNBOUND) for v in (a, b)]
+        flags = [Bool(v.flag) for v in pairs]
+        parts = [leaf for v in pairs if v.value is not UNBOUND for leaf in leaves(v.value)]
+        are_numbers = all(
+            v.kind != "array" and v.strong is None if type(v) is Held else is_number(v)
+            for v in parts
+        )
+        if all(v.flag is True for v in pairs) or not are_numbers:
+            return None
+        value = self.plan_either_way(name, *(v.value for v in pairs))
+        return Unsure(value, self.want(*flags))
+
+    def plan_either_way(self, name: str, a: Any, b: Any) -> Any:
+        """A value that one arm has, or both."""
+        if a is UNBOUND or b is UNBOUND:
+            return self.plan_unread(name, a, b)
+        if not have_same_structure(a, b):
+            self.region.fail(f"{name} is of another type in each branch")
+        parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
+        return rebuilt(a, iter(parts))
 
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
         if not name.startswith(OURS):

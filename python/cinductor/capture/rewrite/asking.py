@@ -99,6 +99,15 @@ class Asking(Transformer):
                 return CELL if shared else LOCAL
         return FREE if name in self.freevars else GLOBAL
 
+    def _may_be_unsure(self, name: str) -> bool:
+        """Whether constructs may leave a name without a value on some paths, for whoever reads it
+        asks.
+        """
+        if self.liveness is None or name.startswith(OURS) or self.where(name) != LOCAL:
+            return False
+        names, is_hidden = self.scopes[-1], any(name in targets for targets in self.hidden)
+        return name in names.bound and name not in names.unbound and not is_hidden
+
     # functions
 
     def _body(self, node: FunctionNode) -> None:

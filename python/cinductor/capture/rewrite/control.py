@@ -28,7 +28,7 @@ import ast
 from typing import Any
 
 from .jumps import VALUE, may_be_traced
-from .nodes import children, placed
+from .nodes import children, placed, walk
 from .sites import Site
 from .statements import Statements
 
@@ -76,6 +76,7 @@ class Control(Statements):
             depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._unread(state),
             gathers=self.scopes[-1].gathers,
+            unsure=frozenset(n for n in state if self._may_be_unsure(n)),
             protected=self.protected > 0,
             **more,
         )
@@ -157,11 +158,16 @@ class Control(Statements):
         delete = placed(ast.Delete([place]), node)
         return placed(ast.If(test, [delete], []), node)
 
-    def _run(self, body: list[ast.stmt], blocks: int = 2) -> list[ast.stmt]:
-        """The statements of a body, rewritten."""
-        self.blocks += blocks
+    def _run(
+        self, body: list[ast.stmt], blocks: int = 2, target: ast.expr | None = None
+    ) -> list[ast.stmt]:
+        """The statements of a body, rewritten; target: that of its for."""
+        bound, self.blocks = self.bound, self.blocks + blocks
+        if target is not None:
+            names = {n.id for n in walk(target) if isinstance(n, ast.Name)}
+            self.bound |= names - self.scopes[-1].unbound
         out = self._statements(body)
-        self.blocks -= blocks
+        self.bound, self.blocks = bound, self.blocks - blocks
         return out
 
     # for
@@ -176,7 +182,8 @@ class Control(Statements):
         made = self.ask(node.iter, "for_", self.visit(node.iter), self.text(node, site.number))
         item = self.ours(target, "item", f"__ci_{site.number}")
         assign = placed(ast.Assign([self.visit(target)], item), target)
-        return self._construct(node, site, made, [*node.ci_resets, assign, *self._run(node.body)])
+        body = self._run(node.body, target=target)
+        return self._construct(node, site, made, [*node.ci_resets, assign, *body])
 
     def _own_loop(self, node: Any) -> ast.stmt:
         """A loop that stays Python's own: it unrolls."""
@@ -185,7 +192,10 @@ class Control(Statements):
             node.target = self.visit(node.target)
         else:
             node.test = self._test(node.test)
-        node.body = [*getattr(node, "ci_resets", ()), *self._run(node.body, 1)]
+        node.body = [
+            *getattr(node, "ci_resets", ()),
+            *self._run(node.body, 1, getattr(node, "target", None)),
+        ]
         if flag := getattr(node, "ci_flag", None):
             node.body.append(self._break_if(node, flag))
         node.orelse = self._statements(node.orelse)

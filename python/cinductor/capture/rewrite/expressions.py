@@ -31,8 +31,10 @@ class Expressions(Asking):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         where = self.where(node.id)
-        if node.id == "__class__" or (where == LOCAL and isinstance(node.ctx, ast.Load)):
+        if node.id == "__class__":
             return node
+        if where == LOCAL and isinstance(node.ctx, ast.Load):
+            return self._local(node)
         if isinstance(node.ctx, ast.Load):
             if where == GLOBAL:
                 return self.ask(node, "name", self.text(node, node.id))
@@ -43,6 +45,12 @@ class Expressions(Asking):
             method = "global_slot" if where == GLOBAL else "free_slot"
             return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
         return node
+
+    def _local(self, node: ast.Name) -> ast.expr:
+        """A local name; one that may have no value is asked for."""
+        if node.id in self.bound or not self._may_be_unsure(node.id):
+            return node
+        return self.ask(node, "bound", node, self.text(node, node.id))
 
     # functions
 

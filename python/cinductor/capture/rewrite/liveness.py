@@ -167,10 +167,22 @@ class Liveness:
         return Flow(found.binds, found.head | self.kept, found.behind | self.kept, renewed)
 
     def surely_binds(self, node: ast.stmt) -> Set:
-        """The names that have a value behind a statement without blocks."""
+        """The names that have a value behind a statement: one without blocks, or whose arms all bind
+        them.
+        """
+        if isinstance(node, ast.If):
+            arms = [self._all_bind(body) for body in (node.body, node.orelse)]
+            known = [arm for arm in arms if arm is not None]
+            return frozenset.intersection(*known) if known else EMPTY
         found = self.effects.get(id(node))
         is_simple = found is not None and next(blocks_of(node), None) is None
         return frozenset(found.kills) if found is not None and is_simple else EMPTY
+
+    def _all_bind(self, body: list[ast.stmt]) -> Set | None:
+        """The names that have a value behind a block; None where nothing is behind it."""
+        if body and isinstance(body[-1], ast.Raise):
+            return None
+        return EMPTY.union(*map(self.surely_binds, body))
 
     def _effect(self, key: Any, *nodes: ast.AST | None) -> Effect:
         found = self.effects.get(key)

@@ -34,4 +34,5 @@ class Site:
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
+    unsure: frozenset[str] = frozenset()  # names that are asked for where they may have no value
     protected: bool = False  # it stands in a try or a with of its function

@@ -115,7 +115,7 @@ class Statements(Expressions):
         value = self._use(node.value)
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
-            load = placed(ast.Name(target.id, ast.Load()), target)
+            load = self._local(placed(ast.Name(target.id, ast.Load()), target))
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`

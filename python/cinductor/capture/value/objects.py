@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 import types
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,19 @@ class Unbound:
 
 
 UNBOUND = Unbound()
+UNBOUND_TEXT = (
+    "cannot access local variable '{}' where it is not associated with a value"
+    if sys.version_info >= (3, 11)
+    else "local variable '{}' referenced before assignment"
+)
+
+
+class Unsure(NamedTuple):
+    """Stands for the value of a name that only some paths bind; flag: whether one of them was taken."""
+
+    value: Any
+    flag: Any
+
 
 # Immutable values that equal themselves: guarded by value.
 VALUE_TYPES = frozenset(
