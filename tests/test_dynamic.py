@@ -658,7 +658,7 @@ def test_an_unbacked_size_beside_others():
 
 
 ASKING = {
-    "a list": lambda x: [0.0] * x.shape[0],
+    "a list": lambda x: ["a"] * x.shape[0],
     "a text": lambda x: (x * 2, f"{x.shape[0]}"),
     "items of a list": lambda x: [x[k] for k in range(x.shape[0])],
     "a key": lambda x: x * {4: 1.0, 5: 2.0}.get(x.shape[0], 0.0),

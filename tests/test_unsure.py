@@ -114,12 +114,27 @@ def by_sizes(x):
     return x * k
 
 
-NUMBERS = [first_large, last_large, by_chains, a_pair, in_a_while, read_in_later_trips, in_two_loops, bound_again]
+NUMBERS = [
+    first_large,
+    last_large,
+    by_chains,
+    a_pair,
+    in_a_while,
+    read_in_later_trips,
+    in_two_loops,
+    bound_again,
+]
 OTHERS = [an_array, deleted, in_a_function_inside, by_sizes]
 
 
 def data(n):
-    return np.arange(n) / max(n, 1), np.zeros(n), np.ones(n), np.ones(n) * 0.4, -np.arange(n) % 3 * 0.3
+    return (
+        np.arange(n) / max(n, 1),
+        np.zeros(n),
+        np.ones(n),
+        np.ones(n) * 0.4,
+        -np.arange(n) % 3 * 0.3,
+    )
 
 
 @pytest.mark.parametrize("dynamic", [True, None])

@@ -101,9 +101,14 @@ class TracedControl(PlainControl):
             value = relation(a, b)
         finally:
             tracer.leaves_open = False
-        if tracer.is_so(value) is not None and not self.stage.has_left_open:
-            self.stage.has_left_open, tracer.on_break = True, Undecided
+        if tracer.is_so(value) is not None:
+            self.leave_open()
         return value
+
+    def leave_open(self) -> None:
+        """Notes that guards would be another way to capture the call."""
+        if not self.stage.has_left_open:
+            self.stage.has_left_open, self.stage.tracer.on_break = True, Undecided
 
     def may_leave_open(self) -> bool:
         """Whether the program may find out what sizes say: another way could still be taken. In

@@ -50,6 +50,7 @@ class PlainScope(Scope):
     bool_begin = staticmethod(lambda value, is_and: value)
     bool_end = holds = staticmethod(lambda value: value)
     not_ = staticmethod(operator.not_)
+    repeat, joined = staticmethod(operator.mul), staticmethod(operator.add)
     bound = staticmethod(PlainControl.bound)
     lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
     ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne

@@ -22,6 +22,7 @@ from .call.membership import contains
 from .call.numpys import constants
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
+from .region import dense
 from .region.growth import call_with_opened
 from .region.region import Again, Looked, Raising
 from .rewrite.sites import Site
@@ -323,6 +324,26 @@ class Scope(Attributes, TracedControl):
         if cls in CONTAINER_TYPES:
             return self.stage.shallow(value)
         return self.stage.use(value)
+
+    def repeat(self, a: Any, b: Any) -> Any:
+        """a * b, where one is written as a list."""
+        items, count = (a, b) if type(a) is list else (b, a)
+        is_plain = type(items) is list and id(items) not in self.stage.regions.growing
+        if is_plain and type(count) is Traced and self.may_leave_open():
+            made = dense.repeated(self, items, count)
+            if made is not None:
+                self.leave_open()
+                return made
+        return self.operand(a) * self.operand(b)
+
+    def joined(self, a: Any, b: Any) -> Any:
+        """a + b, where one is written as a list."""
+        growing = self.stage.regions.growing
+        if growing and (id(a) in growing or id(b) in growing):
+            made = dense.joined(self, a, b)
+            if made is not None:
+                return made
+        return self.operand(a) + self.operand(b)
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""

@@ -212,6 +212,51 @@ def tuples(strong: tuple[bool, ...], *columns: Any) -> list[Any]:
     return list(zip(*parts, strict=True))
 
 
+# --- lists as long as a size ---
+
+
+def made_of(scope: Any, like: Any, buffer: Any, length: Any) -> list[Any]:
+    """A list of numbers that are an array's: nobody may append to it."""
+    other, regions = object.__new__(Dense), scope.stage.regions
+    other.loop, other.container, other.like = None, [], like
+    other.scope, other.stage, other.tracer = scope, scope.stage, scope.stage.tracer
+    other.kinds, other.buffers = [kind_of(like)], [buffer]
+    other.room, other.spare, other.cells = length, 0, [length]
+    regions.set_growing({**regions.growing, id(other.container): other})
+    return other.container
+
+
+def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
+    """[number] * count of a count that has no value yet; None where it is another list."""
+    kind = kind_of(items[0]) if len(items) == 1 else None
+    if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS or not is_int(count):
+        return None
+    if not count.is_expression:
+        count = scope.stage.tracer.define(count, None, None)
+    length = scope.stage.tracer.at_least(count, 0)
+    return made_of(scope, items[0], scope.call(np.full, length, items[0], kind[1]), length)
+
+
+def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
+    """a + b, of which one is such a list; None where their items differ."""
+    growing = scope.stage.regions.growing
+    parts = [growing.get(id(value), value) for value in (a, b)]
+    found = [part for part in parts if hasattr(part, "cells")]
+    if not found or len(found[0].kinds) != 1 or isinstance(found[0].like, tuple):
+        return None
+    kind, columns, length = found[0].kinds[0], [], 0
+    for part in parts:
+        items = [part.like] if hasattr(part, "cells") else part
+        if type(items) is not list or not all(kind_of(item) == kind for item in items):
+            return None
+        is_dense = items is not part
+        length = length + (part.size() if is_dense else len(part))
+        if is_dense or part:
+            column = part.columns()[0] if is_dense else scope.call(np.array, part, kind[1])
+            columns.append(column)
+    return made_of(scope, found[0].like, scope.call(np.concatenate, columns), length)
+
+
 # --- which lists ---
 
 

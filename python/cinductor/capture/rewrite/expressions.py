@@ -21,6 +21,13 @@ COMPARISONS = {
 }
 
 
+def is_list(node: ast.expr) -> bool:
+    """A list written out, or a sum or product of one."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return is_list(node.left) or is_list(node.right)
+    return isinstance(node, ast.List)
+
+
 class Expressions(Asking):
     """Rewrites expressions."""
 
@@ -132,6 +139,9 @@ class Expressions(Asking):
         return self._use(node, "test") if may_be_traced(node) else self.visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if self.with_regions and is_list(node):
+            method = "repeat" if isinstance(node.op, ast.Mult) else "joined"
+            return self.ask(node, method, self.visit(node.left), self.visit(node.right))
         node.left = self._use(node.left, "operand")
         node.right = self._use(node.right, "operand")
         return node
