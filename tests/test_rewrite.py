@@ -19,6 +19,7 @@ from rewriting import ForgetfulScope, plain
 import cinductor
 from cinductor.capture.plain import PlainScope
 from cinductor.capture.rewrite.rewrite import NotRewritable, print_rewritten, rewrite
+from cinductor.capture.rewrite.source import find_function
 from cinductor.capture.rewrite.table import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
@@ -313,6 +314,16 @@ def test_future_flags(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("future_module")
     assert plain(module.f)(1) == 2
+
+
+def test_sets_of_constants_have_no_order():
+    def f(x):
+        return x in {0, 8}
+
+    for order in ((0, 8), (8, 0)):  # two ints that collide
+        consts = [frozenset(order) if type(c) is frozenset else c for c in f.__code__.co_consts]
+        code = f.__code__.replace(co_consts=tuple(consts))
+        assert find_function(code, f.__qualname__) is not None, order
 
 
 def test_code_is_rewritten_once():

@@ -240,6 +240,8 @@ def _is_same_const(a: Any, b: Any) -> bool:
         return a.rpartition(".")[2] == b.rpartition(".")[2]  # a qualified name (3.10)
     if type(a) is tuple and type(b) is tuple and len(a) == len(b):
         return all(map(_is_same_const, a, b))
+    if type(a) is frozenset and type(b) is frozenset:
+        return sorted(map(repr, a)) == sorted(map(repr, b))  # in any order, as hashes have it
     if type(a) is str and type(b) is str and (a == FUNCTION or a.startswith(FACTORY)):
         return True  # the name of the function (3.10 loads it to make it)
     return type(a) is type(b) and (a == b and repr(a) == repr(b))
