@@ -71,6 +71,10 @@ PARAMETERS = "x, y, A, q, k, t, flag"
 class Generator:
     """The source of one program, and its arguments at three sizes."""
 
+    HEAD = f"import numpy as np\n\n{HELPERS}"
+    CALLS, COMPREHENSIONS, WHOLE, REAL, CONDITIONS = CALLS, COMPREHENSIONS, WHOLE, REAL, CONDITIONS
+    UNPACK = ["c, s = divmod({w}, {w})", "s, c = {r}, {w}", "s = c = {w}", "d, s = {c}, s + 1"]
+
     def __init__(self, seed, statements=14):
         self.random = random.Random(seed)
         self.lines = []
@@ -98,7 +102,7 @@ class Generator:
         if self.maybe and self.chance(0.3):
             results.append(self.random.choice(self.maybe)[0])
         self.line(1, f"return {', '.join(dict.fromkeys([*results, 's', 'c']))}")
-        return f"import numpy as np\n\n{HELPERS}\n\ndef program({PARAMETERS}):\n" + "\n".join(self.lines) + "\n"
+        return f"{self.HEAD}\n\ndef program({PARAMETERS}):\n" + "\n".join(self.lines) + "\n"
 
     def arguments(self, size, seed, numpy):
         n, m = size
@@ -127,18 +131,22 @@ class Generator:
 
     def statement(self, depth):
         self.left -= 1
-        simple = [
-            self.scalar, self.scalar, self.augment, self.augment, self.element, self.element, self.slice_write,
-            self.view, self.swap, self.mask, self.call, self.comprehension, self.unpack,
-        ]
-        compound = [self.branch, self.branch, self.counted, self.counted, self.counted, self.over_items, self.loop_while, self.loop_while, self.relay, self.guarded]
         if depth < 5 and self.chance(0.45 if depth < 3 else 0.3):
-            self.random.choice(compound)(depth)
+            self.random.choice(self.compound())(depth)
         else:
-            self.random.choice(simple)(depth)
+            self.random.choice(self.simple())(depth)
         if self.depth_of_loops and self.chance(0.06):
             self.line(depth, f"if {self.condition()}:")
             self.jump(depth + 1)
+
+    def simple(self):
+        return [
+            self.scalar, self.scalar, self.augment, self.augment, self.element, self.element, self.slice_write,
+            self.view, self.swap, self.mask, self.call, self.comprehension, self.unpack,
+        ]
+
+    def compound(self):
+        return [self.branch, self.branch, self.counted, self.counted, self.counted, self.over_items, self.loop_while, self.loop_while, self.relay, self.guarded]
 
     def jump(self, depth):
         if self.chance(0.25):
@@ -317,13 +325,13 @@ class Generator:
             self.vectors.append(name)
 
     def call(self, depth):
-        self.line(depth, self.fill(*CALLS, depth=2))
+        self.line(depth, self.fill(*self.CALLS, depth=2))
 
     def comprehension(self, depth):
-        self.line(depth, self.fill(*COMPREHENSIONS))
+        self.line(depth, self.fill(*self.COMPREHENSIONS))
 
     def unpack(self, depth):
-        self.line(depth, self.fill("c, s = divmod({w}, {w})", "s, c = {r}, {w}", "s = c = {w}", "d, s = {c}, s + 1", depth=2))
+        self.line(depth, self.fill(*self.UNPACK, depth=2))
 
     # --- expressions --------------------------------------------------------------------------------
 
@@ -353,7 +361,7 @@ class Generator:
         """An expression that is mostly an int."""
         if depth > 2 or self.chance(0.35):
             return self.pick(self.int_name(), self.int_name(), str(self.random.randint(-3, 9)))
-        return self.fill(*WHOLE, depth=depth + 1)
+        return self.fill(*self.WHOLE, depth=depth + 1)
 
     def real(self, depth=0):
         """An expression that is mostly a float or an element."""
@@ -361,9 +369,135 @@ class Generator:
             return self.pick(self.random.choice(self.floats), self.random.choice(self.floats), self.pick("0.5", "-1.5", "2", "0.0", "3"))
         if self.chance(0.35):
             return self.fill("x[{i}]", "{v}[{i}]", "A[{i}, {i}]")
-        return self.fill(*REAL, depth=depth + 1)
+        return self.fill(*self.REAL, depth=depth + 1)
 
     def condition(self, depth=0):
         if depth > 2 or self.chance(0.15):
             return self.random.choice(self.bools)
-        return self.fill(*CONDITIONS, depth=depth + 1).replace("<>", self.pick("<", ">", "<=", ">=", "==", "!="))
+        return self.fill(*self.CONDITIONS, depth=depth + 1).replace("<>", self.pick("<", ">", "<=", ">=", "==", "!="))
+
+
+WIDE_HELPERS = '''
+def steps(n, most):
+    if most <= 0 or n <= 1:
+        return 0
+    return 1 + steps(n // 2 if n % 2 == 0 else 3 * n + 1, most - 1)
+
+
+def place_of(M, limit):
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            if M[i, j] > limit:
+                return i, j
+        else:
+            continue
+        break
+    else:
+        return -1, 0
+    return 0, 0
+
+
+def ratio(a, b):
+    try:
+        return a / b
+    except ZeroDivisionError:
+        return 0.0
+
+
+def kind_of(value, other):
+    match value:
+        case 0:
+            return 0
+        case 1 | 2:
+            return other
+        case big if big > other:
+            return big - other
+        case _:
+            return -1
+
+
+def outer(v, limit):
+    def inner(k):
+        nonlocal limit
+        if v[k] > limit:
+            limit = v[k]
+            return True
+        return False
+
+    return sum(inner(k) for k in range(len(v))), limit
+'''
+
+
+class Wide(Generator):
+    """Programs with more of the language: recursion, helpers in helpers, match, lists that grow, math, numbers of both classes."""
+
+    HEAD = f"import math\n\n{Generator.HEAD}\n{WIDE_HELPERS}"
+    CALLS = [
+        *CALLS, "c = steps({w}, 6)", "c, _ = place_of(A, {r})", "s = ratio({r}, {r})", "c = kind_of({w}, {w})", "s = kind_of({r}, {r})", "c, s = outer({v}, {r})",
+        "s = clipped(ratio({r}, {r}), first_above({v}, {r}), kind_of({r}, 3))",
+    ]
+    COMPREHENSIONS = [
+        *COMPREHENSIONS, "s = sum((y1 := e) * 2 for e in {v}) + t", "c = len([1 for e in {v} if (h := e) > s and h < t])", "d = {c} and any(e > s for e in {v})",
+        "s = max((kind_of(e, 2) for e in {v}), default=-1)", "v0 = [e + 1 for e in {v} if e > {r}]; c += len(v0)",
+    ]
+    UNPACK = [*Generator.UNPACK, "(c, s), d = divmod({w}, {w}), {c}", "d = flag = {c}", "s, *_ = {r}, {w}, {w}", "c += 1; s, t = t, s"]
+    WHOLE = [
+        *WHOLE, "math.floor({r})", "math.ceil({r})", "math.trunc({r})", "math.gcd({w}, {w})", "np.int64({w})", "({c} + {w})", "({c} or {w})", "({w} and {w})", "abs(int({r}))",
+        "({w}).bit_length()", "steps({w}, 4)", "kind_of({w}, {w})", "math.isqrt(abs({w}))", "int(np.sign({r}))", "({w}) ** 2", "np.int32({w} % 50)",
+    ]
+    REAL = [
+        *REAL, "math.sqrt(abs({r}))", "math.fabs({r})", "math.copysign({r}, {r})", "math.fmod({r}, {r})", "float({r})", "ratio({r}, {r})", "({r} and {r})", "np.float32({r})", "({c} or {r})",
+        "{v}[{i}].item()", "({r}) ** 2", "np.minimum({r}, {w})", "kind_of({r}, {r})", "(-1.5 if {c} else {w})", "np.abs({r})", "sum({v}[:3])", "np.where({c}, {r}, {r})[()]",
+    ]
+    CONDITIONS = [
+        *CONDITIONS, "math.isnan({r})", "math.isclose({r}, {r})", "(({c}) & ({c}))", "(({c}) ^ ({c}))", "not ({c} or {c})", "({c}) is True", "({c}) is not False", "{r} <> {r} <> {w}",
+        "0 <= {w} < len({v})", "(h1 := {w}) <> {w}", "np.isfinite({r})", "all({v} > {r})", "{w} in (1, 2, {w})", "({c}) == ({c})", "{r} and {w}", "np.bool_({c})", "({c} if {c} else {w})",
+    ]
+
+    def simple(self):
+        return [*super().simple(), self.call, self.note, self.unpack]
+
+    def compound(self):
+        return [*super().compound(), self.choice, self.choice, self.grow, self.cleanup]
+
+    def note(self, depth):
+        """A list that the program has; made anew where nobody made one yet on every path."""
+        self.line(depth, self.fill("out.append({r})", "out.append(({r}, {w}))", "out[-1:] = [{r}]", "c = len(out)", "out.append({v}[{i}])", "out = out[:4]", "d = bool(out)", "out += [{r}, {w}]", depth=1))
+
+    def choice(self, depth):
+        """A match of numbers."""
+        self.line(depth, self.fill("match {w}:", "match {r}:", "match {w} % 3:", "match {c}:", "match (k, {w} % 2):"))
+        is_pair = "match (k" in self.lines[-1]
+        for _ in range(self.pick(1, 2, 3)):
+            one = self.fill("0", "1 | 2", "-1", "0.5 | 2", "True", "p if p > {r}", "p if {c}", depth=2)
+            self.line(depth + 1, f"case ({one.split(' if ')[0].replace('p', '_')}, {self.pick('0', '1', '_')}):" if is_pair else f"case {one}:")
+            self.block(depth + 2, 2)
+        if self.chance(0.6):
+            self.line(depth + 1, "case _:")
+            self.block(depth + 2, 1)
+
+    def grow(self, depth):
+        """A list made in a loop, and what becomes of it."""
+        name, i = self.name("l"), self.name("i")
+        self.line(depth, f"{name} = []")
+        self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):")
+        self.line(depth + 1, self.fill(f"{name}.append({{r}})", f"{name}.append({{w}})", f"{name}.append({{v}}[{i}])", f"if {{c}}:\n{'    ' * (depth + 2)}{name}.append({{r}})", depth=1))
+        self.loop_body(depth, [i])
+        self.line(depth, self.fill(f"c = len({name})", f"s = {name}[-1] if {name} else {{r}}", f"s = sum({name})", f"s = max({name}, default={{r}})", f"y[:len({name})] = {name}[:len(y)]", f"d = {{r}} in {name}"))
+
+    def cleanup(self, depth):
+        """A try with all its parts."""
+        self.line(depth, "try:")
+        self.block(depth + 1, 2)
+        if self.chance(0.7):
+            self.line(depth, f"except {self.pick('(IndexError, ValueError)', 'ArithmeticError', 'Exception')} as error:")
+            self.line(depth + 1, "d = bool(str(error))")
+            if self.chance(0.4):
+                self.line(depth, "else:")
+                self.block(depth + 1, 1)
+        self.line(depth, "finally:")
+        self.block(depth + 1, 1)
+
+    def source(self):
+        text = super().source()
+        return text.replace("    n, m = A.shape\n", "    n, m = A.shape\n    out = []\n", 1)

@@ -112,6 +112,7 @@ def test_new_programs(number, tmp_path):
 # --- loops and branches ---------------------------------------------------------------------------
 
 LOOPS = [*range(60), 2964097208]  # the last: the rest of a call is NumPy's while names hold values of closed blocks
+WIDE_LOOPS = range(40)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {
     "interp": {"backend": "interp"},
@@ -150,9 +151,9 @@ def check_call(program, compiled, arguments):
     assert identities(got, ours) == identities(want, theirs)
 
 
-def check_loops(seed, folder, ways):
+def check_loops(seed, folder, ways, generator=loop_generator.Generator):
     """One program at three sizes, twice each: from the second call on what is captured is replayed."""
-    made = loop_generator.Generator(seed)
+    made = generator(seed)
     source = made.source()
     program = load(source, folder / f"loops_{seed}.py")
     calls = [made.arguments(size, seed, np) for size in made.sizes]
@@ -182,7 +183,14 @@ def test_fixed_loops(seeds, tmp_path, everything_is_compiled):
         check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"])
 
 
+@pytest.mark.parametrize("seeds", batches(WIDE_LOOPS), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_wide_loops(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Wide)
+
+
 @pytest.mark.parametrize("number", range(len(batches(NEW_LOOPS))))
 def test_new_loops(number, tmp_path, everything_is_compiled):
     for seed in batches(NEW_LOOPS)[number]:
-        check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"])
+        ways = list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"]
+        check_loops(seed, tmp_path, ways, loop_generator.Wide if seed % 2 else loop_generator.Generator)

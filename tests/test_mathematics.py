@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 
 NUMBERS = (
     0.5,
@@ -178,3 +179,29 @@ def test_what_is_whole(fn):
         np.testing.assert_allclose(found, expected, rtol=1e-15)
         assert type(found) is type(expected)
     assert len(compiled.specializations) == 1
+
+
+def whole_numbers(x, t):
+    print("", end="")  # no check can fail behind it
+    s = x[0]
+    return math.trunc(s), math.floor(s), math.ceil(s), round(s), int(s), math.trunc(t), math.floor(t)
+
+
+@pytest.mark.parametrize("value", [1.5, -1.5, 1e300, float("nan"), float("inf")])
+def test_whole_numbers_behind_a_break(value):
+    testing.check(whole_numbers, np.array([value, 2]), value, backend="interp")
+    testing.check(whole_numbers, np.array([value, 2]), np.float64(value), backend="interp")
+
+
+def rounded(x):
+    print("", end="")
+    total = 0.0
+    for e in x:
+        if e > 0:
+            total += e
+    return round(total, 1), round(total)
+
+
+@pytest.mark.parametrize("x", [[1.26, 2], [-1.5, -2]])
+def test_rounded_number_of_either_class(x):
+    testing.check(rounded, np.array(x), backend="interp")

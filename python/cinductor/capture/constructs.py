@@ -226,6 +226,14 @@ class TracedControl(PlainControl):
             return opposite
         return super().not_(value)
 
+    def is_bool(self, value: Any, constant: bool) -> Any:
+        if type(value) is not Traced:
+            return value is constant
+        self.stage.tracer.settle_class(value)
+        if value.kind != "python" or value.dtype != bool:
+            return False
+        return value if constant else self.not_(value)
+
     def then(self, value: Any) -> Any:
         value = self.opened(value)
         line = sys._getframe(1).f_lineno

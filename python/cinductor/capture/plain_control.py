@@ -183,6 +183,10 @@ class PlainControl:
         """not value"""
         return not (value if type(value) in FREE_TYPES else self.test(value))
 
+    def is_bool(self, value: Any, constant: bool) -> Any:
+        """value is True, value is False"""
+        return value is constant
+
     def then(self, value: Any) -> Any:
         """The condition of a conditional expression: which operands are evaluated."""
         return FIRST if (value if type(value) in FREE_TYPES else self.test(value)) else SECOND

@@ -44,9 +44,12 @@ def _math(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(math.trunc)
 def _trunc(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's numbers have no __trunc__, but for float64, which is a float."""
-    if len(args) == 1 and type(args[0]) is Traced and not isinstance(args[0], float | int):
+    if len(args) != 1 or kwargs or type(args[0]) is not Traced:
+        return _math(scope, f, args, kwargs)
+    if not isinstance(args[0], float | int):
         return call_unknown(scope, f, args, kwargs)
-    return _math(scope, f, args, kwargs)
+    result = scope.stage.tracer.number("trunc", f, args)
+    return int(args[0]) if result is NotImplemented else result
 
 
 @understands(math.log)
@@ -128,6 +131,9 @@ def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         result = scope.stage.tracer.number("round", f, (value,))
         if result is not NotImplemented:
             return result
+    elif value.strong is not None:
+        scope.stage.regions.look_at_class(args[:1])
+        return _round(scope, f, args, kwargs)
     elif value.kind == "scalar" and value.dtype.kind == "f":
         return dispatch(scope, value.round, (digits,), {})
     if value.kind == "scalar":

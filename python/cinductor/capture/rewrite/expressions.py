@@ -157,7 +157,7 @@ class Expressions(Asking):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-            return self.generic_visit(node)  # type: ignore[return-value]
+            return self._identity(node)
         if len(node.ops) > 1 and may_be_traced(node):
             inner = node.comparators[:-1]
             if not self.without_walrus or all(map(self._is_stable, inner)):
@@ -169,6 +169,17 @@ class Expressions(Asking):
             self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
         ]
         return node
+
+    def _identity(self, node: ast.Compare) -> ast.expr:
+        """x is y: of one bool that is written out the stage is asked, for it may trace the other."""
+        self.generic_visit(node)
+        both = [node.left, *node.comparators]
+        known = [v for v in both if isinstance(v, ast.Constant) and type(v.value) is bool]
+        if len(both) > 2 or len(known) != 1:
+            return node
+        other = both[both[0] is known[0]]
+        found = self.ask(node, "is_bool", other, known[0])
+        return found if isinstance(node.ops[0], ast.Is) else self.ask(node, "not_", found)
 
     def _compare(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
         """One comparison."""
