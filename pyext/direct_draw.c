@@ -1,8 +1,9 @@
-/* Draws of numbers from parameters that are one number each, without Python. A Generator's method is
- * its distribution's C routine on the state of its bits, for an array once for each element in order,
- * and a loop that draws in each trip spends ten times that on arguments and on getting to the method.
- * So is np.random.random_sample: the one function of np.random's that draws as Generators do. The routines are those that NumPy's own module of
- * Generators has and exports, so the bits are NumPy's, whatever its version.
+/* Draws of numbers from parameters that are one number each, without Python. A Generator's method
+ * is its distribution's C routine on the state of its bits, for an array once for each element in
+ * order, and a loop that draws in each trip spends ten times that on arguments and on getting to
+ * the method. So are np.random.random_sample and np.random.randint: those functions of np.random's
+ * that draw as Generators do. The routines are those that NumPy's own module of Generators has and
+ * exports, so the bits are NumPy's, whatever its version.
  *
  * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until it
  * ends or calls Python, for that may wait for another thread that wants to draw. A lock that is not
@@ -58,8 +59,8 @@ acquire(PyObject *lock)
     return is_ours;
 }
 
-/* Generators are known by their address; the one behind np.random's functions by the next odd number,
- * for most of what it draws is not what a Generator would. */
+/* Generators are known by their address; the one behind np.random's functions by the next odd
+ * number, for most of what it draws is not what a Generator would. */
 static bool
 is_legacy(int64_t key)
 {
@@ -162,8 +163,7 @@ count_of(const CiExternCall *call)
 static bool
 run_standard(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
-    bitgen_t *bits =
-        is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call, is_legacy) : NULL;
+    bitgen_t *bits = is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call, is_legacy) : NULL;
     double *result = call->result;
 
     if (bits == NULL)
@@ -218,19 +218,33 @@ run_uniform(const CxDirect *direct, const CiExternCall *call)
     return isfinite(range) && run_scaled(direct, call, low, range);
 }
 
-/* In [low, high), all of them signed numbers of 64 bits. */
+/* In [low, high), all of them signed numbers of 64 bits; np.random masks bits, and Generators do
+ * not. */
 static bool
-run_integers(const CxDirect *direct, const CiExternCall *call)
+run_bounded(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_i64))
         return false;
     int64_t low = *(const int64_t *)call->operands[1], high = *(const int64_t *)call->operands[2];
-    bitgen_t *bits = low < high ? bits_of(direct, call, false) : NULL;
+    bitgen_t *bits = low < high ? bits_of(direct, call, is_legacy) : NULL;
     if (bits == NULL)
         return false;
     uint64_t range = (uint64_t)high - (uint64_t)low - 1;
-    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call), false, call->result);
+    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call), is_legacy,
+                                   call->result);
     return true;
+}
+
+static bool
+run_integers(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_bounded(direct, call, false);
+}
+
+static bool
+run_randint(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_bounded(direct, call, true);
 }
 
 /* ---- which there are ---- */
@@ -245,6 +259,7 @@ static const struct {
     {"draw_normal", "random_normal", run_normal},
     {"draw_uniform", "random_uniform", run_uniform},
     {"draw_integers", "random_bounded_uint64_fill", run_integers},
+    {"draw_randint", "random_bounded_uint64_fill", run_randint},
 };
 
 /* The routine of that name in the library of NumPy's Generators, which stays loaded. */

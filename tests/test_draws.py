@@ -317,3 +317,26 @@ def test_permutation_of_nothing():
     compiled = cinductor.compile(lambda rng, a: a[rng.permutation(len(a))], backend="interp")
     for n in (3, 0, 1):
         assert compiled(np.random.default_rng(1), np.arange(n)).shape == (n,)
+
+
+@pytest.mark.parametrize("low, high", [(0, 1), (0, 7), (-5, 2**20), (3, 2**32 + 3), (0, 2**40), (-(2**62), 2**62)])
+def test_randint_draws_without_python(low, high):
+    """One number at a time and many: np.random's own bits, and its state is left as NumPy leaves it."""
+
+    def fn(n, low, high):
+        s = 0
+        for _ in range(n):
+            s += np.random.randint(low, high) % 1000 + np.random.rand() * 0
+        return s, np.random.randint(low, high, (3, 5)), np.random.rand()
+
+    compiled = cinductor.compile(fn, fullgraph=True, backend="interp")
+    for _ in range(2):
+        np.random.seed(3)
+        want, then = fn(40, low, high), np.random.get_state(legacy=False)
+        np.random.seed(3)
+        got, now = compiled(40, low, high), np.random.get_state(legacy=False)
+        assert got[0] == want[0] and np.array_equal(got[1], want[1]) and got[2] == want[2]
+        assert repr(now) == repr(then)
+    for wrong in ((3, 3), (5, 1)):
+        with pytest.raises(ValueError, match="low >= high"):
+            compiled(40, *wrong)
