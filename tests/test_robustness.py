@@ -299,8 +299,8 @@ def test_an_interrupt_ends_a_compiler_that_hangs(tmp_path):
 import os, signal, threading, time
 import numpy as np, cinductor
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job ignores it
-threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 f = cinductor.compile(lambda x: np.exp(x) + 1)
+threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     f(np.ones(3))
 except KeyboardInterrupt:
