@@ -194,6 +194,8 @@ class Tracer:
         """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
     def fitted(self, array: Traced, like: Traced) -> Traced | None:
         """The array with its sizes written as like's are; None unless they are known to be equal."""
+    def growth(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
+        """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
     def prepare(self, value: Traced) -> None:
         """Gives the value a node of the open block."""
     def settled(self, value: Traced) -> Traced:
@@ -217,6 +219,11 @@ class Tracer:
         """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
         (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
     def forget(self, token: int) -> None: ...
+    def is_so(self, value: Any) -> bool | None:
+        """The truth of a number in this call where sizes alone decide it, without a guard."""
+    def either(self, value: Traced, condition: Traced, chosen: Any) -> None:
+        """Notes what a number, which the graph makes where a condition on sizes chooses, is in this
+        call; whoever demands it has the condition guarded."""
     def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
     def size_max(self, a: Any, b: Any) -> Any: ...
     def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
@@ -238,6 +245,8 @@ class Tracer:
     on_demand: type[BaseException] | None
     useful: int  # of the flushes, those until the last that had more than little work
     nodes: int  # of the graph that is pending
+    leaves_open: bool  # what a comparison of sizes says is the program's to find out
+    is_elsewhere: bool  # in an arm that the sizes of this call do not take: they decide nothing
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
