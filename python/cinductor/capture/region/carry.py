@@ -502,6 +502,8 @@ class Carried:
             elif type(after) is Traced and after.strong is not None:
                 if kind.kind == "array" or kind.dtype != after.dtype:
                     raise Peel(f"{name} changes its type")
+                if not self.can_lift(entries[k], kind.dtype):  # an int, which is no float
+                    raise Peel(f"{name} changes its type")
                 types[k] = Type("scalar", kind.dtype, mixed=True)
                 self.joined.discard(name)
                 again = True
