@@ -47,7 +47,7 @@ struct Build {
     int nkernels, nunits;
     int *unit_of; /* by kernel id, as are these */
     const CiKernel **printed;
-    int64_t *partial_bytes;
+    int64_t *partial_bytes, *lengths;
     Unit units[CI_CPU_MAX_UNITS];
     CiCpuExecutable *executable;
 };
@@ -72,20 +72,34 @@ find_key(CiContext *ctx, const Build *b, Unit *unit)
     ci_sha256_hex(digest, unit->key);
 }
 
+/* The unit of kernels that are in unit_of with this number. */
+static void
+emit_unit(CiContext *ctx, Build *b, int number)
+{
+    Unit *unit = &b->units[number];
+    bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
+    for (int k = 0; k < b->nkernels; k++)
+        is_wanted[k] = b->unit_of[k] == number;
+    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths};
+    unit->build = b;
+    unit->source = ci_text_new(ctx);
+    ci_cpu_emit_source(&unit->source, b->kernels, b->options, &emitted);
+}
+
+/* All kernels in one unit; then, where that is long, shared out. A kernel that is like another has
+ * no text, and goes where that one goes. */
 static void
 emit_units(CiContext *ctx, Build *b)
 {
-    b->nunits = ci_cpu_assign_units(b->kernels, b->unit_of);
-    for (int u = 0; u < b->nunits; u++) {
-        Unit *unit = &b->units[u];
-        bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
-        for (int k = 0; k < b->nkernels; k++)
-            is_wanted[k] = b->unit_of[k] == u;
-        CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes};
-        unit->build = b;
-        unit->source = ci_text_new(ctx);
-        ci_cpu_emit_source(&unit->source, b->kernels, b->options, &emitted);
-    }
+    emit_unit(ctx, b, 0);
+    const CiKernel **printed = CI_NEW_ARRAY(ctx, const CiKernel *, b->nkernels + 1);
+    memcpy(printed, b->printed, sizeof *printed * (size_t)b->nkernels);
+    b->nunits = ci_cpu_assign_units(b->lengths, b->nkernels, b->unit_of);
+    for (int k = 0; k < b->nkernels; k++)
+        if (printed[k])
+            b->unit_of[k] = b->unit_of[printed[k]->id];
+    for (int u = 0; u < b->nunits && b->nunits > 1; u++)
+        emit_unit(ctx, b, u);
 }
 
 /* ---- compiling ---- */
@@ -316,6 +330,7 @@ ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
     b.unit_of = CI_NEW_ARRAY(ctx, int, b.nkernels + 1);
     b.printed = CI_NEW_ARRAY(ctx, const CiKernel *, b.nkernels + 1);
     b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
+    b.lengths = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
         b.units[u].file = -1;
     *b.info = (CiBuildInfo){0};

@@ -24,9 +24,9 @@ typedef struct CiCpuExecutable {
 /* build.c: the build function of that backend; see CiBackend. */
 CiExecutable *ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
                            const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
-/* unit.c: the unit of each kernel by id; returns the number of units. A function of the kernels
- * alone. */
-int ci_cpu_assign_units(const CiKernels *kernels, int *unit_of);
+/* unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
+ * returns the number of units. */
+int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);
 int ci_cpu_highest_id(const CiKernels *kernels);
 
 int32_t ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);

@@ -202,6 +202,7 @@ emit_kernel(CiCpuEmitter *c, CiText *out, const CiKernel *kernel, CiCpuUnit *uni
     if (unit) {
         const CiKernel *same = ci_cpu_find_same(c->known, kernel, &own);
         unit->printed[kernel->id] = same ? same : kernel;
+        unit->lengths[kernel->id] = same ? 0 : (int64_t)own.length;
         if (same)
             return;
     }

@@ -1,14 +1,12 @@
-/* Which kernels share a translation unit. Few kernels are one unit, for every compiler run costs
- * its start; many are shared out by weight, so that units can be compiled side by side. The answer
+/* Which kernels share a translation unit. Little code is one unit, for every compiler run costs its
+ * start; more is shared out by length, so that units can be compiled side by side. The answer
  * depends on the kernels alone, never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
-/* Weights are about a millisecond of compiler time each; a unit below the least is not worth a
- * compiler run. */
-#define LEAST_WEIGHT 40
-#define KERNEL_WEIGHT 8
-#define FOLD_WEIGHT 12
-#define MATH_WEIGHT 5
+/* Compilers take as long as the text is: 15 ms for 1,000 bytes of a kernel, and 8 ms for the kernel
+ * itself. A unit of less than the least is not worth a compiler run. */
+#define LEAST_LENGTH 3000
+#define KERNEL_LENGTH 500
 
 int
 ci_cpu_highest_id(const CiKernels *kernels)
@@ -25,47 +23,39 @@ ci_cpu_highest_id(const CiKernels *kernels)
     return highest;
 }
 
-static void
-add_weight(void *arg, const CiNest *nest)
-{
-    int *weight = arg;
-    *weight += nest->fold != CI_OP_none ? FOLD_WEIGHT : 0;
-    for (int k = 0; k < nest->body.nops; k++)
-        *weight += ci_op_kind(nest->body.ops[k].op) == CI_OPKIND_math ? MATH_WEIGHT : 1;
-}
-
+/* The longest kernel that no unit has yet, of several the first; -1 when all have one. */
 static int
-kernel_weight(const CiKernel *kernel)
+next_kernel(const int64_t *lengths, int nkernels, const int *unit_of)
 {
-    int weight = KERNEL_WEIGHT;
-    ci_kernel_visit_nests(kernel, add_weight, &weight);
-    return weight;
+    int longest = -1;
+    for (int k = 0; k < nkernels; k++)
+        if (unit_of[k] < 0 && lengths[k] > 0 && (longest < 0 || lengths[k] > lengths[longest]))
+            longest = k;
+    return longest;
 }
 
-/* Calls itself for kernels inside regions. With unit_of NULL only adds up weights. */
-static void
-assign(const CiKernels *kernels, int *total, int unit_weight, int *unit_of)
+/* Shares kernels out among so many units, the longest first; returns how full the emptiest is. */
+static int64_t
+share_out(const int64_t *lengths, int nkernels, int count, int *unit_of)
 {
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                assign(kernels->kernels[k]->inner[side], total, unit_weight, unit_of);
-        if (!ci_kernel_has_loops(kernel))
-            continue;
-        if (unit_of)
-            unit_of[kernel->id] = *total / unit_weight;
-        *total += kernel_weight(kernel);
+    int64_t filled[CI_CPU_MAX_UNITS] = {0};
+    int least = 0;
+    for (int k = 0; k < nkernels; k++)
+        unit_of[k] = -1;
+    for (int k; (k = next_kernel(lengths, nkernels, unit_of)) >= 0;) {
+        unit_of[k] = least;
+        filled[least] += lengths[k] + KERNEL_LENGTH;
+        for (int u = 0; u < count; u++)
+            least = filled[u] < filled[least] ? u : least;
     }
+    return filled[least];
 }
 
 int
-ci_cpu_assign_units(const CiKernels *kernels, int *unit_of)
+ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of)
 {
-    int total = 0, passed = 0;
-    assign(kernels, &total, 1, NULL);
-    int count = total / LEAST_WEIGHT < 1 ? 1 : total / LEAST_WEIGHT;
-    count = count > CI_CPU_MAX_UNITS ? CI_CPU_MAX_UNITS : count;
-    assign(kernels, &passed, (total + count) / count, unit_of);
+    int count = CI_CPU_MAX_UNITS;
+    while (share_out(lengths, nkernels, count, unit_of) < LEAST_LENGTH && count > 1)
+        count--;
     return count;
 }
