@@ -51,7 +51,7 @@ def crc_inputs(n, rng):
 
 
 UNROLLED = 8  # as many trips are unrolled
-REPEATS = 3  # of each compilation
+REPEATS = 7  # of each compilation
 NOISE = 1.05  # ratios up to this are no difference
 
 # name: (module, the full size and trips, few and many trips for compilation, maker of arguments, written by elements).
