@@ -201,7 +201,8 @@ def choose_sizes(module):
     """Two sizes for each program of a module of tests/programs, one half as large again as the other.
 
     The largest size that tests have, or a multiple: one at which no loop of either is short enough to be unrolled.
-    Where the graphs differ at all of them, or the program raises, there are none, but the nodes of both.
+    Where the graphs differ at all of them, there is none that is one graph, or the program raises, there are no sizes,
+    but the nodes of both.
     """
     import cinductor
 
@@ -214,8 +215,9 @@ def choose_sizes(module):
             if any(raises(function, arguments) for arguments in both):
                 continue
             nodes = [counts(cinductor.explain(function, *fresh(arguments)))["nodes"] for arguments in both]
-            found[name] = {"sizes": sizes if nodes[0] == nodes[1] else None, "nodes": nodes}
-            if nodes[0] == nodes[1] and sizes[0] > UNROLLED:
+            is_same = 0 < nodes[0] == nodes[1]
+            found[name] = {"sizes": sizes if is_same else None, "nodes": nodes}
+            if is_same and sizes[0] > UNROLLED:
                 break
     return found
 
