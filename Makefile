@@ -53,7 +53,7 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/loops.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py
 
 soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py

@@ -220,7 +220,7 @@ cx_method_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
         PyErr_Format(PyExc_ValueError, "no operation '%s'", combine);
         goto done;
     }
-    int status = cx_write_prepare(job.target, "assignment destination is read-only");
+    int status = cx_write_prepare(job.target, CX_ASSIGNED_READONLY);
     if (status > 0)
         result = Py_NewRef(Py_NotImplemented);
     if (status != 0 || take_indices(&job, axes, indices) < 0)

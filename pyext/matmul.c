@@ -25,6 +25,14 @@ matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
     return true;
 }
 
+/* Whether the product can be stored as it is: NumPy neither casts nor broadcasts it. */
+bool
+cx_matmul_fits(const CxTraced *product, const CxTraced *out)
+{
+    return cx_rank(product) == cx_rank(out) && cx_dtype(product) == cx_dtype(out) &&
+           cx_sizes_equal(out->tracer, cx_rank(out), cx_sizes(product), cx_sizes(out)) == 1;
+}
+
 PyObject *
 cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
 {

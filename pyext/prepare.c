@@ -177,15 +177,23 @@ cx_traced_prepare(CxTraced *t)
 /* Whether target may be written; the message is NumPy's for the way it is written. 1: it was broken
  * off, write it for real. */
 int
+cx_check_writable(const CxTraced *target, const char *message)
+{
+    bool is_readonly =
+        target->storage->is_readonly || (target->view != NULL && target->view->is_readonly);
+    if (is_readonly)
+        PyErr_SetString(PyExc_ValueError, message);
+    return is_readonly ? -1 : 0;
+}
+
+int
 cx_write_prepare(CxTraced *target, const char *readonly_message)
 {
     CxStorage *s = target->storage;
     CxTracer *tracer = target->tracer;
 
-    if (s->is_readonly || (target->view != NULL && target->view->is_readonly)) {
-        PyErr_SetString(PyExc_ValueError, readonly_message);
+    if (cx_check_writable(target, readonly_message) < 0)
         return -1;
-    }
     if (target->view != NULL && target->view->is_opaque)
         return cx_tracer_break(tracer, "a write through .real or .imag") < 0 ? -1 : 1;
     if (cx_traced_prepare(target) < 0)

@@ -83,6 +83,18 @@ view_is_fixed(const CxView *v, const CiExpr *symbol)
            all_are_fixed(below, v->steps, symbol);
 }
 
+/* Whether the view, or one that it is a view of, is another in each trip. */
+static bool
+is_of_trip(const CxView *v, const CiExpr *symbol)
+{
+    bool depends = cx_view_depends_on(v, symbol);
+    int below = (int)(v->steps - v->starts);
+    for (int k = 0; k < below; k++)
+        depends |= v->starts[k] != NULL && (ci_expr_depends_on(v->starts[k], symbol) ||
+                                            ci_expr_depends_on(v->steps[k], symbol));
+    return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
+}
+
 /* The view, with those that it is a view of, in the last trip. */
 static PyObject *
 last_view(Substitute *s, CxStorage *storage, CxView *from)
@@ -139,7 +151,7 @@ cx_method_last_value(PyObject *self, PyObject *args)
     for (const CxView *v = x->view; v != NULL; v = v->parent)
         if (!view_is_fixed(v, s.symbol))
             Py_RETURN_NONE;
-    return last_view(&s, x->storage, x->view);
+    return is_of_trip(x->view, s.symbol) ? last_view(&s, x->storage, x->view) : Py_NewRef(value);
 }
 
 /* ---- sizes that vary ---- */

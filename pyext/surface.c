@@ -219,7 +219,7 @@ cx_method_assign(PyObject *self, PyObject *args)
         return NULL;
     if (!cx_is_traced(target))
         return PyErr_Format(PyExc_TypeError, "assign() writes to a Traced array");
-    if (cx_assign_value((CxTraced *)target, value, "assignment destination is read-only") < 0)
+    if (cx_assign_value((CxTraced *)target, value, CX_ASSIGNED_READONLY) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

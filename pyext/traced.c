@@ -203,16 +203,33 @@ layout_of(CxTraced *t, bool is_readonly)
     return shape;
 }
 
-/* An array that is not C-contiguous has an axis that says so: one with a step that is not what the
- * axes behind it take, and with elements to step over. */
+/* Whether it is in C order by its steps alone, whatever its sizes are. */
 static int
-guard_gap(CxTraced *x, const int64_t *sizes)
+has_dense_steps(CxTraced *x)
+{
+    const CxTracer *t = x->tracer;
+    const CiExpr *dense = cx_size_const(x->tracer, ci_dtype_size(cx_dtype(x)));
+
+    for (int k = cx_rank(x) - 1; k >= 0 && dense != NULL; k--) {
+        const CiExpr *size = cx_sizes(x)[k];
+        if (size != t->one && cx_strides(x)[k] != dense)
+            return 0;
+        dense = cx_size_make(x->tracer, CX_SIZE_mul, dense, size);
+    }
+    return dense == NULL ? -1 : 1;
+}
+
+/* An array that is not contiguous, in C's order or in Fortran's, has an axis that says so: one with a
+ * step that is not what the axes inside take, and with elements to step over. */
+static int
+guard_gap(CxTraced *x, const int64_t *sizes, int order)
 {
     CxTracer *t = x->tracer;
     const CiExpr *dense = cx_size_const(t, ci_dtype_size(cx_dtype(x)));
-    int status = dense == NULL ? -1 : 0;
+    int status = dense == NULL ? -1 : 0, rank = cx_rank(x);
 
-    for (int k = cx_rank(x) - 1; k >= 0 && status >= 0; k--) {
+    for (int n = 0; n < rank && status >= 0; n++) {
+        int k = order == NPY_ARRAY_C_CONTIGUOUS ? rank - 1 - n : n;
         const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
         if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
             return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
@@ -222,22 +239,32 @@ guard_gap(CxTraced *x, const int64_t *sizes)
     return status;
 }
 
-/* What an array's flags say of memory depends on which axes have one element, or none: guards. What
- * fewer elements would do is left open, but for a gap that is looked for. */
+enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
+
+/* What an array's flags say of memory depends on which axes have one element, or none: guards. Of
+ * the flags that are not asked for it is left open what fewer elements would do. */
 static int
-guard_flags(CxTraced *x, int flags, bool looks_for_gap)
+guard_flags(CxTraced *x, int flags, int asked)
 {
     CxTracer *t = x->tracer;
-    int rank = cx_rank(x), status = 0;
+    int rank = cx_rank(x);
     int64_t sizes[CI_MAX_RANK];
-    bool is_c = flags & NPY_ARRAY_C_CONTIGUOUS;
-    if (is_c && (!(flags & NPY_ARRAY_F_CONTIGUOUS) || rank < 2))
+    bool is_c = flags & IS_C, is_f = flags & IS_F;
+    int is_dense = is_c && asked != 0 ? has_dense_steps(x) : 0, status = is_dense;
+
+    if (asked == 0 && is_c && (!is_f || rank < 2))
+        return 0;
+    if (is_dense == 1 && (asked == IS_C || rank < 2))
         return 0;
     cx_size_samples(t, rank, cx_sizes(x), sizes);
     for (int k = 0; k < rank && status >= 0; k++)
         if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
             status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
-    return status < 0 ? -1 : is_c || !looks_for_gap ? 0 : guard_gap(x, sizes);
+    if (status >= 0 && !is_c && (asked & IS_C))
+        status = guard_gap(x, sizes, IS_C);
+    if (status >= 0 && !is_f && (asked & IS_F))
+        status = guard_gap(x, sizes, IS_F);
+    return status < 0 ? -1 : 0;
 }
 
 /* Whether NumPy hands it on as it is where it makes others lie in order. */
@@ -246,23 +273,60 @@ GETTER(is_in_order)
     CxTraced *t = (CxTraced *)self;
     (void)closure;
     PyObject *shape = layout_of(t, false), *result = NULL;
-    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), true) == 0)
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), IS_C) == 0)
         result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
     Py_XDECREF(shape);
     return result;
 }
 
-GETTER(flags)
+/* Whether its elements lie side by side and forwards, in some order of its axes. */
+GETTER(is_dense)
 {
-    CxTraced *t = (CxTraced *)self;
-    (void)closure;
+    SELF(t);
+    const CxTracer *tracer = t->tracer;
+    const CiExpr *const *sizes = cx_sizes(t), *const *strides = cx_strides(t);
+    const CiExpr *step = cx_size_const(t->tracer, ci_dtype_size(cx_dtype(t)));
+    bool is_counted[CI_MAX_RANK] = {false};
+    int rank = cx_rank(t);
+
+    for (int n = 0; step != NULL && n < rank; n++) {
+        int axis = rank;
+        for (int k = rank; k-- > 0 && axis == rank;)
+            if (!is_counted[k] && (sizes[k] == tracer->one || strides[k] == step))
+                axis = k;
+        if (axis == rank)
+            Py_RETURN_FALSE;
+        is_counted[axis] = true;
+        step = cx_size_make(t->tracer, CX_SIZE_mul, step, sizes[axis]);
+    }
+    if (step == NULL)
+        return NULL;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *
+flags_of(CxTraced *t, int asked)
+{
     bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
                        cx_kind(t) == CI_KIND_scalar;
     PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
-    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), false) == 0)
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
         flags = PyObject_GetAttrString(shape, "flags");
     Py_XDECREF(shape);
     return flags;
+}
+
+GETTER(flags)
+{
+    (void)closure;
+    return flags_of((CxTraced *)self, IS_C | IS_F);
+}
+
+/* For who does the same to an array of few elements, be it contiguous by that or not. */
+GETTER(flags_now)
+{
+    (void)closure;
+    return flags_of((CxTraced *)self, 0);
 }
 
 static int
@@ -312,7 +376,9 @@ static PyGetSetDef traced_getset[] = {
     {"real", get_part, NULL, NULL, NULL},
     {"imag", get_part, NULL, NULL, (void *)1},
     {"flags", get_flags, NULL, NULL, NULL},
+    {"flags_now", get_flags_now, NULL, NULL, NULL},
     {"is_in_order", get_is_in_order, NULL, NULL, NULL},
+    {"is_dense", get_is_dense, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},

@@ -182,7 +182,8 @@ make_view(CxTraced *x, const Index *index)
 
     for (int k = 0; is_same_axes && k < index->rank; k++)
         is_same_axes = index->source[k] == k;
-    if (is_same_axes || !is_whole(index, cx_sizes(x)))
+    /* A NumPy scalar has no memory to view; the slice is of an array made of it. */
+    if (is_same_axes || !is_whole(index, cx_sizes(x)) || cx_kind(x) != CI_KIND_array)
         sliced = (CxTraced *)cx_make_slice(x, index->starts, index->steps, index->counts);
     else
         sliced = (CxTraced *)Py_NewRef(x);
@@ -314,6 +315,8 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
                          : cx_descr(x->tracer->state, x->storage->dtype)->typeobj->tp_name);
         return -1;
     }
+    if (cx_check_writable(x, CX_ASSIGNED_READONLY) < 0)
+        return -1;
     int status = parse_key(x, key, &index);
     if (status == INDEX_error)
         return -1;
@@ -328,7 +331,7 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
     }
     PyObject *view = make_view(x, &index);
     int result =
-        view ? cx_assign_value((CxTraced *)view, value, "assignment destination is read-only") : -1;
+        view ? cx_assign_value((CxTraced *)view, value, CX_ASSIGNED_READONLY) : -1;
     Py_XDECREF(view);
     return result;
 }

@@ -69,6 +69,25 @@ repeat(PyObject *a, PyObject *b, binaryfunc python)
     return result;
 }
 
+/* a @= b, whose second operand is a matrix. */
+static PyObject *
+matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
+{
+    if (cx_check_writable(a, CX_OUTPUT_READONLY) < 0)
+        return NULL;
+    if (!cx_is_traced(b) || cx_rank((CxTraced *)b) < 2)
+        return binary_break((PyObject *)a, b, python);
+    PyObject *product = cx_matmul(a->tracer, (PyObject *)a, b), *result = NULL;
+    if (product == NULL)
+        return NULL;
+    if (!cx_matmul_fits((CxTraced *)product, a))
+        result = binary_break((PyObject *)a, b, python);
+    else if (cx_assign_value(a, product, CX_OUTPUT_READONLY) == 0)
+        result = Py_NewRef(a);
+    Py_DECREF(product);
+    return result;
+}
+
 static PyObject *
 binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
@@ -85,14 +104,8 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
-    if (ufunc == CI_OP_matmul) {
-        PyObject *product = cx_matmul(t->tracer, a, b);
-        if (!is_array || product == NULL)
-            return product;
-        int failed = cx_assign_value((CxTraced *)a, product, "output array is read-only");
-        Py_DECREF(product);
-        return failed < 0 ? NULL : Py_NewRef(a);
-    }
+    if (ufunc == CI_OP_matmul)
+        return is_array ? matmul_into((CxTraced *)a, b, python) : cx_matmul(t->tracer, a, b);
     return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)
                     : cx_ufunc_call(t->tracer, ufunc, 2, args);
 }
@@ -183,7 +196,8 @@ fast_power(CxTraced *base, PyObject *exponent)
         e = (double)PyLong_AsLongAndOverflow(exponent, &overflow);
         if (overflow != 0)
             return -1;
-        if (kind != CI_CLASS_bool && e == 2.0 && !(is_scalar && kind == CI_CLASS_complex))
+        bool is_other = is_scalar && (kind == CI_CLASS_complex || kind == CI_CLASS_bool);
+        if (e == 2.0 && !is_other)
             return CI_OP_square;
     } else if (PyFloat_CheckExact(exponent)) {
         e = PyFloat_AS_DOUBLE(exponent);

@@ -21,6 +21,7 @@ PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method,
 bool cx_is_same_view(const CxTraced *a, const CxTraced *b);
 int cx_assign_value(CxTraced *target, PyObject *value, const char *readonly_message);
 PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
+bool cx_matmul_fits(const CxTraced *product, const CxTraced *out);
 int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
 
 typedef struct CxArg {

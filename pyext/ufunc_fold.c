@@ -103,7 +103,9 @@ fold_out(CxTracer *tracer, Fold *f, PyObject *value)
         f->out = (CxTraced *)cx_tracer_array(tracer, value, CX_SOURCE_unknown);
     else
         f->refused = "an out= of another type";
-    return f->refused == NULL && f->out == NULL ? -1 : 0;
+    if (f->out == NULL)
+        return f->refused == NULL ? -1 : 0;
+    return cx_check_writable(f->out, CX_OUTPUT_READONLY);
 }
 
 static int
@@ -232,7 +234,7 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *
             PyErr_SetString(PyExc_ValueError,
                             "output parameter for reduction operation has the wrong shape");
         else if (is_exact &&
-                 cx_assign_value(f->out, (PyObject *)value, "output array is read-only") == 0)
+                 cx_assign_value(f->out, (PyObject *)value, CX_OUTPUT_READONLY) == 0)
             result = Py_NewRef(f->out);
         Py_DECREF(value);
         return result;

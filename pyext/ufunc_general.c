@@ -33,6 +33,8 @@ set_outs(CxTracer *tracer, Call *call, PyObject *const *outs, Py_ssize_t count)
         CxTraced *t = call->outs[k];
         if (t != NULL && t->view == NULL && t->storage->kind != CI_KIND_array)
             call->refused = "an out= that is no array";
+        else if (t != NULL && cx_check_writable(t, CX_OUTPUT_READONLY) < 0)
+            return -1;
     }
     return 0;
 }
@@ -241,7 +243,7 @@ perform(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r, const c
 
     for (int k = 0; k < call->nout; k++)
         if (call->outs[k] != NULL) {
-            int status = cx_write_prepare(call->outs[k], "output array is read-only");
+            int status = cx_write_prepare(call->outs[k], CX_OUTPUT_READONLY);
             if (status > 0)
                 *reason = "an out= that shares memory";
             if (status != 0)
@@ -331,16 +333,16 @@ call_matmul(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs)
         if (out == NULL || out == Py_None)
             return cx_matmul(tracer, PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1));
         CxTraced *target = cx_lifted(tracer, out);
-        CxTraced *product = target && cx_is_traced(out)
+        if (target == NULL || cx_check_writable(target, CX_OUTPUT_READONLY) < 0) {
+            Py_XDECREF(target);
+            return NULL;
+        }
+        CxTraced *product = cx_is_traced(out)
                                 ? (CxTraced *)cx_matmul(tracer, PyTuple_GET_ITEM(args, 0),
                                                         PyTuple_GET_ITEM(args, 1))
                                 : NULL;
-        bool is_exact =
-            product != NULL && cx_rank(product) == cx_rank(target) &&
-            cx_dtype(product) == cx_dtype(target) &&
-            cx_sizes_equal(tracer, cx_rank(target), cx_sizes(product), cx_sizes(target)) == 1;
-        int status = is_exact
-                         ? cx_assign_value(target, (PyObject *)product, "output array is read-only")
+        int status = product != NULL && cx_matmul_fits(product, target)
+                         ? cx_assign_value(target, (PyObject *)product, CX_OUTPUT_READONLY)
                          : 1;
         Py_XDECREF(product);
         Py_XDECREF(target);

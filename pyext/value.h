@@ -132,6 +132,10 @@ cx_is_traced(PyObject *object)
 /* prepare.c: makes sure the value has a node of the pending graph: cx_node is then never NULL. */
 int cx_traced_prepare(CxTraced *traced);
 int cx_write_prepare(CxTraced *target, const char *readonly_message);
+/* NumPy asks it before all else: before indices, shapes and casts. */
+int cx_check_writable(const CxTraced *target, const char *message);
+#define CX_OUTPUT_READONLY "output array is read-only"
+#define CX_ASSIGNED_READONLY "assignment destination is read-only"
 
 /* lift.c: how values enter. */
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);

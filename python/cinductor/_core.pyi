@@ -47,6 +47,7 @@ class Traced:
     kind: str
     tracer: Tracer
     is_in_order: bool  # C-contiguous; guarded for sizes that decide it
+    is_dense: bool  # side by side and forwards, in some order of its axes
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
     ndim: int

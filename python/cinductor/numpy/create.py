@@ -116,7 +116,7 @@ def full(
 def like_order(x: Any, order: str) -> str:
     """The layout of an array made like another: C, F, or K for that of its strides."""
     if order == "A":
-        return "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+        return "F" if x.flags_now.f_contiguous and not x.flags_now.c_contiguous else "C"
     return order
 
 
@@ -353,8 +353,9 @@ def ascontiguousarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) ->
 
 @function(np.asfortranarray, creates=True)
 def asfortranarray(t: Any, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """np.asfortranarray"""
-    return asarray(t, a, dtype, "F", like=like)
+    """np.asfortranarray: at least one dimension."""
+    x = asarray(t, a, dtype, "F", like=like)
+    return t.reshape(x, (1,)) if x.ndim == 0 else x
 
 
 @method("__array_wrap__")

@@ -16,6 +16,7 @@ from .surface import (
     into,
     is_one,
     refuse,
+    refuse_other,
     require_same,
     result_type,
 )
@@ -40,11 +41,12 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     if not set(output) <= set(extent) or len(set(output)) != len(output):
         raise ValueError("output")
     dtype = result_type(*xs)
+    refuse_other(out, dtype)
     xs = [in_place(t, x, dtype) for x in xs]
     shape = tuple(extent[c] for c in output)
     repeats = any(len(set(s)) != len(s) for s in terms)
     if len(xs) == 1 and set(output) == set(extent):
-        return into(t, out, turned(t, xs[0], terms[0], output))
+        return into(t, out, as_result(t, turned(t, xs[0], terms[0], output)))
     if not repeats and set(output) == set(extent):
         made = aligned_product(t, terms, xs, output)
         return into(t, out, made)
@@ -112,7 +114,7 @@ def turned(t: Any, x: Any, term: str, output: str) -> Any:
     """One operand whose letters all stay: a view, maybe of a diagonal that can be written to."""
     if len(set(term)) == len(term):
         return t.permute(x, [term.index(c) for c in output])
-    refuse(term != output * 2 or not x.flags.c_contiguous, "a view of such a diagonal")
+    refuse(term != output * 2 or not x.flags_now.c_contiguous, "a view of such a diagonal")
     return t.reshape(x, (x.size,))[:: x.shape[0] + 1]
 
 

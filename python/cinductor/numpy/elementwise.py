@@ -127,7 +127,7 @@ def set_part(t: Any, x: Any, name: str, value: Any) -> None:
     """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
     if name == "flat":
         given = array(t, value)
-        refuse(not x.flags.c_contiguous, "an array that is not contiguous")
+        refuse(not x.flags_now.c_contiguous, "an array that is not contiguous")
         refuse(
             given.ndim and given.size is not x.size and given.size != x.size, "values that repeat"
         )
@@ -183,7 +183,7 @@ def conj(t: Any, self: Any, out: Any = None) -> Any:
     if self.kind == "python" and self.dtype.kind != "b" and out is None:
         is_complex = self.dtype.kind == "c"
         return t.as_python(t.apply("conjugate", self)) if is_complex else self
-    return into(t, out, np.conjugate(self) if self.dtype.kind in "cbiuf" else self)
+    return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self)
 
 
 @function(np.iscomplexobj, np.isrealobj)

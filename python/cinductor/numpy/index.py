@@ -15,6 +15,7 @@ import numpy as np
 from .surface import (
     Traced,
     array,
+    as_result,
     function,
     into,
     is_one,
@@ -228,7 +229,7 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
         check_mask(mask, x.shape[: mask.ndim])
         choose(t, x, mask, value)
         return
-    if mask is not None and mask.ndim > 1 and x.flags.c_contiguous:  # one number says where
+    if mask is not None and mask.ndim > 1 and x.flags_now.c_contiguous:  # one number says where
         check_mask(mask, x.shape[: mask.ndim])
         x = t.reshape(x, (mask.size, *x.shape[mask.ndim :]))
         key = flat(t, mask)
@@ -314,6 +315,8 @@ def take(
     axis = normal_axis(axis, x.ndim)
     index = item_of(t, indices)
     refuse(index.dtype == BOOL, "an index of bools")
+    if type(out) is Traced and not np.can_cast(out.dtype, x.dtype, "safe"):
+        raise TypeError("out")  # NumPy fills a buffer of x's dtype, which begins as a copy of out
     size = x.shape[axis]
     if mode == "wrap":
         index = t.apply("remainder", t.cast(index, INT64), t.cast(t.lift(size), INT64))
@@ -337,7 +340,7 @@ def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]
     if index.dtype.kind not in "iu" or index.ndim != x.ndim:
         raise IndexError("indices")
     refuse(x.ndim > MOST_INDICES, f"more than {MOST_INDICES} axes")
-    refuse(index.ndim > 1 and not index.flags.c_contiguous, "indices in another order than C")
+    refuse(index.ndim > 1 and not index.flags_now.c_contiguous, "indices in another order than C")
     found = [index if k == axis else counted(t, x.shape, k) for k in range(x.ndim)]
     return x, axis, found
 
@@ -360,7 +363,7 @@ def put_along_axis(t: Any, arr: Any, indices: Any, values: Any, axis: Any) -> No
 
 def scatter_flat(t: Any, a: Any, index: Any, value: Any, mode: str = "raise") -> None:
     """Stores at places counted in C order; values are repeated when they are fewer."""
-    refuse(type(a) is not Traced or not a.flags.c_contiguous, "an array that is not contiguous")
+    refuse(type(a) is not Traced or not a.flags_now.c_contiguous, "an array that is not contiguous")
     refuse(mode != "raise", f"mode={mode!r}")
     index, value = flat(t, item_of(t, index)), flat(t, stored(t, a, value))
     if type(value.size) is not int or type(index.size) is not int:
@@ -414,7 +417,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
         made = t.apply("where", picks, t.cast(arrays[k], dtype), made)
     shape = np.broadcast_shapes(index.shape, *(c.shape for c in arrays))
     made = made if made.shape == shape else t.copy(t.expand(made, shape), "C")
-    return into(t, out, made)
+    return into(t, out, as_result(t, made))
 
 
 @function(np.ix_)
@@ -465,7 +468,9 @@ def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
     (values,) = rest
     if type(values) is not Traced and not isinstance(values, int | float | complex | np.generic):
         values = array(t, values)
-    refuse(np.result_type(x.dtype, promoted(values)) != x.dtype, "values of a wider dtype")
+    wide = np.result_type(x.dtype, getattr(values, "dtype", type(values)))
+    is_wide = wide != x.dtype and not rounds_alike(ufunc, x.dtype, wide, values)
+    refuse(is_wide, "values of a wider dtype")
     refuse(ufunc in (np.logical_and, np.logical_or) and x.dtype != BOOL, "truth values")
     value = operand(t, values, x.dtype)
     key = Key(t, x, indices) if is_scalar_key(t, x, indices) else key_of(t, x, indices)
@@ -473,8 +478,13 @@ def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
     scattered(t, key.view, key.axes, key.indices, value, combine=COMBINED[ufunc])
 
 
-def promoted(value: Any) -> Any:
-    """A value as promotion sees it."""
+def rounds_alike(ufunc: Any, dtype: np.dtype, wide: np.dtype, value: Any) -> bool:
+    """Whether a loop of a number's wider dtype, cast back, does what one of this dtype does: `at` makes
+    an array of a Python number first, of int64 or float64.
+    """
     if type(value) is Traced:
-        return value.dtype.type(0).item() if value.kind == "python" else value.dtype
-    return value
+        wraps = ufunc in (np.add, np.subtract, np.multiply)
+        return value.kind == "python" and wraps and dtype.kind in "iu" and wide.kind in "iu"
+    is_number = type(value) in (int, float)
+    kinds = (dtype.kind in "iu" and wide.kind in "iu") or (dtype.kind == wide.kind == "f")
+    return is_number and kinds and dtype.type(value).item() == value

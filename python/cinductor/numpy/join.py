@@ -118,7 +118,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
 def tile(t: Any, A: Any, reps: Any) -> Any:  # noqa: N803
     """np.tile: an axis of copies before each axis, reshaped."""
     x, counts = array(t, A), sizes(reps)
-    if not x.flags.c_contiguous or all(map(is_one, counts)):
+    if not x.flags_now.c_contiguous or all(map(is_one, counts)):
         numbers_first = sorted(counts, key=lambda n: type(n) is not int)
         if all(n == 1 for n in numbers_first):
             return t.reshape(t.copy(x, "K"), (1,) * (len(counts) - x.ndim) + x.shape)

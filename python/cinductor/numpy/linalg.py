@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from .surface import array, as_result, function, in_place, into, refuse, require_same, result_type
+from .surface import (
+    array,
+    as_result,
+    function,
+    in_place,
+    into,
+    refuse,
+    refuse_other,
+    require_same,
+    result_type,
+)
 
 
 def call_dot(a: Any, b: Any, out: Any) -> None:
@@ -48,9 +58,11 @@ def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
 @function(np.dot)
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
+    x, y, dtype = pair(t, a, b)
+    refuse_other(out, dtype)
+    refuse(out is not None and not out.flags_now.c_contiguous, "out= of another order")
     if is_number(a) or is_number(b):
         return into(t, out, scaled(t, "dot", call_dot, a, b))
-    x, y, dtype = pair(t, a, b)
     k = y.shape[-2] if y.ndim > 1 else y.shape[0]
     require_same(t, x.shape[-1], k)
     shape = (*x.shape[:-1], *y.shape[:-2], *(y.shape[-1:] if y.ndim > 1 else ()))

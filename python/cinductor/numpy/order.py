@@ -37,7 +37,7 @@ def on_axis(t: Any, a: Any, axis: Any) -> tuple[Any, int]:
     if axis is None:
         return flat(t, x), 0
     axis = normal_axis(axis, x.ndim)
-    refuse(x.ndim > 1 and not x.flags.c_contiguous, "an array in another order than C")
+    refuse(x.ndim > 1 and not x.flags_now.c_contiguous, "an array in another order than C")
     return x, axis
 
 

@@ -52,7 +52,7 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
     x = array(t, array_)
     widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
-    flags = x.flags
+    flags = x.flags_now
     made = t.empty(shape, x.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C")
     inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     t.assign(made[inside] if inside else made, x)

@@ -256,7 +256,7 @@ for _name in ("argmax", "argmin"):
 def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET) -> Any:
     """np.ptp"""
     x, more = array(t, a), given(keepdims=keepdims)
-    high = np.maximum.reduce(x, axis=axis, **more)
+    high = np.maximum.reduce(x, axis=axis, out=out, **more)  # which rounds to out's dtype
     return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)))
 
 

@@ -45,6 +45,8 @@ def reshape(t: Any, a: Any, /, shape: Any, order: str = "C", *, copy: Any = None
         x = t.copy(x, order)
     if order == "F":
         return turn(t, t.reshape(turn(t, x), shape[::-1]))
+    if type(a) is Traced and a.kind == "scalar" and not shape:
+        return a
     return t.reshape(x, shape)
 
 
@@ -58,7 +60,7 @@ def reshape_method(t: Any, self: Any, *shape: Any, order: str = "C", copy: Any =
 def layout(x: Any, order: str) -> str:
     """The order 'A' means, others as they are."""
     if order == "A":
-        return "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C"
+        return "F" if x.flags_now.f_contiguous and not x.flags_now.c_contiguous else "C"
     refuse(order not in ("C", "F", "K"), f"order={order!r}")
     return order
 
@@ -88,16 +90,14 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     x = x if order == "C" else turn(t, x)
-    # A strided row of one element is one in order, too: no size is worth a program of its own.
-    is_in_order = x.is_in_order if x.ndim > 1 else x.flags.c_contiguous
-    return t.reshape(x if is_in_order else t.copy(x, "C"), (x.size,))
+    return t.reshape(x if x.is_in_order else t.copy(x, "C"), (x.size,))
 
 
 @method("flatten")
 def flatten(t: Any, self: Any, order: str = "C") -> Any:
     """ndarray.flatten: always a copy."""
     order = layout(self, order)
-    refuse(order == "K" and not self.flags.c_contiguous, "order='K'")
+    refuse(order == "K" and not self.flags_now.c_contiguous, "order='K'")
     x = turn(t, self) if order == "F" else self
     return t.reshape(t.copy(x, "C"), (self.size,))
 
@@ -106,8 +106,10 @@ def flatten(t: Any, self: Any, order: str = "C") -> Any:
 def transpose(t: Any, a: Any, axes: Any = None) -> Any:
     """np.transpose"""
     x = array(t, a)
+    if type(a) is Traced and a.kind == "scalar" and not axes:
+        return a
     if axes is None:
-        return turn(t, x)
+        return t.permute(x, tuple(range(x.ndim))[::-1])
     axes = tuple(normal_axis(operator.index(i), x.ndim) for i in sizes(axes))
     if len(axes) != x.ndim or len(set(axes)) != x.ndim:
         raise ValueError("axes")
@@ -144,6 +146,8 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
         dropped = normal_axes(axis, x.ndim)
         if any(x.shape[i] != 1 for i in dropped):
             raise ValueError("squeeze")
+    if not dropped:
+        return a if type(a) is Traced else x
     return t.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
 

@@ -100,7 +100,7 @@ def dummy(value: Any) -> Any:
         if value.kind == "scalar":
             return value.dtype.type(1)
         array = np.broadcast_to(np.ones((), value.dtype), value.shape)
-        if value.flags.writeable:
+        if value.flags_now.writeable:
             array = np.lib.stride_tricks.as_strided(
                 np.ones((), value.dtype), value.shape, (0,) * value.ndim
             )
@@ -253,6 +253,12 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
         raise TypeError("out does not fit")
     t.assign(out, t.cast(value, out.dtype))
     return out
+
+
+def refuse_other(out: Any, dtype: Any) -> None:
+    """Lets NumPy decide about out= of another dtype, for functions that do not simply cast to it."""
+    refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
+    refuse(out is not None and out.dtype != dtype, "out= of another dtype")
 
 
 def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:

@@ -33,6 +33,7 @@ from ..value.state import (
 from . import dense, widening
 from .condition import strength
 from .growth import Growth, is_longer
+from .identity import Places
 from .last import Last
 from .region import Looked, Peel, truth
 from .sharing import Sharing
@@ -296,12 +297,22 @@ class Carried:
             self.first_trace = self.body.trace
         if again:
             return False
+        if (name := self.seen_anew(names)) is not None:
+            raise Peel(f"{name} is another view of its array in each trip")
         if self.joined and self.body.trace != self.first_trace:
             raise Peel("values are of another type at the loop's entry")
         self.sharing = Sharing(self, names)
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def seen_anew(self, names: dict[str, Any]) -> str | None:
+        """A name that a trip leaves as it is but for the object, where somebody could tell."""
+        places = Places(self.loop, self.contents)
+        for name in (*self.names, *self.contents.containers):
+            places.add(name, self.head[name], names.get(name))
+        places.others += [names.get(n) for n in self.loop.site.live_out if n not in self.names]
+        return places.told_apart()
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -645,6 +656,7 @@ class Carried:
         op = "while" if self.is_while else "for"
         made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
         exits = {n: self.entry[n] if n in self.names else UNBOUND for n in site.state}
+        exits.update({name: self.entry[name] for name in self.contents.containers})
         trips = self.extent if not self.is_while else None
         counter = next(made) if self.counter is not None else None
         if counter is not None:

@@ -40,6 +40,10 @@ class Condition(Region):
         self.condition = truth(self.stage, value)
         self.level = Level(self, self.condition, 0, {})
 
+    def elsewhere(self) -> list[Any] | None:
+        """Not known here."""
+        return None
+
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
         """What else refers to memory is not known here."""
         return False

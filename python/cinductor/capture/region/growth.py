@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..value.objects import Traced
-from ..value.state import ATOMS, fill, is_number, is_same, leaves, rebuilt, walk
+from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt, walk
 from . import dense
 from .region import Again, Looked, Opened, Peel
 
@@ -159,7 +159,7 @@ class Growth:
         kept = len(self.before) + 1
         now = self.container
         is_kept = len(now) >= kept and now[kept - 1] is GAP
-        if not is_kept or not all(map(is_same, now[: kept - 1], self.before)):
+        if not is_kept or not all(map(is_one, now[: kept - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
         self.items = [Item(appended) for appended in now[kept:]]
         if len(self.items) > MAX_ITEMS:
@@ -336,7 +336,7 @@ def is_longer(before: Any, now: Any) -> bool:
     """Whether a list has what it had, and more."""
     if type(now) is not list or type(before) is not list or len(now) <= len(before):
         return False
-    return all(map(is_same, before, now))
+    return all(map(is_one, before, now))
 
 
 def owner_of(region: Region, container: Any, item: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..value import varying
+from ..value.aliases import is_loose
 from ..value.objects import Traced
 from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 
@@ -25,10 +26,11 @@ NOWHERE = object()
 class Held:
     """A value that each trip hands on; sources: what it may be of before the loop."""
 
-    __slots__ = ("name", "place", "value", "sources", "number", "lengths", "shape")
+    __slots__ = ("name", "place", "value", "sources", "is_loose", "number", "lengths", "shape")
 
     def __init__(self, name: str, place: int, value: Any, sources: list[Source]) -> None:
         self.name, self.place, self.value, self.sources = name, place, value, sources
+        self.is_loose = False  # laid out otherwise in NumPy's memory
         self.number: Any = None  # in the body's block
         self.lengths: dict[int, varying.Length] = {}
         self.shape: tuple[Any, ...] = ()  # of its buffer
@@ -41,6 +43,7 @@ class Last:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.values: dict[str, Any] = {}
         self.held: list[Held] = []
+        self.made: dict[int, Any] = {}  # views in the last trip, by the object they are one of
 
     @property
     def mark(self) -> Any:
@@ -89,6 +92,8 @@ class Last:
         if sources is None:
             return NOWHERE
         held = Held(name, place, leaf, sources)
+        if is_array:
+            held.is_loose = is_loose(self.carried.sharing.aliases.records, leaf)
         self.held.append(held)
         return held
 
@@ -176,7 +181,9 @@ class Last:
     def closed(self, leaf: Any) -> Any:
         if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
             return leaf
-        return self.tracer.last_value(leaf, self.carried.body)
+        if id(leaf) not in self.made:
+            self.made[id(leaf)] = self.tracer.last_value(leaf, self.carried.body)
+        return self.made[id(leaf)]
 
     def entries(self) -> list[Any]:
         """What the first trip begins with."""
@@ -234,6 +241,8 @@ class Last:
             if before is not None and held.value.kind == "array":
                 sources = sources + sharing.of_entry(before)
             sharing.aliases.add(value, sources)
+            if held.is_loose:
+                sharing.aliases.loosen(value)
         return {
             name: rebuilt(value, (values[v] if type(v) is Held else v for v in leaves(value)))
             for name, value in self.values.items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..rewrite.jumps import RETURN, VALUE
 from ..value import varying
-from ..value.aliases import Source, sources_in
+from ..value.aliases import Source, is_loose, sources_in
 from ..value.objects import Traced, Unsure
 from ..value.state import (
     UNBOUND,
@@ -26,6 +26,7 @@ from ..value.state import (
     rebuilt,
 )
 from .growth import Maybe
+from .identity import Places
 from .region import Region, truth
 from .result import CONSTANT_LEAVES, Call, choose
 
@@ -121,6 +122,7 @@ class Merge:
             kept = {n: v for n, v in contents.names().items() if n not in end.names}
             if kept:
                 end.add(self.region.regions, block, kept)
+        self.check_objects((*wanted, *contents.containers))
         plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
         appended = self.plan_appended()
         handles: dict[int, Any] = {}
@@ -150,6 +152,18 @@ class Merge:
             self.region.check(bound, f"{name} is bound")
         contents.refill(self.region.regions, names)
         return {name: names[name] for name in wanted}
+
+    def check_objects(self, names: tuple[str, ...]) -> None:
+        """Raises where a name has one object in the one arm and another in the other, of one memory."""
+        places = Places(self.region, self.level.contents)
+        for name in names:
+            a, b = (end.names.get(name, UNBOUND) for end in self.ends)
+            if self.is_unread(name):
+                continue
+            a, b = (rebuilt(value, map(unheld, leaves(value))) for value in (a, b))
+            places.add(name, a, b)
+        if (name := places.told_apart()) is not None:
+            self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
         """What the arms appended to lists, with a Result where the graph decides."""
@@ -200,9 +214,9 @@ class Merge:
             return unsure
         if a is UNBOUND or b is UNBOUND:
             return self.plan_unbound(name, a, b)
-        returns = [end.names.get(RETURN) is True for end in self.ends]
-        if returns[0] != returns[1] and name in self.region.site.returned:
-            return self.plan_unread(name, *((UNBOUND, b) if returns[0] else (a, UNBOUND)))
+        if self.is_unread(name):
+            is_first = self.ends[0].names.get(RETURN) is True
+            return self.plan_unread(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
         if name.startswith(OURS) and name != VALUE:
             return self.plan_flag(a, b)
         if name == VALUE and not self.is_one_value(a, b):
@@ -211,6 +225,11 @@ class Merge:
             self.region.fail(f"{name} is of another type in each branch")
         parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
         return rebuilt(a, iter(parts))
+
+    def is_unread(self, name: str) -> bool:
+        """Whether one arm returns, and nobody reads the name then."""
+        returns = [end.names.get(RETURN) is True for end in self.ends]
+        return returns[0] != returns[1] and name in self.region.site.returned
 
     def is_one_value(self, a: Any, b: Any) -> bool:
         """Whether two results can be one value; so they must be where a caller goes on with it."""
@@ -502,9 +521,11 @@ class Merge:
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
             sources: list[Source] = []
+            if any(self.is_loose(part, end) for part, end in zip(pair, self.ends, strict=True)):
+                aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair, self.ends, strict=True)):
-                held = part.held if type(part) is InBuffer else part
-                if type(held) is not Held or held.kind != "array":
+                held = array_in(part)
+                if held is None:
                     continue
                 for source in sources_in(end.records, held.value):
                     if not self.tracer.is_before(source.array.whole, mark):
@@ -518,10 +539,21 @@ class Merge:
             for other in values[1:]:
                 aliases.link(other, values[0])
 
+    def is_loose(self, part: Any, end: End) -> bool:
+        """Whether an array lies otherwise in memory where the arm ends."""
+        held = array_in(part)
+        return held is not None and is_loose(end.records, held.value)
+
     def is_alone(self, array: Any, end: End) -> bool:
         """Memory that only one name still has where the arm ends."""
         ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
+
+
+def array_in(part: Any) -> Held | None:
+    """The array of one side of a pair."""
+    held = part.held if type(part) is InBuffer else part
+    return held if type(held) is Held and held.kind == "array" else None
 
 
 class Result:

@@ -16,7 +16,7 @@ from ... import _core
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
 from ..value.objects import Traced
-from ..value.state import UNBOUND, Touched, fill, is_same, walk
+from ..value.state import UNBOUND, Touched, fill, is_one, walk
 
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
@@ -305,6 +305,10 @@ class Region:
         values.extend(lists.cells for lists in self.regions.dense.values())
         return values
 
+    def elsewhere(self) -> list[Any] | None:
+        """What is seen besides the names of the construct's state; None: nobody knows."""
+        return [*self.others.values(), *self.callers()]
+
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
         """Whether at most one of the values, with what callers see, may be of that memory, made here."""
         if not array.is_fresh:
@@ -317,7 +321,7 @@ class Region:
         """Names that the construct does not assign are as they were."""
         for name, value in self.others.items():
             now = names.get(name, UNBOUND)
-            if now is not value and not is_same(now, value):
+            if now is not value and not is_one(now, value):
                 self.fail(f"{name} is changed by a function inside")
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:

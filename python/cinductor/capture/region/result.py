@@ -201,7 +201,7 @@ def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int,
     """How a later call makes such a view."""
     layout = (value.shape, value.strides, stage.tracer.offset(value))
     parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
-    return Call((view, value.dtype, value.flags.writeable, *parts))
+    return Call((view, value.dtype, value.flags_now.writeable, *parts))
 
 
 def view(

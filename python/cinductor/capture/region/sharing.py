@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..value.aliases import Source
+from ..value.aliases import Source, is_loose
 from ..value.state import is_same, leaves
 from .region import Peel
 
@@ -24,7 +24,7 @@ class Array:
 
     __slots__ = (
         *("name", "param", "entry", "version", "ends", "kept", "passed"),
-        *("before", "vague", "is_made"),
+        *("before", "vague", "is_made", "is_loose"),
     )
 
     def __init__(self, name: str, param: Any, entry: Any, version: int, ends: list[Any]) -> None:
@@ -35,16 +35,18 @@ class Array:
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
         self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
+        self.is_loose = False  # whether it lies otherwise in NumPy's memory
 
     def learn(self, other: Array) -> bool:
         """It may be what another was; whether that is news."""
-        count = len(self.before), len(self.vague), self.is_made
+        count = len(self.before), len(self.vague), self.is_made, self.is_loose
         for storage, value in other.before.items():
             if not is_same(self.before.setdefault(storage, value), value):
                 self.vague.add(storage)
         self.vague |= other.vague
         self.is_made |= other.is_made
-        return count != (len(self.before), len(self.vague), self.is_made)
+        self.is_loose |= other.is_loose
+        return count != (len(self.before), len(self.vague), self.is_made, self.is_loose)
 
 
 class Sharing:
@@ -76,6 +78,8 @@ class Sharing:
                     self.numbers[name, place] = len(self.arrays)
                     ends = self.aliases.sources(leaf)
                     self.arrays.append(Array(name, param, entry, version, ends))
+                    ways = (leaf, entry)
+                    self.arrays[-1].is_loose = any(is_loose(self.aliases.records, v) for v in ways)
 
     def number_of(self, source: Source) -> int | None:
         """Which of the arrays carried has that memory at the head of a trip."""
@@ -159,6 +163,8 @@ class Sharing:
 
     def check_written(self, number: int, array: Array) -> None:
         """It was made in the call, and has one name, at the entry and behind every trip."""
+        if array.is_loose:
+            self.loop.fail(f"{array.name} is written to and lies otherwise in memory")
         if array.kept or any((number, k) in self.pairs and k != number for k in self.others()):
             self.loop.fail(f"{array.name} shares memory that is written to")
         for value in array.before.values():
@@ -223,6 +229,8 @@ class Sharing:
                 sources = [source for source in sources if source.alone]
                 most = max(most, needed)
             self.aliases.add(value, sources)
+            if self.arrays[number].is_loose:
+                self.aliases.loosen(value)
         for j, k in self.pairs:
             if j < k and j in made and k in made:
                 self.aliases.link(made[j], made[k])

@@ -23,11 +23,14 @@ Path = tuple[tuple[int, int], ...]  # the tests that were decided, and how
 
 
 class Source(NamedTuple):
-    """An array that a value may be; looped: how often a loop runs decides whether it is."""
+    """An array that a value may be; looped: how often a loop runs decides whether it is; loose: it
+    is the value itself, and lies otherwise in NumPy's memory.
+    """
 
     array: Any
     alone: bool = False
     looped: bool = False
+    loose: bool = False
     path: Path = ()
 
     @property
@@ -49,13 +52,22 @@ def sources_in(records: Records, value: Any) -> list[Source]:
     return [Source(value)] if found is None else [Source(value), *found[1]]
 
 
+def is_loose(records: Records, value: Any) -> bool:
+    """Whether memory made in this call has the value with gaps or backwards, where one handed on by
+    value has it densely. What Python's caller has is a source anyway.
+    """
+    if any(source.loose for source in sources_in(records, value)):
+        return True
+    return value.whole.is_fresh and not value.is_dense
+
+
 def count_in(records: Records, roots: list[Any], storage: int) -> int:
     """How many values among these, and in containers that they reach, may be of that memory."""
     storages = {storage}
     for other, (_, sources) in records.items():
         if any(source.storage == storage for source in sources):
             storages.add(other)
-    return references(roots, storages)
+    return references(roots, lambda value: value.storage in storages)
 
 
 class Aliases:
@@ -92,6 +104,10 @@ class Aliases:
     def link(self, a: Any, b: Any) -> None:
         """Two values may be one array."""
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
+
+    def loosen(self, value: Any) -> None:
+        """The value lies otherwise in NumPy's memory."""
+        self.add(value, [Source(value, loose=True)])
 
     def forget(self, values: list[Any]) -> None:
         """Values that nobody can reach any more."""
@@ -131,11 +147,14 @@ class Aliases:
 
     def is_like(self, value: Any, source: Source) -> bool:
         """Whether nobody could tell the value from an array that it may be."""
-        return source.array.is_fresh and self.stage.tracer.same_type(value, source.array) == 1
+        is_fresh = source.array.is_fresh and not source.loose
+        return is_fresh and self.stage.tracer.same_type(value, source.array) == 1
 
     def check_other(self, value: Any, source: Source) -> None:
         """Checks that the value is not that array."""
         array, tracer = source.array, self.stage.tracer
+        if source.loose:
+            raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
         if not (source.looped and is_alike and self.stage.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from .state import fill, held, is_same
+from .state import fill, held, is_one
 
 
 class Contents:
@@ -68,7 +68,7 @@ def keeps_places(before: Any, now: Any) -> bool:
 
 def is_unchanged(before: Any, now: Any) -> bool:
     """Whether it holds what it held."""
-    return keeps_places(before, now) and all(map(is_same, items_in(before), items_in(now)))
+    return keeps_places(before, now) and all(map(is_one, items_in(before), items_in(now)))
 
 
 def refill(regions: Any, container: Any, items: tuple[Any, ...]) -> None:

@@ -37,10 +37,12 @@ def read(scope: Scope, flat: Flat, key: Any) -> Any:
 def write(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
     """flat[key] = value"""
     stage, array = scope.stage, flat.array
+    if not array.flags_now.writeable:
+        raise ValueError("underlying array is read-only")
     if type(key) is not tuple and not stage.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         line = array if array.ndim == 1 else None
-        if line is None and array.flags.c_contiguous:
+        if line is None and array.flags_now.c_contiguous:
             line = stage.tracer.reshape(array, (array.size,))
         if line is not None and (is_number or has_shape(value, line[key])):
             line[key] = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,24 @@ def is_same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(is_same, a, b))
     return False
+
+
+def is_array(value: Any) -> bool:
+    return type(value) is Traced and value.kind == "array"
+
+
+def identity(array: Any) -> int:
+    """What tells an array from every other object; a whole one may be held by several Traced."""
+    return array.storage if array.is_whole else id(array)
+
+
+def is_one(a: Any, b: Any) -> bool:
+    """Whether two values are one, and arrays the same object: `v[...]` is not `v`."""
+    if isinstance(a, tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(is_one, a, b))
+    if is_array(a) and is_array(b):
+        return identity(a) == identity(b)
+    return is_same(a, b)
 
 
 def is_int(value: Any) -> bool:
@@ -153,7 +171,7 @@ class Touched:
         now = []
         for container, before in self.before.values():
             items = copied(container)
-            if type(container) is types.CellType and all(map(is_same, before, items)):
+            if type(container) is types.CellType and all(map(is_one, before, items)):
                 if len(before) == len(items):
                     continue
             now.append((container, items))
@@ -193,14 +211,18 @@ def fill(container: Any, items: Any) -> None:
         container.update(items)
 
 
-def references(roots: list[Any], storages: set[int], limit: int = 10_000) -> int:
-    """How many values among these and in containers that they reach are of such memory."""
-    count, seen, stack = 0, set(), list(roots)
+def references(
+    roots: list[Any], is_meant: Callable[[Any], bool], apart: Iterable[Any] = (), limit: int = 10_000
+) -> int:
+    """How many traced values among these and in containers that they reach, but for those apart, are
+    meant.
+    """
+    count, seen, stack = 0, {id(container) for container in apart}, list(roots)
     while stack:
         value = stack.pop()
         cls = type(value)
         if cls is Traced:
-            count += value.storage in storages
+            count += is_meant(value)
         if cls is Traced or cls in ATOMS or id(value) in seen or is_ours(cls):
             continue
         seen.add(id(value))

@@ -1,0 +1,429 @@
+"""Which object an array is, how it lies in memory, and in which order NumPy complains: what values alone do not say."""
+
+import numpy as np
+import pytest
+import test_memory
+
+import cinductor
+from cinductor import testing
+
+pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
+WAYS = [{}, {"dynamic": True}]
+
+
+def numbers(n):
+    return np.arange(n) * 1.0
+
+
+def alike(program, *calls):
+    """Compiled and plain do the same in all these calls, given as functions that make the arguments: values, exceptions,
+    which objects are one, which share memory and how they lie."""
+    for way in WAYS:
+        compiled = cinductor.compile(program, backend="interp", **way)
+        for make in calls:
+            ours, theirs = make(), make()
+            with np.errstate(all="ignore"):
+                want, expected = testing.outcome(program, theirs)
+                got, raised = testing.outcome(compiled, ours)
+            assert (type(raised), str(raised)) == (type(expected), str(expected))
+            testing.assert_same(ours, theirs, where="arguments")
+            testing.assert_same(got, want)
+            assert test_memory.memory_of(got, ours) == test_memory.memory_of(want, theirs)
+    return compiled
+
+
+# --- another view of the same memory is another object --------------------------------------------
+
+
+def rebound(a, b):
+    for i in range(len(b)):
+        b[i] += 1
+        a = a[...]
+    return a
+
+
+def rebound_beside(a, b):
+    h = a
+    for i in range(len(b)):
+        b[i] += 1
+        h = np.ravel(h)
+    return h, a
+
+
+def one_trip_behind(a, b):
+    k = h = a
+    for i in range(len(b)):
+        b[i] += 1
+        k = h
+        h = h[...]
+    return h, a, k
+
+
+def both_at_once(a, b):
+    k = h = a
+    for i in range(len(b)):
+        b[i] += 1
+        h = h[...]
+        k = h
+    return h, a, k
+
+
+def in_a_dict(a, b):
+    held = {"x": a}
+    for i in range(len(b)):
+        b[i] += 1
+        held["x"] = held["x"][...]
+    return held, a
+
+
+def of_a_new_array(a, b):
+    h = a.copy()
+    held = [h]
+    for i in range(len(b)):
+        b[i] += 1
+        h = h[...]
+    return h, held
+
+
+def views_that_change_places(a, b):
+    h, k = a, a[...]
+    for i in range(len(b)):
+        b[i] += 1
+        h, k = k, h
+    return h, a, k
+
+
+def a_view_becomes_the_array(a, b):
+    h, k = a[...], a
+    for i in range(len(b)):
+        b[i] += 1
+        h = k
+    return h, a
+
+
+def while_data_say(a, b):
+    h, n = a, 0
+    while n < len(b) and b[n] < 4:
+        b[n] += 1
+        n += 1
+        h = h[...]
+    return h, a
+
+
+def asked_inside(a, b):
+    h, n = a, 0
+    for i in range(len(b)):
+        b[i] += 1
+        if h is a:
+            n += 1
+        h = h.reshape(-1)
+    return h, a, n
+
+
+def in_an_arm_inside(a, b):
+    h = a
+    for i in range(len(b)):
+        b[i] += 1
+        if b[i] > 2:
+            h = h[...]
+    return h, a
+
+
+def two_names_of_one(a, b):
+    for i in range(len(b)):
+        b[i] += 1
+        p = q = a[...]
+    return (p, q, a) if len(b) else a
+
+
+def in_a_tuple(a, b):
+    p = (a, b)
+    for i in range(len(b)):
+        b[i] += 1
+        p = (p[0][:], p[1])
+    return p, a
+
+
+def by_a_function_inside(a, b):
+    c = a
+
+    def look():
+        nonlocal c
+        c = c[...]
+
+    for i in range(len(b)):
+        b[i] += 1
+        look()
+    return c, a
+
+
+def in_one_arm(a, b):
+    h = a
+    if b.sum() > 3:
+        h = a[...]
+        b += 1
+    return h, a
+
+
+def in_the_other_arm(a, b):
+    h = a[...]
+    if b.sum() > 3:
+        h = a
+        b += 1
+    return h, a
+
+
+def known_by_another_name(a, b):
+    h = a[...]
+    k = h
+    if b.sum() > 3:
+        h = a[...]
+        b += 1
+    return h, a, k
+
+
+def a_dict_in_an_arm(a, b):
+    held = {"x": a}
+    if b.sum() > 3:
+        held["x"] = a[...]
+        b += 1
+    return held, a
+
+
+def an_expression(a, b):
+    h = a if b.sum() > 3 else a[:]
+    b += 1
+    return h, a
+
+
+def returned_in_an_arm(a, b):
+    if b.sum() > 3:
+        b += 1
+        return a[...]
+    return a
+
+
+OBJECTS = [
+    *(rebound, rebound_beside, one_trip_behind, both_at_once, in_a_dict, of_a_new_array),
+    *(views_that_change_places, a_view_becomes_the_array, while_data_say, asked_inside),
+    *(in_an_arm_inside, two_names_of_one, in_a_tuple, by_a_function_inside, in_one_arm),
+    *(in_the_other_arm, known_by_another_name, a_dict_in_an_arm, an_expression, returned_in_an_arm),
+]
+
+
+@pytest.mark.parametrize("program", OBJECTS, ids=lambda f: f.__name__)
+def test_another_view_is_another_object(program):
+    alike(program, *(lambda n=n: (numbers(5), numbers(n)) for n in (5, 5, 1, 0, 2, 12)))
+
+
+@pytest.mark.parametrize("program", [rebound, of_a_new_array, in_a_dict], ids=lambda f: f.__name__)
+def test_a_loop_that_takes_views_is_captured(program):
+    """Behind a trip that is peeled off nobody can tell one of its views from another."""
+    told = cinductor.explain(cinductor.compile(program, backend="interp"), numbers(5), numbers(12))
+    assert any("captured" in line for line in told.regions), told.regions
+
+
+def test_what_numpy_returns_as_it_is():
+    def program(a, c, s):
+        numbers = (np.squeeze(s[0]), np.transpose(s.sum()), s[0].reshape(()), s[0].squeeze())
+        itself = (np.squeeze(a), a.squeeze(), a.conj(), np.asarray(a))
+        views = (np.transpose(a), a.T, a.view(), a[...], np.ravel(a), a.reshape(-1), c.conj())
+        return itself, views, numbers, [v is a for v in (*itself, *views)]
+
+    alike(program, lambda: (numbers(5), numbers(3) * 1j, numbers(4)))
+
+
+def test_a_new_axis_of_a_number():
+    """It had been a view of memory that a number has not."""
+
+    def program(a):
+        return a[0][None], (a[0] + 1)[None], a.sum()[..., None], a[0][...]
+
+    alike(program, lambda: (numbers(5) + 1,), lambda: (numbers(3) + 1,))
+
+
+# --- an array that is handed on lies where NumPy has it -------------------------------------------
+
+
+def backwards(a, b):
+    r = a * 2
+    for i in range(len(b)):
+        r = (r + b[i])[::-1]
+    return r
+
+
+def backwards_in_an_arm(a, b):
+    r = a * 2
+    if b.sum() > 3:
+        r = (a + 1)[::-1]
+    return r
+
+
+def with_gaps(a, b):
+    if b.sum() > 3:
+        return (a + 1)[::2]
+    return a[::2] + 1
+
+
+def by_an_expression(a, b):
+    return (a + 1)[::-1] if b.sum() > 3 else (a + 2)[::-1]
+
+
+def of_many_elements(a, b):
+    v = b
+    for i in range(len(b)):
+        v = a[a > b[i]][::-1]
+    return v
+
+
+def raveled(a, b):
+    r = a * 2
+    for i in range(len(b)):
+        r = (r + b[i])[::2]
+        r.ravel()[:1] = 7
+    return r
+
+
+LAYOUTS = [backwards, backwards_in_an_arm, with_gaps, by_an_expression, of_many_elements, raveled]
+
+
+@pytest.mark.parametrize("program", LAYOUTS, ids=lambda f: f.__name__)
+def test_strides_of_what_is_handed_on(program):
+    alike(program, *(lambda n=n: (numbers(6), numbers(n)) for n in (5, 5, 1, 2, 12)))
+
+
+# --- one element lies in order however it is reached ----------------------------------------------
+
+
+def change(v):
+    v += 1
+    return v
+
+
+IN_ORDER = {
+    "ravel": lambda a: change(a.ravel()),
+    "ravel of a slice": lambda a: change(a[::2].ravel()),
+    "ravel backwards": lambda a: change(a[::-1].ravel()),
+    "ravel K": lambda a: change(np.ravel(a[::-2], "K")),
+    "reshape": lambda a: change(a.reshape(-1)),
+    "a new axis": lambda a: change(a[:, None].ravel()),
+    "ascontiguousarray": lambda a: change(np.ascontiguousarray(a)),
+    "flags": lambda a: (a.flags.c_contiguous, a.flags.f_contiguous, a[::2].flags.contiguous),
+}
+ROWS = {
+    "step": lambda n: numbers(2 * n)[::2],
+    "back": lambda n: numbers(2 * n)[::-2],
+    "dense": numbers,
+    "column": lambda n: numbers(2 * n).reshape(n, 2)[:, 0],
+}
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("sizes", [(7, 2, 1, 0, 1, 7), (1, 7, 1), (5, 6, 1, 1)], ids=str)
+def test_one_element_is_in_order(name, row, sizes):
+    """NumPy makes a view of a strided row of one element, and copies a longer one."""
+    alike(IN_ORDER[name], *(lambda n=n: (ROWS[row](n),) for n in sizes))
+
+
+# --- the order of complaints ----------------------------------------------------------------------
+
+READ_ONLY = """
+d[:] = v|d[5] = 1|d[1, 1] = 2|d[[0, 9]] = 1|d['a'] = 1|d.flat[0] = 1|d += v|d <<= 1|d @= v
+np.add(v, v, out=d)|np.add(d, v, out=d)|np.matmul(M, v, out=d)|np.add(v, 1j, out=d)
+np.add(v, 1, out=d, dtype='i4')|np.maximum.accumulate(v, out=d)|np.divmod(v, 2, out=(d, d))
+np.outer(v, v, out=d)|np.modf(v, d, d)|np.add.at(d, [9], 1)|np.put(d, [9], 1)|np.copyto(d, v)
+""".replace("\n", "|").strip("|").split("|")
+
+
+@pytest.mark.parametrize("line", READ_ONLY)
+@pytest.mark.parametrize("view", ["M.diagonal()", "np.broadcast_to(v, (2, 5))"])
+def test_nothing_is_asked_of_what_is_read_only(line, view, tmp_path):
+    """NumPy looks whether it may write before it looks at indices, shapes and casts; a handler sees which it was."""
+    source = f"""import numpy as np
+
+def program(M, v):
+    d = {view}
+    try:
+        {line}
+    except Exception as error:
+        return type(error), str(error), v.sum()
+    return d
+"""
+    program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
+    alike(program, lambda: (numbers(12).reshape(3, 4) - 1, numbers(5) - 2))
+
+
+# --- casts ----------------------------------------------------------------------------------------
+
+OUTS = """
+np.take(a, u, out=h)|np.take(a, u, out=h, mode='clip')|a.take(u, out=h, mode='wrap')
+np.dot(a[:3, None], a[:1], out=h)|np.einsum('i->i', a[:3], out=h)|np.ptp(a.reshape(4, 1) + a[:3], axis=0, out=h)
+np.choose(u, [a[:3], a[:3], a[1:]], out=h)|np.clip(a[:3], 0, 2, out=h)|np.cumsum(a[:3], out=h)
+np.concatenate([a[:2], a[:1]], out=h)|np.round(a[:3], 1, out=h)|np.compress([True] * 3, a, out=h)
+""".replace("\n", "|").strip("|").split("|")
+
+
+@pytest.mark.parametrize("line", OUTS)
+def test_casts_into_out(line, tmp_path):
+    """Which casts out= takes is each function's own."""
+    source = f"import numpy as np\n\ndef program(a, u, h):\n    r = {line}\n    return r, r is h\n"
+    program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
+    for dtype in "fdiL":
+        for out in "efl?F":
+            alike(program, lambda d=dtype, o=out: (np.arange(4).astype(d), np.array([1, 0, 2]), np.zeros(3, o)))
+
+
+def test_a_take_in_a_loop_meets_another_dtype():
+    """The second trip's out= is of a dtype that cannot be cast to that of the array."""
+
+    def program(a, b, u):
+        h = b
+        for _ in range(3):
+            np.take(a, u, out=h)
+            h = h.astype(np.float32)
+        return h
+
+    half = np.array([1, 2], np.float16)
+    alike(program, lambda: (half.copy(), half + 1, np.array([0, 1])))
+
+
+@pytest.mark.parametrize("ufunc", ["add", "multiply", "maximum"])
+@pytest.mark.parametrize("dtype", "BQqfd")
+def test_numbers_of_at_are_arrays(ufunc, dtype, tmp_path):
+    """`at` makes an array of a Python number, whose dtype decides the loop: float64 for uint64 with int64."""
+    for value in ("3", "200", "k", "2**53 + 1", "int(u[0])", "16777217", "0.1"):
+        source = f"""import numpy as np
+
+def program(x, u, k):
+    np.{ufunc}.at(x, [0, 1, 1], {value})
+    return x
+"""
+        program = test_memory.test_fuzz.load(source, tmp_path / f"program_{len(value)}_{ord(value[0])}.py")
+        high = {"Q": 2**60 + 1, "q": 2**60 + 1}.get(dtype, 1)
+        alike(program, lambda h=high: (np.full(3, h, dtype), np.array([5, 2]), 7))
+
+
+def test_a_bool_to_the_second_power():
+    """Arrays go by square, whose loop for bools is that of int8; numbers do not."""
+
+    def program(o):
+        return o**2, o[0] ** 2, o**3, np.power(o, 2), o**1
+
+    alike(program, lambda: (np.array([True, False]),))
+
+
+def refused(o):
+    o **= 2
+
+
+def test_a_bool_to_the_second_power_in_place():
+    alike(refused, lambda: (np.array([True, False]),))
+
+
+@pytest.mark.parametrize("line", ["M @= M", "M @= v", "M @= M[:, :1]", "v @= v", "i @= M", "v @= M"])
+def test_products_in_place(line, tmp_path):
+    """Such a product is neither cast nor broadcast, and its second operand is a matrix."""
+    source = f"def program(M, v, i):\n    {line}\n    return M, v, i\n"
+    program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
+    alike(program, lambda: (numbers(9).reshape(3, 3), numbers(3), np.ones((3, 3), int)))
