@@ -87,7 +87,7 @@ copy_of(const char *text)
 
 static PyObject *
 new_capsule(CxState *state, const char *name, const char *key, PyObject *callable,
-            int position_axis)
+            int position_axis, bool may_fail)
 {
     CiExtern *ext = PyMem_Calloc(1, sizeof *ext);
     Callee *callee = PyMem_Calloc(1, sizeof *callee);
@@ -103,7 +103,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .data = callee,
                           .retain = keep,
                           .release = keep,
-                          .position_axis = position_axis};
+                          .position_axis = position_axis,
+                          .may_fail = may_fail};
         capsule = PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;
@@ -120,7 +121,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 
 const CiExtern *
 cx_extern_find(CxState *state, const char *name, const char *key, PyObject *callable,
-               int position_axis)
+               int position_axis, bool may_fail)
 {
     PyObject *pair = Py_BuildValue("(ss)", name, key), *capsule = NULL;
     const CiExtern *ext = NULL;
@@ -130,7 +131,7 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
         return NULL;
     capsule = Py_XNewRef(cx_dict_find(state->externs, pair, &failed));
     if (capsule == NULL && !failed) {
-        capsule = new_capsule(state, name, key, callable, position_axis);
+        capsule = new_capsule(state, name, key, callable, position_axis, may_fail);
         if (capsule != NULL && PyDict_SetItem(state->externs, pair, capsule) < 0)
             Py_CLEAR(capsule);
     }

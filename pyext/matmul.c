@@ -68,7 +68,7 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
         if (operands[k] == NULL)
             goto done;
     }
-    const CiExtern *ext = cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0);
+    const CiExtern *ext = cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false);
     if (ext != NULL)
         result = cx_traced_from_node(
             tracer,

@@ -539,7 +539,8 @@ PyType_Spec cx_program_spec = {
 static bool
 is_check(const CiNode *node)
 {
-    return node->op == CI_OP_check || node->op == CI_OP_define;
+    bool is_one = node->op == CI_OP_check || node->op == CI_OP_define;
+    return is_one || (node->ext != NULL && node->ext->may_fail);
 }
 
 /* A library call draws from a generator, or raises. */

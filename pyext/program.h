@@ -108,8 +108,8 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
                             const int64_t *table, int64_t *room);
 
 /* extern.c */
-/* position_axis: as in CiExtern; the same for all calls of one name and key. */
+/* position_axis, may_fail: as in CiExtern; the same for all calls of one name and key. */
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
-                               PyObject *callable, int position_axis);
+                               PyObject *callable, int position_axis, bool may_fail);
 
 #endif

@@ -210,9 +210,9 @@ cx_method_iota(PyObject *self, PyObject *args)
 PyObject *
 cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name",  "key",   "callable",  "operands",
-                            "shape", "dtype", "positions", NULL};
-    int positions = -1;
+    static char *names[] = {"name",  "key",       "callable", "operands", "shape",
+                            "dtype", "positions", "may_fail", NULL};
+    int positions = -1, may_fail = 0;
     CxTracer *t = (CxTracer *)self;
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *result = NULL;
@@ -221,8 +221,8 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|i:extern", names, &name, &key, &callable,
-                                     &operands, &shape, &type, &positions))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|ip:extern", names, &name, &key, &callable,
+                                     &operands, &shape, &type, &positions, &may_fail))
         return NULL;
     fast = PySequence_Fast(operands, "a sequence of operands is expected");
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
@@ -237,7 +237,8 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
         if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
             goto done;
     if (rank >= 0) {
-        const CiExtern *ext = cx_extern_find(t->state, name, key, callable, positions + 1);
+        const CiExtern *ext =
+            cx_extern_find(t->state, name, key, callable, positions + 1, may_fail);
         CiOp op = ci_op_find(name);
         if (op == CI_OP_none || ci_op_kind(op) != CI_OPKIND_extern)
             op = CI_OP_extern;

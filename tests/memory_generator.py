@@ -355,8 +355,6 @@ CONDITIONS = [
     "k % 2 == 0",
     "V is W",
     "u is w",
-    "V is a",
-    "L[0] is L[-1]",
     "V.flags.c_contiguous",
     "(U > K).all()",
     "0 < t < 3",

@@ -84,6 +84,7 @@ typedef struct CiExtern {
     void (*retain)(void *data);
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
+    bool may_fail;     /* as a check does: what the operands are decides it */
 } CiExtern;
 
 struct CiNode {

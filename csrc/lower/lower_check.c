@@ -37,7 +37,7 @@ static bool
 may_fail(CiLowering *low, const CiNode *node)
 {
     if (node->op != CI_OP_define)
-        return node->op == CI_OP_check;
+        return node->op == CI_OP_check || (node->ext != NULL && node->ext->may_fail);
     CiSym *sym = low->graph->sym;
     const CiExpr *least = ci_expr_const(sym, node->starts[0]->low), *limit = node->starts[1];
     CiRange range = ci_node_range(sym, node->args[0]);

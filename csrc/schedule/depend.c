@@ -80,8 +80,10 @@ ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
     if (draft->check)
         return why_not_before_check(s, draft->check, nest->nest);
     if (draft->ext) {
-        bool conflicts =
-            extern_touches(draft->ext, target) || draft_reads(nest, draft->ext->result);
+        bool is_argument = target->kind == CI_BUFFER_input; /* whoever fails finds it as it was */
+        bool conflicts = extern_touches(draft->ext, target) ||
+                         draft_reads(nest, draft->ext->result) ||
+                         (draft->ext->ext->may_fail && is_argument);
         return conflicts ? ci_format(s->ctx, "%s must run between them", draft->ext->ext->name)
                          : NULL;
     }

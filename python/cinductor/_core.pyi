@@ -296,10 +296,12 @@ class Tracer:
         shape: Sequence[int],
         dtype: Any,
         positions: int = -1,
+        may_fail: bool = False,
     ) -> Traced:
         """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything
         else it depends on. The same (name, key) must mean the same call. positions: the result is
-        made of positions along that axis of the first operand.
+        made of positions along that axis of the first operand. may_fail: as a check does, by raising
+        CheckFailed.
         """
     # indices of any integers count from the end when negative; what is out of bounds fails a check,
     # or answers NotImplemented where a check is needed and there may be none

@@ -8,7 +8,7 @@ import numpy as np
 
 from .library import packed
 from .linalg import linear_dtype, square
-from .surface import Traced, array, as_result, function, in_place, refuse, require
+from .surface import Traced, array, as_result, careful, function, in_place, refuse, require
 
 SVD = type(np.linalg.svd(np.eye(1)))
 QR = type(np.linalg.qr(np.eye(1)))
@@ -34,7 +34,7 @@ def single(t: Any, name: str, key: str, f: Any, x: Any, shape: Any, dtype: np.dt
     def call(a: Any, out: Any) -> None:
         out[...] = f(a)
 
-    return t.extern(name, key, call, [x], shape, dtype)
+    return careful(t, name, key, call, [x], shape, dtype)
 
 
 @function(np.linalg.svd)
@@ -148,7 +148,7 @@ def slogdet(t: Any, a: Any) -> Any:
 
 @function(np.linalg.solve)
 def solve(t: Any, a: Any, b: Any) -> Any:
-    """np.linalg.solve: a library call. Raises numpy.linalg.LinAlgError for a singular matrix."""
+    """np.linalg.solve: a library call."""
     x, y = array(t, a), array(t, b)
     square(x)
     dtype = linear_dtype(x, y)
@@ -167,7 +167,7 @@ def solve(t: Any, a: Any, b: Any) -> Any:
 
     shape = (*outer, x.shape[-1]) if is_vector else (*outer, *y.shape[-2:])
     operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
-    return t.extern("solve", "vector" if is_vector else "", call, operands, shape, dtype)
+    return careful(t, "solve", "vector" if is_vector else "", call, operands, shape, dtype)
 
 
 @function(np.linalg.lstsq)

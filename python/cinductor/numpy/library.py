@@ -19,6 +19,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    careful,
     function,
     in_place,
     into,
@@ -51,7 +52,7 @@ def packed(
             out[at : at + size] = np.reshape(result, -1)
             at += size
 
-    whole = t.extern(name, key, fill, xs, (sum(counts),), wide)
+    whole = careful(t, name, key, fill, xs, (sum(counts),), wide)
     results, at = [], 0
     for shape, dtype, count in zip(shapes, dtypes, counts, strict=True):
         part = t.reshape(whole[at : at + count], shape)
@@ -138,7 +139,9 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     results = []
     for k, (out, made) in enumerate(zip(outs, dtypes[ufunc.nin :], strict=True)):
         call = ufunc_call(ufunc, k)
-        value = t.extern(f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
+        parts = (f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
+        may_fail = ufunc is np.power and made.kind in "iu"
+        value = careful(t, *parts) if may_fail else t.extern(*parts)
         if where is not True:
             mask = operand(t, where, np.dtype(bool))
             value = t.apply("where", mask, t.cast(value, out.dtype), out)

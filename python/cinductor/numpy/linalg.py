@@ -9,6 +9,7 @@ import numpy as np
 from .surface import (
     array,
     as_result,
+    careful,
     function,
     in_place,
     into,
@@ -113,7 +114,7 @@ def square(x: Any) -> None:
 
 def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> Any:
     """A handler for a function of one stack of square matrices: a library call. drops: axes the
-    result has not. Raises numpy.linalg.LinAlgError where f does."""
+    result has not."""
 
     def call(a: Any, out: Any) -> None:
         out[...] = f(a)
@@ -124,7 +125,8 @@ def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> An
         dtype = linear_dtype(x)
         made = np.dtype(dtype.char.lower()) if to_real else dtype
         shape = x.shape[: x.ndim - drops]
-        return as_result(t, t.extern(name, "", call, [in_place(t, x, dtype)], shape, made))
+        xs = [in_place(t, x, dtype)]
+        return as_result(t, careful(t, name, "", call, xs, shape, made))
 
     return function(f)(handler)
 
@@ -135,7 +137,7 @@ whole_matrix("det", np.linalg.det, drops=2)
 
 @function(np.linalg.cholesky)
 def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
-    """np.linalg.cholesky: a library call. Raises numpy.linalg.LinAlgError where it does."""
+    """np.linalg.cholesky: a library call."""
     x = array(t, a)
     square(x)
     dtype = linear_dtype(x)
@@ -145,4 +147,4 @@ def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
         out[...] = np.linalg.cholesky(a, **options)
 
     key = "upper" if upper else ""
-    return t.extern("cholesky", key, call, [in_place(t, x, dtype)], x.shape, dtype)
+    return careful(t, "cholesky", key, call, [in_place(t, x, dtype)], x.shape, dtype)

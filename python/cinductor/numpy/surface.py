@@ -255,6 +255,23 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
     return out
 
 
+def careful(
+    t: _core.Tracer, name: str, key: str, call: Any, xs: Any, shape: Any, dtype: np.dtype
+) -> Any:
+    """A library call that raises for some contents: then the function itself answers, whose handlers
+    and effects until then are Python's.
+    """
+    refuse(not t.may_check(), "a call that may raise, behind effects")
+
+    def checked(*arrays: Any) -> None:
+        try:
+            call(*arrays)
+        except Exception as error:
+            raise _core.CheckFailed(f"{name} raises {type(error).__name__}") from None
+
+    return t.extern(name, key, checked, xs, shape, dtype, may_fail=True)
+
+
 def refuse_other(out: Any, dtype: Any) -> None:
     """Lets NumPy decide about out= of another dtype, for functions that do not simply cast to it."""
     refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")

@@ -143,7 +143,11 @@ def make(scope: Scope, call: Call) -> Any:
 
     def fill(*arrays: Any) -> None:
         *given, out = arrays
-        result = call.run(given)
+        try:
+            result = call.run(given)
+        except Exception:  # the function itself is to raise it
+            out[0] = 0
+            return
         out[0] = kinds_of(result) == known
         at = 1
         if out[0]:
