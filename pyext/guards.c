@@ -318,6 +318,8 @@ check_holds(Lookup *l, const CxCheck *c)
         return (PyObject *)Py_TYPE(value) == c->a && PyObject_Size(value) == c->count;
     case CHECK_keys:
         return keys_fit(c, value);
+    case CHECK_other:
+        return value != find_value(l, c->other);
     default:
         return value == find_value(l, c->other);
     }

@@ -36,6 +36,7 @@ typedef enum CxCheckKind {
     CHECK_len,
     CHECK_keys,
     CHECK_same,
+    CHECK_other,
     CHECK_absent,
     CHECK_disjoint
 } CxCheckKind;

@@ -238,7 +238,8 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
                  {"function", CHECK_function, "okn"},
                  {"len", CHECK_len, "on"},
                  {"keys", CHECK_keys, "ol"},
-                 {"same", CHECK_same, "s"}};
+                 {"same", CHECK_same, "s"},
+                 {"other", CHECK_other, "s"}};
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     PyObject *word = PyTuple_GET_ITEM(tuple, 1);
     Fields fields = {&c->a, &c->b, &c->other, &c->count, g->nsources};
@@ -307,7 +308,8 @@ cost_of(const CxGuards *g, const CxCheck *c)
     if (c->kind == CHECK_absent)
         return 4;
     int depth = depth_of(g, c->source);
-    if (c->kind == CHECK_same && depth_of(g, c->other) > depth)
+    bool has_two = c->kind == CHECK_same || c->kind == CHECK_other;
+    if (has_two && depth_of(g, c->other) > depth)
         depth = depth_of(g, c->other);
     return 8 * depth + COSTS[g->sources[c->source].kind];
 }

@@ -437,7 +437,10 @@ expectation(const CxGuards *g, const CxCheck *c)
         return PyUnicode_FromFormat("a %s with keys %R", ((PyTypeObject *)c->a)->tp_name, c->b);
     default:
         other = source_text(g, c->other);
-        text = other ? PyUnicode_FromFormat("the same object as %U", other) : NULL;
+        text = other ? PyUnicode_FromFormat(c->kind == CHECK_other ? "another object than %U"
+                                                                   : "the same object as %U",
+                                            other)
+                     : NULL;
         Py_XDECREF(other);
         return text;
     }
@@ -476,6 +479,8 @@ found_text(const CxCheck *c, PyObject *value)
                                 PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__members__") ||
                                 PyModule_Check(value)))
         return object_text(value);
+    if (c->kind == CHECK_other)
+        return PyUnicode_FromString("that very object");
     if (c->kind == CHECK_is || c->kind == CHECK_same)
         return PyUnicode_FromFormat("another %s",
                                     PyArray_CheckExact(value) ? "array" : Py_TYPE(value)->tp_name);

@@ -356,6 +356,8 @@ CONDITIONS = [
     "V is W",
     "u is w",
     "V.flags.c_contiguous",
+    "V is a",
+    "L[0] is L[-1]",
     "(U > K).all()",
     "0 < t < 3",
     "M[0, 0].real > t",

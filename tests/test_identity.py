@@ -242,6 +242,77 @@ def test_a_new_axis_of_a_number():
     alike(program, lambda: (numbers(5) + 1,), lambda: (numbers(3) + 1,))
 
 
+def test_which_object_an_argument_is_may_be_asked():
+    """What is not one object in one call may be in the next."""
+
+    def program(a, b):
+        held = [a, b]
+        if held[0] is held[1]:
+            return a.ravel(), b
+        return (a, b) if a is not b else (b, a)
+
+    one = numbers(3)
+    alike(program, lambda: (numbers(3), numbers(3)), lambda: (one, one), lambda: (numbers(3), one))
+    alike(program, lambda: (one, one), lambda: (numbers(3), numbers(3)))
+
+
+# --- what a library call raises is raised in the user's line --------------------------------------
+
+
+def caught(M, v):
+    v += 1
+    try:
+        x = np.linalg.solve(M, v)
+    except np.linalg.LinAlgError as error:
+        return str(error), v
+    v *= 2
+    return x
+
+
+def caught_in_a_loop(M, v):
+    for _ in range(12):
+        v += 1
+        try:
+            M = np.linalg.inv(M)
+        except np.linalg.LinAlgError:
+            v -= 1
+    return M
+
+
+def leaves(M, v):
+    v += 1
+    np.linalg.cholesky(M)
+    v += 1
+
+
+def behind_an_effect(M, v):
+    SEEN.append(1)
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        return v
+
+
+def negative_powers(M, v):
+    """NumPy has written what comes before the exponent that it refuses."""
+    i = M[0].astype(int) - 1
+    try:
+        i **= i
+    except ValueError as error:
+        return str(error), i
+    return i
+
+
+SEEN = []
+RAISE = [caught, caught_in_a_loop, leaves, behind_an_effect, negative_powers]
+
+
+@pytest.mark.parametrize("program", RAISE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("order", [(0, 1, 0, 0), (1, 0, 1)], ids=str)
+def test_exceptions_of_library_calls(program, order):
+    alike(program, *(lambda k=k: (np.eye(3) * k, numbers(3)) for k in order))
+
+
 # --- an array that is handed on lies where NumPy has it -------------------------------------------
 
 

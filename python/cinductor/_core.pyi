@@ -401,7 +401,8 @@ class Specialization:
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
       dict type and keys in order
-      (s, "same", r)  the very object of source r (an array given twice)
+      (s, "same", r)  the very object of source r (an array given twice)      (s, "other", r)  not
+      that object
       ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
       ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other
       array of either group

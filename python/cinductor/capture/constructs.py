@@ -234,6 +234,11 @@ class TracedControl(PlainControl):
             return False
         return value if constant else self.not_(value)
 
+    def is_one(self, a: Any, b: Any) -> bool:
+        if a is not b:
+            self.stage.tell_apart(a, b)
+        return a is b
+
     def then(self, value: Any) -> Any:
         value = self.opened(value)
         line = sys._getframe(1).f_lineno

@@ -187,6 +187,10 @@ class PlainControl:
         """value is True, value is False"""
         return value is constant
 
+    def is_one(self, a: Any, b: Any) -> bool:
+        """a is b"""
+        return a is b
+
     def then(self, value: Any) -> Any:
         """The condition of a conditional expression: which operands are evaluated."""
         return FIRST if (value if type(value) in FREE_TYPES else self.test(value)) else SECOND

@@ -307,6 +307,14 @@ class Stage:
                 self.tracer.note_break("an array that overlaps one written to is read")
         return traced
 
+    def tell_apart(self, a: Any, b: Any) -> None:
+        """Arrays that are not one object are not in later calls."""
+        sources = [s for _, s, t in self.array_ids.values() if s >= 0 and (t is a or t is b)]
+        key = (*sources, "other")
+        if len(sources) == 2 and key not in self.checked:
+            self.checked.add(key)
+            self.check(sources[0], "other", sources[1])
+
     def adopt(self, value: Any) -> Any:
         """What the user's frame gets for a value of unknown origin."""
         cls = type(value)

@@ -308,11 +308,7 @@ class Carried:
 
     def seen_anew(self, names: dict[str, Any]) -> str | None:
         """A name that a trip leaves as it is but for the object, where somebody could tell."""
-        places = Places(self.loop, self.contents)
-        for name in (*self.names, *self.contents.containers):
-            places.add(name, self.head[name], names.get(name))
-        places.others += [names.get(n) for n in self.loop.site.live_out if n not in self.names]
-        return places.told_apart()
+        return Places(self.loop, self.contents).told_apart_in(self.names, self.head, names)
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -655,8 +651,8 @@ class Carried:
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         op = "while" if self.is_while else "for"
         made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
-        exits = {n: self.entry[n] if n in self.names else UNBOUND for n in site.state}
-        exits.update({name: self.entry[name] for name in self.contents.containers})
+        kept = {*self.names, *self.contents.containers}
+        exits = {n: self.entry[n] if n in kept else UNBOUND for n in {*site.state, *kept}}
         trips = self.extent if not self.is_while else None
         counter = next(made) if self.counter is not None else None
         if counter is not None:

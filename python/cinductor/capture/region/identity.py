@@ -39,6 +39,15 @@ class Places:
             else:
                 self.others += (x, y)
 
+    def told_apart_in(
+        self, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
+    ) -> str | None:
+        """A name carried that somebody could tell apart at the head of a trip and at its end."""
+        for name in (*carried, *self.containers):
+            self.add(name, head[name], end.get(name))
+        self.others += [end.get(n) for n in self.region.site.live_out if n not in carried]
+        return self.told_apart()
+
     def told_apart(self) -> str | None:
         """A place that has two objects of one memory which somebody could tell apart."""
         names: dict[int, str] = {}  # of those objects

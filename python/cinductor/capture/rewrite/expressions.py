@@ -171,14 +171,19 @@ class Expressions(Asking):
         return node
 
     def _identity(self, node: ast.Compare) -> ast.expr:
-        """x is y: of one bool that is written out the stage is asked, for it may trace the other."""
+        """x is y: of one bool that is written out the stage is asked, for it may trace the other; that
+        two objects are not one is a guard.
+        """
         self.generic_visit(node)
         both = [node.left, *node.comparators]
-        known = [v for v in both if isinstance(v, ast.Constant) and type(v.value) is bool]
-        if len(both) > 2 or len(known) != 1:
+        constants = [v for v in both if isinstance(v, ast.Constant)]
+        known = [v for v in constants if type(v.value) is bool]
+        if len(both) > 2 or len(known) != len(constants) or len(known) > 1:
             return node
-        other = both[both[0] is known[0]]
-        found = self.ask(node, "is_bool", other, known[0])
+        if known:
+            found = self.ask(node, "is_bool", both[both[0] is known[0]], known[0])
+        else:
+            found = self.ask(node, "is_one", *both)
         return found if isinstance(node.ops[0], ast.Is) else self.ask(node, "not_", found)
 
     def _compare(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:

@@ -212,7 +212,10 @@ def fill(container: Any, items: Any) -> None:
 
 
 def references(
-    roots: list[Any], is_meant: Callable[[Any], bool], apart: Iterable[Any] = (), limit: int = 10_000
+    roots: list[Any],
+    is_meant: Callable[[Any], bool],
+    apart: Iterable[Any] = (),
+    limit: int = 10_000,
 ) -> int:
     """How many traced values among these and in containers that they reach, but for those apart, are
     meant.
