@@ -187,7 +187,8 @@ cx_size_samples(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *val
         Evaluate job = {t, exprs[k], exprs[k]->value};
         if (exprs[k]->kind != CI_EXPR_const && ci_protect(t->sym_ctx, body_sample, &job) != CI_OK)
             job.value = 4;
-        values[k] = job.value;
+        int64_t low = exprs[k]->low, high = exprs[k]->high; /* what data decide has any sample */
+        values[k] = job.value < low ? low : job.value > high ? high : job.value;
     }
 }
 

@@ -242,6 +242,17 @@ def test_a_new_axis_of_a_number():
     alike(program, lambda: (numbers(5) + 1,), lambda: (numbers(3) + 1,))
 
 
+def test_a_view_from_where_data_say():
+    """A length that data decide had been taken for a negative one in the first call."""
+
+    def program(b, u):
+        v = b[int(u[0]) % 3 :]
+        return b, v, v.flags.writeable
+
+    for row in ROWS.values():
+        alike(program, *(lambda n=n, row=row: (row(n), np.array([6 + n, 2])) for n in (2, 1, 0, 7)))
+
+
 def test_which_object_an_argument_is_may_be_asked():
     """What is not one object in one call may be in the next."""
 
@@ -399,12 +410,16 @@ def test_one_element_is_in_order(name, row, sizes):
 
 # --- the order of complaints ----------------------------------------------------------------------
 
-READ_ONLY = """
+READ_ONLY = (
+    """
 d[:] = v|d[5] = 1|d[1, 1] = 2|d[[0, 9]] = 1|d['a'] = 1|d.flat[0] = 1|d += v|d <<= 1|d @= v
 np.add(v, v, out=d)|np.add(d, v, out=d)|np.matmul(M, v, out=d)|np.add(v, 1j, out=d)
 np.add(v, 1, out=d, dtype='i4')|np.maximum.accumulate(v, out=d)|np.divmod(v, 2, out=(d, d))
 np.outer(v, v, out=d)|np.modf(v, d, d)|np.add.at(d, [9], 1)|np.put(d, [9], 1)|np.copyto(d, v)
-""".replace("\n", "|").strip("|").split("|")
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
 
 
 @pytest.mark.parametrize("line", READ_ONLY)
@@ -427,12 +442,16 @@ def program(M, v):
 
 # --- casts ----------------------------------------------------------------------------------------
 
-OUTS = """
+OUTS = (
+    """
 np.take(a, u, out=h)|np.take(a, u, out=h, mode='clip')|a.take(u, out=h, mode='wrap')
 np.dot(a[:3, None], a[:1], out=h)|np.einsum('i->i', a[:3], out=h)|np.ptp(a.reshape(4, 1) + a[:3], axis=0, out=h)
 np.choose(u, [a[:3], a[:3], a[1:]], out=h)|np.clip(a[:3], 0, 2, out=h)|np.cumsum(a[:3], out=h)
 np.concatenate([a[:2], a[:1]], out=h)|np.round(a[:3], 1, out=h)|np.compress([True] * 3, a, out=h)
-""".replace("\n", "|").strip("|").split("|")
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
 
 
 @pytest.mark.parametrize("line", OUTS)
@@ -442,7 +461,14 @@ def test_casts_into_out(line, tmp_path):
     program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
     for dtype in "fdiL":
         for out in "efl?F":
-            alike(program, lambda d=dtype, o=out: (np.arange(4).astype(d), np.array([1, 0, 2]), np.zeros(3, o)))
+            alike(
+                program,
+                lambda d=dtype, o=out: (
+                    np.arange(4).astype(d),
+                    np.array([1, 0, 2]),
+                    np.zeros(3, o),
+                ),
+            )
 
 
 def test_a_take_in_a_loop_meets_another_dtype():
@@ -470,7 +496,9 @@ def program(x, u, k):
     np.{ufunc}.at(x, [0, 1, 1], {value})
     return x
 """
-        program = test_memory.test_fuzz.load(source, tmp_path / f"program_{len(value)}_{ord(value[0])}.py")
+        program = test_memory.test_fuzz.load(
+            source, tmp_path / f"program_{len(value)}_{ord(value[0])}.py"
+        )
         high = {"Q": 2**60 + 1, "q": 2**60 + 1}.get(dtype, 1)
         alike(program, lambda h=high: (np.full(3, h, dtype), np.array([5, 2]), 7))
 
@@ -492,7 +520,9 @@ def test_a_bool_to_the_second_power_in_place():
     alike(refused, lambda: (np.array([True, False]),))
 
 
-@pytest.mark.parametrize("line", ["M @= M", "M @= v", "M @= M[:, :1]", "v @= v", "i @= M", "v @= M"])
+@pytest.mark.parametrize(
+    "line", ["M @= M", "M @= v", "M @= M[:, :1]", "v @= v", "i @= M", "v @= M"]
+)
 def test_products_in_place(line, tmp_path):
     """Such a product is neither cast nor broadcast, and its second operand is a matrix."""
     source = f"def program(M, v, i):\n    {line}\n    return M, v, i\n"
