@@ -89,9 +89,9 @@ is_of_trip(const CxView *v, const CiExpr *symbol)
 {
     bool depends = cx_view_depends_on(v, symbol);
     int below = (int)(v->steps - v->starts);
-    for (int k = 0; k < below; k++)
-        depends |= v->starts[k] != NULL && (ci_expr_depends_on(v->starts[k], symbol) ||
-                                            ci_expr_depends_on(v->steps[k], symbol));
+    for (int k = 0; k < below && !depends; k++)
+        depends = (v->starts[k] != NULL && ci_expr_depends_on(v->starts[k], symbol)) ||
+                  (v->steps[k] != NULL && ci_expr_depends_on(v->steps[k], symbol));
     return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
 }
 

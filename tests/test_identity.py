@@ -136,6 +136,13 @@ def two_names_of_one(a, b):
     return (p, q, a) if len(b) else a
 
 
+def a_diagonal_in_each_trip(a, b):
+    for i in range(len(b)):
+        b[i] += 1
+        d = a.reshape(1, -1).diagonal()
+    return (d, a) if len(b) else a
+
+
 def in_a_tuple(a, b):
     p = (a, b)
     for i in range(len(b)):
@@ -206,7 +213,14 @@ def returned_in_an_arm(a, b):
 OBJECTS = [
     *(rebound, rebound_beside, one_trip_behind, both_at_once, in_a_dict, of_a_new_array),
     *(views_that_change_places, a_view_becomes_the_array, while_data_say, asked_inside),
-    *(in_an_arm_inside, two_names_of_one, in_a_tuple, by_a_function_inside, in_one_arm),
+    *(
+        in_an_arm_inside,
+        two_names_of_one,
+        a_diagonal_in_each_trip,
+        in_a_tuple,
+        by_a_function_inside,
+        in_one_arm,
+    ),
     *(in_the_other_arm, known_by_another_name, a_dict_in_an_arm, an_expression, returned_in_an_arm),
 ]
 
