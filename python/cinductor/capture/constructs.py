@@ -235,7 +235,7 @@ class TracedControl(PlainControl):
         return value if constant else self.not_(value)
 
     def is_one(self, a: Any, b: Any) -> bool:
-        if a is not b:
+        if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.tell_apart(a, b)
         return a is b
 
