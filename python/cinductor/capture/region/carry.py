@@ -297,7 +297,8 @@ class Carried:
             self.first_trace = self.body.trace
         if again:
             return False
-        if (name := self.seen_anew(names)) is not None:
+        places = Places(loop, self.contents)
+        if (name := places.told_apart_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         if self.joined and self.body.trace != self.first_trace:
             raise Peel("values are of another type at the loop's entry")
@@ -305,10 +306,6 @@ class Carried:
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
-
-    def seen_anew(self, names: dict[str, Any]) -> str | None:
-        """A name that a trip leaves as it is but for the object, where somebody could tell."""
-        return Places(self.loop, self.contents).told_apart_in(self.names, self.head, names)
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
