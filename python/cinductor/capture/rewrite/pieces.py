@@ -86,7 +86,8 @@ class Piece:
         """The piece as a function. is_plain: as Python runs it; capture sees one in which reading a
         name without a value is a failed check, which has Python run the other.
         """
-        made: Any = ast.parse(f"def {name}(): pass").body[0]
+        made: Any = ast.parse("def piece(): pass").body[0]
+        made.name = name
         made.args.args = [ast.arg(n) for n in self.inputs]
         body = copy.deepcopy([*declared, *self.body])
         at = body[-1]
