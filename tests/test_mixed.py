@@ -155,3 +155,83 @@ def divided_behind_a_break(x, k):
 def test_divided_behind_a_break(x, dtype):
     """Nothing can be begun anew, and no check could fail: the number is settled."""
     testing.check(divided_behind_a_break, np.array(x, dtype), 2, backend="interp")
+
+
+def set_in_an_inner_loop(x, n):
+    """n: where the number of inner trips comes from: the argument, or what is in it."""
+    total, trips = 0, int(n[0]) if isinstance(n, np.ndarray) else n - 2
+    for i in range(len(x)):
+        for _ in range(trips):
+            total = x[i]
+        total *= 2
+    return total
+
+
+def set_in_a_loop_of_its_own_length(x, n):
+    total = 0
+    for i in range(len(x)):
+        for _ in range(int(n[i % 2])):
+            total = x[i]
+        total *= 2
+    return total
+
+
+def set_in_an_inner_while(x, n):
+    total = 0
+    for i in range(len(x)):
+        k = 0
+        while x[k] < n[i % 2]:
+            total = x[i]
+            k += 1
+        total *= 2
+    return total
+
+
+def set_in_the_innermost_loop(x, n):
+    total, trips = 0, int(n[0])
+    for i in range(len(x)):
+        for _ in range(len(x) - 1):
+            for _ in range(trips):
+                total = x[i]
+            total *= 2
+        total += 1
+    return total
+
+
+def is_reset_in_an_inner_loop(x, n):
+    total, trips = 0, int(n[0])
+    for i in range(len(x)):
+        last = 0
+        for _ in range(trips):
+            last = x[i]
+        total += last
+    return total
+
+
+@pytest.mark.parametrize(
+    "fn",
+    (
+        set_in_an_inner_loop,
+        set_in_a_loop_of_its_own_length,
+        set_in_an_inner_while,
+        set_in_the_innermost_loop,
+        is_reset_in_an_inner_loop,
+    ),
+)
+@pytest.mark.parametrize("first", (0, 3))
+def test_inner_loops_of_no_trips(fn, first):
+    """They leave an int of before the outer loop Python's, whatever later trips of that begin with."""
+    compiled = cinductor.compile(fn, backend="interp")
+    data = [np.array(n) for n in ((first, 2), (0, 0), (2, 0), (0, 2), (3, 1))]
+    for n in (*data, *data):
+        x = np.arange(20.0) * 0.5
+        got, want = compiled(x, n), fn(x, n)
+        assert type(got) is type(want) and got == want
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_inner_loops_of_no_trips_of_an_argument(dynamic):
+    compiled = cinductor.compile(set_in_an_inner_loop, backend="interp", dynamic=dynamic)
+    for n in (5, 6, 2, 0, 4, 1, 7):
+        got, want = compiled(np.arange(20.0), n), set_in_an_inner_loop(np.arange(20.0), n)
+        assert type(got) is type(want) and got == want

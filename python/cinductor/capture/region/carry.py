@@ -37,6 +37,7 @@ from .identity import Places
 from .last import Last
 from .region import Looked, Peel, truth
 from .sharing import Sharing
+from .trips import Trips
 from .types import Type, type_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Carried:
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
         self.growths: dict[int, Growth] = {}
+        self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if loop.items is None or not self.runs_once():
             renewed = set()
@@ -140,6 +142,7 @@ class Carried:
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
         self.turn = 0
+        self.trips.open()
         block = self.regions.open()
         if self.is_while:
             self.cond = block
@@ -300,7 +303,8 @@ class Carried:
         places = Places(loop, self.contents)
         if (name := places.told_apart_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
-        if self.joined and self.body.trace != self.first_trace:
+        is_alike = self.body.trace == self.first_trace and self.trips.are_known()
+        if self.joined and not is_alike:
             raise Peel("values are of another type at the loop's entry")
         self.sharing = Sharing(self, names)
         self.last = Last(self)
@@ -570,6 +574,7 @@ class Carried:
         self.regions.aliases.set_records(loop.attempt.records)
         for promise in self.promises:
             promise()
+        self.trips.ask()
         exits = self.make_region()
         self.contents.refill(self.regions, exits)
         return exits
@@ -637,7 +642,7 @@ class Carried:
         return buffer
 
     def make_region(self) -> dict[str, Any]:
-        loop, tracer, site = self.loop, self.tracer, self.loop.site
+        tracer, site = self.tracer, self.loop.site
         needs_trips = int(self.last.needs_trip)
         entries = self.entries()
         kinds = [*(e.kind for e in entries), *self.last.kinds()]
@@ -676,13 +681,7 @@ class Carried:
         needs_trips = max(needs_trips, self.sharing.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        needs_trips = max(needs_trips, any(map(self.is_live_behind, self.joined)))
-        if needs_trips > int(self.is_endless):
-            if counter is not None:
-                enough = tracer.apply("greater_equal", counter, needs_trips)
-                loop.check(enough, "the loop makes a trip")
-            elif self.is_while or not loop.makes_trip(self.extent - (needs_trips - 1)):
-                loop.check(False, "the loop makes a trip")
+        self.trips.make_sure(needs_trips, counter)
         return exits
 
     def made(self, kind: Type, made: Iterator[Any]) -> Any:
