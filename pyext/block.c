@@ -27,6 +27,7 @@ block_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     PyMem_Free(b->held);
+    PyMem_Free(b->stretches);
     Py_XDECREF(b->tracer);
     type->tp_free(self);
     Py_DECREF(type);
@@ -62,6 +63,8 @@ cx_method_block(PyObject *self, PyObject *unused)
     b->extent = b->index = NULL;
     b->held = NULL;
     b->nheld = b->capheld = 0;
+    b->stretches = NULL;
+    b->nstretches = 0;
     b->outer = t->graph->at;
     if (cx_stretch_begin(t) < 0) {
         Py_DECREF(b);
@@ -82,6 +85,23 @@ cx_block_is_usable(CxBlock *b)
     return false;
 }
 
+static int
+keep_stretches(CxBlock *b)
+{
+    int count = b->tracer->nopen - b->nopen;
+    size_t size = sizeof *b->stretches * (size_t)count;
+    unsigned *kept = PyMem_Realloc(b->stretches, size + 1);
+
+    if (kept == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(kept, b->tracer->open + b->nopen, size);
+    b->stretches = kept;
+    b->nstretches = count;
+    return 0;
+}
+
 /* close(keeps=False): keeps: its values can be used in the block opened next, until one goes back
  * to a mark from before it: the body of a while sees what its condition computes. */
 static PyObject *
@@ -96,6 +116,8 @@ block_close(PyObject *self, PyObject *args)
         return NULL;
     if (!b->is_open)
         Py_RETURN_NONE;
+    if (b->epoch == t->epoch && keep_stretches(b) < 0)
+        return NULL;
     b->is_open = false;
     t->nblocks--;
     if (b->epoch == t->epoch) {
@@ -106,7 +128,8 @@ block_close(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Opens it once more: what was made in it before is reached by the values that were held. */
+/* Opens it once more. What was made in it is a value again if nothing has been begun since; values
+ * that were held are reached in any case. */
 static PyObject *
 block_reopen(PyObject *self, PyObject *unused)
 {
@@ -118,7 +141,7 @@ block_reopen(PyObject *self, PyObject *unused)
     if (b->is_open || !cx_block_is_usable(b) || t->graph->at != b->outer)
         return PyErr_Format(PyExc_ValueError, "a block is opened again in the block around it");
     b->nopen = t->nopen;
-    if (cx_stretch_begin(t) < 0)
+    if (cx_stretch_again(t, b->stretches, b->nstretches) < 0 || cx_stretch_begin(t) < 0)
         return NULL;
     b->is_open = true;
     (void)ci_graph_enter(t->graph, b->block);

@@ -9,8 +9,8 @@
  * the outermost block goes back and does without a region. */
 #include "graph.h"
 
-int
-cx_stretch_begin(CxTracer *t)
+static int
+push(CxTracer *t, unsigned stretch)
 {
     if (t->nopen == t->capopen) {
         int capacity = t->capopen ? 2 * t->capopen : 16;
@@ -22,7 +22,24 @@ cx_stretch_begin(CxTracer *t)
         t->open = grown;
         t->capopen = capacity;
     }
-    t->open[t->nopen++] = ++t->last_stretch;
+    t->open[t->nopen++] = stretch;
+    return 0;
+}
+
+int
+cx_stretch_begin(CxTracer *t)
+{
+    return push(t, ++t->last_stretch);
+}
+
+int
+cx_stretch_again(CxTracer *t, const unsigned *stretches, int count)
+{
+    if (count > 0 && t->nopen > 0 && t->open[t->nopen - 1] > stretches[0])
+        return 0;
+    for (int k = 0; k < count; k++)
+        if (push(t, stretches[k]) < 0)
+            return -1;
     return 0;
 }
 

@@ -132,12 +132,17 @@ copy_order(Copier *c, int rank, const int8_t *order)
     return copy;
 }
 
+/* A graph that is built step by step is not verified, so what a block cannot see is found here. */
 static CiNode **
 copy_refs(Copier *c, int count, CiNode *const *nodes)
 {
     CiNode **copy = CI_NEW_ARRAY(c->to->ctx, CiNode *, count + 1);
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
         copy[k] = ci_map_find(c->nodes, CI_KEY(nodes[k]));
+        if (!copy[k])
+            ci_fail(c->to->ctx, CI_ERR_INTERNAL, "%s of line %d is used where it is not seen",
+                    ci_op_name(nodes[k]->op), nodes[k]->loc.line);
+    }
     return copy;
 }
 

@@ -107,7 +107,7 @@ class Choice(Condition):
         level = self.level
         if self.tracer.written(level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
-        self.regions.close(level.then_block, True)
+        self.regions.close(level.then_block)
         level.open_arm(False)
         return True
 
@@ -118,7 +118,7 @@ class Choice(Condition):
         second = End(self.regions, level.else_block, {VALUE: b}, written)
         if second.written or self.changed_containers(level.attempt):
             self.fail("an operand of a condition changes something")
-        self.regions.close(level.else_block, True)
+        self.regions.close(level.else_block)  # the first operand sees nothing of the second's
         self.regions.reopen(level.then_block)
         self.tracer.is_elsewhere = level.attempt.is_elsewhere
         first = End(self.regions, level.then_block, {VALUE: a}, [])

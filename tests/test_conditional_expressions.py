@@ -1,0 +1,77 @@
+"""The operands of a conditional expression are arms of their own: one sees nothing that the other
+made, though both begin with the same names.
+"""
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.testing import assert_same
+
+
+def part(i, p, q, w):
+    j = i[0]
+    return p[j:].sum() if w.sum() > 0 else q[j:].sum()
+
+
+def parts(i, p, q, w):
+    s = 0
+    for k in range(9):
+        j = i[k]
+        s += p[j:].sum() if w[k] > 0 else (q[j:] * 2).sum()
+    return s
+
+
+def element(i, p, q, w):
+    j = i[0]
+    return p[j] if w.sum() > 0 else q[j]
+
+
+def masked(i, p, q, w):
+    m = p > 0
+    return p[m].sum() if w.sum() > 0 else (q[m] * 2).sum()
+
+
+def views(i, p, q, w):
+    v = p.reshape(2, 3).T
+    return (v + 1).sum() if w.sum() > 0 else (v[0] + 2).sum()
+
+
+def views_of_views(i, p, q, w):
+    n, s = 0, 0
+    while n < 2:
+        v = p.reshape(3, 2).T[0]
+        u = v.reshape(-1, 1)[1:, 0]
+        n += 1
+        z = u if w[n] > 0 else v
+        s += z.sum()
+    return s
+
+
+def views_that_go_around(i, p, q, w):
+    u = q.ravel("K")
+    a, z = p, 0
+    for _ in range(3):
+        n = 0
+        while n < 1 and q[0] < 6:
+            n += 1
+            v = u if (w > 1).all() else a
+            z = z + v.shape[0]
+        a = p.reshape(3, 2).T[0]
+        u = a.reshape(-1, 1)[1:, 0]
+    return u.sum() + z
+
+
+@pytest.mark.parametrize("backend", ["interp", "c"])
+@pytest.mark.parametrize(
+    "program", [part, parts, element, masked, views, views_of_views, views_that_go_around]
+)
+def test_operands_share_nothing(program, backend):
+    rng = np.random.default_rng(0)
+    compiled = cinductor.compile(program, backend=backend)
+    for sign in (1, -1, 0, 1):
+        w = rng.integers(-2, 3, 9) if sign == 0 else np.full(9, 2 * sign)
+        i, p, q = rng.integers(1, 5, 9), rng.integers(-9, 9, 6), rng.integers(-9, 6, 6)
+        q[0] = 1
+        assert_same(compiled(i, p, q, w), program(i, p, q, w))
+    assert cinductor.explain(compiled, i, p, q, w).breaks == []
