@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .search import repeated
-from .shape import ravel, sizes
+from .shape import in_one_axis, sizes
 from .surface import (
     Traced,
     array,
@@ -138,7 +138,7 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     """np.roll: what leaves at one end of an axis comes in at the other."""
     x = array(t, a)
     if axis is None:
-        flat = roll(t, ravel(t, x), shift, 0)
+        flat = roll(t, in_one_axis(t, x), shift, 0)
         return t.reshape(flat, x.shape)
     shift, axis = (tuple(v) if isinstance(v, list) else v for v in (shift, axis))
     refuse(not is_int_or_tuple(shift) or not is_int_or_tuple(axis), "shifts that are an array")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import user
 from .surface import (
     Traced,
     array,
@@ -74,9 +75,13 @@ def turn(t: Any, x: Any) -> Any:
 @method("ravel")
 def ravel(t: Any, a: Any, order: str = "C") -> Any:
     """np.ravel: a view where the elements lie in order."""
-    x = array(t, a)
+    return in_one_axis(t, array(t, a), order, is_asked_by_numpy())
+
+
+def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
+    """The elements along one axis. is_read: a view and a copy are the same to who asks."""
     if order in ("K", "A"):
-        flags = x.flags
+        flags = x.flags_now if is_read else x.flags
         if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
             strides = x.strides
             refuse(
@@ -84,13 +89,21 @@ def ravel(t: Any, a: Any, order: str = "C") -> Any:
                 "order='K' of strides that are not positive",
             )
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
-            x = x if x.flags.c_contiguous else t.copy(x, "C")
+            in_order = x.flags_now if is_read else x.flags
+            x = x if in_order.c_contiguous else t.copy(x, "C")
             order = "C"
         else:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     x = x if order == "C" else turn(t, x)
-    return t.reshape(x if x.is_in_order else t.copy(x, "C"), (x.size,))
+    is_in_order = x.flags_now.c_contiguous if is_read else x.is_in_order
+    return t.reshape(x if is_in_order else t.copy(x, "C"), (x.size,))
+
+
+def is_asked_by_numpy() -> bool:
+    """Whether a function of NumPy's, followed, is at work: it only reads what it ravels."""
+    found = user.frame()
+    return found is not None and str(found.f_globals.get("__name__")).startswith("numpy.")
 
 
 @method("flatten")
@@ -256,7 +269,7 @@ def diag(t: Any, v: Any, k: int = 0) -> Any:
 @function(np.diagflat)
 def diagflat(t: Any, v: Any, k: int = 0) -> Any:
     """np.diagflat: a matrix with the elements of v on a diagonal."""
-    return diag(t, ravel(t, v), k)
+    return diag(t, in_one_axis(t, array(t, v)), k)
 
 
 @function(np.fill_diagonal, writes=True)
