@@ -113,7 +113,7 @@ def test_new_programs(number, tmp_path):
 
 # The last three: the rest of a call is NumPy's while names hold values of closed blocks; an int that a trip may keep is no float;
 # an inner loop of no trips leaves Python's int as it is.
-LOOPS = [*range(60), 2964097208, 70067, 70093]
+LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {

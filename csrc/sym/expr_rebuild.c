@@ -140,18 +140,28 @@ ci_expr_copy(CiSym *into, const CiExpr *e)
     return rebuild_expr(&rebuild, e);
 }
 
-int64_t
-ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
-                 int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg)
+/* Values found last, by number of expression: what is shared is evaluated once, or nearly so. A
+ * tree without this takes exponential time where each step uses the one before twice. */
+enum { MOST_KNOWN = 64 };
+
+typedef struct Evaluating {
+    CiContext *ctx;
+    int64_t (*value_of)(void *arg, const CiExpr *symbol);
+    void *arg;
+    const CiExpr *known[MOST_KNOWN];
+    int64_t values[MOST_KNOWN];
+} Evaluating;
+
+static int64_t evaluate(Evaluating *v, const CiExpr *e);
+
+static int64_t
+evaluate_operation(Evaluating *v, const CiExpr *e)
 {
-    if (e->kind == CI_EXPR_const)
-        return e->value;
-    if (e->kind == CI_EXPR_symbol)
-        return value_of(arg, e);
+    CiContext *ctx = v->ctx;
     bool sum = e->kind == CI_EXPR_linear;
-    int64_t out = sum ? e->value : ci_expr_evaluate(ctx, e->args[0], value_of, arg);
+    int64_t out = sum ? e->value : evaluate(v, e->args[0]);
     for (int k = sum ? 0 : 1; k < e->nargs; k++) {
-        int64_t x = ci_expr_evaluate(ctx, e->args[k], value_of, arg);
+        int64_t x = evaluate(v, e->args[k]);
         if ((e->kind == CI_EXPR_floordiv || e->kind == CI_EXPR_mod) && x == 0)
             ci_fail(ctx, CI_ERR_ZERO_DIVISION, "a size or an index is divided by zero");
         if (sum)
@@ -166,4 +176,28 @@ ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
             out = x;
     }
     return out;
+}
+
+static int64_t
+evaluate(Evaluating *v, const CiExpr *e)
+{
+    if (e->kind == CI_EXPR_const)
+        return e->value;
+    if (e->kind == CI_EXPR_symbol)
+        return v->value_of(v->arg, e);
+    unsigned place = e->id % MOST_KNOWN;
+    if (v->known[place] == e)
+        return v->values[place];
+    int64_t value = evaluate_operation(v, e);
+    v->known[place] = e;
+    v->values[place] = value;
+    return value;
+}
+
+int64_t
+ci_expr_evaluate(CiContext *ctx, const CiExpr *e,
+                 int64_t (*value_of)(void *arg, const CiExpr *symbol), void *arg)
+{
+    Evaluating v = {.ctx = ctx, .value_of = value_of, .arg = arg};
+    return evaluate(&v, e);
 }
