@@ -294,7 +294,7 @@ LATE = {
     "explanation.py",
     "capture/call/follow.py",
     "capture/settle.py",
-    "capture/stage.py",
+    "capture/concrete.py",
 }
 
 

@@ -19,11 +19,11 @@ from ..numpy.random import DRAWS, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
 from .slot import Slot
-from .stage import OPAQUE
 from .value.items import Flat
 from .value.objects import (
     FREE_TYPES,
     MISSING,
+    OPAQUE,
     PURE_TYPES,
     Traced,
     find_in_class,
@@ -109,7 +109,7 @@ class Attributes:
         stage, cls = self.stage, type(value)
         if not reads_plainly(cls):
             return self._hooked_attr(value, name)
-        if stage.stores and (deferred := stage.deferred(value)):
+        if deferred := stage.stores.of(value):
             if name in deferred:
                 return deferred[name]
             if name == "__dict__":
@@ -219,8 +219,8 @@ class Attributes:
             if cls.__setattr__ is object.__setattr__:
                 self._touch_attributes(value)
                 return setattr(value, name, item)
-        if stage.may_defer(value, name):
-            return stage.defer(value, name, item)
+        if stage.stores.may_wait(value, name):
+            return stage.stores.add(value, name, item)
         stage.effect(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
@@ -247,7 +247,7 @@ class Attributes:
                 return
         if name in ("real", "imag", "flat"):
             item = stage.deep(item)
-            if not stage.before_write(value):
+            if not stage.arrays.before_write(value):
                 try:
                     return set_part(stage.tracer, value, name, item)
                 except (NotCaptured, TypeError, ValueError, _core.Unsupported):

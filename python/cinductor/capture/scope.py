@@ -22,19 +22,21 @@ from .call.membership import contains
 from .call.numpys import constants
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
+from .failure import Abandon, Raised, names_traced, reword
 from .region import dense
 from .region.growth import call_with_opened
 from .region.region import Again, Looked, Raising
 from .rewrite.sites import Site
 from .settle import tire
 from .slot import Managed, Slot
-from .stage import OPAQUE, Abandon, Raised, Stage, names_traced, reword
+from .stage import Stage
 from .value import flat
 from .value.items import Flat, Items, Range
 from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
     MISSING,
+    OPAQUE,
     PURE_TYPES,
     VALUE_TYPES,
     Traced,
@@ -269,7 +271,7 @@ class Scope(Attributes, TracedControl):
             key = self._key(key) if type(key) not in FREE_TYPES else key
             if type(item) not in FREE_TYPES:
                 item = self.array_of(item, value.dtype)
-            if stage.before_write(value):
+            if stage.arrays.before_write(value):
                 stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
             else:
                 value[key] = item
@@ -391,7 +393,7 @@ class Scope(Attributes, TracedControl):
         if cls is Traced:
             if type(other) not in FREE_TYPES:
                 other = self.array_of(other)
-            if value.kind == "array" and stage.before_write(value):
+            if value.kind == "array" and stage.arrays.before_write(value):
                 op(stage.concrete(value), stage.concrete(other))
                 return value
             return op(value, other)

@@ -22,13 +22,14 @@ from .call import builtins as builtins  # fills the table of calls
 from .call.calls import dispatch
 from .call.follow import bind
 from .driver import plan_of
+from .failure import Abandon, Raised, Tired, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked
 from .region.result import finish, place_of_function
 from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
 from .scope import Scope
-from .stage import OPAQUE, Abandon, Raised, Stage, Tired, names_traced, reword
-from .value.objects import why_not_argument
+from .stage import Stage
+from .value.objects import OPAQUE, why_not_argument
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds; one that can be split costs a dispatch for each piece.
@@ -337,7 +338,7 @@ def capture(
     if specialization is not None:
         job.keep(compiled, specialization)
         is_suspect = tracer.float_flags & SUSPICIOUS
-        if is_suspect and not stage.draws and not stage.writes_outside():
+        if is_suspect and not stage.draws and not stage.arrays.writes_outside():
             job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
@@ -374,7 +375,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
     if not isinstance(error, KeyboardInterrupt):
         try:
             stage.tracer.flush()
-            stage.store_all()
+            stage.stores.flush()
         except _core.CinductorError:
             pass
     job.last = Outcome(job, stage)
@@ -391,7 +392,7 @@ def worth(job: Job, stage: Stage) -> int:
     if stage.tracer.flushes == 0:
         return 0
     job.nodes = max(job.nodes, stage.tracer.info.get("nodes", 0))  # none of segments known before
-    return max(job.nodes, 2) * sum(array.size for array, _, _ in stage.array_ids.values())
+    return max(job.nodes, 2) * sum(array.size for array, _, _ in stage.arrays.known.values())
 
 
 # --- the call -------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import Any
 
 from .. import _core
+from .concrete import Concrete
+from .failure import Tired
 from .rewrite.asking import STAGE
-from .stage import Stage, Tired
+from .stage import Stage
 from .value.objects import Traced
 
 MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
@@ -46,13 +47,13 @@ def settle(stage: Stage) -> None:
         growth.look()
     stage.stop("many breaks for little work one after another: the rest of the call runs in NumPy")
     stage.is_settled = True
-    memo: dict[int, Any] = {}
+    concrete = Concrete(stage)
     for frame in frames_of(stage):
         changed = {}
         for name, value in frame.f_locals.items():
             if not name.startswith("__ci_") or type(value) is Traced:
                 try:
-                    real = stage.concrete(value, memo)
+                    real = concrete.of(value)
                 except _core.InternalError:  # of a block that is closed: nobody reads that name
                     continue
                 if real is not value:

@@ -65,7 +65,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if len(args) > f.nin:
         outs = (*outs, *args[f.nin :])
     for out in outs:
-        if out is not None and type(out) is Traced and stage.before_write(out):
+        if out is not None and type(out) is Traced and stage.arrays.before_write(out):
             return eager(scope, f, args, kwargs, out)
     if is_traced_inside(args) or (kwargs and is_traced_inside(kwargs.values())):
         return f(*args, **kwargs)
@@ -112,13 +112,13 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
-        if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
+        if type(out := kwargs.get("out")) is Traced and stage.arrays.before_write(out):
             return eager(scope, f, args, kwargs, out)
     stage.regions.look_at_class(args)
     row = surface.functions_by_id[id(f)]
     if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
-    if row.writes and args and type(args[0]) is Traced and stage.before_write(args[0]):
+    if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not is_traced_inside(args) and not is_traced_inside(kwargs.values()):
         return constants(scope, f(*args, **kwargs))
@@ -147,11 +147,11 @@ def call_array_method(
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
-        if type(out := kwargs.get("out")) is Traced and stage.before_write(out):
+        if type(out := kwargs.get("out")) is Traced and stage.arrays.before_write(out):
             return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
     if name == "setflags":
         stage.abandon("sets flags of an array")
-    if name in surface.WRITING_METHODS and stage.before_write(owner):
+    if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
     row = surface.methods.get(name)
     if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
@@ -177,7 +177,12 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is no array
         args = tuple(stage.deep(a) for a in args)
-        if args and type(args[0]) is Traced and not stage.before_write(args[0]) and not kwargs:
+        if (
+            args
+            and type(args[0]) is Traced
+            and not stage.arrays.before_write(args[0])
+            and not kwargs
+        ):
             return call_ufunc_at(scope, f, args)
         return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.array_of(a) for a in args)
@@ -185,7 +190,7 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
     if (out := kwargs.get("out")) is ...:
         del kwargs["out"]
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
-    if type(out) is Traced and stage.before_write(out):
+    if type(out) is Traced and stage.arrays.before_write(out):
         return eager(scope, f, args, kwargs, out)
     if is_traced_inside(args) or is_traced_inside(kwargs.values()):
         return f(*args, **kwargs)

@@ -14,8 +14,9 @@ from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import Traced
 from ..value.state import UNBOUND
 from . import dense
+from .ends import End
 from .growth import is_longer, owner_of
-from .merge import OURS, End, Merge
+from .merge import OURS, Merge
 from .region import Again, Attempt, Raising, Region, RegionBreak, is_condition, truth
 
 

@@ -1,44 +1,29 @@
 """What a loop's trips hand to each other, as far as it is known, and the region made of it.
 
 `open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
-are unchanged, or `steps` (ints that grow by a constant), or carried by value with the types in
-`types` (one for each leaf of nested tuples, None for leaves that do not change). Memory written to is
-carried as versions of the same array. A value carried is by value: where memory that two names share
-would be written through one of them the loop is not captured; arrays that change places are, by
-running the body once for each arrangement in one trip of the region.
+are unchanged, or `steps` (ints that grow by a constant), or carried by value (`types`, and in the
+region `parameters`). Memory written to is carried as versions of the same array. A value carried is
+by value: where memory that two names share would be written through one of them the loop is not
+captured; arrays that change places are, by running the body once for each arrangement in one trip
+of the region.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..value import varying
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import Traced, Unsure
-from ..value.state import (
-    UNBOUND,
-    have_same_structure,
-    is_int,
-    is_number,
-    is_of_class,
-    is_same,
-    kind_of,
-    leaves,
-    lifted,
-    rebuilt,
-)
-from . import dense, widening
-from .condition import strength
+from ..value.state import UNBOUND, is_int, is_same, kind_of, leaves
+from . import dense
 from .growth import Growth, is_longer
 from .identity import Places
 from .last import Last
+from .parameters import Parameters
 from .region import Looked, Peel, truth
 from .sharing import Sharing
 from .trips import Trips
-from .types import Type, type_of
+from .types import Types
 
 if TYPE_CHECKING:
     from .loop import Loop, Memory
@@ -59,11 +44,10 @@ class Carried:
         self.loop = loop
         self.regions, self.tracer = loop.regions, loop.tracer
         self.entry = dict(loop.entry)
-        self.types: dict[str, list[Type | None]] = {}
+        self.types = Types(self)
+        self.parameters = Parameters(self)
         self.steps: dict[str, Any] = {}
         self.written: list[Any] = []
-        self.lengths: list[varying.Length] = []
-        self.joined: set[str] = set()
         self.no_steps: set[str] = set()
         self.first_trace: list[int] | None = None
         self.period, self.turn = 1, 0
@@ -86,11 +70,8 @@ class Carried:
         """Begins with what another capture of the same loop ended with."""
         for name in memory.names:
             value = self.entry.get(name, UNBOUND)
-            if value is not UNBOUND and is_int(value):
-                continue
-            parts = leaves(value)
-            if all(kind_of(v) is not None and type(v) is Traced for v in parts):
-                self.types[name] = [type_of(v) for v in parts]
+            if value is UNBOUND or not is_int(value):
+                self.types.recall(name, value)
         for name in memory.written:
             value = self.entry.get(name, self.loop.others.get(name))
             if type(value) is Traced and value.kind == "array":
@@ -98,7 +79,7 @@ class Carried:
 
     def remember(self, memory: Memory) -> None:
         """For the next capture of the same loop, in another run of a loop around."""
-        memory.names = set(self.types)
+        memory.names = set(self.types.of)
         everything = {**self.loop.others, **self.entry}
         held = {handle.storage for handle in self.written}
         memory.written = {
@@ -135,10 +116,10 @@ class Carried:
         for handle in self.written:  # inputs enter the graph outside
             self.tracer.prepare(handle)
         site = self.loop.site
-        is_counted = bool(self.steps or self.joined)
+        is_counted = bool(self.steps or self.types.joined)
         for name in site.live_out:  # a trip makes it, or there must be one
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
-        for name, types in self.types.items():
+        for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
         self.turn = 0
@@ -153,8 +134,6 @@ class Carried:
         else:
             self.body = block
             self.trip = block.index(self.extent)
-        for length in self.lengths:
-            length.define(self.tracer, block.param("i8", "python"))
         head = self.make_head(block)
         if self.is_while and self.loop.items is not None:
             self.open_body(None)
@@ -171,48 +150,11 @@ class Carried:
     def make_head(self, block: Any) -> dict[str, Any]:
         carried = frozenset((*self.names, *self.contents.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
-        self.params: list[tuple[Any, Any]] = []  # what a name has at the head, and at the entry
-        self.likes: list[Any] = []  # the parameters themselves
-        self.versions: list[int] = []
-        for name, types in self.types.items():
-            items = []
-            for leaf, kind in zip(leaves(self.entry[name]), types, strict=True):
-                if kind is None:
-                    items.append(leaf)
-                    continue
-                param = self.open_param(block, leaf, kind)
-                if kind.mixed:
-                    strong = block.param("?", "scalar")
-                    self.add_param(strong, strength(leaf, kind_of(leaf)), strong)  # type: ignore[arg-type]
-                    param = self.tracer.mixed(param, strong)
-                items.append(param)
-            head[name] = rebuilt(self.entry[name], iter(items))
+        head.update(self.parameters.open(block))
         for handle in self.written:
             block.bind(handle)
         self.bound = {handle.storage: handle.version for handle in self.written}
         return head
-
-    def open_param(self, block: Any, entry: Any, kind: Type) -> Any:
-        """What a leaf is at the head of a trip."""
-        if kind.like is None:
-            like = param = block.param(kind.dtype, kind.kind)
-        elif not kind.lengths:
-            like = param = block.param(kind.like)
-        else:
-            like = block.param(self.tracer.blank(entry, self.shape_of_buffer(entry, kind)))
-            param = varying.read(self.tracer, like, kind.lengths)
-        self.add_param(param, entry, like)
-        return param
-
-    def add_param(self, param: Any, entry: Any, like: Any) -> None:
-        self.params.append((param, entry))
-        self.likes.append(like)
-        self.versions.append(param.version)
-
-    @staticmethod
-    def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
-        lengths = kind.lengths
-        return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
     def open_body(self, test: Any) -> bool:
         """Closes the block of a while's condition and opens that of its body."""
@@ -271,7 +213,7 @@ class Carried:
         changed = {
             name: names.get(name, UNBOUND)
             for name in (*self.names, *self.contents.containers)
-            if name not in self.types
+            if name not in self.types.of
             and name not in self.steps
             and (self.head[name] is not UNBOUND or is_blank(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
@@ -292,10 +234,10 @@ class Carried:
                 self.no_steps.add(name)
                 self.carry(name, names.get(name, UNBOUND))
                 again = True
-        for name in list(self.types):
-            if name not in changed and self.widen(name, names.get(name, UNBOUND)):
-                again = True
-        again |= self.group()
+        for name in self.types.of:
+            if name not in changed:
+                again |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
+        again |= self.types.group()
         if self.first_trace is None:
             self.first_trace = self.body.trace
         if again:
@@ -304,7 +246,7 @@ class Carried:
         if (name := places.told_apart_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         is_alike = self.body.trace == self.first_trace and self.trips.are_known()
-        if self.joined and not is_alike:
+        if self.types.joined and not is_alike:
             raise Peel("values are of another type at the loop's entry")
         self.sharing = Sharing(self, names)
         self.last = Last(self)
@@ -395,8 +337,11 @@ class Carried:
     def carry(self, name: str, value: Any) -> None:
         """A name that a trip changed."""
         head = self.head[name]
-        if head is UNBOUND and is_blank(name, value) and self.blank(name, value):
-            return
+        if head is UNBOUND and is_blank(name, value):
+            blank = self.types.add_blank(name, value)
+            if blank is not UNBOUND:
+                self.entry[name] = blank
+                return
         if head is UNBOUND or value is UNBOUND:
             raise Peel(f"{name} is bound in one trip and not in another")
         if is_int(head) and is_int(value) and name not in self.no_steps:
@@ -404,131 +349,7 @@ class Carried:
             if type(step) is int or (type(step) is Traced and self.tracer.is_fixed(step)):
                 self.steps[name] = step
                 return
-        if not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
-        types: list[Type | None] = []
-        for before, after in zip(leaves(head), leaves(value), strict=True):
-            types.append(None if is_same(before, after) else self.join(name, before, after))
-        self.types[name] = types
-
-    def blank(self, name: str, value: Any) -> bool:
-        """A name of ours that nobody reads before it is set begins with anything."""
-        kinds = [kind_of(leaf) for leaf in leaves(value)]
-        if any(kind is None or kind[0] == "array" for kind in kinds):
-            return False
-        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]  # type: ignore[misc]
-        items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
-        self.entry[name] = rebuilt(value, iter(items))
-        self.types[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
-        return True
-
-    def join(self, name: str, before: Any, after: Any) -> Type:
-        """The type of a leaf that was one thing at the entry and is another behind a trip."""
-        old, new = kind_of(before), kind_of(after)
-        if new is None or old is None:
-            raise Peel(f"{name} changes its type")
-        is_mixed = any(type(v) is Traced and v.strong is not None for v in (before, after))
-        if is_mixed and new[0] == "scalar" and self.can_lift(before, new[1]):
-            return Type("scalar", new[1], mixed=True)
-        if old == new:
-            if old[0] == "array" and not self.fits(after, before):
-                kind = Type(*new, before)
-                if not self.vary(kind, before, before, after):
-                    raise Peel(f"the array {name} changes its shape")
-                return kind
-            if old[0] != "array" and not (type(before) is Traced or is_number(before)):
-                self.loop.fail(f"{name} is no 64-bit number")
-            return Type(*new, before if new[0] == "array" else None)
-        if old[0] == "python" and new[0] == "scalar":
-            if old[1] == new[1] or lifted(self.tracer, before, *new) is not None:
-                self.joined.add(name)
-                return Type(*new)
-        raise Peel(f"{name} changes its type")
-
-    def can_lift(self, value: Any, dtype: Any) -> bool:
-        """Whether a number is NumPy's of that dtype, or exactly as much."""
-        if not is_of_class(kind_of(value), dtype):
-            return False
-        if type(value) is Traced:
-            return value.kind != "array" and value.dtype == dtype
-        return lifted(self.tracer, value, "scalar", dtype) is not None
-
-    def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
-        loop, tracer = self.loop, self.tracer
-        axes = varying.axes_that_vary(tracer, before, after)
-        if axes is None:
-            return False
-        mark = loop.attempt.mark  # type: ignore[union-attr]
-        ends: dict[int, tuple[Any, Any]] = {}
-        for axis in sorted({*axes, *kind.lengths}):
-            end = after.shape[axis]
-            most = varying.capacity(tracer, entry.shape[axis], end, mark)
-            most = widening.capacity(self, kind, axis, (entry.shape[axis], end), most)
-            is_known = axis not in kind.lengths and is_same(tracer.most(end, mark), end)
-            if most is None or (is_known and loop.may_peel and not self.flag):
-                return False
-            ends[axis] = (end, most)
-        kind.ends = ends
-        return True
-
-    def group(self) -> bool:
-        """Finds which sizes change alike; whether that is news."""
-        pairs = [
-            (kind, leaf.shape)
-            for name, types in self.types.items()
-            for leaf, kind in zip(leaves(self.entry[name]), types, strict=True)
-            if kind is not None and kind.ends
-        ]
-        lengths = varying.grouped(pairs, self.lengths)
-        if lengths is None:
-            return False
-        self.lengths = lengths
-        return True
-
-    def fits(self, after: Any, before: Any) -> bool:
-        """Whether an array can be handed on in the place of another."""
-        fitted = self.tracer.fitted(after, before)
-        return fitted is not None and self.tracer.same_type(before, fitted) == 1
-
-    def widen(self, name: str, value: Any) -> bool:
-        """Whether leaves that did not change so far, do."""
-        types, head = self.types[name], self.head[name]
-        if value is UNBOUND or not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
-        again = False
-        entries = leaves(self.entry[name])
-        for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
-            kind = types[k]
-            if kind is None:
-                if not is_same(before, after):
-                    types[k] = self.join(name, before, after)
-                    again = True
-            elif kind.mixed:
-                if not self.can_lift(after, kind.dtype):
-                    raise Peel(f"{name} changes its type")
-            elif type(after) is Traced and after.strong is not None:
-                if kind.kind == "array" or kind.dtype != after.dtype:
-                    raise Peel(f"{name} changes its type")
-                if not self.can_lift(entries[k], kind.dtype):  # an int, which is no float
-                    raise Peel(f"{name} changes its type")
-                types[k] = Type("scalar", kind.dtype, mixed=True)
-                self.joined.discard(name)
-                again = True
-            elif kind.kind == "array":
-                if type(after) is not Traced or after.kind != "array":
-                    raise Peel(f"the array {name} changes its shape or type")
-                if kind.lengths or not self.fits(after, before):
-                    if not self.vary(kind, entries[k], before, after):
-                        raise Peel(f"the array {name} changes its shape or type")
-            elif type(after) is Traced or not is_number(after):
-                if kind_of(after) != (kind.kind, kind.dtype):
-                    raise Peel(f"{name} changes its type")
-            elif lifted(self.tracer, after, kind.kind, kind.dtype) is None or (
-                kind_of(after) != (kind.kind, kind.dtype)
-            ):
-                raise Peel(f"{name} changes its type")
-        return again
+        self.types.add(name, head, value)
 
     # --- names that only trips make ---
 
@@ -554,16 +375,13 @@ class Carried:
             if type(self.extent) is int:
                 loop.fail("it does no array work")
         first = self.cond if self.is_while else body
-        results = self.results(names)
+        results = self.parameters.results(names)
         if self.counter is not None:
             body.result(tracer.apply("add", self.counter, 1))
         if self.flag_param is not None:
             value = names[loop.site.flag]
             body.result(truth(loop.stage, value) if type(value) is Traced else tracer.lift(value))
-        for length in self.lengths:
-            body.result(varying.number_of(tracer, length.end))
-        for value, like in zip(results, self.likes, strict=True):
-            body.result(tracer.fitted(value, like) if like.kind == "array" else value, like)
+        self.parameters.hand_on(body, results)
         for handle in self.written:
             body.result(handle)
         self.last.finish(body, first)
@@ -579,72 +397,15 @@ class Carried:
         self.contents.refill(self.regions, exits)
         return exits
 
-    def results(self, names: dict[str, Any]) -> list[Any]:
-        """What a trip hands on."""
-        results = []
-        numbers = iter(range(len(self.params)))
-        for name, types in self.types.items():
-            for leaf, kind in zip(leaves(names[name]), types, strict=True):
-                if kind is None:
-                    continue
-                number = next(numbers)
-                if kind.kind == "array":
-                    results.append(self.put_away(number, leaf, kind))
-                    continue
-                results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
-                if kind.mixed:
-                    next(numbers)
-                    results.append(self.strength_of(leaf))
-        return results
-
-    def put_away(self, number: int, leaf: Any, kind: Type) -> Any:
-        """An array as the region hands it on."""
-        if not kind.lengths:
-            return leaf
-        param, buffer = self.params[number][0], self.likes[number]
-        if not is_same(leaf, param) or param.version != self.versions[number]:
-            varying.write(self.tracer, buffer, leaf, kind.lengths)
-        return buffer
-
-    def strength_of(self, value: Any) -> Any:
-        """Whether a number is NumPy's, as a traced bool."""
-        strong = value if type(value) is bool else strength(value, kind_of(value))  # type: ignore[arg-type]
-        return strong if type(strong) is Traced else self.tracer.lift(strong)
-
-    def entries(self) -> list[Any]:
-        """What the first trip gets."""
-        tracer = self.tracer
+    def make_region(self) -> dict[str, Any]:
+        tracer, site = self.tracer, self.loop.site
+        needs_trips = int(self.last.needs_trip)
         entries: list[Any] = []
         if self.counter is not None:
             entries.append(tracer.lift(0, "i8"))
         if self.flag_param is not None:
             entries.append(tracer.lift(False))
-        entries += [varying.number_of(tracer, length.entry) for length in self.lengths]
-        kinds: list[Type | None] = []
-        for kind in (k for types in self.types.values() for k in types if k is not None):
-            kinds += [kind, None] if kind.mixed else [kind]
-        for (_, leaf), kind in zip(self.params, kinds, strict=True):
-            if kind is None:
-                entries.append(leaf if type(leaf) is Traced else tracer.lift(leaf))
-            elif kind.kind == "array":
-                entries.append(self.entry_buffer(leaf, kind))
-            else:
-                entries.append(lifted(tracer, leaf, kind.kind, kind.dtype))
-        return [*entries, *self.written]
-
-    def entry_buffer(self, leaf: Any, kind: Type) -> Any:
-        """The array itself, or memory that is large enough with the array in it."""
-        shape = self.shape_of_buffer(leaf, kind)
-        if all(map(is_same, shape, leaf.shape)):
-            return leaf
-        buffer = self.tracer.blank(leaf, shape)
-        varying.write(self.tracer, buffer, leaf, kind.lengths)
-        return buffer
-
-    def make_region(self) -> dict[str, Any]:
-        tracer, site = self.tracer, self.loop.site
-        needs_trips = int(self.last.needs_trip)
-        entries = self.entries()
+        entries += [*self.parameters.entries(), *self.written]
         kinds = [*(e.kind for e in entries), *self.last.kinds()]
         entries += self.last.entries()
         for growth in self.growths.values():
@@ -662,12 +423,7 @@ class Carried:
                 trips = tracer.define(counter, 0, None)
         if site.flag:
             exits[site.flag] = next(made) if self.flag_param is not None else False
-        for length in self.lengths:
-            length.define(tracer, next(made))
-        for name, types in self.types.items():
-            parts = zip(leaves(self.entry[name]), types, strict=True)
-            items = [leaf if kind is None else self.made(kind, made) for leaf, kind in parts]
-            exits[name] = rebuilt(self.entry[name], iter(items))
+        exits.update(self.parameters.exits(made))
         for handle in self.written:
             tracer.set_version(handle, next(made))
         exits.update(self.last.exits(made))
@@ -683,13 +439,6 @@ class Carried:
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.trips.make_sure(needs_trips, counter)
         return exits
-
-    def made(self, kind: Type, made: Iterator[Any]) -> Any:
-        """A leaf behind the loop."""
-        value = next(made)
-        if kind.lengths:
-            return varying.read(self.tracer, value, kind.lengths)
-        return self.tracer.mixed(value, next(made)) if kind.mixed else value
 
     def runs_once(self, extent: Any = None) -> bool:
         """Whether the region makes a trip; guarded where that depends on the arguments."""

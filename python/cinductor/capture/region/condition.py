@@ -15,7 +15,8 @@ from ..value.aliases import Records
 from ..value.objects import Traced
 from ..value.state import is_of_class, kind_of, lifted
 from .branch import Level
-from .merge import End, Merge
+from .ends import End
+from .merge import Merge
 from .region import Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."

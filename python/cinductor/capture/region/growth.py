@@ -205,10 +205,10 @@ class Growth:
             for place, leaf in enumerate(leaves(value))
             if type(leaf) is Traced and leaf.kind == "array" and leaf.storage == array.storage
         ]
-        for (param, entry), version in zip(carried.params, carried.versions, strict=True):
-            if param.storage != array.storage:
+        for value, entry, _, version, _ in carried.parameters:
+            if value.storage != array.storage:
                 continue
-            if param.version != version or holders:
+            if value.version != version or holders:
                 self.loop.fail("an array that stays is appended to a list")
             held = [carried.entry[name] for name in carried.contents.containers]
             if not self.loop.is_alone(entry, [*self.loop.entry.values(), *held]):
@@ -217,7 +217,7 @@ class Growth:
         if tracer.is_before(array.whole, self.loop.attempt.mark):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
-            if name not in carried.types and name not in self.loop.site.live_out:
+            if name not in carried.types.of and name not in self.loop.site.live_out:
                 holders = [h for h in holders if h[0] != name]
             elif self.is_written(name):
                 self.loop.fail("an array that is written to is appended to a list")
@@ -232,8 +232,8 @@ class Growth:
             for leaf in leaves(self.carried.head.get(name))
             if type(leaf) is Traced and leaf.kind == "array"
         }
-        pairs = zip(self.carried.params, self.carried.versions, strict=True)
-        return any(p.storage in heads and p.version != version for (p, _), version in pairs)
+        params = self.carried.parameters
+        return any(p.value.storage in heads and p.value.version != p.version for p in params)
 
     # --- the region ---
 

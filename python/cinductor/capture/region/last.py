@@ -14,6 +14,7 @@ from ..value import varying
 from ..value.aliases import is_loose
 from ..value.objects import Traced
 from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
+from .parameters import strength_of
 
 if TYPE_CHECKING:
     from ..value.aliases import Source
@@ -153,7 +154,7 @@ class Last:
             if not held.lengths:
                 body.result(held.value, first.param(held.value))
                 if held.value.strong is not None:
-                    body.result(self.carried.strength_of(held.value), first.param("?", "scalar"))
+                    body.result(strength_of(tracer, held.value), first.param("?", "scalar"))
                 continue
             buffer = first.param(tracer.blank(held.value, held.shape))
             varying.write(tracer, buffer, held.value, held.lengths)
@@ -197,7 +198,7 @@ class Last:
             else:
                 entries.append(body.blank(held.number) if before is None else before)
             if held.value.strong is not None:
-                known = False if before is None else self.carried.strength_of(before)
+                known = False if before is None else strength_of(tracer, before)
                 entries.append(known if type(known) is Traced else tracer.lift(known))
         return entries
 

@@ -1,9 +1,8 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists, kept by its block.
-Of two ends what is the same stays; what differs is a pair, a result of an `if` region or, where both
-arms only compute numbers, selected. Arrays of two shapes lie in buffers that have room for both. A
-name that one arm does not bind is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`ends`). Of two
+ends what is the same stays; what differs is a pair of which the branch chooses one (`pairs`). Arrays
+of two shapes lie in buffers that have room for both. A name that one arm does not bind is checked.
 """
 
 from __future__ import annotations
@@ -25,68 +24,17 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
+from .ends import Blank, Bool, End, Held, InBuffer, Result, array_in, unheld
 from .growth import Maybe
 from .identity import Places
-from .region import Region, truth
+from .pairs import Pairs
+from .region import Region
 from .result import CONSTANT_LEAVES, Call, choose
 
 if TYPE_CHECKING:
     from .branch import Level
 
 OURS = "__ci_"
-
-
-class Held:
-    """A traced value that an arm ends with, kept by its block."""
-
-    __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
-
-    def __init__(self, block: Any, value: Any) -> None:
-        self.block, self.number = block, block.hold(value)
-        self.kind, self.dtype, self.value = value.kind, value.dtype, value
-        strong = value.strong
-        self.strong = None if strong is None else Held(block, strong)
-
-    @property
-    def node(self) -> tuple[Any, int]:
-        return self.block, self.number
-
-
-class End:
-    """What an arm ends with: values of names, and memory written to."""
-
-    def __init__(self, regions: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
-        self.records = regions.aliases.records  # what was known where it ends
-        self.names = {name: held_leaves(block, value) for name, value in names.items()}
-        self.written = [(handle, Held(block, handle)) for handle in written]
-
-    def append(self, block: Any, growth: Any, items: list[Any]) -> None:
-        """What the arm appended to a list."""
-        held = []
-        for item in items:
-            if type(item) is not Maybe:
-                held.append(Maybe(held_leaves(block, item), True, []))
-                continue
-            flag = Held(block, item.flag) if type(item.flag) is Traced else item.flag
-            held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
-        self.appended.append((growth, held))
-
-    def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
-        """Names that the arm leaves as they are."""
-        regions.reopen(block)
-        self.names.update({name: held_leaves(block, value) for name, value in names.items()})
-        regions.close(block)
-
-
-def held_leaves(block: Any, value: Any) -> Any:
-    """The value with its traced leaves held."""
-    if value is UNBOUND:
-        return value
-    parts = leaves(value)
-    if not any(type(part) is Traced for part in parts):
-        return value
-    return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
 
 
 def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
@@ -98,10 +46,6 @@ def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
     return dtype.type(value)
 
 
-def unheld(value: Any) -> Any:
-    return value.value if type(value) is Held else value
-
-
 class Merge:
     """Makes one value of each pair that two arms end with."""
 
@@ -109,16 +53,14 @@ class Merge:
         self.region, self.level = region, level
         self.tracer = region.tracer
         self.ends = (first, second)
-        self.blocks = (level.then_block, level.else_block)
-        self.pairs: list[tuple[Any, Any]] = []  # results wanted, per arm
-        self.lengths: list[tuple[varying.Length, int]] = []  # and the numbers of their results
+        self.pairs = Pairs(region, level, self.ends)
         self.checks: list[tuple[bool, str]] = []
         self.listed: set[int] = set()  # results that a list has, whoever has them besides
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names behind the branch, and the memory's versions."""
         contents = self.level.contents
-        for end, block in zip(self.ends, self.blocks, strict=True):
+        for end, block in zip(self.ends, self.pairs.blocks, strict=True):
             kept = {n: v for n, v in contents.names().items() if n not in end.names}
             if kept:
                 end.add(self.region.regions, block, kept)
@@ -128,10 +70,7 @@ class Merge:
         handles: dict[int, Any] = {}
         for end in self.ends:
             handles.update({handle.storage: handle for handle, _ in end.written})
-        made = self.make(list(handles.values()))
-        for length, number in self.lengths:
-            length.define(self.tracer, made[number])
-        made = [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
+        made = self.pairs.make(list(handles.values()))
         self.note_known(made)
         self.note_sources(made)
         names: dict[str, Any] = {}
@@ -176,7 +115,7 @@ class Merge:
                 for item in items:
                     values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
                     value = self.plan_unread("an item", *(values[::-1] if which else values))
-                    flag = self.want(*(flags[::-1] if which else flags))
+                    flag = self.pairs.want(*(flags[::-1] if which else flags))
                     self.listed |= {v.number for v in leaves(value) if type(v) is Result}
                     pairs = zip(taken, item.truths or taken, strict=True)
                     plan.append((growth, Maybe(value, flag, [a and b for a, b in pairs])))
@@ -189,17 +128,12 @@ class Merge:
         value = made[part.number]
         return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
 
-    def read(self, value: Any, pair: tuple[Any, Any]) -> Any:
-        """A result; an array of its own where the region's has room for more."""
-        lengths = next((part.lengths for part in pair if type(part) is InBuffer), None)
-        return value if lengths is None else varying.read(self.tracer, value, lengths)
-
     def note_known(self, made: list[Any]) -> None:
         """Where sizes choose, whoever demands a number gets this call's, with a guard."""
         is_so = self.tracer.is_so(self.level.condition)
         if is_so is None:
             return
-        for value, pair in zip(made, self.pairs, strict=True):
+        for value, pair in zip(made, self.pairs.all, strict=True):
             chosen = pair[0] if is_so else pair[1]
             chosen = chosen.value if type(chosen) in (Held, Bool) else chosen
             if type(value) is Traced and value.kind == "python":
@@ -221,10 +155,7 @@ class Merge:
             return self.plan_flag(a, b)
         if name == VALUE and not self.is_one_value(a, b):
             return self.plan_either(a, b)
-        if not have_same_structure(a, b):
-            self.region.fail(f"{name} is of another type in each branch")
-        parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
-        return rebuilt(a, iter(parts))
+        return self.plan_either_way(name, a, b)
 
     def is_unread(self, name: str) -> bool:
         """Whether one arm returns, and nobody reads the name then."""
@@ -262,7 +193,7 @@ class Merge:
             if part.strong if type(part) is Held else not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
-        taken = self.want(Bool(True), Bool(False))
+        taken = self.pairs.want(Bool(True), Bool(False))
         first = self.plan_unread("the result", a, UNBOUND)
         return Call((choose, taken, first, self.plan_unread("the result", UNBOUND, b)))
 
@@ -285,7 +216,7 @@ class Merge:
         if all(v.flag is True for v in pairs) or not are_numbers:
             return None
         value = self.plan_either_way(name, *(v.value for v in pairs))
-        return Unsure(value, self.want(*flags))
+        return Unsure(value, self.pairs.want(*flags))
 
     def plan_either_way(self, name: str, a: Any, b: Any) -> Any:
         """A value that one arm has, or both."""
@@ -331,21 +262,21 @@ class Merge:
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
-                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
+                lengths[axis] = self.pairs.length(*((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = InBuffer(part, tuple(shape), lengths) if lengths else part
         blank = Blank(part, tuple(shape))
-        return self.want(*((blank, value) if is_first else (value, blank)))
+        return self.pairs.want(*((blank, value) if is_first else (value, blank)))
 
     def plan_flag(self, a: Any, b: Any) -> Any:
         if a is b and type(a) is bool:
             return a
-        return self.want(*(Bool(v) for v in (a, b)))
+        return self.pairs.want(*(Bool(v) for v in (a, b)))
 
     def join(self, name: str, a: Any, b: Any) -> Any:
         """One leaf of both arms."""
         if is_same(unheld(a), unheld(b)):
-            return self.keep(a)
+            return unheld(a)  # it was there before the arms
         kinds = kind_of(unheld(a)), kind_of(unheld(b))
         if (mixed := self.mix(a, b, kinds)) is not None:
             return mixed
@@ -356,7 +287,7 @@ class Merge:
                 return self.join_sizes(name, a, b)
         elif not all(type(v) is Held or is_number(v) for v in (a, b)):
             self.region.fail(f"{name} is no 64-bit number")
-        return self.want(a, b)
+        return self.pairs.want(a, b)
 
     def join_sizes(self, name: str, a: Held, b: Held) -> Any:
         """Arrays of two shapes lie in buffers that are large enough for both."""
@@ -366,23 +297,12 @@ class Merge:
         shape = list(a.value.shape)
         lengths: dict[int, varying.Length] = {}
         for axis in axes:
-            length = self.length(a.value.shape[axis], b.value.shape[axis])
+            length = self.pairs.length(a.value.shape[axis], b.value.shape[axis])
             if length is None:
                 self.region.fail(f"{name} is of another shape in each branch")
             lengths[axis] = length
             shape[axis] = length.capacity
-        return self.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
-
-    def length(self, a: Any, b: Any) -> varying.Length | None:
-        """The number that says which of two sizes an array has."""
-        length = varying.find([length for length, _ in self.lengths], a, b)
-        if length is None:
-            most = varying.capacity(self.tracer, a, b, self.level.attempt.mark)
-            if most is None:
-                return None
-            length = varying.Length(a, b, most)
-            self.lengths.append((length, self.want(Size(a), Size(b)).number))
-        return length
+        return self.pairs.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
 
     def mix(self, a: Any, b: Any, kinds: Any) -> Any:
         """A number that is Python's in one arm and NumPy's in the other: NumPy's, with the bool
@@ -399,8 +319,8 @@ class Merge:
             return None
         if not all(is_of_class(kind, dtype) for kind in kinds):
             return None
-        value = self.want(*parts)
-        value.strong = self.want(*(Bool(s) for s in strong)).number
+        value = self.pairs.want(*parts)
+        value.strong = self.pairs.want(*(Bool(s) for s in strong)).number
         return value
 
     def strength(self, value: Any, kind: tuple[str, Any]) -> Any:
@@ -409,117 +329,11 @@ class Merge:
             return value.strong
         return kind[0] == "scalar"
 
-    def keep(self, value: Any) -> Any:
-        """A value that is the same in both arms was there before them."""
-        return unheld(value)
-
-    def want(self, a: Any, b: Any) -> Any:
-        for number, pair in enumerate(self.pairs):
-            if pair[0] is a and pair[1] is b:
-                return Result(number)
-        self.pairs.append((a, b))
-        return Result(len(self.pairs) - 1)
-
-    # --- the graph ---
-
-    def make(self, handles: list[Any]) -> list[Any]:
-        """The merged values; the handles get their new versions."""
-        if not self.pairs and not handles and not any(block.has_effects for block in self.blocks):
-            return []
-        harmless = all(block.is_harmless for block in self.blocks)
-        is_small = all(
-            type(v) is not InBuffer and (type(v) is not Held or v.kind != "array")
-            for pair in self.pairs
-            for v in pair
-        )
-        if harmless and is_small and not handles:
-            return self.select()
-        return self.make_region(handles)
-
-    def select(self) -> list[Any]:
-        for block in self.blocks:
-            block.splice()
-        made = []
-        for pair in self.pairs:
-            parts = [self.here(v, pair) for v in pair]
-            made.append(self.tracer.select(self.level.condition, *parts, self.kind(pair)))
-        return made
-
-    def here(self, value: Any, pair: tuple[Any, Any]) -> Any:
-        """A value of a pair in the block around."""
-        if type(value) is Held:
-            return value.block.value(value.number)
-        if type(value) is Blank:
-            return self.blank(value)
-        return self.constant(value, pair)
-
-    def constant(self, value: Any, pair: tuple[Any, Any]) -> Any:
-        if type(value) is Bool:
-            inner = value.value
-            if type(inner) is Held:
-                inner = inner.block.value(inner.number)
-                return self.tracer.as_python(truth(self.region.stage, inner))
-            return self.tracer.lift(bool(inner))
-        kind, dtype = kind_of(value)  # type: ignore[misc]
-        return lifted(self.tracer, value, kind, dtype)
-
-    def make_region(self, handles: list[Any]) -> list[Any]:
-        regions, tracer = self.region.regions, self.tracer
-        for which, block in enumerate(self.blocks):
-            written = {handle.storage: held for handle, held in self.ends[which].written}
-            block.reopen()
-            regions.blocks.append(block)
-            for pair in self.pairs:
-                like = pair[0].node if which and type(pair[0]) is Held else None
-                self.add_result(block, pair[which], pair, like)
-            for handle in handles:
-                held = written.get(handle.storage)
-                block.result(handle if held is None else held.node, handle)
-            regions.close(block)
-        kinds = [self.kind(pair) for pair in self.pairs] + ["array"] * len(handles)
-        made = list(tracer.region("if", self.blocks, (self.level.condition,), tuple(kinds)))
-        for handle, value in zip(handles, made[len(self.pairs) :], strict=True):
-            tracer.set_version(handle, value)
-        return made[: len(self.pairs)]
-
-    def kind(self, pair: tuple[Any, Any]) -> str:
-        """The kind of a pair's result."""
-        for value in pair:
-            if type(value) is Bool or type(value) is Size:
-                return "python"
-            if type(value) is InBuffer:
-                return "array"
-        kinds = [v.kind if type(v) is Held else kind_of(v)[0] for v in pair if type(v) is not Blank]  # type: ignore[index]
-        return "scalar" if "scalar" in kinds else kinds[0]
-
-    def add_result(self, block: Any, value: Any, pair: Any, like: Any) -> None:
-        if type(value) is Held:
-            block.result(value.node, like)
-        elif type(value) is Size:
-            block.result(varying.number_of(self.tracer, value.size))
-        elif type(value) is InBuffer:
-            buffer = self.tracer.blank(value.held.node, value.shape)
-            held = block.value(value.held.number)
-            varying.write(self.tracer, buffer, held, value.lengths)
-            block.result(buffer)
-        elif type(value) is Blank:
-            block.result(self.blank(value))
-        elif type(value) is Bool and type(value.value) is Held:
-            block.result(value.value.node)
-        else:
-            block.result(self.constant(value, pair))
-
-    def blank(self, value: Blank) -> Any:
-        like = value.like
-        if like.kind == "array":
-            return self.tracer.blank(like.node, value.shape)
-        return like.block.blank(like.number)
-
     def note_sources(self, results: list[Any]) -> None:
         """A merged array may be memory of before, or that of another result."""
         aliases, mark = self.region.regions.aliases, self.level.attempt.mark
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
-        for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
+        for number, (value, pair) in enumerate(zip(results, self.pairs.all, strict=True)):
             sources: list[Source] = []
             if any(self.is_loose(part, end) for part, end in zip(pair, self.ends, strict=True)):
                 aliases.loosen(value)
@@ -548,55 +362,3 @@ class Merge:
         """Memory that only one name still has where the arm ends."""
         ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
-
-
-def array_in(part: Any) -> Held | None:
-    """The array of one side of a pair."""
-    held = part.held if type(part) is InBuffer else part
-    return held if type(held) is Held and held.kind == "array" else None
-
-
-class Result:
-    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
-
-    __slots__ = ("number", "strong")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.strong: int | None = None
-
-
-class Blank:
-    """Stands for a value that nobody looks at."""
-
-    __slots__ = ("like", "shape")
-
-    def __init__(self, like: Held, shape: tuple[Any, ...]) -> None:
-        self.like, self.shape = like, shape
-
-
-class InBuffer:
-    """An array in a buffer that is large enough for that of the other arm, too."""
-
-    __slots__ = ("held", "shape", "lengths")
-
-    def __init__(self, held: Held, shape: tuple[Any, ...], lengths: Any) -> None:
-        self.held, self.shape, self.lengths = held, shape, lengths
-
-
-class Size:
-    """One of an array's sizes."""
-
-    __slots__ = ("size",)
-
-    def __init__(self, size: Any) -> None:
-        self.size = size
-
-
-class Bool:
-    """A flag."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ... import _core
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
-from ..value.objects import Traced
+from ..value.objects import GROWING, Traced
 from ..value.state import UNBOUND, Touched, fill, is_one, walk
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..scope import Scope
 
 RegionBreak = _core.RegionBreak
-GROWING = -2  # the origin of a list that has a gap
 SESSION = "cinductor.capture.session"  # calls the outermost of the user's frames
 
 
@@ -301,7 +300,7 @@ class Region:
         while frame is not None and frame.f_globals.get("__name__") != SESSION:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
-        values.extend(attributes for _, attributes in self.stage.stores.values())
+        values.extend(attributes for _, attributes in self.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.regions.dense.values())
         return values
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class
+from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class, remade
 
 if TYPE_CHECKING:
     from ...compile import Job
@@ -38,7 +38,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     stage.regions.aliases.before_return(leaves)
     result = returnable(stage, result, reached, {})
     if not stage.tracer.needs_python:
-        stage.check_disjoint()
+        stage.arrays.check_disjoint()
     for source, value, *kind in stage.tracer.specialized():
         stage.check(source, *(kind or ["equals"]), value)
     if stage.symbols is not None:
@@ -110,7 +110,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in (tuple, list) or (isinstance(value, tuple) and hasattr(cls, "_make")):
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else stage.remake(value, items)
+        return value if same else remade(value, items)
     if cls is dict:
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
@@ -124,7 +124,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result, and the attributes that have waited for it."""
-    pairs = stage.waiting() if stage.stores else []
+    pairs = stage.stores.waiting()
     for value, attributes in pairs:
         cls = type(value)
         for other, source in list(stage.known.values()):
@@ -133,7 +133,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
             if isinstance(other, cls) or issubclass(cls, type(other)) and type(other) is not object:
                 stage.effect(f"sets .{next(iter(attributes))} of one {cls.__name__} of several")
                 return result  # another call may give one object twice
-    stage.stores = {}
+    stage.stores.take()
     return Call((stored, result, *pairs)) if pairs else result
 
 

@@ -66,18 +66,18 @@ class Sharing:
     def collect(self, names: dict[str, Any]) -> None:
         """The arrays among what is carried."""
         carried = self.carried
-        params = iter(zip(carried.params, carried.versions, strict=True))
-        for name, types in carried.types.items():
+        params = iter(carried.parameters)
+        for name, types in carried.types.of.items():
             for place, (leaf, kind) in enumerate(zip(leaves(names[name]), types, strict=True)):
                 if kind is None:
                     continue
-                (param, entry), version = next(params)
+                value, entry, _, version, _ = next(params)
                 if kind.mixed:
                     next(params)
                 if kind.kind == "array":
                     self.numbers[name, place] = len(self.arrays)
                     ends = self.aliases.sources(leaf)
-                    self.arrays.append(Array(name, param, entry, version, ends))
+                    self.arrays.append(Array(name, value, entry, version, ends))
                     ways = (leaf, entry)
                     self.arrays[-1].is_loose = any(is_loose(self.aliases.records, v) for v in ways)
 

@@ -43,7 +43,7 @@ class Trips:
     def make_sure(self, count: int, counter: Any) -> None:
         """Behind the region: it made that many trips; where it makes types what they are, one."""
         carried, loop = self.carried, self.carried.loop
-        makes_types = any(map(carried.is_live_behind, carried.joined))
+        makes_types = any(map(carried.is_live_behind, carried.types.joined))
         count = max(count, makes_types)
         if count <= int(carried.is_endless):
             return
@@ -79,7 +79,7 @@ class Trips:
     def ask(self) -> None:
         """Asks it, where the first trip begins with numbers of another type."""
         loop = self.carried.loop
-        if not self.carried.joined:
+        if not self.carried.types.joined:
             return
         for key, extent in self.lost():
             if not loop.makes_trip(extent):

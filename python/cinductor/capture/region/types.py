@@ -1,11 +1,34 @@
-"""Types of what a loop's trips hand to each other by value: one for each leaf of a name's value."""
+"""Types of what a loop's trips hand to each other by value: one for each leaf of a name's value.
+
+A type is that of the value at the head of a trip and at its end; both must be it exactly, or be it
+once a join is made (Python's number as NumPy's, an array in a buffer with room for more). Where they
+cannot, a trip is peeled. A type once known only becomes wider, so that learning ends.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..value import varying
-from ..value.state import kind_of
+from ..value.objects import Traced
+from ..value.state import (
+    UNBOUND,
+    have_same_structure,
+    is_number,
+    is_of_class,
+    is_same,
+    kind_of,
+    leaves,
+    lifted,
+    rebuilt,
+)
+from . import widening
+from .region import Peel
+
+if TYPE_CHECKING:
+    from .carry import Carried
 
 
 class Type:
@@ -26,3 +49,160 @@ def type_of(value: Any) -> Type:
     """That of a traced value, as it stands."""
     kind, dtype = kind_of(value)  # type: ignore[misc]
     return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
+
+
+class Types:
+    """By name, the types of its leaves (None: one that does not change) in one loop being captured."""
+
+    def __init__(self, carried: Carried) -> None:
+        self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
+        self.of: dict[str, list[Type | None]] = {}
+        self.lengths: list[varying.Length] = []  # of all arrays whose sizes change
+        self.joined: set[str] = set()  # names that are of another type at the loop's entry
+
+    # --- names that become known ---
+
+    def recall(self, name: str, value: Any) -> None:
+        """A name that another capture of the loop carried."""
+        parts = leaves(value)
+        if all(kind_of(v) is not None and type(v) is Traced for v in parts):
+            self.of[name] = [type_of(v) for v in parts]
+
+    def add(self, name: str, head: Any, value: Any) -> None:
+        """A name that a trip changed."""
+        if not have_same_structure(head, value):
+            raise Peel(f"{name} changes its type")
+        pairs = zip(leaves(head), leaves(value), strict=True)
+        self.of[name] = [None if is_same(a, b) else self.join(name, a, b) for a, b in pairs]
+
+    def add_blank(self, name: str, value: Any) -> Any:
+        """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
+        is no number.
+        """
+        kinds = [kind_of(leaf) for leaf in leaves(value)]
+        if any(kind is None or kind[0] == "array" for kind in kinds):
+            return UNBOUND
+        zeros = [np.zeros((), dtype)[()] for _, dtype in kinds]  # type: ignore[misc]
+        items = [z if k[0] == "scalar" else z.item() for z, k in zip(zeros, kinds, strict=True)]
+        self.of[name] = [Type(*kind) for kind in kinds]  # type: ignore[misc]
+        return rebuilt(value, iter(items))
+
+    def join(self, name: str, before: Any, after: Any) -> Type:
+        """The type of a leaf that was one thing at the entry and is another behind a trip."""
+        old, new = kind_of(before), kind_of(after)
+        if new is None or old is None:
+            raise Peel(f"{name} changes its type")
+        is_mixed = any(type(v) is Traced and v.strong is not None for v in (before, after))
+        if is_mixed and new[0] == "scalar" and self.can_lift(before, new[1]):
+            return Type("scalar", new[1], mixed=True)
+        if old == new:
+            if old[0] == "array" and not self.fits(after, before):
+                kind = Type(*new, before)
+                if not self.vary(kind, before, before, after):
+                    raise Peel(f"the array {name} changes its shape")
+                return kind
+            if old[0] != "array" and not (type(before) is Traced or is_number(before)):
+                self.loop.fail(f"{name} is no 64-bit number")
+            return Type(*new, before if new[0] == "array" else None)
+        if old[0] == "python" and new[0] == "scalar":
+            if old[1] == new[1] or lifted(self.tracer, before, *new) is not None:
+                self.joined.add(name)
+                return Type(*new)
+        raise Peel(f"{name} changes its type")
+
+    # --- names that are known ---
+
+    def widen(self, name: str, head: Any, value: Any) -> bool:
+        """Whether leaves that did not change so far, do."""
+        types = self.of[name]
+        if value is UNBOUND or not have_same_structure(head, value):
+            raise Peel(f"{name} changes its type")
+        again = False
+        entries = leaves(self.carried.entry[name])
+        for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
+            kind = types[k]
+            if kind is not None:
+                wider = self.wider(name, kind, entries[k], before, after)
+            else:
+                wider = None if is_same(before, after) else self.join(name, before, after)
+            if wider is not None:
+                types[k], again = wider, True
+        return again
+
+    def wider(self, name: str, kind: Type, entry: Any, before: Any, after: Any) -> Type | None:
+        """The type of a leaf that has one, where that is no longer enough."""
+        if kind.kind == "array":
+            is_array = type(after) is Traced and after.kind == "array"
+            if not is_array or not self.holds(kind, entry, before, after):
+                raise Peel(f"the array {name} changes its shape or type")
+        elif kind.mixed:
+            if not self.can_lift(after, kind.dtype):
+                raise Peel(f"{name} changes its type")
+        elif type(after) is Traced and after.strong is not None:
+            if kind.dtype != after.dtype or not self.can_lift(entry, kind.dtype):
+                raise Peel(f"{name} changes its type")  # an entry that is an int is no float
+            self.joined.discard(name)
+            return Type("scalar", kind.dtype, mixed=True)
+        elif kind_of(after) != (kind.kind, kind.dtype) or not self.is_exact(kind, after):
+            raise Peel(f"{name} changes its type")
+        return None
+
+    def is_exact(self, kind: Type, value: Any) -> bool:
+        """Whether a number is one of 64 bits."""
+        if type(value) is Traced or not is_number(value):
+            return True
+        return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
+
+    def can_lift(self, value: Any, dtype: Any) -> bool:
+        """Whether a number is NumPy's of that dtype, or exactly as much."""
+        if not is_of_class(kind_of(value), dtype):
+            return False
+        if type(value) is Traced:
+            return value.kind != "array" and value.dtype == dtype
+        return lifted(self.tracer, value, "scalar", dtype) is not None
+
+    # --- sizes of arrays ---
+
+    def fits(self, after: Any, before: Any) -> bool:
+        """Whether an array can be handed on in the place of another."""
+        fitted = self.tracer.fitted(after, before)
+        return fitted is not None and self.tracer.same_type(before, fitted) == 1
+
+    def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
+        """Whether an array is of the type, or of one with sizes that vary."""
+        if not kind.lengths and self.fits(after, before):
+            return True
+        return self.vary(kind, entry, before, after)
+
+    def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
+        """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
+        loop, tracer = self.loop, self.tracer
+        axes = varying.axes_that_vary(tracer, before, after)
+        if axes is None:
+            return False
+        mark = loop.attempt.mark  # type: ignore[union-attr]
+        ends: dict[int, tuple[Any, Any]] = {}
+        for axis in sorted({*axes, *kind.lengths}):
+            end = after.shape[axis]
+            most = varying.capacity(tracer, entry.shape[axis], end, mark)
+            most = widening.capacity(self, kind, axis, (entry.shape[axis], end), most)
+            is_known = axis not in kind.lengths and is_same(tracer.most(end, mark), end)
+            if most is None or (is_known and loop.may_peel and not self.carried.flag):
+                return False
+            ends[axis] = (end, most)
+        kind.ends = ends
+        return True
+
+    def group(self) -> bool:
+        """Finds which sizes change alike; whether that is news."""
+        pairs = [
+            (kind, leaf.shape)
+            for name, types in self.of.items()
+            for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
+            if kind is not None and kind.ends
+        ]
+        lengths = varying.grouped(pairs, self.lengths)
+        if lengths is None:
+            return False
+        self.lengths = lengths
+        return True

@@ -14,9 +14,8 @@ from ..value.state import is_same
 from .region import Again
 
 if TYPE_CHECKING:
-    from .carry import Carried
     from .loop import Loop
-    from .types import Type
+    from .types import Type, Types
 
 Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
 MOST_BITS = 62
@@ -31,12 +30,12 @@ class Rule(NamedTuple):
     entry: Any
 
 
-def capacity(carried: Carried, kind: Type, axis: int, sizes: tuple[Any, Any], most: Any) -> Any:
+def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any], most: Any) -> Any:
     """The most that a size, given at the loop's entry and at the end of a trip, can be: what is known
     of it, or by its rule; None where there is no such number.
     """
-    loop, tracer = carried.loop, carried.tracer
-    place = place_of(carried, kind, axis)
+    loop, tracer = types.loop, types.tracer
+    place = place_of(types, kind, axis)
     if place is None or place in loop.capacities:
         return most if place is None else loop.capacities[place]
     length = kind.lengths.get(axis)
@@ -55,10 +54,10 @@ def capacity(carried: Carried, kind: Type, axis: int, sizes: tuple[Any, Any], mo
     raise Again(loop)
 
 
-def place_of(carried: Carried, kind: Type, axis: int) -> Place | None:
+def place_of(types: Types, kind: Type, axis: int) -> Place | None:
     """Where a type that is known is carried."""
-    for name, types in carried.types.items():
-        for number, known in enumerate(types):
+    for name, row in types.of.items():
+        for number, known in enumerate(row):
             if known is kind:
                 return name, number, axis
     return None

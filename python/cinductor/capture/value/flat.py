@@ -39,7 +39,7 @@ def write(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if not array.flags_now.writeable:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and not stage.before_write(array):
+    if type(key) is not tuple and not stage.arrays.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         line = array if array.ndim == 1 else None
         if line is None and array.flags_now.c_contiguous:

@@ -19,6 +19,9 @@ from ... import _core
 
 Traced = _core.Traced
 MISSING = object()
+# In the place of the number of a source:
+OPAQUE = -1  # an object that no source reaches
+GROWING = -2  # a list that has a gap
 
 
 class Unbound:
@@ -253,3 +256,11 @@ def why_not_argument(value: Any) -> str | None:
     if cls in VIEWS_OF_DICTS:
         return f"a view of a dict ({cls.__name__})"
     return None
+
+
+def remade(like: Any, items: list[Any]) -> Any:
+    """A tuple or list of like's class with other items."""
+    cls = type(like)
+    if cls is tuple or cls is list:
+        return cls(items)
+    return cls._make(items) if hasattr(cls, "_make") else cls(items)

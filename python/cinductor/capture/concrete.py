@@ -1,0 +1,134 @@
+"""Values made real, for code that is not captured.
+
+What was made in the call (containers, objects, functions) stays the object it is, with real things
+in it; what cannot be changed (a tuple, a partial) is made again where something in it was traced.
+What outlives the call holds nothing traced and is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .rewrite.asking import STAGE
+from .value.items import Flat
+from .value.objects import FREE_TYPES, Traced, remade
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+
+class Concrete:
+    """Makes values real; those that hold one object hold one object behind it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.made: dict[int, tuple[Any, Any]] = {}  # by id: the value, and what it was made
+
+    def of(self, value: Any) -> Any:
+        """The value with everything traced made real: containers made in the call in place."""
+        cls = type(value)
+        if cls is Flat:
+            return value.real(self.stage)
+        if cls is Traced:
+            return self.stage.arrays.real(value)
+        if cls in FREE_TYPES and cls is not types.FunctionType or isinstance(value, type):
+            return value
+        if id(value) not in self.made:
+            self.made[id(value)] = (value, value)  # what holds itself finds itself
+            self.made[id(value)] = (value, self.make(value))
+        return self.made[id(value)][1]
+
+    def make(self, value: Any) -> Any:
+        """What stands for an object, or the object with other things in it."""
+        cls = type(value)
+        if isinstance(value, tuple):
+            items = [self.of(v) for v in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else remade(value, items)
+        if cls is slice:
+            return slice(*(self.of(v) for v in (value.start, value.stop, value.step)))
+        if cls is np.broadcast:
+            return self.stage.filled(value)
+        if cls is types.FunctionType:
+            return self.plain_function(value)
+        if cls is types.MethodType:
+            self.of(value.__self__)
+        elif id(value) in self.stage.known:
+            return value
+        elif cls is functools.partial:
+            return self.partial(value)
+        elif cls is types.GeneratorType:
+            return (self.stage.concrete(v) for v in value)
+        else:
+            self.fill(value)
+        return value
+
+    def partial(self, value: Any) -> Any:
+        """A partial made in this call: its parts cannot be set."""
+        parts = [value.func, *value.args, *value.keywords.values()]
+        real = [self.of(part) for part in parts]
+        if all(a is b for a, b in zip(real, parts, strict=True)):
+            return value
+        count = 1 + len(value.args)
+        named = dict(zip(value.keywords, real[count:], strict=True))
+        return functools.partial(*real[:count], **named)
+
+    def fill(self, value: Any) -> None:
+        """Makes real, in place, what an object made in this call holds."""
+        if isinstance(value, list):
+            for i, item in enumerate(value):
+                if (new := self.of(item)) is not item:
+                    list.__setitem__(value, i, new)
+        elif isinstance(value, dict):
+            for key, item in list(value.items()):
+                if (new := self.of(item)) is not item:
+                    dict.__setitem__(value, key, new)
+        elif isinstance(value, set | frozenset) or type(value) is functools.partial:
+            return
+        else:
+            attributes = getattr(value, "__dict__", None)
+            if type(attributes) is dict:
+                self.fill(attributes)
+            for cls in type(value).__mro__:
+                for slot in list(cls.__dict__.values()):
+                    if type(slot) is types.MemberDescriptorType:
+                        self.fill_slot(value, slot)
+
+    def fill_slot(self, value: Any, slot: Any) -> None:
+        try:
+            item = slot.__get__(value)
+            new = self.of(item)
+            if new is not item:
+                slot.__set__(value, new)
+        except (AttributeError, TypeError):
+            return
+
+    def plain_function(self, fn: types.FunctionType) -> Any:
+        """A function made in this call, for use outside of it: its scope does the plain thing."""
+        from .plain import PlainScope
+
+        if STAGE not in fn.__code__.co_freevars:
+            return fn
+        cells = []
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            if name == STAGE:
+                cell = types.CellType(PlainScope.like(cell.cell_contents))
+            else:
+                try:
+                    item = cell.cell_contents
+                except ValueError:
+                    pass
+                else:
+                    cell.cell_contents = self.of(item)
+            cells.append(cell)
+        defaults = fn.__defaults__ and self.of(fn.__defaults__)
+        new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
+        if fn.__kwdefaults__:
+            new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
+        new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
+        new.__dict__.update(fn.__dict__)
+        return new

@@ -1,0 +1,48 @@
+"""How a captured call ends when it has no result of its own.
+
+What these exceptions carry goes through the user's frames, so they are BaseExceptions: no `except
+Exception` of the function's own sees them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .value.objects import Traced
+
+TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
+OURS = re.compile(r"\bcinductor\.capture\.[\w.]+\(\)")  # what stands for the function in a call
+
+
+class Abandon(BaseException):
+    """The call cannot be captured and nothing has happened yet: the function itself shall run."""
+
+
+class Raised(BaseException):
+    """An exception left the function, or was caught by it that NumPy would have worded in another
+    way, before anything happened that cannot be undone.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Tired(Abandon):
+    """There is too little work in the call: the function itself shall run, now and for its like."""
+
+
+def names_traced(error: BaseException | None) -> bool:
+    """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
+    if type(error) not in (TypeError, AttributeError):
+        return False
+    text = str(error)
+    return TRACED in text or OURS.search(text) is not None
+
+
+def reword(error: BaseException) -> None:
+    """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
+    error.args = tuple(
+        OURS.sub("function", a.replace(TRACED, "numpy.ndarray")) if isinstance(a, str) else a
+        for a in error.args
+    )

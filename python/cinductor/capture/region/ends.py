@@ -1,0 +1,123 @@
+"""What the arms of a branch end with, kept by their blocks, and what a merge makes of it.
+
+A leaf of an arm's end is a plain value, the same in every block, or `Held`. A merged leaf is a plain
+value or a `Result`: one of a pair of parts (`pairs`), which are leaves of the two ends, or stand for
+what the arm makes of one for the other's sake.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..value.objects import Traced
+from ..value.state import UNBOUND, leaves, rebuilt
+from .growth import Maybe
+
+
+class Held:
+    """A traced value that an arm ends with, kept by its block."""
+
+    __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
+
+    def __init__(self, block: Any, value: Any) -> None:
+        self.block, self.number = block, block.hold(value)
+        self.kind, self.dtype, self.value = value.kind, value.dtype, value
+        strong = value.strong
+        self.strong = None if strong is None else Held(block, strong)
+
+    @property
+    def node(self) -> tuple[Any, int]:
+        return self.block, self.number
+
+
+class End:
+    """What an arm ends with: values of names, and memory written to."""
+
+    def __init__(self, regions: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+        self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
+        self.records = regions.aliases.records  # what was known where it ends
+        self.names = {name: held_leaves(block, value) for name, value in names.items()}
+        self.written = [(handle, Held(block, handle)) for handle in written]
+
+    def append(self, block: Any, growth: Any, items: list[Any]) -> None:
+        """What the arm appended to a list."""
+        held = []
+        for item in items:
+            if type(item) is not Maybe:
+                held.append(Maybe(held_leaves(block, item), True, []))
+                continue
+            flag = Held(block, item.flag) if type(item.flag) is Traced else item.flag
+            held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
+        self.appended.append((growth, held))
+
+    def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
+        """Names that the arm leaves as they are."""
+        regions.reopen(block)
+        self.names.update({name: held_leaves(block, value) for name, value in names.items()})
+        regions.close(block)
+
+
+def held_leaves(block: Any, value: Any) -> Any:
+    """The value with its traced leaves held."""
+    if value is UNBOUND:
+        return value
+    parts = leaves(value)
+    if not any(type(part) is Traced for part in parts):
+        return value
+    return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
+
+
+def unheld(value: Any) -> Any:
+    return value.value if type(value) is Held else value
+
+
+class Result:
+    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
+
+    __slots__ = ("number", "strong")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.strong: int | None = None
+
+
+class Blank:
+    """Stands for a value that nobody looks at."""
+
+    __slots__ = ("like", "shape")
+
+    def __init__(self, like: Held, shape: tuple[Any, ...]) -> None:
+        self.like, self.shape = like, shape
+
+
+class InBuffer:
+    """An array in a buffer that is large enough for that of the other arm, too."""
+
+    __slots__ = ("held", "shape", "lengths")
+
+    def __init__(self, held: Held, shape: tuple[Any, ...], lengths: Any) -> None:
+        self.held, self.shape, self.lengths = held, shape, lengths
+
+
+class Size:
+    """One of an array's sizes."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+
+class Bool:
+    """A flag."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def array_in(part: Any) -> Held | None:
+    """The array of one side of a pair."""
+    held = part.held if type(part) is InBuffer else part
+    return held if type(held) is Held and held.kind == "array" else None
