@@ -32,10 +32,12 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
-/* layout.c: called inside cx_protect. Strides in bytes of an array whose sizes are these
- * expressions: 0, the itemsize, products of sizes where the memory is dense, otherwise the numbers
- * they are; given[k] (in elements), where not NULL, is what axis k has. */
+/* layout.c. The gap of each axis in elements: 0 where memory is dense, -1 where there is none to
+ * speak of (a stride of 0, steps that overlap, an axis of size 1 with a stride of its own). */
+void cx_layout_gaps(PyArrayObject *array, int64_t *gaps);
+/* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
+ * sizes and gaps say, or the numbers they are where gaps[k] is NULL and memory is not dense. */
 void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
-                       const CiExpr *const *given, const CiExpr **strides);
+                       const CiExpr *const *gaps, const CiExpr **strides);
 
 #endif

@@ -170,9 +170,12 @@ array_fits(const CxCheck *c, PyObject *value, int64_t *table)
             return false;
     if (!c->looks_at_strides || PyArray_SIZE(a) == 0)
         return true;
-    for (int k = 0; k < c->rank; k++)
+    for (int k = 0; k < c->rank; k++) {
         if (c->strides[k].expr == NULL && strides[k] != c->strides[k].constant && dims[k] > 1)
             return false;
+        if (c->strides[k].is_definition)
+            table[c->strides[k].shown] = dims[k] > 1 ? strides[k] : 0;
+    }
     return true;
 }
 

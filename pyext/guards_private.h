@@ -50,6 +50,7 @@ typedef struct CxExtent {
     const CiExpr *expr; /* NULL: the constant */
     int number;
     bool is_definition; /* the symbol's value is taken from here */
+    int shown;          /* of such a stride: where what is found goes; its own number is checked */
 } CxExtent;
 
 typedef struct CxCheck {
@@ -73,7 +74,7 @@ typedef struct CxRelation {
 } CxRelation;
 
 /* Where the value of a symbol comes from. A symbol that no axis shows is `solved`: another one
- * stands for the extent of an axis, and this one is computed from it. */
+ * stands for the extent (for a gap: the stride) of an axis, and this one is computed from it. */
 typedef struct CxKnown {
     const CiExpr *symbol, *solved;
     int source, axis;

@@ -134,7 +134,14 @@ add_relation(CxGuards *g, CiShapeGuard guard)
     r->right = ci_values_number(&g->builder, resolved(g, guard.right));
 }
 
-/* extent = coef*symbol + rest, the rest known. */
+static bool
+is_gap(const CxKnown *known)
+{
+    return known->axis <= CX_GAP_AXIS;
+}
+
+/* extent = coef*symbol + rest, the rest known. A stride that is less than dense has no gap, so it
+ * is not what its expression says; that of an axis of size 1 says nothing. */
 static bool
 solve_from(CiContext *ctx, CxGuards *g, CxKnown *known, CxExtent *extent)
 {
@@ -149,11 +156,15 @@ solve_from(CiContext *ctx, CxGuards *g, CxKnown *known, CxExtent *extent)
         if (!is_known(g, rest->symbols[k]))
             return false;
     const char *name = ci_format(ctx, "extent%d", (int)(known - g->known));
-    const CiExpr *stand_in = ci_expr_symbol(g->sym, name, CI_SYMBOL_size, 0, CI_INFINITY);
+    const CiExpr *stand_in = ci_expr_symbol(g->sym, name, CI_SYMBOL_size,
+                                            is_gap(known) ? CI_MINUS_INFINITY : 0, CI_INFINITY);
+    int number = ci_values_add_symbol(&g->builder, stand_in, false);
     known->solved =
         ci_expr_floordiv(g->sym, ci_expr_sub(g->sym, stand_in, resolved(g, rest)), coef);
+    if (is_gap(known))
+        known->solved = ci_expr_max(g->sym, known->solved, ci_expr_const(g->sym, 0));
     extent->is_definition = true;
-    extent->number = ci_values_add_symbol(&g->builder, stand_in, false);
+    *(is_gap(known) ? &extent->shown : &extent->number) = number;
     return true;
 }
 
@@ -162,9 +173,12 @@ solve(CiContext *ctx, CxGuards *g, CxKnown *known)
 {
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int rank = c->kind == CHECK_size ? 1 : c->kind == CHECK_array ? c->rank : 0;
+        int rank = c->kind == CHECK_size && !is_gap(known) ? 1
+                   : c->kind == CHECK_array                ? c->rank
+                                                           : 0;
+        CxExtent *extents = is_gap(known) ? c->strides : c->sizes;
         for (int axis = 0; axis < rank; axis++)
-            if (c->sizes[axis].expr != NULL && solve_from(ctx, g, known, &c->sizes[axis]))
+            if (extents[axis].expr != NULL && solve_from(ctx, g, known, &extents[axis]))
                 return true;
     }
     return false;
@@ -201,9 +215,16 @@ define_symbols(CiContext *ctx, CxGuards *g)
 /* ---- the table ---- */
 
 static void
-number_extent(CxGuards *g, CxExtent *extent)
+number_size(CxGuards *g, CxExtent *extent)
 {
     if (extent->expr != NULL && !extent->is_definition)
+        extent->number = ci_values_number(&g->builder, resolved(g, extent->expr));
+}
+
+static void
+number_stride(CxGuards *g, CxExtent *extent)
+{
+    if (extent->expr != NULL)
         extent->number = ci_values_number(&g->builder, resolved(g, extent->expr));
 }
 
@@ -213,11 +234,14 @@ number_ranges(CxGuards *g)
     CiLoc nowhere = {"", 0};
     for (int k = 0; k < g->nknown; k++) {
         const CiExpr *s = g->known[k].symbol;
-        int64_t low = g->known[k].solved != NULL || g->known[k].axis < 0 ? CI_MINUS_INFINITY : 0;
+        bool is_below = g->known[k].solved != NULL || g->known[k].axis < 0;
+        int64_t low = is_below && !is_gap(&g->known[k]) ? CI_MINUS_INFINITY : 0;
         if (s->low > low)
-            add_relation(g, (CiShapeGuard){CI_REL_le, ci_expr_const(g->sym, s->low), s, nowhere, false});
+            add_relation(
+                g, (CiShapeGuard){CI_REL_le, ci_expr_const(g->sym, s->low), s, nowhere, false});
         if (s->high != CI_INFINITY)
-            add_relation(g, (CiShapeGuard){CI_REL_le, s, ci_expr_const(g->sym, s->high), nowhere, false});
+            add_relation(
+                g, (CiShapeGuard){CI_REL_le, s, ci_expr_const(g->sym, s->high), nowhere, false});
     }
 }
 
@@ -329,9 +353,9 @@ body_number(CiContext *ctx, void *arg)
         CxCheck *c = &g->checks[k];
         int rank = c->kind == CHECK_size ? 1 : c->kind == CHECK_array ? c->rank : 0;
         for (int axis = 0; axis < rank; axis++) {
-            number_extent(g, &c->sizes[axis]);
+            number_size(g, &c->sizes[axis]);
             if (c->kind == CHECK_array)
-                number_extent(g, &c->strides[axis]);
+                number_stride(g, &c->strides[axis]);
         }
     }
     number_ranges(g);

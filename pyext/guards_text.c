@@ -129,7 +129,7 @@ source_text(const CxGuards *g, int number)
 
 /* ---- expressions of sizes ---- */
 
-/* x.shape[0], or the name of an int. */
+/* x.shape[0], x.gap[0] (layout.c), or the name of an int. */
 static PyObject *
 symbol_text(const CxGuards *g, const CiExpr *symbol)
 {
@@ -140,8 +140,10 @@ symbol_text(const CxGuards *g, const CiExpr *symbol)
     if (known == NULL || known->source < 0 || known->source >= g->nsources)
         return PyUnicode_FromString(symbol->name);
     PyObject *name = source_text(g, known->source);
-    if (name != NULL && known->axis >= 0)
-        Py_SETREF(name, PyUnicode_FromFormat("%U.shape[%d]", name, known->axis));
+    bool is_gap = known->axis <= CX_GAP_AXIS;
+    if (name != NULL && (known->axis >= 0 || is_gap))
+        Py_SETREF(name, PyUnicode_FromFormat(is_gap ? "%U.gap[%d]" : "%U.shape[%d]", name,
+                                             is_gap ? CX_GAP_AXIS - known->axis : known->axis));
     return name;
 }
 

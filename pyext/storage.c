@@ -79,7 +79,7 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
 typedef struct Layout {
     CxStorage *storage;
     PyArrayObject *array;
-    const CiExpr *const *strides;
+    const CiExpr *const *gaps;
 } Layout;
 
 static void
@@ -87,7 +87,7 @@ body_layout(CiContext *ctx, void *arg)
 {
     const Layout *l = arg;
     (void)ctx;
-    cx_layout_strides(l->storage->tracer->sym, l->array, l->storage->sizes, l->strides,
+    cx_layout_strides(l->storage->tracer->sym, l->array, l->storage->sizes, l->gaps,
                       l->storage->strides);
 }
 
@@ -105,11 +105,11 @@ alike_size(const CxTracer *t, int64_t size)
 }
 
 static int
-set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *strides)
+set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *gaps)
 {
-    Layout layout = {s, a, strides};
+    Layout layout = {s, a, gaps};
     int64_t values[2 * CI_MAX_RANK];
-    bool is_symbolic = strides != NULL;
+    bool is_symbolic = gaps != NULL;
 
     for (int k = 0; k < s->rank; k++) {
         values[k] = PyArray_DIM(a, k);
@@ -131,7 +131,7 @@ set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiE
 
 CxStorage *
 cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExpr *const *sizes,
-                      const CiExpr *const *strides)
+                      const CiExpr *const *gaps)
 {
     PyArrayObject *a = (PyArrayObject *)array;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(a));
@@ -162,7 +162,7 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExp
     s->value = Py_NewRef(array);
     s->source = source;
     s->is_readonly = !PyArray_ISWRITEABLE(a);
-    if (set_layout(s, a, sizes, strides) < 0) {
+    if (set_layout(s, a, sizes, gaps) < 0) {
         cx_storage_release(s);
         return NULL;
     }

@@ -181,8 +181,7 @@ cx_divmod(PyObject *a, PyObject *b)
     return result;
 }
 
-/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. -2: x**0.
- */
+/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. */
 static int
 fast_power(CxTraced *base, PyObject *exponent)
 {
@@ -223,6 +222,44 @@ power_of(PyObject *a, PyObject *b)
     return PyNumber_Power(a, b, Py_None);
 }
 
+/* A value of a source becomes part of the program: where it is an int argument the source is known
+ * for what it is, and not as one whose every value is another program. */
+static int
+settle_value(CxStorage *s)
+{
+    const CiShapeEnv *env = s->tracer->env;
+    int source = -1;
+
+    for (int k = 0; s->expr != NULL && k < env->nsources; k++)
+        if (env->sources[k].symbol == s->expr && env->sources[k].axis == -1)
+            source = env->sources[k].input;
+    if (source < 0)
+        return cx_tracer_specialize(s);
+    PyObject *row = Py_BuildValue("(iO)", source, s->value);
+    int result = row == NULL ? -1 : PyList_Append(s->tracer->specialized, row);
+    Py_XDECREF(row);
+    return result;
+}
+
+/* An int whose value is an expression of sizes, and has no way of its own: for later calls, too. */
+static int
+keep_general(CxTraced *base, const CiExpr *exponent)
+{
+    CxTracer *t = base->tracer;
+    int result = 0;
+
+    for (long value = -1; result == 0 && value <= 2; value++) {
+        PyObject *number = PyLong_FromLong(value);
+        bool has_way = number != NULL && fast_power(base, number) >= 0;
+        const CiExpr *e = has_way ? cx_size_const(t, value) : NULL;
+        if (number == NULL ||
+            (has_way && (e == NULL || cx_size_decide(t, CI_REL_eq, exponent, e) < 0)))
+            result = -1;
+        Py_XDECREF(number);
+    }
+    return result;
+}
+
 /* An exponent that is a run-time value: where this one has a way of its own it becomes part of the
  * program, else later calls with one that has are kept away. The number to look at, or NULL for a
  * value that varies; an exception is set where *failed. */
@@ -236,8 +273,13 @@ settle_exponent(CxTraced *base, PyObject *b, bool *failed)
     if (s == NULL || s->value == NULL || s->is_specialized ||
         (class != CI_CLASS_float && class != CI_CLASS_complex))
         return b;
-    if (fast_power(base, s->value) >= 0 || s->source < 0) {
-        *failed = cx_tracer_specialize(s) < 0;
+    bool is_general = fast_power(base, s->value) < 0;
+    if (s->expr != NULL && is_general) {
+        *failed = keep_general(base, s->expr) < 0;
+        return b;
+    }
+    if (!is_general || s->source < 0) {
+        *failed = settle_value(s) < 0;
         return s->value;
     }
     PyObject *row = Py_BuildValue("(i(dddd)s)", s->source, -1.0, 0.5, 1.0, 2.0, "differs");

@@ -11,6 +11,10 @@ typedef struct CxInput CxInput;
 typedef struct CxDefined CxDefined;
 typedef struct CxFact CxFact;
 
+/* The axis of a symbol's source: that of the array whose size it is, -1 for an int's value, and
+ * CX_GAP_AXIS - k for the gap of axis k (layout.c). */
+enum { CX_GAP_AXIS = -2 };
+
 struct CxTracer {
     PyObject_HEAD CxState *state;
     PyObject *key; /* of the function among all: its segments are counted */

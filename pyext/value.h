@@ -110,9 +110,9 @@ cx_is_current(const CxTraced *t)
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
-/* sizes and strides (in elements): NULL, or per axis an expression or NULL for the array's own. */
+/* sizes and gaps (layout.c): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
-                                 const CiExpr *const *sizes, const CiExpr *const *strides);
+                                 const CiExpr *const *sizes, const CiExpr *const *gaps);
 void cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
 void cx_storage_set_version(CxStorage *storage, CiNode *node);
 void cx_storage_release(CxStorage *storage);
@@ -140,7 +140,7 @@ int cx_check_writable(const CxTraced *target, const char *message);
 /* lift.c: how values enter. */
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
-                             const CiExpr *const *sizes, const CiExpr *const *strides);
+                             const CiExpr *const *sizes, const CiExpr *const *gaps);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Any value as an operand. constant: an array's contents never change from call to call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);

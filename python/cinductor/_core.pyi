@@ -133,8 +133,9 @@ class Tracer:
         is_unbacked: bool = False,
     ) -> None:
         """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
-        extent of that axis of a source's array, or as the value of its int (axis -1). hint: its
-        value in this call. is_unbacked: nothing may be decided by that."""
+        extent of that axis of a source's array, as its gap (GAP_AXIS - axis), or as the value of
+        its int (axis -1). hint: its value in this call. is_unbacked: nothing may be decided by
+        that."""
     def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
         """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
     def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
@@ -144,13 +145,13 @@ class Tracer:
         value: np.ndarray,
         source: int = -1,
         sizes: Sequence[str | int | None] | None = None,
-        strides: Sequence[str | int | None] | None = None,
+        gaps: Sequence[str | int | None] | None = None,
     ) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph.
-        sizes, strides (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
-        array's own; strides of a dense array follow from its sizes."""
+        sizes, gaps (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
+        array's own size, and stride; strides of a dense array follow from its sizes."""
     def scalar(
         self, value: float | complex | int | np.generic, source: int, expr: str | None = None
     ) -> Traced:
@@ -363,6 +364,12 @@ def view(
     is_writable: bool,
 ) -> np.ndarray:
     """A part of an array's memory; nobody checks that it has it."""
+
+def gaps(array: np.ndarray) -> tuple[int, ...]:
+    """Per axis the elements between the end of all that is inside of it and its next step: 0 where
+    memory is dense, -1 where there are none (a stride of 0, steps that overlap)."""
+
+GAP_AXIS: int  # the axis GAP_AXIS - k of a symbol's source is the gap of axis k
 
 def set_surface(
     functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]

@@ -23,12 +23,18 @@ import numpy as np
 from . import _core
 from .user import wrong
 
-# Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n.
+# Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
+# strides and gaps of its axes are at ("x:2 stride", 0) and ("x:2 gap", 0).
 Place = tuple[str, int | None]
 LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
 VERSION = 1
 SUFFIX = ".shapes"
+
+
+def is_gap(place: Place) -> bool:
+    """Whether it is no size, but what memory leaves out between two steps of an axis."""
+    return place[0].endswith(" gap")
 
 
 class Mark:
@@ -288,6 +294,50 @@ class Symbols:
             return self.shared(place, size) or self.declare(place, source, size)
         return None
 
+    def of_gaps(
+        self, value: np.ndarray, source: int, words: str, sizes: tuple[str | None, ...] | None
+    ) -> tuple[str | None, ...] | None:
+        """The gaps of an array that is a part of a larger one: what its memory leaves out in front
+        of each next step of an axis, as a text where the stride follows from the sizes and that.
+        """
+        flags = value.flags
+        if flags.c_contiguous or flags.f_contiguous or self.dynamic is False:
+            return None
+        gaps = tuple(
+            self.of_gap(value, axis, gap, source, words, sizes)
+            for axis, gap in enumerate(_core.gaps(value))
+        )
+        return gaps if any(gaps) else None
+
+    def of_gap(
+        self,
+        value: np.ndarray,
+        axis: int,
+        gap: int,
+        source: int,
+        words: str,
+        sizes: tuple[str | None, ...] | None,
+    ) -> str | None:
+        """The gap of one axis, or None for a stride that is a number.
+
+        A stride that captures have shown as one number is a number, and so is a gap; what differed
+        as either is a symbol, as is at once what lies around sizes that are symbols.
+        """
+        if gap < 0:
+            return None
+        words, stride = f"{words}:{value.ndim}", abs(value.strides[axis])
+        at, beside = (f"{words} gap", axis), (f"{words} stride", axis)
+        profile = self.profile
+        is_first = not any(at in before for before in profile.history)
+        profile.meet(self.record, at, gap)
+        profile.meet(self.record, beside, stride)
+        inside = [k for k, s in enumerate(value.strides) if abs(s) < stride and value.shape[k] != 1]
+        is_around = sizes is not None and any(sizes[k] for k in inside)
+        differs = at in profile.dynamic and beside in profile.dynamic
+        if differs or (is_first and (is_around or (self.dynamic is True and bool(inside)))):
+            return self.shared(at, gap) or self.declare(at, source, gap)
+        return str(gap) if is_around and beside in profile.dynamic else None
+
     def of_int(self, value: int, source: int, words: str) -> str | None:
         """The size that an int argument is, or None for one that is just a number."""
         place = (words, None)
@@ -303,6 +353,8 @@ class Symbols:
         for difference in range(less + 1):
             for name, value, other in self.made:
                 if value != size + difference or name in self.marked:
+                    continue
+                if is_gap(other) != is_gap(place):
                     continue
                 if self.profile.were_equal(other, place, difference):
                     return f"{name} - {difference}" if difference else name
@@ -320,6 +372,8 @@ class Symbols:
             low, high = mark.low, mark.high
             self.marked[name] = words
         axis = -1 if place[1] is None else place[1]
+        if is_gap(place):
+            axis = _core.GAP_AXIS - axis
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.unbacked |= {name} if is_unbacked else set()
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)

@@ -40,12 +40,15 @@ class Arrays:
             stage.known[id(value)] = (value, source)
             stage.effect(f"{why} is read")
             return value
-        sizes = None
+        sizes = gaps = None
         if source >= 0 and stage.symbols is not None:
-            sizes = stage.symbols.of_array(value, source, stage.place(source))
-        traced = tracer.array(value, source, sizes) if sizes else tracer.array(value, source)
+            words = stage.place(source)
+            sizes = stage.symbols.of_array(value, source, words)
+            gaps = stage.symbols.of_gaps(value, source, words, sizes)
+        traced = tracer.array(value, source, sizes, gaps)
         if source >= 0:
-            layout = tracer.layout(traced) if sizes else (value.shape, value.strides)
+            is_symbolic = sizes is not None or gaps is not None
+            layout = tracer.layout(traced) if is_symbolic else (value.shape, value.strides)
             flags = value.flags
             stage.check(source, "array", value.dtype, *layout, flags.writeable, flags.aligned)
         self.add(value, source, traced)
