@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.testing import assert_same
+from cinductor.testing import assert_same, check
 
 
 def part(i, p, q, w):
@@ -75,3 +75,47 @@ def test_operands_share_nothing(program, backend):
         q[0] = 1
         assert_same(compiled(i, p, q, w), program(i, p, q, w))
     assert cinductor.explain(compiled, i, p, q, w).breaks == []
+
+
+def bound_in_an_operand(x, p):
+    if p[0] == 1 and (n := p[1]) > x[0]:
+        return x
+    return x + n
+
+
+def bound_in_a_trip(x):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 0 and (pair := (x[i], 2))[0] < 3:
+            total += pair[0] * pair[1]
+    return total
+
+
+def bound_in_an_arm(x):
+    y = (n := x[1]) if x[0] > 1 else x[0]
+    return y, n
+
+
+def test_what_binds_a_name_only_sometimes():
+    compiled = cinductor.compile(bound_in_an_operand, backend="interp")
+    for pair in ((1, 0.0), (1, 5.0), (2, 0.0), (3, 1.0)):
+        check(bound_in_an_operand, np.array([2.0, 3]), pair, compiled=compiled)
+    for fn in (bound_in_a_trip, bound_in_an_arm):
+        compiled = cinductor.compile(fn, backend="interp")
+        for x in ([2.0, 3, -1, 4], [0.0, 1, 2, 3], [-1.0, -2]):
+            check(fn, np.array(x), compiled=compiled)
+
+
+def extremes(x):
+    lowest = np.inf
+    for k in range(len(x)):
+        lowest = min(lowest, x[k])
+    first = min(np.inf, x[0]), max(float("nan"), x[0]), min(2**70, x[0]), max(-1e300, x[0])
+    return lowest, first, np.inf if x[0] > 2 else x[0], 1j if x[0] > 1 else x[0]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f4", "f8", "?"])
+def test_numbers_that_a_dtype_has_not(dtype):
+    compiled = cinductor.compile(extremes, backend="interp")
+    for x in (np.arange(9)[::-1], np.arange(20), np.ones(3)):
+        check(extremes, x.astype(dtype), compiled=compiled)

@@ -1,6 +1,9 @@
-"""`match` on values that data decide: captured as the `if` that it is, and Python's where it asks for more."""
+"""`match` statements are captured as the `if` that asks the same: values, sequences, mappings, classes."""
 
+import array
 import ast
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -93,7 +96,7 @@ def nested(x, y):
 
 
 def bound_by_a_guard(x):
-    """A name that a failed guard leaves is looked at: Python's."""
+    """A name that a failed guard leaves is looked at."""
     match x[0]:
         case v if v > 2:
             return v, x
@@ -169,9 +172,215 @@ def test_is_captured_whole(fn, more):
     assert not cinductor.explain(fn, np.array([1.0, 5, 2]), *more).breaks
 
 
-def test_what_stays_a_match():
-    for fn in (bound_by_a_guard, by_class):
+def test_no_match_is_left():
+    for fn in (bound_by_a_guard, by_class, by_data, of_shapes):
         tree = ast.parse(cinductor.print_rewritten(fn))
-        assert any(isinstance(node, ast.Match) for node in ast.walk(tree))
-    tree = ast.parse(cinductor.print_rewritten(by_data))
-    assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
+        assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
+
+
+class Kind(Enum):
+    DISC = 1
+    BOX = 2
+
+
+@dataclass
+class Body:
+    kind: Kind
+    centre: np.ndarray
+    size: float = 1.0
+
+
+class Point:
+    __match_args__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+
+class Wrong:
+    __match_args__ = ["x"]
+    x = 1
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+
+class Asked:
+    """What is read of it, and how often."""
+
+    def __init__(self):
+        self.reads = []
+
+    @property
+    def first(self):
+        self.reads.append("first")
+        return 1
+
+    @property
+    def second(self):
+        self.reads.append("second")
+        raise AttributeError
+
+
+def of_shapes(bodies, x):
+    out = np.zeros(len(x))
+    for body in bodies:
+        match body:
+            case Body(kind=Kind.DISC, centre=c, size=s):
+                out += np.abs(x - c) < s
+            case Body(Kind.BOX, c):
+                out -= np.abs(x - c) < body.size / 2
+            case Point(x=0, y=v) | Point(v, 0):
+                out *= v
+            case Point(a, b) if a > b:
+                out += a
+            case float(v) | int(v):
+                out += v
+            case {"kind": "shift", "by": by, **rest} if not rest:
+                out += by
+            case {"kind": str(k), **rest}:
+                out += len(rest) + len(k)
+            case [] | None:
+                out[0] = -1
+            case [first, *_, Point(last, _)]:
+                out += first * last
+            case ["add", (p, q), *more]:
+                out += p - q + len(more)
+            case [*_, np.ndarray() as row]:
+                out += row
+            case _:
+                return "none of them", out
+    return out, x
+
+
+BODIES = [
+    [Body(Kind.DISC, np.array(1.0)), Body(Kind.BOX, np.array(2.0), 3.0)],
+    [Point(0, 3.0), Point(2, 0), Point(3, 1), Point(1, 3), 2.5, 4, True],
+    [{"kind": "shift", "by": 2}, {"kind": "other", "by": 1}, {"by": 1}, 3],
+    [[], None, ()],
+    [[2, 3, Point(5, 6)], (1.5, Point(2, 2))],
+    [["add", (3, 1)], ("add", [4, 1], 1, 2), ["add", (1, 2, 3)]],
+    [(1, 2, np.ones(4)), "text", 1],
+    [np.ones(4), b"ab", np.float64(2), np.int64(3)],
+    [{1, 2}, 1j, range(3), array.array("d", [1, 2])],
+]
+
+
+@pytest.mark.parametrize("bodies", BODIES, ids=range(len(BODIES)))
+def test_patterns(bodies):
+    compiled = cinductor.compile(of_shapes, backend="interp")
+    x = np.array([0.0, 1.5, 2, -1])
+    for k in range(len(bodies) + 1):
+        check(of_shapes, bodies[:k], x, compiled=compiled)
+        check(of_shapes, bodies[k:], x, compiled=compiled)
+        check(of_shapes, tuple(bodies[k : k + 1]), x, compiled=compiled)
+
+
+def parts_of_data(rows, x):
+    total = 0.0
+    for i in range(len(x)):
+        match (x[i], rows):
+            case (0, _):
+                continue
+            case (v, [[a, b], *_]) if v > a:
+                total += v * b
+            case (v, [_, {"scale": s}]):
+                total -= v / s
+        match x[i]:
+            case float(v) if v < 0:
+                total += v
+            case int() | np.ndarray():
+                total = -1
+    return total
+
+
+def test_parts_and_data():
+    rows = ([1.0, 2.0], {"scale": 4.0})
+    assert not cinductor.explain(parts_of_data, rows, np.arange(9.0) - 2).breaks
+    compiled = cinductor.compile(parts_of_data, backend="interp")
+    for x in (np.arange(9.0) - 2, np.arange(20) - 3, np.zeros(0)):
+        check(parts_of_data, rows, x, compiled=compiled)
+        check(parts_of_data, (rows[0],), x, compiled=compiled)
+
+
+def reads_in_order(x, asked):
+    match asked:
+        case Asked(first=2, second=_):
+            return x
+        case Asked(first=1) as whole:
+            return x + len(whole.reads)
+
+
+def test_attributes_are_read_as_often():
+    for fn in (reads_in_order,):
+        plain, ours = Asked(), Asked()
+        assert np.array_equal(fn(np.ones(2), plain), cinductor.compile(fn)(np.ones(2), ours))
+        assert plain.reads == ours.reads
+
+
+def too_many(x):
+    match x:
+        case Point(a, b, c):
+            return a
+
+
+def no_class(x):
+    kind = [1]
+    match x:
+        case kind():
+            return 1
+
+
+def no_tuple(x):
+    match x:
+        case Wrong(a):
+            return a
+
+
+def twice(x):
+    match x:
+        case Point(a, x=b):
+            return a
+
+
+def same_key(x):
+    a = Colour
+    match x:
+        case {a.RED: 1, Colour.RED: 2}:
+            return a
+
+
+def numbers(x):
+    match x:
+        case bool(v):
+            return "bool", v
+        case int(v) | float(v) | complex(v):
+            return v, type(v)
+        case str() | bytes() | list() | tuple() | dict() | set() | frozenset() | bytearray():
+            return "text or so"
+
+
+@pytest.mark.parametrize("fn", [too_many, no_class, no_tuple, twice, same_key, numbers])
+def test_errors_are_pythons(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    values = (Point(1, 2), Wrong(), {1: 1, 2: 2}, 3, True, 2.5, 1j, "a", [1], np.float32(2), None)
+    for value in values:
+        check(fn, value, compiled=compiled)
+
+
+def a_name_of_a_choice(x, pair):
+    match pair:
+        case (1, n) | (n, 1) if n > x[0]:
+            return x * n
+        case [_, _]:
+            return x + n
+    return x
+
+
+def test_names_that_a_failed_guard_leaves():
+    compiled = cinductor.compile(a_name_of_a_choice, backend="interp")
+    for pair in ((1, 5.0), (7.0, 1), (1, 0.0), (2, 2), [1, 3.0], (1,), "ab"):
+        check(a_name_of_a_choice, np.array([2.0, 3]), pair, compiled=compiled)

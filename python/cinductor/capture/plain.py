@@ -36,8 +36,8 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = operand = members = test = mapping = iter = context = subject = (
-        staticmethod(lambda value: value)
+    truth = local = use = operand = members = test = mapping = iter = context = staticmethod(
+        lambda value: value
     )
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)

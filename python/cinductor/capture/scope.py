@@ -20,6 +20,7 @@ from .attributes import Attributes
 from .call.calls import dispatch
 from .call.membership import contains
 from .call.numpys import constants
+from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
 from .failure import Abandon, Raised, names_traced, reword
@@ -530,9 +531,11 @@ class Scope(Attributes, TracedControl):
                 raise Raised(error) from None
             reword(error)
 
-    def subject(self, value: Any) -> Any:
-        """The subject of a match statement."""
-        return self.stage.deep(value)
+    def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
+        """What a pattern of a match statement looks at in a value; None where it is no such
+        thing.
+        """
+        return PATTERNS[kind](self, value, *asked)
 
     def import_module(self, name: str, is_last: bool) -> Any:
         """import name; the last module of a dotted name when it is bound by `as`."""

@@ -10,9 +10,10 @@ import sys
 from types import FrameType
 from typing import Any
 
+from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
-from ..value.objects import Traced
+from ..value.objects import UNBOUND, Traced
 from ..value.state import is_of_class, kind_of, lifted
 from .branch import Level
 from .ends import End
@@ -21,6 +22,12 @@ from .region import Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."
 VALUE = "operand"
+
+
+def has_traced(parts: tuple[Any, ...] | None) -> bool:
+    """Whether a part is traced, or an item of one."""
+    items = [v for part in parts or () for v in (part if type(part) is list else (part,))]
+    return any(type(v) is Traced for v in items)
 
 
 def users_frame() -> FrameType | None:
@@ -49,8 +56,21 @@ class Condition(Region):
         """What else refers to memory is not known here."""
         return False
 
+    def check_names(self) -> None:
+        """An operand that binds a name is Python's: where it is not evaluated the name is not
+        bound.
+        """
+        now = {} if self.frame is None else self.frame.f_locals
+        for name, value in now.items():
+            if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
+                continue
+            if name.startswith(PREFIX) and not has_traced(value):
+                continue  # parts for a pattern: nothing else reads them
+            self.fail(f"an operand of a condition binds {name}")
+
     def end_arm(self, block: Any, value: Any) -> End:
         """The operand's value, and everything as before it."""
+        self.check_names()
         if self.tracer.written(self.level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
         return self.level.close_arm(block, {VALUE: value})
@@ -106,6 +126,7 @@ class Choice(Condition):
     def second(self) -> bool:
         """b is evaluated next."""
         level = self.level
+        self.check_names()
         if self.tracer.written(level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
         self.regions.close(level.then_block)
@@ -115,6 +136,7 @@ class Choice(Condition):
     def join(self, a: Any, b: Any) -> Any:
         """The value, given both."""
         level = self.level
+        self.check_names()
         written = self.tracer.written(level.attempt.mark)
         second = End(self.regions, level.else_block, {VALUE: b}, written)
         if second.written or self.changed_containers(level.attempt):

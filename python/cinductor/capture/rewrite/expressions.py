@@ -8,6 +8,7 @@ from typing import Any
 
 from .asking import FREE, GLOBAL, LOCAL, Asking
 from .jumps import is_text, may_be_traced
+from .matches import Parts
 from .nodes import placed, walk
 from .source import FunctionNode
 
@@ -123,6 +124,9 @@ class Expressions(Asking):
                 value = self.ask(value, "mapping", value)
             keywords.append(placed(ast.keyword(keyword.arg, value), keyword))
         return self.ask(node, "call", self.visit(func), *args, keywords=keywords)
+
+    def visit_Parts(self, node: Parts) -> ast.expr:
+        return self.ask(node, "parts", node.func, *(self.visit(a) for a in node.args))
 
     # operands
 

@@ -53,7 +53,7 @@ def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
         block = getattr(node, field, None)
         if block:
             yield block
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+    for part in getattr(node, "handlers", ()):
         yield part.body
 
 
@@ -272,7 +272,7 @@ class Lowering:
             node.orelse, more = self._block(node.orelse, place)
             jumps |= more
         in_body = set(jumps)
-        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        for part in getattr(node, "handlers", ()):
             part.body, more = self._block(part.body, place)
             jumps |= more
         if hasattr(node, "handlers"):
@@ -351,7 +351,7 @@ class Lowering:
             for field in ("body", "orelse", "finalbody"):
                 if isinstance(getattr(node, field, None), list) and next(blocks_of(node), None):
                     setattr(node, field, self._prune(getattr(node, field)))
-            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            for part in getattr(node, "handlers", ()):
                 part.body = self._prune(part.body) or [placed(ast.Pass(), part.body[0])]
             if getattr(node, "body", None) == []:
                 node.body = [placed(ast.Pass(), node)]  # type: ignore[attr-defined]

@@ -210,8 +210,6 @@ class Liveness:
             before = self._block(node.body, after, inside)
             items = [p for i in node.items for p in (i.context_expr, i.optional_vars)]
             return self._before(self._effect(id(node), *items), before, inside)
-        if isinstance(node, ast.Match):
-            return self._match(node, after, errors)
         if hasattr(node, "handlers"):
             return self._try(node, after, errors)
         effect = self.effects.get(id(node))
@@ -262,21 +260,6 @@ class Liveness:
             return head
         return self._before(self._effect((id(node), "iter"), node.iter), head, errors)
 
-    def _match(self, node: ast.Match, after: Set, errors: Set) -> Set:
-        before = after
-        for case in node.cases:
-            names = frozenset(
-                name
-                for p in walk(case.pattern)
-                for name in (getattr(p, "name", None), getattr(p, "rest", None))
-                if name
-            )
-            guard = self._effect(id(case), case.guard)
-            inside = self._before(guard, self._block(case.body, after, errors), errors)
-            before |= inside - names
-            self.bound[id(case)] = names | guard.binds
-        return self._before(self._effect(id(node), node.subject), before, errors)
-
     def _try(self, node: Any, after: Set, errors: Set) -> Set:
         if node.finalbody:
             after = errors = self._block(node.finalbody, after | errors, errors)
@@ -304,6 +287,6 @@ class Liveness:
                 if isinstance(getattr(node, field, None), list):
                     if not isinstance(node, ast.FunctionDef):
                         names |= self._binds(getattr(node, field))
-            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            for part in getattr(node, "handlers", ()):
                 names |= self.bound[id(part)] | self._binds(part.body)
         return frozenset(names)

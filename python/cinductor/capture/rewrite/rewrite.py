@@ -158,7 +158,7 @@ def _rewrite_source(
 # --- what cannot be rewritten ------------------------------------------------------------------
 
 DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
-    "Call", "Global", "Nonlocal", "TypeAlias", "comprehension", "MatchClass", "MatchValue",
+    "Call", "Global", "Nonlocal", "TypeAlias", "comprehension",
 }  # fmt: skip
 
 
@@ -178,11 +178,6 @@ def _check(root: FunctionNode) -> None:
                     reason = f"calls {node.func.id}()"
         elif isinstance(node, ast.comprehension) and node.is_async:
             reason = "is part of a coroutine"
-        elif isinstance(node, ast.MatchClass) or (
-            isinstance(node, ast.MatchValue)
-            and not isinstance(node.value, ast.Constant | ast.UnaryOp)
-        ):
-            reason = "matches a pattern that reads attributes"
         elif type(node).__name__ == "TypeAlias" and node.name.id in declared:  # type: ignore[attr-defined]
             reason = "defines a type for other functions"
         if reason:

@@ -67,14 +67,6 @@ class Statements(Expressions):
         self.protected -= 1
         return out
 
-    def visit_Match(self, node: ast.Match) -> ast.stmt:
-        node.subject = self.ask(node.subject, "subject", self.visit(node.subject))
-        for case in node.cases:
-            if case.guard is not None:
-                case.guard = self._test(case.guard)
-            case.body = self._statements(case.body)
-        return node
-
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
         value = self.visit(node.value)
         targets = [self.visit(t) for t in node.targets]

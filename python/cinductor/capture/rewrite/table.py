@@ -37,7 +37,7 @@ SYNTAX: dict[str, Row] = {
     "If": Row(CAPTURED, "a construct, with its elif, unless its test is never traced"),
     "With": Row(CAPTURED, "entering and leaving a context is an effect, but for numpy.errstate"),
     "AsyncWith": Row(BREAK, "is part of a coroutine"),
-    "Match": Row(CAPTURED, "an `if` where it asks for values; else its subject is read whole"),
+    "Match": Row(CAPTURED, "the `if` that asks the same questions"),
     "Raise": Row(KEPT, "its parts are captured"),
     "Try": Row(KEPT, "its parts are captured"),
     "TryStar": Row(KEPT, "its parts are captured"),

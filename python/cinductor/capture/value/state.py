@@ -118,8 +118,12 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
         return value if (value.kind, value.dtype) == (kind, dtype) else None
     if not is_number(value):
         return None
-    new = dtype.type(value)
-    if not isinstance(value, np.generic) and isinstance(value, complex) and dtype.kind != "c":
+    if isinstance(value, complex | np.complexfloating) and dtype.kind != "c":
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            new = dtype.type(value)
+    except (OverflowError, ValueError):  # infinity as an int
         return None
     if not (new == value or (value != value and new != new)):
         return None
