@@ -323,7 +323,7 @@ def test_attributes_are_read_as_often():
 
 def too_many(x):
     match x:
-        case Point(a, b, c):
+        case Point(a, _, _):
             return a
 
 
@@ -342,7 +342,7 @@ def no_tuple(x):
 
 def twice(x):
     match x:
-        case Point(a, x=b):
+        case Point(a, x=_):
             return a
 
 
