@@ -11,7 +11,7 @@ typedef struct Flush {
     CxTracer *tracer;
     CxStorage **outs;
     int nouts;
-    CiText text;
+    CiText form;
     bool has_writes;
     CxRun run;
     void **inputs;
@@ -89,8 +89,8 @@ body_outputs(CiContext *ctx, void *arg)
     for (int k = 0; k < t->ninputs; k++)
         if (t->inputs[k]->is_written)
             ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
-    ci_graph_number(g);
-    f->text = cx_segment_text(ctx, g);
+    f->form = ci_text_new(ctx);
+    ci_graph_print_form(&f->form, g);
 }
 
 static void
@@ -298,7 +298,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
     is_little = cx_call_makes_at_most(t, LITTLE);
-    program = cx_segment_find(t, f.text.data);
+    program = cx_segment_find(t, f.form.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     result = run_program(&f, program);

@@ -164,23 +164,32 @@ cx_location(CxTracer *tracer)
     return loc;
 }
 
+/* What a symbol of data was when an earlier graph ran, or NULL: this one defines it. */
+static const CiExpr *
+known_value(const CxTracer *t, const CiExpr *symbol)
+{
+    for (int k = 0; symbol->symbol_kind == CI_SYMBOL_unbacked && k < t->env->nsources; k++)
+        if (t->env->sources[k].symbol == symbol)
+            return ci_expr_const(t->graph->sym, t->env->sources[k].hint);
+    return NULL;
+}
+
 /* A size as the graph has it: its own expression, in which what earlier graphs have defined is a
  * number. */
 const CiExpr *
 cx_graph_expr(CxTracer *t, const CiExpr *e)
 {
     CiSym *sym = t->graph->sym;
-    if (e->kind == CI_EXPR_const)
-        return ci_expr_const(sym, e->value);
-    const CiExpr *copy = ci_expr_copy(sym, e);
-    for (int k = 0; k < t->env->nsources; k++) {
-        if (t->env->sources[k].symbol->symbol_kind != CI_SYMBOL_unbacked)
+    const CiExpr *out = ci_expr_copy(sym, e);
+
+    for (int k = 0; k < e->nsymbols; k++) {
+        const CiExpr *value = known_value(t, e->symbols[k]);
+        if (value == NULL)
             continue;
-        const CiExpr *symbol = ci_expr_copy(sym, t->env->sources[k].symbol),
-                     *value = ci_expr_const(sym, t->env->sources[k].hint);
-        copy = ci_expr_substitute(sym, copy, 1, &symbol, &value);
+        const CiExpr *symbol = ci_expr_copy(sym, e->symbols[k]);
+        out = ci_expr_substitute(sym, out, 1, &symbol, &value);
     }
-    return copy;
+    return out;
 }
 
 /* No graph is built from here on. */

@@ -51,8 +51,7 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
 /* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
  * now. */
-CiText cx_segment_text(CiContext *ctx, CiGraph *graph);
-struct CxProgram *cx_segment_find(CxTracer *tracer, const char *text);
+struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
 /* work.c: whether a graph's operations make no more elements than that, whatever its sizes are; in
  * this call. */
 bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);

@@ -1,4 +1,6 @@
-/* Segments: programs of pieces between two breaks, found by their text or compiled now. */
+/* Segments: programs of pieces between two breaks, found by their form or compiled now. The sizes
+ * of a call have decided what they could, so hints are no part of it; nor are the names of symbols
+ * of data, which a loop that Python runs makes anew in each trip. */
 #include "graph.h"
 #include "program.h"
 
@@ -32,65 +34,6 @@ choose_backend(CxTracer *t)
                 t->name, limit) < 0)
         return NULL;
     return plain;
-}
-
-/* One symbol of data that has its own name in each trip of a loop that Python runs. */
-typedef struct Names {
-    long *numbers;
-    int count, capacity;
-} Names;
-
-static int
-place_of(CiContext *ctx, Names *names, long number)
-{
-    for (int k = 0; k < names->count; k++)
-        if (names->numbers[k] == number)
-            return k;
-    CI_PUSH(ctx, names->numbers, names->count, names->capacity, number);
-    return names->count - 1;
-}
-
-/* A text with the symbols u0, u1, ... numbered as they come. A dtype, u8[3], stays what it is. */
-static CiText
-renumbered(CiContext *ctx, const char *text)
-{
-    CiText out = ci_text_new(ctx);
-    Names names = {0};
-    const char *from = text;
-
-    for (const char *at = text; *at != '\0'; at++) {
-        bool is_inside = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
-        if (*at != 'u' || is_inside || !isdigit((unsigned char)at[1]))
-            continue;
-        char *end;
-        long number = strtol(at + 1, &end, 10);
-        if (*end == '[')
-            continue;
-        ci_text_add_chars(&out, from, (size_t)(at - from));
-        ci_text_add(&out, "u%d", place_of(ctx, &names, number));
-        from = end;
-        at = end - 1;
-    }
-    ci_text_add_chars(&out, from, strlen(from));
-    return out;
-}
-
-/* The sizes of this call have decided what they could: hints are left out. */
-CiText
-cx_segment_text(CiContext *ctx, CiGraph *g)
-{
-    CiShapeEnv *env = g->env;
-    CiSymbolSource *sources = CI_NEW_ARRAY(ctx, CiSymbolSource, env->nsources + 1);
-    CiText text = ci_text_new(ctx);
-
-    for (int k = 0; k < env->nsources; k++) {
-        sources[k] = env->sources[k];
-        env->sources[k].is_unbacked = true;
-    }
-    ci_graph_print(&text, g);
-    for (int k = 0; k < env->nsources; k++)
-        env->sources[k] = sources[k];
-    return renumbered(ctx, text.data);
 }
 
 /* A light piece between two breaks that has not been met before may never be met again: it is
@@ -172,11 +115,11 @@ compile_segment(CxTracer *t, PyObject *key)
 }
 
 CxProgram *
-cx_segment_find(CxTracer *t, const char *text)
+cx_segment_find(CxTracer *t, const char *form)
 {
     int failed = 0;
     PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
-                                         t->option_values, text);
+                                         t->option_values, form);
     if (key == NULL)
         return NULL;
     CxProgram *program = (CxProgram *)Py_XNewRef(cx_dict_find(t->state->segments, key, &failed));

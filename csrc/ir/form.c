@@ -9,12 +9,35 @@
 
 /* ---- printing ---- */
 
+static void
+print_met(CiText *out, const CiExpr *symbol, void *arg)
+{
+    CiMap *met = arg;
+
+    if (symbol->symbol_kind != CI_SYMBOL_unbacked) {
+        ci_text_add(out, "%s", symbol->name);
+        return;
+    }
+    if (ci_map_find(met, CI_KEY(symbol)) == NULL)
+        ci_map_put(met, CI_KEY(symbol), (void *)(uintptr_t)(ci_map_count(met) + 1));
+    ci_text_add(out, "u%d", (int)(uintptr_t)ci_map_find(met, CI_KEY(symbol)) - 1);
+}
+
 void
-ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs)
+ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met)
+{
+    if (met == NULL)
+        ci_expr_print(out, e, CI_STYLE_text);
+    else
+        ci_expr_print_with(out, e, CI_STYLE_text, print_met, met);
+}
+
+void
+ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met)
 {
     for (int k = 0; k < count; k++) {
         ci_text_add(out, k ? "," : "");
-        ci_expr_print(out, exprs[k], CI_STYLE_text);
+        ci_form_print_expr(out, exprs[k], met);
     }
 }
 
@@ -39,14 +62,14 @@ print_order(CiText *out, int rank, const int8_t *order)
 
 void
 ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank, const CiExpr *const *sizes,
-                   const int8_t *order)
+                   const int8_t *order, CiMap *met)
 {
     ci_text_add(out, "%s%s[",
                 kind == CI_KIND_scalar   ? "scalar "
                 : kind == CI_KIND_python ? "python "
                                          : "",
                 ci_dtype_name(dtype));
-    ci_form_print_exprs(out, rank, sizes);
+    ci_form_print_exprs(out, rank, sizes, met);
     ci_text_add(out, "]");
     if (order && !ci_layout_is_c_order(rank, order)) {
         ci_text_add(out, " order ");
@@ -118,7 +141,7 @@ ci_form_collect_symbols(CiMap *symbols, const CiExpr *e)
 }
 
 void
-ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit)
+ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit, CiMap *met)
 {
     if (low == CI_MINUS_INFINITY)
         ci_text_add(out, "(-inf, ");
@@ -127,15 +150,17 @@ ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit)
     if (ci_expr_equals_const(limit, CI_INFINITY))
         ci_text_add(out, "inf");
     else
-        ci_expr_print(out, limit, CI_STYLE_text);
+        ci_form_print_expr(out, limit, met);
     ci_text_add(out, ")");
 }
 
 void
-ci_form_print_symbol(CiText *out, const CiExpr *symbol)
+ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met)
 {
     static const char *const words[] = {"", "index ", "unbacked ", "argument "};
-    ci_text_add(out, "%s%s in ", words[symbol->symbol_kind], symbol->name);
+    ci_text_add(out, "%s", words[symbol->symbol_kind]);
+    ci_form_print_expr(out, symbol, met);
+    ci_text_add(out, " in ");
     if (symbol->low == CI_MINUS_INFINITY)
         ci_text_add(out, "(-inf, ");
     else

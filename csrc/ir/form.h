@@ -5,19 +5,22 @@
 #include "base/map.h"
 #include "ir/graph.h"
 
-void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs); /* 3,s0 + 1 */
-void ci_form_print_ints(CiText *out, int count, const int *values);           /* [1, 0] */
+/* met: NULL, or the symbols of data that were met before. With it these are not printed by name but
+ * numbered as they come, u0, u1, so that what was made in the same way prints alike. */
+void ci_form_print_expr(CiText *out, const CiExpr *e, CiMap *met);
+void ci_form_print_exprs(CiText *out, int count, const CiExpr *const *exprs, CiMap *met); /* 3,s0 */
+void ci_form_print_ints(CiText *out, int count, const int *values); /* [1, 0] */
 /* kind when not array, dtype, sizes, order when not C: scalar f64[], f32[3,4] order [1,0] */
 void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
-                        const CiExpr *const *sizes, const int8_t *order);
+                        const CiExpr *const *sizes, const int8_t *order, CiMap *met);
 void ci_form_print_string(CiText *out, const char *text); /* quoted and escaped */
 void ci_form_print_name(CiText *out, const char *name);   /* as it is when safe, else quoted */
 void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7; nothing when there is none */
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
-void ci_form_print_symbol(CiText *out, const CiExpr *symbol); /* s0 in [0, inf) */
+void ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met); /* s0 in [0, inf) */
 /* [0, s0), (-inf, inf): the limit is exclusive */
-void ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit);
+void ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit, CiMap *met);
 
 typedef struct CiFormType {
     CiKind kind;

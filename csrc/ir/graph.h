@@ -239,6 +239,8 @@ CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);
 /* The symbols that inputs, nodes and guards mention, those of defines among them. */
 struct CiMap *ci_graph_symbols(const CiGraph *g);
 void ci_graph_print(CiText *out, CiGraph *g);
+/* The same for graphs that differ only in what they call symbols of data, or in hints. */
+void ci_graph_print_form(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
 /* Fails with CI_ERR_INTERNAL, naming the node and the rule broken. */
 void ci_graph_verify(CiGraph *g);

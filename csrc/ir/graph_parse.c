@@ -53,7 +53,7 @@ check_declared(Parser *p, const CiNode *node, const CiFormType *type)
     if (fits)
         return;
     CiText text = ci_text_new(p->g->ctx);
-    ci_form_print_type(&text, node->kind, node->dtype, node->rank, node->sizes, NULL);
+    ci_form_print_type(&text, node->kind, node->dtype, node->rank, node->sizes, NULL, NULL);
     ci_lexer_fail(&p->lex, "%s is %s, not what is declared before this", ci_op_name(node->op),
                   text.data);
 }

@@ -47,7 +47,7 @@ print_arguments(CiText *out, const CiKernel *kernel)
                     kernel->is_stored && kernel->is_stored[k] ? "out " : "",
                     kernel->buffers[k]->name);
     ci_text_add(out, kernel->nsize_args ? "; sizes " : "");
-    ci_form_print_exprs(out, kernel->nsize_args, kernel->size_args);
+    ci_form_print_exprs(out, kernel->nsize_args, kernel->size_args, NULL);
     ci_text_add(out, "\n");
 }
 

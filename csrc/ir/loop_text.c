@@ -91,7 +91,7 @@ ci_loop_print_symbols(CiText *out, const CiLoops *loops)
         if (ci_map_find(defined, CI_KEY(symbol)))
             continue;
         ci_text_add(out, nprinted++ ? ", " : "symbols {");
-        ci_form_print_symbol(out, symbol);
+        ci_form_print_symbol(out, symbol, NULL);
     }
     ci_text_add(out, nprinted ? "}\n" : "");
 }
@@ -107,11 +107,11 @@ print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer)
         is_dense = is_dense && dense[k] == buffer->strides[k];
     ci_text_add(out, "%s: ", buffer->name);
     ci_form_print_type(out, buffer->kind == CI_BUFFER_scalar ? CI_KIND_python : CI_KIND_array,
-                       buffer->dtype, buffer->rank, buffer->sizes, NULL);
+                       buffer->dtype, buffer->rank, buffer->sizes, NULL, NULL);
     if (is_dense)
         return;
     ci_text_add(out, " strides [");
-    ci_form_print_exprs(out, buffer->rank, buffer->strides);
+    ci_form_print_exprs(out, buffer->rank, buffer->strides, NULL);
     ci_text_add(out, "]");
 }
 
@@ -287,9 +287,9 @@ print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
     ci_text_add(out, "%s[+", name);
     ci_expr_print(out, offset, CI_STYLE_text);
     ci_text_add(out, "; ");
-    ci_form_print_exprs(out, rank, sizes);
+    ci_form_print_exprs(out, rank, sizes, NULL);
     ci_text_add(out, "; ");
-    ci_form_print_exprs(out, rank, strides);
+    ci_form_print_exprs(out, rank, strides, NULL);
     ci_text_add(out, "]");
 }
 
@@ -348,7 +348,7 @@ ci_loop_print_check(CiText *out, const CiCheckItem *check)
 {
     if (check->symbol) {
         ci_text_add(out, "%s = symbol %s in ", check->symbol->name, check->buffer->name);
-        ci_form_print_range(out, check->symbol->low, check->limit);
+        ci_form_print_range(out, check->symbol->low, check->limit, NULL);
     } else {
         ci_text_add(out, "check %s ", check->buffer->name);
         ci_form_print_string(out, check->why);

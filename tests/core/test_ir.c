@@ -280,6 +280,31 @@ TEST(every_allocation_may_fail)
                                                "  return %3\n}\n");
 }
 
+/* The form of a graph, given what it calls its symbols of data, and the hint of its size. */
+static const char *
+form_of(CiContext *ctx, const char *first, const char *second, const char *part, int hint)
+{
+    CiText text = ci_text_new(ctx);
+    const char *source = ci_format(ctx,
+                                   "symbols {s0 in [2, inf) from in0.sizes 0 hint %d}\n"
+                                   "graph u7(in0: f32[s0], in1: python i64[]) {\n"
+                                   "  %%0: python i64[] = define(in1) %s in [0, s0 + 1)\n"
+                                   "  %%1: python i64[] = define(in1) %s in [0, %s)\n"
+                                   "  %%2: f32[%s] = slice(in0, starts=[%s], steps=[1])\n"
+                                   "  return %%2\n}\n",
+                                   hint, first, second, first, part, second);
+    ci_graph_print_form(&text, ci_graph_parse(ctx, source));
+    return text.data;
+}
+
+TEST(a_form_has_no_names_of_data_and_no_hints)
+{
+    const char *form = form_of(ctx, "u0", "u1", "-u1 + u0", 5);
+    CHECK_TEXT(form_of(ctx, "u9", "u10", "-u10 + u9", 7), form);
+    CHECK(strstr(form, "graph u7(") != NULL && strstr(form, "hint") == NULL);
+    CHECK(strcmp(form_of(ctx, "u9", "u10", "-u10 + s0", 7), form) != 0);
+}
+
 static void
 parse_loops(CiContext *ctx, void *arg)
 {
