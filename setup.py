@@ -70,9 +70,9 @@ CORE = {
 }
 EXTENSION = Extension(
     "cinductor._core",
-    sorted(glob("pyext/*.c")),
+    sorted(glob("pyext/*/*.c")),
     include_dirs=["csrc", "pyext", numpy.get_include()],
-    depends=HEADERS + sorted(glob("pyext/*.h") + glob("pyext/*.def")) + CORE["sources"],
+    depends=HEADERS + sorted(glob("pyext/*/*.h") + glob("pyext/*/*.def")) + CORE["sources"],
     libraries=["dl", "m", "pthread"],
     extra_compile_args=COMPILE,
     extra_link_args=LINK,

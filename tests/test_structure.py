@@ -25,9 +25,11 @@ LAYERS = {
     "runtime": "base sym host ir passes lower schedule device wrapper",
     "api": "base sym host ir passes lower schedule device wrapper runtime",
 }
+# Those of the binding, in the same order: each may use itself and those before it.
+BINDING = ["state", "program", "graph", "value", "operation", "region", "replay", "surface"]
 ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
-PYEXT_FILES = sorted(p for p in (ROOT / "pyext").glob("*") if p.suffix in (".c", ".h", ".def"))
+PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))
 
 
@@ -52,6 +54,7 @@ def includes(path):
 
 def test_every_folder_is_a_layer():
     assert {p.name for p in CSRC.iterdir() if p.is_dir()} <= set(LAYERS)
+    assert {p.name for p in (ROOT / "pyext").iterdir()} == set(BINDING)
     assert not list(CSRC.glob("*.[ch]"))
 
 
@@ -71,9 +74,15 @@ def test_no_python_below_pyext(path):
 
 
 @pytest.mark.parametrize("path", PYEXT_FILES, ids=name_of)
-def test_pyext_includes(path):
+def test_binding_includes_go_down(path):
+    layer = BINDING.index(path.relative_to(ROOT / "pyext").parts[0])
     for target in includes(path):
-        assert (ROOT / "pyext" / target).is_file() or (CSRC / target).is_file(), target
+        folder = target.split("/")[0]
+        if folder in BINDING:
+            assert (ROOT / "pyext" / target).is_file(), f"{target} is not relative to pyext"
+            assert BINDING.index(folder) <= layer, f"{path.parent.name} includes {target}"
+        else:
+            assert (CSRC / target).is_file(), f"{target} is not relative to csrc"
 
 
 # Files whose functions call each other, for what they walk is recursive: a quotient of sums is a sum of
@@ -84,21 +93,6 @@ RECURSIVE = [
 ]
 
 
-# The binding's files from the bottom up: one calls its own layer and lower ones.
-BINDING = {
-    "state": "array device_array error layout options",
-    "programs": "compile_text direct direct_draw extern program program_text wrapper",
-    "graph": "breaks build_source decide facts flush graph segment size size_source"
-    " storage stretch symbols work",
-    "values": "assign build concrete fits lift mixed prepare python_data python_number size_bound size_check size_data"
-    " size_index size_object views",
-    "operations": "array_ufunc indirect matmul mixed_op python_math traced traced_index"
-    " traced_method traced_number ufunc ufunc_call ufunc_fallback ufunc_fold ufunc_general",
-    "regions": "assume block mark region region_truths region_value region_view",
-    "replay": "draws function guards guards_read guards_sizes guards_text plain driven recipe result"
-    " specialization trial",
-    "surface": "module surface surface_create surface_size surface_view tracer",
-}
 # A function's type is made of the module, and finds the module's state by its definition.
 MODULE = {"function.c", "module.c"}
 
@@ -146,19 +140,17 @@ def test_files_call_one_way():
 
 
 def test_binding_calls_down():
-    names = list(BINDING)
-    layers = {stem: names.index(layer) for layer in names for stem in BINDING[layer].split()}
-    assert set(layers) == {p.stem for p in PYEXT_FILES if p.suffix == ".c"}
+    layers = {p: BINDING.index(p.relative_to(ROOT / "pyext").parts[0]) for p in PYEXT_FILES}
     for path, called in calls_between_files(PYEXT_FILES).items():
-        above = {p.name for p in called if layers[p.stem] > layers[path.stem]}
-        assert not above or {path.name, *above} == MODULE, path.name
+        above = {p.name for p in called if layers[p] > layers[path]}
+        assert not above or {path.name, *above} == MODULE, name_of(path)
 
 
 def test_private_headers_stay_in_their_folder():
-    for path in C_FILES:
+    for path in C_FILES + PYEXT_FILES:
         for target in includes(path):
             if target.endswith("_private.h"):
-                assert (CSRC / target).parent == path.parent
+                assert target.split("/")[:-1] == [path.parent.name]
 
 
 def test_headers_include_what_they_use():

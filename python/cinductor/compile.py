@@ -449,7 +449,7 @@ def hide_our_frames(error: Any) -> None:
 
 
 def key_of(bound: tuple[Any, ...]) -> Any:
-    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/plain.c
+    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/replay/plain.c
     reads it.
     """
 

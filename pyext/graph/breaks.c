@@ -1,0 +1,114 @@
+/* Breaks: why Python had to run, each with the user's line. */
+#include "graph/graph.h"
+
+typedef struct CxBreak {
+    PyObject_HEAD PyObject *reason, *file;
+    int line;
+    int own_line;  /* of the function's own frame; 0: it is not running */
+    bool is_inner; /* it broke in what is called there */
+} CxBreak;
+
+static void
+break_dealloc(PyObject *self)
+{
+    CxBreak *b = (CxBreak *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    Py_XDECREF(b->reason);
+    Py_XDECREF(b->file);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+break_repr(PyObject *self)
+{
+    CxBreak *b = (CxBreak *)self;
+    return PyUnicode_FromFormat("Break(%R, %R, %d)", b->reason, b->file, b->line);
+}
+
+static PyMemberDef break_members[] = {
+    {"reason", T_OBJECT, offsetof(CxBreak, reason), READONLY, "What Python had to do."},
+    {"file", T_OBJECT, offsetof(CxBreak, file), READONLY, NULL},
+    {"line", T_INT, offsetof(CxBreak, line), READONLY, NULL},
+    {"own_line", T_INT, offsetof(CxBreak, own_line), READONLY,
+     "The line of the function that was called where this happened, or 0."},
+    {"is_inner", T_BOOL, offsetof(CxBreak, is_inner), READONLY,
+     "Whether it happened in what that line calls."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot break_slots[] = {
+    CX_SLOT(Py_tp_dealloc, break_dealloc),
+    CX_SLOT(Py_tp_repr, break_repr),
+    CX_SLOT(Py_tp_members, break_members),
+    {Py_tp_doc, "One reason why Python had to run."},
+    {0, NULL},
+};
+
+PyType_Spec cx_break_spec = {
+    "cinductor._core.Break",
+    sizeof(CxBreak),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    break_slots,
+};
+
+/* Where the function that was called is: the outermost of its frames, for it may call itself. */
+static void
+find_own_line(CxTracer *tracer, CxBreak *b)
+{
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
+    int depth = 0;
+
+    b->own_line = 0;
+    b->is_inner = false;
+    while (frame != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        bool is_own = (PyObject *)code == tracer->code;
+        bool is_users = cx_code_is_users(tracer, code);
+        Py_DECREF(code);
+        if (is_own) {
+            b->own_line = PyFrame_GetLineNumber(frame);
+            b->is_inner = depth > 0;
+        }
+        depth += is_users;
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+}
+
+/* Appends a Break at the user's line, or raises it under fullgraph. */
+int
+cx_tracer_note(CxTracer *tracer, PyObject *reason)
+{
+    CiLoc loc = cx_location(tracer);
+    CxBreak *b = NULL;
+    int result = -1;
+
+    if (tracer->nblocks != 0 || tracer->forbids_breaks)
+        return cx_region_break(tracer, "%U", reason);
+    if (tracer->on_break != NULL && tracer->on_break != Py_None && tracer->flushes == 0 &&
+        PyList_GET_SIZE(tracer->breaks) == 0) {
+        PyErr_SetObject(tracer->on_break, reason);
+        return -1;
+    }
+    if (tracer->fullgraph) {
+        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
+                     loc.file, loc.line, reason);
+        return -1;
+    }
+    tracer->needs_python = true;
+    b = PyObject_New(CxBreak, (PyTypeObject *)tracer->state->break_type);
+    if (b == NULL)
+        return -1;
+    b->reason = Py_NewRef(reason);
+    b->file = PyUnicode_FromString(loc.file);
+    b->line = loc.line;
+    find_own_line(tracer, b);
+    if (b->file != NULL)
+        result = PyList_Append(tracer->breaks, (PyObject *)b);
+    Py_DECREF(b);
+    return result;
+}

@@ -1,0 +1,359 @@
+/* A flush: a program of what the pending graph must give (segment.c) is run, and the storages
+ * become real. On a failure to compile the graph stays pending; after a run, failed or not, it is
+ * gone. */
+#include "graph/methods.h"
+#include "graph/size.h"
+#include "program/program.h"
+#include "state/array.h"
+#include "state/device_array.h"
+
+typedef struct Flush {
+    CxTracer *tracer;
+    CxStorage **outs;
+    int nouts;
+    CiText form;
+    bool has_writes;
+    CxRun run;
+    void **inputs;
+    const int64_t **sizes;
+    PyObject **objects;
+    CiSlot *scalars;
+} Flush;
+
+static bool
+is_pending(const CxTracer *t, const CxStorage *s)
+{
+    return s->value == NULL && s->epoch == t->epoch && cx_storage_is_current(s);
+}
+
+/* Computed by the graph though the value is known: the result of a later call will be another. */
+static bool
+is_derived(const CxTracer *t, const CxStorage *s)
+{
+    return s->kind == CI_KIND_python && s->source == CX_SOURCE_unknown && !s->is_specialized &&
+           s->epoch == t->epoch && s->input == NULL && cx_storage_is_current(s);
+}
+
+static int
+choose(Flush *f, CxStorage **wanted, int nwanted, bool everything)
+{
+    CxTracer *t = f->tracer;
+    int capacity = nwanted;
+
+    for (CxStorage *s = t->storages; everything && s != NULL; s = s->next)
+        capacity++;
+    f->outs = PyMem_Calloc((size_t)capacity + 1, sizeof *f->outs);
+    if (f->outs == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (CxStorage *s = t->storages; s != NULL; s = s->next) {
+        s->position = -1;
+        f->has_writes |= s->is_written && s->epoch == t->epoch;
+    }
+    for (int k = 0; k < nwanted; k++)
+        if (wanted[k]->position < 0 && (is_pending(t, wanted[k]) || is_derived(t, wanted[k]))) {
+            wanted[k]->position = f->nouts;
+            f->outs[f->nouts++] = wanted[k];
+        }
+    /* Newest first in the list; oldest first in the graph. */
+    int first = f->nouts;
+    for (CxStorage *s = t->storages; everything && s != NULL; s = s->next)
+        if (s->position < 0 && is_pending(t, s)) {
+            s->position = 0;
+            f->outs[f->nouts++] = s;
+        }
+    for (int a = first, b = f->nouts - 1; a < b; a++, b--) {
+        CxStorage *swap = f->outs[a];
+        f->outs[a] = f->outs[b];
+        f->outs[b] = swap;
+    }
+    for (int k = 0; k < f->nouts; k++) {
+        f->outs[k]->position = k;
+        f->outs[k]->refs++;
+    }
+    return 0;
+}
+
+static void
+body_outputs(CiContext *ctx, void *arg)
+{
+    Flush *f = arg;
+    CxTracer *t = f->tracer;
+    CiGraph *g = t->graph;
+
+    g->body->nresults = 0;
+    g->nwrites = 0;
+    for (int k = 0; k < f->nouts; k++)
+        ci_graph_return(g, f->outs[k]->node);
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->is_written)
+            ci_graph_write(g, t->inputs[k]->input, t->inputs[k]->node);
+    f->form = ci_text_new(ctx);
+    ci_graph_print_form(&f->form, g);
+}
+
+static void
+forget_graph(CxTracer *t)
+{
+    for (int k = 0; k < t->ninputs; k++) {
+        t->inputs[k]->is_written = false;
+        t->inputs[k]->input = NULL;
+        cx_storage_release(t->inputs[k]);
+    }
+    t->ninputs = 0;
+    t->has_run = true;
+    cx_symbols_reveal(t);
+    t->epoch++;
+    if (t->ctx != NULL)
+        ci_context_close(t->ctx);
+    t->ctx = NULL;
+    t->graph = NULL;
+    t->nopen = 0;
+}
+
+static int
+fill_inputs(Flush *f)
+{
+    CxTracer *t = f->tracer;
+    size_t n = (size_t)t->ninputs + 1;
+    int nscalars = 0;
+
+    f->inputs = PyMem_Calloc(n, sizeof *f->inputs);
+    f->sizes = PyMem_Calloc(n, sizeof *f->sizes);
+    f->objects = PyMem_Calloc(n, sizeof *f->objects);
+    f->scalars = PyMem_Calloc(n, sizeof *f->scalars);
+    PyMem_Free(t->ran);
+    t->nran = 0;
+    t->ran = PyMem_Calloc(n, sizeof *t->ran);
+    if (!f->inputs || !f->sizes || !f->objects || !f->scalars || !t->ran) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    t->nran = t->ninputs;
+    for (int k = 0; k < t->ninputs; k++) {
+        CxStorage *s = t->inputs[k];
+        t->ran[k] = (CxInput){s->source, s->kind, s->dtype, cx_symbol_number(t, s)};
+        if (s->kind == CI_KIND_python) {
+            f->objects[k] = Py_NewRef(s->value);
+            if (cx_slot_from(s->value, s->dtype, &f->scalars[nscalars++]) < 0)
+                return -1;
+            continue;
+        }
+        f->objects[k] =
+            s->kind == CI_KIND_array ? Py_NewRef(s->value) : PyArray_FromScalar(s->value, NULL);
+        if (f->objects[k] == NULL)
+            return -1;
+        if (cx_is_on_device(&t->options, t->backend) &&
+            cx_check_device_input(t->state, f->objects[k]) < 0)
+            return -1;
+        f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
+        f->sizes[k] = (const int64_t *)PyArray_DIMS((PyArrayObject *)f->objects[k]);
+    }
+    return 0;
+}
+
+/* The layout capture has told everyone about. */
+static PyObject *
+in_layout(CxState *state, CxStorage *s, PyObject *array)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    int64_t strides[CI_MAX_RANK];
+    bool fits = true;
+
+    if (array == NULL || s->kind != CI_KIND_array || PyArray_SIZE(a) == 0)
+        return array;
+    for (int k = 0; k < s->rank; k++)
+        if (!cx_size_is_known(s->tracer, s->strides[k]))
+            return array;
+    if (cx_size_values(s->tracer, s->rank, s->strides, strides) < 0) {
+        Py_DECREF(array);
+        return NULL;
+    }
+    for (int k = 0; k < s->rank; k++)
+        fits &= PyArray_DIM(a, k) <= 1 || PyArray_STRIDE(a, k) == strides[k];
+    if (fits || cx_is_device_array(state, array))
+        return array;
+    s->tracer->needs_python = true; /* a replay would not know of the copy */
+    PyObject *copy =
+        cx_array_new(state, s->dtype, s->rank, (const int64_t *)PyArray_DIMS(a), strides);
+    if (copy != NULL && PyArray_CopyInto((PyArrayObject *)copy, a) < 0)
+        Py_CLEAR(copy);
+    Py_DECREF(array);
+    return copy;
+}
+
+static int
+run_program(Flush *f, CxProgram *program)
+{
+    CxTracer *t = f->tracer;
+    size_t n = (size_t)program->nbuffers + 1;
+    int result = -1;
+
+    f->run = (CxRun){.program = program,
+                     .inputs = f->inputs,
+                     .sizes = f->sizes,
+                     .input_objects = f->objects,
+                     .scalars = f->scalars};
+    f->run.buffers = PyMem_Calloc(n, sizeof *f->run.buffers);
+    f->run.slots = PyMem_Calloc(n, sizeof *f->run.slots);
+    if (f->run.buffers == NULL || f->run.slots == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (cx_program_run(&f->run) < 0)
+        goto done;
+    t->float_flags |= f->run.float_flags;
+    for (int k = 0; k < f->nouts; k++) {
+        CxStorage *s = f->outs[k];
+        if (s->value != NULL)
+            continue;
+        s->value = cx_run_value(&f->run, k, s->kind);
+        if (s->value == NULL || cx_symbols_learn(s) < 0)
+            goto done;
+    }
+    for (int k = 0; k < f->nouts; k++) {
+        CxStorage *s = f->outs[k];
+        s->value = in_layout(t->state, s, s->value);
+        if (s->value == NULL)
+            goto done;
+    }
+    result = 0;
+done:
+    if (f->run.buffers != NULL)
+        cx_run_close(&f->run);
+    PyMem_Free(f->run.buffers);
+    PyMem_Free(f->run.slots);
+    return result;
+}
+
+/* Python may have to begin the call anew: what an array of before the call held is kept before the
+ * first write to it, up to a limit. */
+int
+cx_storage_keep(CxStorage *s)
+{
+    enum { MAX_SAVED = 1 << 26 };
+    CxTracer *t = s->tracer;
+    int failed = 0;
+
+    if (s->source < 0 || s->kind != CI_KIND_array || s->value == NULL)
+        return 0;
+    PyObject *key = PyLong_FromVoidPtr(s->value), *pair = NULL, *copy = NULL;
+    bool is_new = key && t->saved && cx_dict_find(t->saved, key, &failed) == NULL && !failed;
+    if (is_new && PyArray_NBYTES((PyArrayObject *)s->value) > MAX_SAVED) {
+        t->cannot_undo = true;
+    } else if (is_new && !t->cannot_undo) {
+        copy = PyArray_NewCopy((PyArrayObject *)s->value, NPY_KEEPORDER);
+        pair = copy ? PyTuple_Pack(2, s->value, copy) : NULL;
+        failed = pair == NULL || PyDict_SetItem(t->saved, key, pair) < 0;
+    }
+    Py_XDECREF(copy);
+    Py_XDECREF(pair);
+    Py_XDECREF(key);
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
+static int
+save_written(CxTracer *t)
+{
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->is_written && cx_storage_keep(t->inputs[k]) < 0)
+            return -1;
+    return 0;
+}
+
+bool
+cx_has_checks(const CxTracer *t)
+{
+    return t->graph != NULL && cx_block_has_checks(t->graph->body);
+}
+
+int
+cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
+{
+    enum { LITTLE = 10000 }; /* elements: NumPy needs less time for them than a run and a break */
+    Flush f = {.tracer = t};
+    CxProgram *program = NULL;
+    bool is_little;
+    int result = -1;
+
+    if (t->is_busy)
+        return cx_raise_status(t->state, CI_ERR_UNSUPPORTED,
+                               "a traced value was used while its graph was running");
+    if (t->ctx == NULL)
+        return 0;
+    if (t->nblocks != 0)
+        return cx_region_break(t, "a concrete value is needed");
+    if (cx_symbols_resolve(t) < 0)
+        return -1;
+    t->is_busy = true;
+    if (choose(&f, wanted, nwanted, everything) < 0)
+        goto done;
+    bool has_effects = t->graph != NULL && cx_block_has_effects(t->graph->body);
+    if (f.nouts == 0 && !f.has_writes && !has_effects) {
+        forget_graph(t);
+        result = 0;
+        goto done;
+    }
+    if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
+        goto done;
+    is_little = cx_call_makes_at_most(t, LITTLE);
+    program = cx_segment_find(t, f.form.data);
+    if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
+        goto done;
+    result = run_program(&f, program);
+    t->flushes++;
+    if (!is_little)
+        t->useful = t->flushes;
+    Py_XSETREF(t->program, Py_NewRef(program));
+    forget_graph(t);
+done:
+    for (int k = 0; k < f.nouts; k++)
+        cx_storage_release(f.outs[k]);
+    for (int k = 0; f.objects != NULL && k < t->nran; k++)
+        Py_XDECREF(f.objects[k]);
+    PyMem_Free(f.outs);
+    PyMem_Free(f.inputs);
+    PyMem_Free(f.sizes);
+    PyMem_Free(f.objects);
+    PyMem_Free(f.scalars);
+    Py_XDECREF(program);
+    t->is_busy = false;
+    return result;
+}
+
+/* What runs of this call wrote into arrays is taken back. False: it cannot be, or something else
+ * has happened. */
+PyObject *
+cx_method_undo(PyObject *self, PyObject *unused)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *key = NULL, *pair = NULL;
+    Py_ssize_t at = 0;
+
+    (void)unused;
+    CX_ENTRY();
+    if (t->cannot_undo || t->is_busy)
+        Py_RETURN_FALSE;
+    while (PyDict_Next(t->saved, &at, &key, &pair))
+        if (PyArray_CopyInto((PyArrayObject *)PyTuple_GET_ITEM(pair, 0),
+                             (PyArrayObject *)PyTuple_GET_ITEM(pair, 1)) < 0)
+            return NULL;
+    PyDict_Clear(t->saved);
+    Py_RETURN_TRUE;
+}
+
+int
+cx_tracer_break(CxTracer *tracer, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    PyObject *reason = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    if (reason == NULL)
+        return -1;
+    int failed = cx_tracer_note(tracer, reason);
+    Py_DECREF(reason);
+    return failed < 0 ? -1 : cx_tracer_flush(tracer, NULL, 0, true);
+}

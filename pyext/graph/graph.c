@@ -1,0 +1,226 @@
+/* The pending graph: opened when a first node is built, and built into through ci_protect. No
+ * Python object is touched inside a body. */
+#include "graph/graph.h"
+
+/* The graph knows the tracer's symbols and their values; which inputs show them is found last. */
+static void
+body_symbols(CiContext *ctx, void *arg)
+{
+    CxTracer *t = arg;
+    CiShapeEnv *env = t->graph->env;
+
+    for (int k = 0; k < t->env->nsources; k++) {
+        CiSymbolSource source = t->env->sources[k];
+        bool is_there = false;
+        source.symbol = ci_expr_copy(t->graph->sym, source.symbol);
+        source.input = -1;
+        for (int j = 0; j < env->nsources; j++)
+            is_there |= env->sources[j].symbol == source.symbol;
+        if (!is_there)
+            CI_PUSH(ctx, env->sources, env->nsources, env->capsources, source);
+    }
+}
+
+/* Opens what a body builds into. */
+static int
+begin(CxTracer *tracer, CxBuilding *b)
+{
+    if (tracer->is_busy) {
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
+                        "a traced value was used while its graph was running");
+        return -1;
+    }
+    if (tracer->ctx == NULL && cx_graph_open(tracer) < 0)
+        return -1;
+    if (cx_graph_is_full(tracer)) {
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED, "the graph has too many nodes");
+        return -1;
+    }
+    if (tracer->graph->env->nsources < tracer->env->nsources &&
+        cx_protect(tracer->state, tracer->ctx, body_symbols, tracer) < 0)
+        return -1;
+    b->graph = tracer->graph;
+    b->loc = cx_location(tracer);
+    return 0;
+}
+
+int
+cx_build_run(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building)
+{
+    if (begin(tracer, building) < 0)
+        return -1;
+    return cx_protect(tracer->state, tracer->ctx, body, building);
+}
+
+CiNode *
+cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building)
+{
+    return cx_build_run(tracer, body, building) < 0 ? NULL : building->result;
+}
+
+typedef struct Open {
+    const char *name;
+    CiGraph *graph;
+} Open;
+
+static void
+body_open(CiContext *ctx, void *arg)
+{
+    Open *open = arg;
+    open->graph = ci_graph_new(ctx, open->name);
+}
+
+int
+cx_graph_open(CxTracer *tracer)
+{
+    Open open = {PyUnicode_AsUTF8(tracer->name), NULL};
+
+    if (open.name == NULL)
+        return -1;
+    if (tracer->ctx != NULL)
+        return 0;
+    if (tracer->is_finished) {
+        cx_raise_status(tracer->state, CI_ERR_UNSUPPORTED,
+                        "a traced value was used after the call it belongs to");
+        return -1;
+    }
+    tracer->ctx = ci_context_open();
+    if (tracer->ctx == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (cx_protect(tracer->state, tracer->ctx, body_open, &open) < 0) {
+        ci_context_close(tracer->ctx);
+        tracer->ctx = NULL;
+        return -1;
+    }
+    tracer->graph = open.graph;
+    return 0;
+}
+
+/* Is this code the user's? Its file's name is kept as long as the module, for locations point to
+ * it. */
+static int
+look_at_code(CxTracer *tracer, PyCodeObject *code)
+{
+    CxState *state = tracer->state;
+    int failed = 0;
+
+    Py_XSETREF(tracer->cell, Py_NewRef(code));
+    tracer->cell_is_user = true;
+    tracer->cell_file = "";
+    if (!PyUnicode_Check(code->co_filename))
+        return 0;
+    PyObject *kept = cx_dict_find(state->files, code->co_filename, &failed);
+    if (kept == NULL && !failed) {
+        kept = code->co_filename;
+        failed = PyDict_SetItem(state->files, kept, kept) < 0;
+    }
+    const char *file = failed ? NULL : PyUnicode_AsUTF8(kept);
+    if (file == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    tracer->cell_file = file;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tracer->skip); k++) {
+        Py_ssize_t length = 0;
+        const char *skip = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(tracer->skip, k), &length);
+        if (skip == NULL)
+            PyErr_Clear();
+        else if (length > 0 && strncmp(file, skip, (size_t)length) == 0)
+            tracer->cell_is_user = false;
+    }
+    return 0;
+}
+
+bool
+cx_code_is_users(CxTracer *tracer, PyCodeObject *code)
+{
+    if ((PyObject *)code != tracer->cell)
+        look_at_code(tracer, code);
+    return tracer->cell_is_user;
+}
+
+CiLoc
+cx_location(CxTracer *tracer)
+{
+    CiLoc loc = {"", 0};
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
+
+    while (frame != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        bool is_users = cx_code_is_users(tracer, code);
+        Py_DECREF(code);
+        if (is_users) {
+            loc.file = tracer->cell_file;
+            loc.line = PyFrame_GetLineNumber(frame);
+            break;
+        }
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return loc;
+}
+
+/* What a symbol of data was when an earlier graph ran, or NULL: this one defines it. */
+static const CiExpr *
+known_value(const CxTracer *t, const CiExpr *symbol)
+{
+    for (int k = 0; symbol->symbol_kind == CI_SYMBOL_unbacked && k < t->env->nsources; k++)
+        if (t->env->sources[k].symbol == symbol)
+            return ci_expr_const(t->graph->sym, t->env->sources[k].hint);
+    return NULL;
+}
+
+/* A size as the graph has it: its own expression, in which what earlier graphs have defined is a
+ * number. */
+const CiExpr *
+cx_graph_expr(CxTracer *t, const CiExpr *e)
+{
+    CiSym *sym = t->graph->sym;
+    const CiExpr *out = ci_expr_copy(sym, e);
+
+    for (int k = 0; k < e->nsymbols; k++) {
+        const CiExpr *value = known_value(t, e->symbols[k]);
+        if (value == NULL)
+            continue;
+        const CiExpr *symbol = ci_expr_copy(sym, e->symbols[k]);
+        out = ci_expr_substitute(sym, out, 1, &symbol, &value);
+    }
+    return out;
+}
+
+/* No graph is built from here on. */
+void
+cx_tracer_end(CxTracer *t)
+{
+    if (!t->is_finished)
+        t->state->compiling--;
+    t->is_finished = true;
+    PyDict_Clear(t->by_id);
+}
+
+/* Whether Python numbers alone are concerned, or nothing is computed. */
+bool
+cx_node_is_quiet(const CiNode *node)
+{
+    return node->op == CI_OP_const || node->op == CI_OP_cast || node->op == CI_OP_expr ||
+           (node->kind == CI_KIND_python && ci_op_kind(node->op) != CI_OPKIND_region);
+}
+
+bool
+cx_node_works(const CiNode *node)
+{
+    return !cx_node_is_quiet(node) && !ci_node_is_view(node);
+}
+
+const CiExpr **
+cx_graph_exprs(CxTracer *t, int count, const CiExpr *const *exprs)
+{
+    const CiExpr **out = CI_NEW_ARRAY(t->graph->ctx, const CiExpr *, count ? count : 1);
+    for (int k = 0; k < count; k++)
+        out[k] = cx_graph_expr(t, exprs[k]);
+    return out;
+}

@@ -1,0 +1,66 @@
+/* The pending graph of a call: built into, given up for a break, and run. */
+#ifndef CX_GRAPH_H
+#define CX_GRAPH_H
+
+#include "graph/tracer.h"
+
+/* stretch.c: stretches of building. What was made in one is a value as long as it is open. */
+int cx_stretch_begin(CxTracer *tracer);
+/* Those of a block that is opened again are in force again, unless others have begun since. */
+int cx_stretch_again(CxTracer *tracer, const unsigned *stretches, int count);
+bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
+static inline unsigned
+cx_stretch_now(const CxTracer *tracer)
+{
+    return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
+}
+int cx_region_break(CxTracer *tracer, const char *format, ...); /* raises RegionBreak; -1 */
+
+/* graph.c: a body of the caller's own, given a struct that begins with this one, builds into graph
+ * and leaves a result where there is one. */
+typedef struct CxBuilding {
+    CiGraph *graph;
+    CiLoc loc;
+    CiNode *result;
+} CxBuilding;
+int cx_graph_open(CxTracer *tracer);
+int cx_build_run(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
+/* Its result; NULL, which may be no error, where there is none. */
+CiNode *cx_build_custom(CxTracer *tracer, void (*body)(CiContext *, void *), CxBuilding *building);
+/* Inside a body: a size as the graph has it. */
+const CiExpr *cx_graph_expr(CxTracer *tracer, const CiExpr *e);
+const CiExpr **cx_graph_exprs(CxTracer *tracer, int count, const CiExpr *const *exprs);
+CiLoc cx_location(CxTracer *tracer);
+/* Is this code the user's, no library's that capture looks through? */
+bool cx_code_is_users(CxTracer *tracer, PyCodeObject *code);
+bool cx_node_is_quiet(const CiNode *node); /* it computes no array and no number of NumPy's */
+bool cx_node_works(const CiNode *node);
+void cx_tracer_end(CxTracer *tracer);
+
+/* build_source.c: nodes without operands; NULL or -1 with an exception. */
+CiNode *cx_build_const(CxTracer *tracer, CiDtype dtype, CiKind kind, CiConst value);
+CiNode *cx_build_expr(CxTracer *tracer, const CiExpr *e);
+CiNode *cx_build_fill(CxTracer *tracer, CiDtype dtype, int rank, const CiExpr *const *sizes,
+                      const int8_t *order, const CiConst *value); /* value NULL: empty */
+CiNode *cx_build_iota(CxTracer *tracer, int rank, const CiExpr *const *sizes, int axis);
+int cx_build_input(CxStorage *storage); /* its value is an input of the pending graph */
+
+/* breaks.c: a Break is recorded, or raised under fullgraph. */
+extern PyType_Spec cx_break_spec;
+int cx_tracer_note(CxTracer *tracer, PyObject *reason);
+
+/* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
+ * now. */
+struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
+/* work.c: whether a graph's operations make no more elements than that, whatever its sizes are; in
+ * this call. */
+bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
+bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
+
+/* flush.c: also makes real what is pending. */
+int cx_tracer_break(CxTracer *tracer, const char *format, ...);
+int cx_tracer_flush(CxTracer *tracer, CxStorage **wanted, int nwanted, bool everything);
+bool cx_has_checks(const CxTracer *tracer); /* in the pending graph */
+int cx_storage_keep(CxStorage *storage);    /* before Python writes to it */
+
+#endif

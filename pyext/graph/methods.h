@@ -1,0 +1,15 @@
+/* The methods of Tracer, which Python's side of capture calls: methods.def has a row for each. */
+#ifndef CX_METHODS_H
+#define CX_METHODS_H
+
+#include "state/gil.h"
+
+#define ARGS(name) PyObject *cx_method_##name(PyObject *self, PyObject *args);
+#define KEYS(name) PyObject *cx_method_##name(PyObject *self, PyObject *args, PyObject *kwargs);
+#define ONE(name) PyObject *cx_method_##name(PyObject *self, PyObject *object);
+#define NONE(name) PyObject *cx_method_##name(PyObject *self, PyObject *unused);
+#include "graph/methods.def"
+
+extern PyMethodDef cx_tracer_methods[]; /* surface.c */
+
+#endif

@@ -1,0 +1,130 @@
+/* Segments: programs of pieces between two breaks, found by their form or compiled now. The sizes
+ * of a call have decided what they could, so hints are no part of it; nor are the names of symbols
+ * of data, which a loop that Python runs makes anew in each trip. */
+#include "graph/graph.h"
+#include "program/program.h"
+
+/* A function whose segments keep differing (a number that Python computes anew in each call has
+ * become part of the graph) would compile for ever: past a limit new segments are interpreted,
+ * which takes no compiler. */
+static const CiBackend *
+choose_backend(CxTracer *t)
+{
+    enum { SEGMENTS_PER_SPECIALIZATION = 8 };
+    CxState *state = t->state;
+    int failed = 0;
+    PyObject *known = cx_dict_find(state->segment_counts, t->key, &failed);
+    long count = known ? PyLong_AsLong(known) + 1 : 1;
+    long limit = SEGMENTS_PER_SPECIALIZATION * (long)t->options.recompile_limit;
+    PyObject *number = PyLong_FromLong(count);
+
+    if (failed || number == NULL || PyDict_SetItem(state->segment_counts, t->key, number) < 0)
+        count = -1;
+    Py_XDECREF(number);
+    if (count < 0)
+        return NULL;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
+        return t->backend;
+    if (count == limit + 1 &&
+        cx_warn("%U has compiled %ld different pieces between steps that Python runs, the limit; "
+                "further ones run by the interpreter backend. Often a number that Python computes "
+                "anew in each call has become part of them: keep it in a 0-d array, or compile the "
+                "part without the breaks that cinductor.explain shows",
+                t->name, limit) < 0)
+        return NULL;
+    return plain;
+}
+
+/* A light piece between two breaks that has not been met before may never be met again: it is
+ * interpreted, and compiled when it comes once more. 1: this is such a piece; 0: no; -1: failed. */
+static int
+is_first_meeting(CxTracer *t, PyObject *key)
+{
+    enum { MAX_MET = 4096, LIGHT = 1 << 21 };
+    PyObject *met = t->state->segments_met;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+
+    if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
+        !cx_call_makes_at_most(t, LIGHT))
+        return 0;
+    int is_known = PySet_Contains(met, key);
+    if (is_known != 0)
+        return -(is_known < 0);
+    if (PySet_GET_SIZE(met) >= MAX_MET)
+        PySet_Clear(met);
+    return PySet_Add(met, key) < 0 ? -1 : 1;
+}
+
+static CxProgram *
+compile_by(CxTracer *t, const CiBackend *backend)
+{
+    return cx_program_compile(t->state, t->ctx, t->graph, &t->options, t->option_values, backend,
+                              t->info);
+}
+
+/* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
+ * segment is interpreted. NULL with the exception where that is no way out. */
+static CxProgram *
+interpret_instead(CxTracer *t, const CiBackend *backend)
+{
+    CxState *state = t->state;
+    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
+                        PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
+
+    if (!is_compilers || !t->needs_python || plain == NULL || plain == backend)
+        return NULL;
+    PyObject *error = cx_take_exception();
+    int told = state->told_of_compiler
+                   ? 0
+                   : cx_warn("%U runs by the interpreter backend: %S (install gcc or clang, or set "
+                             "CC to a C compiler that works)",
+                             t->name, error);
+    state->told_of_compiler = true;
+    Py_XDECREF(error);
+    return told < 0 ? NULL : compile_by(t, plain);
+}
+
+static CxProgram *
+compile_segment(CxTracer *t, PyObject *key)
+{
+    enum { MAX_SEGMENTS = 1024 };
+    CxState *state = t->state;
+    int is_first = is_first_meeting(t, key);
+
+    if (is_first < 0)
+        return NULL;
+    const CiBackend *backend =
+        is_first ? ci_backend_find(t->backend->device, "interp") : choose_backend(t);
+    if (backend == NULL)
+        return NULL;
+    CxProgram *program = compile_by(t, backend);
+    if (program == NULL)
+        program = interpret_instead(t, backend);
+    if (program == NULL)
+        return NULL;
+    t->ctx = NULL; /* the program's now */
+    if (is_first)
+        return program;
+    if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
+        PyDict_Clear(state->segments);
+    if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
+        PyErr_Clear(); /* compiled again next time */
+    return program;
+}
+
+CxProgram *
+cx_segment_find(CxTracer *t, const char *form)
+{
+    int failed = 0;
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
+                                         t->option_values, form);
+    if (key == NULL)
+        return NULL;
+    CxProgram *program = (CxProgram *)Py_XNewRef(cx_dict_find(t->state->segments, key, &failed));
+    if (program == NULL && !failed)
+        program = compile_segment(t, key);
+    Py_DECREF(key);
+    return program;
+}

@@ -1,0 +1,258 @@
+/* Sizes, strides, offsets and indices during capture: expressions of one CiSym that the tracer owns
+ * for its whole life, so that equal means the same pointer. Graphs have a CiSym of their own;
+ * graph.c copies. Most sizes are constants and take the short way.
+ *
+ * Nothing here may fail outside cx_protect, and inside it no Python object is touched. */
+#include "graph/size.h"
+#include "state/array.h"
+
+#include "ir/layout.h"
+
+/* ---- arithmetic ---- */
+
+typedef struct Arithmetic {
+    CxTracer *tracer;
+    CxSizeOp op;
+    const CiExpr *a, *b, *result;
+    int count;
+    const int64_t *values;
+    const CiExpr *const *exprs;
+    const CiExpr **out;
+} Arithmetic;
+
+static void
+body_consts(CiContext *ctx, void *arg)
+{
+    Arithmetic *job = arg;
+    (void)ctx;
+    for (int k = 0; k < job->count; k++)
+        job->out[k] = ci_expr_const(job->tracer->sym, job->values[k]);
+}
+
+int
+cx_size_consts(CxTracer *t, int count, const int64_t *values, const CiExpr **out)
+{
+    Arithmetic job = {.tracer = t, .count = count, .values = values, .out = out};
+    return count == 0 ? 0 : cx_protect(t->state, t->sym_ctx, body_consts, &job);
+}
+
+const CiExpr *
+cx_size_const(CxTracer *t, int64_t value)
+{
+    const CiExpr *e = NULL;
+    return cx_size_consts(t, 1, &value, &e) < 0 ? NULL : e;
+}
+
+static void
+body_make(CiContext *ctx, void *arg)
+{
+    Arithmetic *job = arg;
+    CiSym *sym = job->tracer->sym;
+
+    (void)ctx;
+    switch (job->op) {
+    case CX_SIZE_add:
+        job->result = ci_expr_add(sym, job->a, job->b);
+        break;
+    case CX_SIZE_sub:
+        job->result = ci_expr_sub(sym, job->a, job->b);
+        break;
+    case CX_SIZE_mul:
+        job->result = ci_expr_mul(sym, job->a, job->b);
+        break;
+    case CX_SIZE_floordiv:
+        job->result = ci_expr_floordiv(sym, job->a, job->b);
+        break;
+    case CX_SIZE_mod:
+        job->result = ci_expr_mod(sym, job->a, job->b);
+        break;
+    case CX_SIZE_min:
+        job->result = ci_expr_min(sym, job->a, job->b);
+        break;
+    case CX_SIZE_max:
+        job->result = ci_expr_max(sym, job->a, job->b);
+        break;
+    }
+}
+
+const CiExpr *
+cx_size_make(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
+{
+    Arithmetic job = {.tracer = t, .op = op, .a = a, .b = b};
+    if (a == NULL || b == NULL)
+        return NULL;
+    return cx_protect(t->state, t->sym_ctx, body_make, &job) < 0 ? NULL : job.result;
+}
+
+static void
+body_count(CiContext *ctx, void *arg)
+{
+    Arithmetic *job = arg;
+    (void)ctx;
+    job->result = ci_layout_count(job->tracer->sym, job->count, job->exprs);
+}
+
+const CiExpr *
+cx_size_count(CxTracer *t, int rank, const CiExpr *const *sizes)
+{
+    Arithmetic job = {.tracer = t, .count = rank, .exprs = sizes};
+    return cx_protect(t->state, t->sym_ctx, body_count, &job) < 0 ? NULL : job.result;
+}
+
+bool
+cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values)
+{
+    for (int k = 0; k < count; k++) {
+        if (exprs[k]->kind != CI_EXPR_const)
+            return false;
+        values[k] = exprs[k]->value;
+    }
+    return true;
+}
+
+/* ---- values ---- */
+
+bool
+cx_size_is_known(const CxTracer *t, const CiExpr *e)
+{
+    return !t->is_elsewhere && ci_shape_env_has_hint(t->env, e);
+}
+
+/* Raises what was left in `on_demand` where e has a size that nothing may be decided by. */
+int
+cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
+{
+    for (int k = 0; k < t->env->nsources; k++) {
+        const CiSymbolSource *source = &t->env->sources[k];
+        if (!source->is_unbacked || !ci_expr_depends_on(e, source->symbol))
+            continue;
+        if (t->nblocks != 0 || t->forbids_breaks)
+            return cx_region_break(t, "the value of a size is needed by %s", what);
+        CiLoc loc = cx_location(t);
+        PyObject *args = Py_BuildValue("(ssis)", source->symbol->name, loc.file, loc.line, what);
+        if (args != NULL)
+            PyErr_SetObject(t->on_demand ? t->on_demand : cx_exception(t->state, "Unsupported"),
+                            args);
+        Py_XDECREF(args);
+        return -1;
+    }
+    return 0;
+}
+
+typedef struct Evaluate {
+    const CxTracer *tracer;
+    const CiExpr *e;
+    int64_t value;
+} Evaluate;
+
+static void
+body_evaluate(CiContext *ctx, void *arg)
+{
+    Evaluate *job = arg;
+    job->value = ci_shape_env_hint(ctx, job->tracer->env, job->e);
+}
+
+int
+cx_size_values(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *values)
+{
+    for (int k = 0; k < count; k++) {
+        Evaluate job = {t, exprs[k], exprs[k]->value};
+        if (exprs[k]->kind != CI_EXPR_const &&
+            cx_protect(t->state, t->sym_ctx, body_evaluate, &job) < 0)
+            return -1;
+        values[k] = job.value;
+    }
+    return 0;
+}
+
+/* What is not known yet is taken to be a few: for shapes that only an exception's text shows. */
+static int64_t
+sample_of(void *arg, const CiExpr *symbol)
+{
+    const CxTracer *t = arg;
+    return cx_size_is_known(t, symbol) ? ci_shape_env_hint(t->sym_ctx, t->env, symbol) : 4;
+}
+
+static void
+body_sample(CiContext *ctx, void *arg)
+{
+    Evaluate *job = arg;
+    job->value = ci_expr_evaluate(ctx, job->e, sample_of, (void *)(uintptr_t)job->tracer);
+}
+
+void
+cx_size_samples(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *values)
+{
+    for (int k = 0; k < count; k++) {
+        Evaluate job = {t, exprs[k], exprs[k]->value};
+        if (exprs[k]->kind != CI_EXPR_const && ci_protect(t->sym_ctx, body_sample, &job) != CI_OK)
+            job.value = 4;
+        int64_t low = exprs[k]->low, high = exprs[k]->high; /* what data decide has any sample */
+        values[k] = job.value < low ? low : job.value > high ? high : job.value;
+    }
+}
+
+PyObject *
+cx_size_dummy(CxTraced *x)
+{
+    int64_t sizes[CI_MAX_RANK];
+    CxTracer *t = x->tracer;
+
+    cx_size_samples(t, cx_rank(x), cx_sizes(x), sizes);
+    for (int k = 0; k < cx_rank(x); k++)
+        sizes[k] = sizes[k] < 0 ? 0 : sizes[k];
+    return cx_array_dummy(t->state, cx_dtype(x), cx_rank(x), sizes);
+}
+
+static void
+body_settle(CiContext *ctx, void *arg)
+{
+    Arithmetic *job = arg;
+    const CiShapeEnv *env = job->tracer->env;
+    CiSym *sym = job->tracer->sym;
+
+    (void)ctx;
+    job->result = job->a;
+    for (int k = 0; k < env->nsources; k++) {
+        const CiExpr *symbol = env->sources[k].symbol,
+                     *value = ci_expr_const(sym, env->sources[k].hint);
+        if (symbol->symbol_kind == CI_SYMBOL_unbacked)
+            job->result = ci_expr_substitute(sym, job->result, 1, &symbol, &value);
+    }
+}
+
+const CiExpr *
+cx_size_settle(CxTracer *t, const CiExpr *e)
+{
+    Arithmetic job = {.tracer = t, .a = e};
+    bool has_data = false;
+
+    for (int k = 0; k < e->nsymbols; k++)
+        has_data |= e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked;
+    if (!has_data || !t->has_run)
+        return e;
+    return cx_protect(t->state, t->sym_ctx, body_settle, &job) < 0 ? NULL : job.result;
+}
+
+typedef struct Most {
+    CxTracer *tracer;
+    const CiExpr *e, *result;
+    uint32_t before;
+} Most;
+
+static void
+body_most(CiContext *ctx, void *arg)
+{
+    Most *m = arg;
+    (void)ctx;
+    m->result = ci_expr_most(m->tracer->sym, m->e, m->before);
+}
+
+int
+cx_size_most(CxTracer *t, const CiExpr *e, uint32_t before, const CiExpr **most)
+{
+    Most job = {.tracer = t, .e = e, .before = before};
+    int result = cx_protect(t->state, t->sym_ctx, body_most, &job);
+    *most = job.result;
+    return result;
+}

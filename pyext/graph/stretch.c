@@ -1,0 +1,80 @@
+/* Stretches of building, and what is raised where nothing can be run.
+ *
+ * A cached node is usable where it was made and in blocks inside. Each stretch of building has a
+ * number; `open` has those that are still in force, outermost first and so in ascending order. A
+ * mark begins a stretch, going back to it ends that stretch and all behind it, and closing a block
+ * ends the block's. A node whose number is not open is no node: whatever cached it makes another.
+ *
+ * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
+ * the outermost block goes back and does without a region. */
+#include "graph/graph.h"
+
+static int
+push(CxTracer *t, unsigned stretch)
+{
+    if (t->nopen == t->capopen) {
+        int capacity = t->capopen ? 2 * t->capopen : 16;
+        unsigned *grown = PyMem_Realloc(t->open, sizeof *grown * (size_t)capacity);
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        t->open = grown;
+        t->capopen = capacity;
+    }
+    t->open[t->nopen++] = stretch;
+    return 0;
+}
+
+int
+cx_stretch_begin(CxTracer *t)
+{
+    return push(t, ++t->last_stretch);
+}
+
+int
+cx_stretch_again(CxTracer *t, const unsigned *stretches, int count)
+{
+    if (count > 0 && t->nopen > 0 && t->open[t->nopen - 1] > stretches[0])
+        return 0;
+    for (int k = 0; k < count; k++)
+        if (push(t, stretches[k]) < 0)
+            return -1;
+    return 0;
+}
+
+bool
+cx_stretch_is_open(const CxTracer *t, unsigned stretch)
+{
+    int low = 0, high = t->nopen;
+
+    if (stretch == 0) /* the graph itself */
+        return true;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (t->open[middle] == stretch)
+            return true;
+        if (t->open[middle] < stretch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+int
+cx_region_break(CxTracer *t, const char *format, ...)
+{
+    CiLoc loc = cx_location(t);
+    va_list list;
+
+    va_start(list, format);
+    PyObject *reason = PyUnicode_FromFormatV(format, list);
+    va_end(list);
+    PyObject *args = reason ? Py_BuildValue("(Osi)", reason, loc.file, loc.line) : NULL;
+    if (args != NULL)
+        PyErr_SetObject(t->state->region_break, args);
+    Py_XDECREF(reason);
+    Py_XDECREF(args);
+    return -1;
+}

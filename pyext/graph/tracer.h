@@ -1,0 +1,71 @@
+/* The tracer: the state of one call while it is captured. It owns the pending graph, the symbols of
+ * the call, and what was made real on the way. */
+#ifndef CX_TRACER_H
+#define CX_TRACER_H
+
+#include "state/state.h"
+
+typedef struct CxTracer CxTracer;
+typedef struct CxStorage CxStorage;
+typedef struct CxInput CxInput;
+typedef struct CxDefined CxDefined;
+typedef struct CxFact CxFact;
+
+/* The axis of a symbol's source: that of the array whose size it is, -1 for an int's value, and
+ * CX_GAP_AXIS - k for the gap of axis k (layout.c). */
+enum { CX_GAP_AXIS = -2 };
+
+struct CxTracer {
+    PyObject_HEAD CxState *state;
+    PyObject *key; /* of the function among all: its segments are counted */
+    PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
+    PyObject *cell; /* the code object the last location came from */
+    PyObject *code; /* the function's own as capture runs it; or NULL */
+    const char *cell_file;
+    bool cell_is_user;
+    CiOptions options;
+    const CiBackend *backend;
+    CiContext *sym_ctx; /* of sym and env, which live as long as the tracer */
+    CiSym *sym;
+    CiShapeEnv *env; /* symbols of the call and what was assumed of them */
+    const CiExpr *zero, *one;
+    CxDefined *defined; /* values of data that are symbols */
+    CxFact *facts;
+    int ndefined, nfacts, nsymbols;
+    long proof_work; /* expressions that proofs from facts have made (facts.c) */
+    long last_token;
+    CiContext *ctx;
+    CiGraph *graph;
+    unsigned epoch, last_version, last_stretch;
+    unsigned *open; /* stretches of building in force (mark.c) */
+    int nopen, capopen, nblocks;
+    bool leaves_open;  /* what a comparison of sizes says is the program's to find out */
+    bool is_elsewhere; /* in an arm that the sizes of this call do not take: they decide nothing */
+    bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
+    CxStorage *storages;
+    CxStorage **inputs; /* by number of graph input; each holds a reference */
+    int ninputs, capinputs;
+    CxInput *ran; /* inputs of the latest run */
+    int nran;
+    int flushes;
+    int useful; /* of them, until the last that had more than little work */
+    unsigned float_flags;
+    bool fullgraph, needs_python, is_busy, is_finished;
+    bool interprets_light; /* a light piece that is met for the first time */
+    PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
+    PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
+    PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
+    bool cannot_undo;    /* an array too large to be kept was written to */
+    bool has_run;        /* a graph has run, or none was needed before */
+};
+
+/* A graph has reached the option node_limit. */
+static inline bool
+cx_graph_is_full(const CxTracer *tracer)
+{
+    return tracer->graph != NULL && tracer->graph->next_id >= tracer->options.node_limit;
+}
+
+extern PyType_Spec cx_tracer_spec; /* tracer.c */
+
+#endif

@@ -1,0 +1,83 @@
+/* Products of matrices: library calls of the graph, with NumPy's shapes. */
+#include "operation/ufunc.h"
+#include "program/program.h"
+#include "value/build.h"
+#include "value/index.h"
+
+/* The shape of a @ b; false when NumPy refuses it, or with an exception. */
+static bool
+matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
+{
+    CxTracer *t = a->tracer;
+    int ra = cx_rank(a), rb = cx_rank(b);
+    const CiExpr *const *sa = cx_sizes(a), *const *sb = cx_sizes(b);
+
+    if (ra == 0 || rb == 0 || cx_size_join(t, sa[ra - 1], rb == 1 ? sb[0] : sb[rb - 2]) == NULL)
+        return false;
+    *rank = 0;
+    if (!cx_broadcast_into(t, rank, sizes, ra > 2 ? ra - 2 : 0, sa) ||
+        !cx_broadcast_into(t, rank, sizes, rb > 2 ? rb - 2 : 0, sb))
+        return false;
+    if (ra > 1)
+        sizes[(*rank)++] = sa[ra - 2];
+    if (rb > 1)
+        sizes[(*rank)++] = sb[rb - 1];
+    return true;
+}
+
+/* Whether the product can be stored as it is: NumPy neither casts nor broadcasts it. */
+bool
+cx_matmul_fits(const CxTraced *product, const CxTraced *out)
+{
+    return cx_rank(product) == cx_rank(out) && cx_dtype(product) == cx_dtype(out) &&
+           cx_sizes_equal(out->tracer, cx_rank(out), cx_sizes(product), cx_sizes(out)) == 1;
+}
+
+PyObject *
+cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
+{
+    CxState *state = tracer->state;
+    PyObject *both[2] = {a, b}, *result = NULL;
+    CxTraced *operands[2] = {NULL, NULL};
+    CxArgs args;
+    CxResolved r;
+    int codes[2], rank = 0;
+    const CiExpr *sizes[CI_MAX_RANK];
+
+    if (cx_operands_open(tracer, CI_OP_matmul, 2, both, &args) < 0)
+        goto done;
+    if (args.args[0].traced == NULL || args.args[1].traced == NULL ||
+        !matmul_shape(args.args[0].traced, args.args[1].traced, &rank, sizes)) {
+        if (!PyErr_Occurred())
+            cx_ufunc_raise(tracer, CI_OP_matmul, &args, NULL);
+        if (!PyErr_Occurred())
+            cx_raise_status(state, CI_ERR_SHAPE, "matmul: operands do not fit");
+        goto done;
+    }
+    for (int k = 0; k < 2; k++)
+        codes[k] = (int)cx_dtype(args.args[k].traced);
+    if (cx_resolve_slow(state, CI_OP_matmul, 2, codes, NULL, &r) < 0)
+        goto done;
+    for (int k = 0; k < 2; k++) {
+        CxTraced *x = args.args[k].traced;
+        if ((CiDtype)codes[k] == (CiDtype)r.in[k])
+            operands[k] = (CxTraced *)Py_NewRef(x);
+        else
+            operands[k] = (CxTraced *)cx_traced_from_node(
+                tracer, cx_build_cast(tracer, x, (CiDtype)r.in[k], CI_KIND_array), CI_KIND_array);
+        if (operands[k] == NULL)
+            goto done;
+    }
+    const CiExtern *ext =
+        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false);
+    if (ext != NULL)
+        result = cx_traced_from_node(
+            tracer,
+            cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0], 2, operands, rank, sizes),
+            rank == 0 ? CI_KIND_scalar : CI_KIND_array);
+done:
+    cx_operands_close(&args);
+    Py_XDECREF(operands[0]);
+    Py_XDECREF(operands[1]);
+    return result;
+}

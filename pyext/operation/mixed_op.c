@@ -1,0 +1,205 @@
+/* Operators of numbers that are Python's on one path and NumPy's on another: NumPy's, where
+ * Python's would come to the same; a result that is Python's as well hands the bool on. */
+#include "graph/size.h"
+#include "operation/ufunc.h"
+#include "value/build.h"
+#include "value/mixed.h"
+#include "value/python_number.h"
+
+#define MAX_INT (1LL << 53) /* python_data.c takes no larger constants */
+
+static bool
+is_of_dtype(PyObject *o, CiDtype dtype)
+{
+    int overflow = 0;
+
+    if (cx_is_traced(o))
+        return cx_dtype((CxTraced *)o) == dtype;
+    if (dtype != CI_DTYPE_i64)
+        return dtype == CI_DTYPE_f64 ? PyFloat_CheckExact(o) : PyBool_Check(o);
+    return PyLong_CheckExact(o) && llabs(PyLong_AsLongLongAndOverflow(o, &overflow)) <= MAX_INT &&
+           overflow == 0;
+}
+
+static bool
+is_int_or_bool(PyObject *o)
+{
+    return is_of_dtype(o, CI_DTYPE_i64) || is_of_dtype(o, CI_DTYPE_bool);
+}
+
+/* Whether an operand is no zero, where Python raises for one: the program checks what data decide.
+ */
+static bool
+is_divisor(PyObject *b)
+{
+    if (cx_is_traced(b))
+        return cx_may_check(((CxTraced *)b)->tracer);
+    return PyFloat_CheckExact(b) ? PyFloat_AS_DOUBLE(b) != 0.0
+                                 : PyLong_CheckExact(b) && PyObject_IsTrue(b) == 1;
+}
+
+static bool
+is_division(int ufunc)
+{
+    return ufunc == CI_OP_divide || ufunc == CI_OP_floor_divide || ufunc == CI_OP_remainder;
+}
+
+/* Whether Python's number would come to the same, without an exception. */
+static bool
+computes_alike(int ufunc, PyObject *a, PyObject *b)
+{
+    PyObject *both[2] = {a, b};
+
+    for (int k = 0; k < 2; k++) {
+        if (both[k] == NULL || cx_mixed(both[k]) == NULL)
+            continue;
+        CiDtype dtype = cx_dtype((CxTraced *)both[k]);
+        PyObject *other = both[1 - k];
+        if (other != NULL && !cx_promotes_alike(dtype, other))
+            return false;
+        bool is_float =
+            dtype == CI_DTYPE_f64 || (other != NULL && is_of_dtype(other, CI_DTYPE_f64));
+        if (!is_float && !cx_is_comparison(ufunc))
+            return false;
+    }
+    if (is_division(ufunc))
+        return is_divisor(b);
+    return cx_is_comparison(ufunc) || ufunc == CI_OP_add || ufunc == CI_OP_subtract ||
+           ufunc == CI_OP_multiply || ufunc == CI_OP_negative || ufunc == CI_OP_positive ||
+           ufunc == CI_OP_absolute;
+}
+
+/* NumPy's number as soon as one of two is. */
+static CxStorage *
+either(CxTracer *t, CxStorage *a, CxStorage *b)
+{
+    CxOperand operands[2] = {{.want = CI_DTYPE_bool}, {.want = CI_DTYPE_bool}};
+    PyObject *x = NULL, *y = NULL;
+    CxStorage *result = NULL;
+
+    if (a == NULL || b == NULL || a == b) {
+        result = a != NULL ? a : b;
+        result->refs++;
+        return result;
+    }
+    a->refs++;
+    b->refs++;
+    x = cx_traced_new(t, a, NULL);
+    y = cx_traced_new(t, b, NULL);
+    operands[0].traced = (CxTraced *)x;
+    operands[1].traced = (CxTraced *)y;
+    CiNode *node =
+        x && y ? cx_build_pointwise(t, CI_OP_logical_or, 2, operands, CI_DTYPE_none, CI_KIND_scalar)
+               : NULL;
+    if (node != NULL)
+        result = cx_storage_from_node(t, node, CI_KIND_scalar);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return result;
+}
+
+/* Whether Python's int is what NumPy's is, unless it leaves 64 bits: the program checks that. */
+static bool
+is_int_op(int ufunc, PyObject *a, PyObject *b)
+{
+    bool has_int = is_of_dtype(a, CI_DTYPE_i64) || (b != NULL && is_of_dtype(b, CI_DTYPE_i64));
+    bool has_other = !is_int_or_bool(a) || (b != NULL && !is_int_or_bool(b));
+
+    if (!has_int || has_other || !cx_may_check(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer))
+        return false;
+    if (is_division(ufunc))
+        return is_divisor(b);
+    return ufunc == CI_OP_add || ufunc == CI_OP_subtract || ufunc == CI_OP_multiply ||
+           ufunc == CI_OP_negative || ufunc == CI_OP_positive || ufunc == CI_OP_absolute;
+}
+
+/* Of two bools, which are one in Python as in NumPy. */
+static bool
+is_bool_op(int ufunc, PyObject *a, PyObject *b)
+{
+    return (ufunc == CI_OP_bitwise_and || ufunc == CI_OP_bitwise_or ||
+            ufunc == CI_OP_bitwise_xor) &&
+           is_of_dtype(a, CI_DTYPE_bool) && is_of_dtype(b, CI_DTYPE_bool);
+}
+
+int
+cx_is_mixed_op(int ufunc, PyObject *a, PyObject *b)
+{
+    bool has_mixed = cx_mixed(a) != NULL || (b != NULL && cx_mixed(b) != NULL);
+
+    if (!has_mixed || !(cx_mixed(a) != NULL || cx_is_python_number(a)) ||
+        !(b == NULL || cx_mixed(b) != NULL || cx_is_python_number(b)))
+        return 0;
+    if (computes_alike(ufunc, a, b) || is_int_op(ufunc, a, b) || is_bool_op(ufunc, a, b))
+        return 1;
+    CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    bool is_settled = cx_mixed_settle(t, a) == 0 && (b == NULL || cx_mixed_settle(t, b) == 0);
+    return is_settled ? 0 : -1;
+}
+
+/* A mixed number as Python's; any other as it is. A new reference. */
+static PyObject *
+as_pythons(CxTracer *t, PyObject *o)
+{
+    if (o == NULL || cx_mixed(o) == NULL)
+        return Py_XNewRef(o);
+    if (cx_traced_prepare((CxTraced *)o) < 0)
+        return NULL;
+    return cx_traced_from_node(t, cx_node((CxTraced *)o), CI_KIND_python);
+}
+
+/* Python's operation: the program checks that it stays within 64 bits, and so NumPy's has not
+ * wrapped around. */
+static PyObject *
+int_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
+{
+    PyObject *x = as_pythons(t, a), *y = as_pythons(t, b), *made = NULL, *result = NULL;
+
+    if (x != NULL && (y != NULL || b == NULL))
+        made = cx_python_data(t, ufunc, x, y, NULL);
+    if (made == Py_NotImplemented)
+        cx_raise_status(t->state, CI_ERR_INTERNAL, "an operation of ints that no graph has");
+    else if (made != NULL)
+        result = cx_traced_from_node(t, cx_node((CxTraced *)made), CI_KIND_scalar);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(made);
+    return result;
+}
+
+/* Python raises where a divisor that data decide is zero: the program checks that it is not. */
+static int
+check_divisor(CxTracer *t, PyObject *b)
+{
+    CxOperand operands[2] = {{.traced = (CxTraced *)b, .want = CI_DTYPE_f64},
+                             {.want = CI_DTYPE_f64, .kind = CI_KIND_scalar}};
+
+    if (!cx_is_traced(b))
+        return 0;
+    CiNode *node =
+        cx_build_pointwise(t, CI_OP_not_equal, 2, operands, CI_DTYPE_none, CI_KIND_scalar);
+    CxTraced *holds = (CxTraced *)cx_traced_from_node(t, node, CI_KIND_scalar);
+    if (holds != NULL)
+        (void)cx_build_check(t, holds, "division by zero");
+    Py_XDECREF(holds);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *
+cx_mixed_op(int ufunc, PyObject *a, PyObject *b)
+{
+    CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    PyObject *args[2] = {a, b}, *made = NULL;
+
+    if (is_int_op(ufunc, a, b))
+        made = int_op(t, ufunc, a, b);
+    else if (!is_division(ufunc) || check_divisor(t, b) == 0)
+        made = cx_ufunc_call(t, ufunc, b ? 2 : 1, args);
+    CxTraced *result = (CxTraced *)made;
+    if (result == NULL || !cx_is_traced((PyObject *)result))
+        return (PyObject *)result;
+    result->storage->strong = either(t, cx_mixed(a), b ? cx_mixed(b) : NULL);
+    if (result->storage->strong == NULL)
+        Py_CLEAR(result);
+    return (PyObject *)result;
+}

@@ -1,0 +1,270 @@
+/* Calls of Python's own functions of numbers (math, float, int, round, bool) in the graph.
+ *
+ * Numbers are doubles there, as in Python. Where Python would raise, a check stands before the
+ * result: when it fails, Python's own function answers. The value of a call is known where its
+ * operands' are, and then Python itself has computed it. */
+#include "graph/methods.h"
+#include "graph/size.h"
+#include "value/python_number.h"
+
+typedef enum Result { RESULT_plain, RESULT_finite, RESULT_real, RESULT_whole, RESULT_truth } Result;
+typedef enum Looked { LOOKED_nothing, LOOKED_first, LOOKED_size } Looked;
+
+typedef struct Row {
+    const char *name;
+    int nargs;
+    CiOp op;
+    Looked looked; /* what is compared with the bound: the check fails where it holds */
+    CiOp comparison;
+    double bound;
+    Result result;
+} Row;
+
+#define NEVER LOOKED_nothing, CI_OP_none, 0.0
+#define FAILS(value, comparison, bound) LOOKED_##value, CI_OP_##comparison, bound
+#define CALL(name, operands, op, fails, result)                                                    \
+    {#name, operands, CI_OP_##op, fails, RESULT_##result},
+static const Row rows[] = {
+#include "operation/math.def"
+};
+#undef NEVER
+#undef FAILS
+
+typedef struct Call {
+    CxBuilding building;
+    const Row *row;
+    CxTraced *traced[2]; /* NULL: a constant */
+    CiConst values[2];
+    CiDtype dtypes[2];
+} Call;
+
+static const Row *
+find_row(const char *name)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (strcmp(rows[k].name, name) == 0)
+            return &rows[k];
+    return NULL;
+}
+
+/* ---- the graph ---- */
+
+static CiNode *
+apply(Call *c, CiOp op, CiNode *a, CiNode *b)
+{
+    CiNode *args[2] = {a, b};
+    return ci_node_set_kind(
+        ci_graph_pointwise(c->building.graph, op, b == NULL ? 1 : 2, args, c->building.loc),
+        CI_KIND_python);
+}
+
+static CiNode *
+constant(Call *c, double value)
+{
+    CiConst number = {0, value, 0.0};
+    return ci_graph_const(c->building.graph, CI_DTYPE_f64, CI_KIND_python, number, c->building.loc);
+}
+
+static CiNode *
+cast(Call *c, CiNode *node, CiDtype dtype)
+{
+    CiNode *made = ci_graph_cast(c->building.graph, node, dtype, c->building.loc);
+    if (made == node) /* the argument keeps its kind */
+        made = ci_graph_copy(c->building.graph, node, node->order, c->building.loc);
+    return ci_node_set_kind(made, CI_KIND_python);
+}
+
+static CiNode *
+operand(Call *c, int k)
+{
+    if (c->traced[k] == NULL)
+        return constant(c, ci_const_cast(c->values[k], c->dtypes[k], CI_DTYPE_f64).re);
+    return cast(c, cx_node(c->traced[k]), CI_DTYPE_f64);
+}
+
+static void
+check(Call *c, CiNode *condition, const char *why)
+{
+    ci_graph_check(c->building.graph, condition, why, c->building.loc);
+}
+
+static void
+check_domain(Call *c, CiNode *x)
+{
+    const Row *row = c->row;
+
+    if (row->looked == LOOKED_nothing)
+        return;
+    CiNode *value = row->looked == LOOKED_size ? apply(c, CI_OP_absolute, x, NULL) : x;
+    CiNode *fails = apply(c, row->comparison, value, constant(c, row->bound));
+    check(c, apply(c, CI_OP_logical_not, fails, NULL), "a number outside a function's domain");
+}
+
+static CiNode *
+finish(Call *c, CiNode *x, CiNode *y)
+{
+    switch (c->row->result) {
+    case RESULT_plain:
+        break;
+    case RESULT_finite: /* an infinity that no infinity was the reason of */
+        check(c,
+              apply(c, CI_OP_logical_or, apply(c, CI_OP_isfinite, y, NULL),
+                    apply(c, CI_OP_logical_not, apply(c, CI_OP_isfinite, x, NULL), NULL)),
+              "a number out of range");
+        break;
+    case RESULT_real:
+        check(c, apply(c, CI_OP_isfinite, y, NULL), "a number out of range");
+        break;
+    case RESULT_whole:
+        check(c, apply(c, CI_OP_less, apply(c, CI_OP_absolute, y, NULL), constant(c, 0x1p63)),
+              "an int of more than 64 bits");
+        return cast(c, y, CI_DTYPE_i64);
+    case RESULT_truth:
+        return apply(c, CI_OP_not_equal, y, constant(c, 0.0));
+    }
+    return y;
+}
+
+static void
+body_call(CiContext *ctx, void *arg)
+{
+    Call *c = arg;
+    bool is_whole =
+        c->row->result == RESULT_whole && ci_dtype_class(c->dtypes[0]) != CI_CLASS_float;
+
+    (void)ctx;
+    if (is_whole) {
+        c->building.result = cast(c, cx_node(c->traced[0]), CI_DTYPE_i64);
+        return;
+    }
+    CiNode *x = operand(c, 0), *y = c->row->nargs > 1 ? operand(c, 1) : NULL;
+    check_domain(c, x);
+    c->building.result = finish(c, x, apply(c, c->row->op, x, y));
+}
+
+/* ---- the call ---- */
+
+/* False: no number that the graph may have. */
+static bool
+set_operand(Call *c, int k, PyObject *o)
+{
+    if (cx_is_traced(o)) {
+        c->traced[k] = (CxTraced *)o;
+        c->dtypes[k] = cx_dtype(c->traced[k]);
+        return cx_rank(c->traced[k]) == 0 && ci_dtype_class(c->dtypes[k]) != CI_CLASS_complex &&
+               !(c->row->result == RESULT_whole && c->dtypes[k] == CI_DTYPE_u64);
+    }
+    if (!PyFloat_CheckExact(o) && !PyLong_CheckExact(o))
+        return false;
+    double value = PyFloat_AsDouble(o);
+    if (value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear(); /* Python raises it again */
+        return false;
+    }
+    c->dtypes[k] = CI_DTYPE_f64;
+    c->values[k] = (CiConst){0, value, 0.0};
+    return true;
+}
+
+/* What Python makes of operands all of which are known; NULL without an exception: not known. */
+static PyObject *
+known_value(PyObject *function, PyObject *args)
+{
+    Py_ssize_t nargs = PyTuple_GET_SIZE(args);
+    PyObject *values[2];
+
+    for (Py_ssize_t k = 0; k < nargs; k++) {
+        PyObject *item = PyTuple_GET_ITEM(args, k);
+        if (cx_is_traced(item) && !cx_is_python_kind(item))
+            return NULL;
+        if ((values[k] = cx_python_value(item)) == NULL)
+            return NULL;
+    }
+    return PyObject_Vectorcall(function, values, (size_t)nargs, NULL);
+}
+
+static bool
+has_check(const Call *c)
+{
+    return c->row->looked != LOOKED_nothing || c->row->result == RESULT_finite ||
+           c->row->result == RESULT_real || c->row->result == RESULT_whole;
+}
+
+/* Whether the checks let pass what Python computed: they may refuse what Python allows. */
+static bool
+passes(const Call *c, PyObject *value)
+{
+    int overflow = 0;
+
+    if (c->row->result == RESULT_real)
+        return isfinite(PyFloat_AsDouble(value));
+    if (c->row->result == RESULT_whole) {
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return overflow == 0 && number != LLONG_MIN;
+    }
+    return true;
+}
+
+/* The numbers made Python raise: they are part of what the call does. */
+static void
+specialize(const Call *c)
+{
+    PyObject *exception = cx_take_exception();
+    for (int k = 0; k < 2; k++)
+        if (c->traced[k] != NULL && cx_tracer_specialize(c->traced[k]->storage) < 0)
+            PyErr_Clear();
+    cx_restore_exception(exception);
+}
+
+static PyObject *
+build(CxTracer *t, Call *c, PyObject *value)
+{
+    int nargs = c->row->nargs;
+
+    for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
+        for (int k = 0; k < nargs; k++)
+            if (c->traced[k] != NULL && cx_traced_prepare(c->traced[k]) < 0)
+                return NULL;
+    CiNode *node = cx_build_custom(t, body_call, &c->building);
+    CxStorage *s = node == NULL ? NULL : cx_storage_from_node(t, node, CI_KIND_python);
+    if (s == NULL)
+        return NULL;
+    s->value = Py_XNewRef(value);
+    for (int k = 0; k < nargs && value != NULL; k++)
+        if (c->traced[k] != NULL) {
+            s->parents[k] = c->traced[k]->storage;
+            s->parents[k]->refs++;
+        }
+    return cx_traced_new(t, s, NULL);
+}
+
+/* number(name, function, args): function(*args) of numbers, of which one is Traced, as a number of
+ * Python's. NotImplemented where the graph has no such call, or needs a check of what only the
+ * running program knows when it is too late for one. */
+PyObject *
+cx_method_number(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    const char *name;
+    PyObject *function, *items;
+    Call c = {.row = NULL};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "sOO!:number", &name, &function, &PyTuple_Type, &items))
+        return NULL;
+    c.row = find_row(name);
+    if (c.row == NULL || c.row->nargs != PyTuple_GET_SIZE(items))
+        Py_RETURN_NOTIMPLEMENTED;
+    for (int k = 0; k < c.row->nargs; k++)
+        if (!set_operand(&c, k, PyTuple_GET_ITEM(items, k)))
+            Py_RETURN_NOTIMPLEMENTED;
+    PyObject *value = known_value(function, items);
+    if (value == NULL && PyErr_Occurred()) {
+        specialize(&c);
+        return NULL;
+    }
+    bool fits = (!has_check(&c) || cx_may_check(t)) && (value == NULL || passes(&c, value));
+    PyObject *result = fits ? build(t, &c, value) : Py_NewRef(Py_NotImplemented);
+    Py_XDECREF(value);
+    return result;
+}

@@ -1,0 +1,143 @@
+/* Methods of traced values: the surface's handler, bound; else the real value's own method, after a
+ * break. */
+#include "operation/traced.h"
+
+/* The real value to look at, not to hand out; None where there is none yet, or for a view. */
+PyObject *
+cx_traced_known(PyObject *self, PyObject *unused)
+{
+    const CxTraced *t = (CxTraced *)self;
+    const CxStorage *s = t->storage;
+    bool is_known = s->value != NULL && !(s->is_written && s->epoch == t->tracer->epoch);
+
+    (void)unused;
+    return Py_NewRef(is_known && t->view == NULL ? s->value : Py_None);
+}
+
+typedef struct CxMethod {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    CxTraced *self;
+    PyObject *name, *handler; /* handler NULL: no such method in the surface */
+} CxMethod;
+
+static PyObject *method_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                   PyObject *names);
+
+PyObject *
+cx_bound_method_new(CxTraced *t, PyObject *name, PyObject *handler)
+{
+    CxMethod *m = PyObject_GC_New(CxMethod, (PyTypeObject *)t->tracer->state->method_type);
+    if (m == NULL)
+        return NULL;
+    m->vectorcall = method_vectorcall;
+    m->self = (CxTraced *)Py_NewRef(t);
+    m->name = Py_NewRef(name);
+    m->handler = Py_XNewRef(handler);
+    PyObject_GC_Track(m);
+    return (PyObject *)m;
+}
+
+/* Runs the real value's own method. */
+static PyObject *
+call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
+{
+    CxTracer *tracer = m->self->tracer;
+    PyObject *real = NULL, *method = NULL, *real_args = NULL, *real_kwargs = NULL, *result = NULL;
+
+    if (cx_kind(m->self) == CI_KIND_python)
+        real = cx_traced_demand(m->self, "a method of a Python number");
+    else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0 &&
+             cx_storage_keep(m->self->storage) == 0)
+        real = cx_traced_concrete(m->self);
+    if (real == NULL || (method = PyObject_GetAttr(real, m->name)) == NULL ||
+        (real_args = cx_concrete_tree(args)) == NULL)
+        goto done;
+    if (kwargs != NULL && (real_kwargs = cx_concrete_tree(kwargs)) == NULL)
+        goto done;
+    result = PyObject_Call(method, real_args, real_kwargs);
+    if (cx_kind(m->self) != CI_KIND_python)
+        result = cx_tracer_wrap(tracer, result);
+done:
+    Py_XDECREF(real);
+    Py_XDECREF(method);
+    Py_XDECREF(real_args);
+    Py_XDECREF(real_kwargs);
+    return result;
+}
+
+static PyObject *
+method_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    CxMethod *m = (CxMethod *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf), nnames = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *tuple = PyTuple_New(nargs), *dict = PyDict_New(), *result = NULL;
+
+    CX_ENTRY();
+    if (tuple == NULL || dict == NULL)
+        goto done;
+    for (Py_ssize_t k = 0; k < nargs; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(args[k]));
+    for (Py_ssize_t k = 0; k < nnames; k++)
+        if (PyDict_SetItem(dict, PyTuple_GET_ITEM(names, k), args[nargs + k]) < 0)
+            goto done;
+    if (m->handler != NULL) {
+        PyObject *four[] = {(PyObject *)m->self->tracer, (PyObject *)m->self, tuple, dict};
+        result = PyObject_Vectorcall(m->handler, four, 4, NULL);
+        if (result != Py_NotImplemented)
+            goto done;
+        Py_CLEAR(result);
+    }
+    result = call_real(m, tuple, dict);
+done:
+    Py_XDECREF(tuple);
+    Py_XDECREF(dict);
+    return result;
+}
+
+static int
+method_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxMethod *m = (CxMethod *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(m->self);
+    Py_VISIT(m->handler);
+    return 0;
+}
+
+static void
+method_dealloc(PyObject *self)
+{
+    CxMethod *m = (CxMethod *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    Py_DECREF(m->self);
+    Py_DECREF(m->name);
+    Py_XDECREF(m->handler);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef method_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxMethod, vectorcall), READONLY, NULL},
+    {"__self__", T_OBJECT, offsetof(CxMethod, self), READONLY, NULL},
+    {"__name__", T_OBJECT, offsetof(CxMethod, name), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot method_slots[] = {
+    CX_SLOT(Py_tp_dealloc, method_dealloc),
+    CX_SLOT(Py_tp_traverse, method_traverse),
+    CX_SLOT(Py_tp_call, PyVectorcall_Call),
+    CX_SLOT(Py_tp_members, method_members),
+    {0, NULL},
+};
+
+PyType_Spec cx_bound_method_spec = {
+    "cinductor._core.Method",
+    sizeof(CxMethod),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    method_slots,
+};

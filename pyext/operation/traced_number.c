@@ -1,0 +1,502 @@
+/* Operators of traced values, and the conversions that demand data.
+ *
+ * Values of kind python follow Python: the result is computed at once by Python itself, and where
+ * nothing but the numbers can differ from call to call the graph computes it too. Where the
+ * result's type or an exception depends on the numbers they are specialised. */
+#include "operation/traced.h"
+#include "operation/ufunc.h"
+#include "state/array.h"
+#include "value/index.h"
+#include "value/mixed.h"
+#include "value/python_number.h"
+
+/* An operand that NumPy's operators would take; others get their own chance first. */
+static bool
+is_operand(PyObject *o)
+{
+    bool is_strong;
+    return cx_is_traced(o) || PyArray_CheckExact(o) || PyList_CheckExact(o) ||
+           PyTuple_CheckExact(o) || cx_code_of_number(o, &is_strong) >= 0;
+}
+
+/* The real operation on real values, where the graph has none. */
+static PyObject *
+binary_break(PyObject *a, PyObject *b, binaryfunc python)
+{
+    CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    PyObject *x = NULL, *y = NULL, *result = NULL;
+
+    if (cx_tracer_break(tracer, "an operator with an operand of type '%s'",
+                        Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0 &&
+        (x = cx_concrete_tree(a)) != NULL && (y = cx_concrete_tree(b)) != NULL)
+        result = python(x, y);
+    if (result != NULL && result == x && cx_is_traced(a)) /* in place */
+        Py_SETREF(result, Py_NewRef(a));
+    else
+        result = cx_tracer_wrap(tracer, result);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return result;
+}
+
+/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse. */
+static PyObject *
+or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
+{
+    CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    if (result != NULL || !PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")))
+        return result;
+    PyErr_Clear();
+    return binary_break(a, b, python);
+}
+
+static bool
+is_sequence(PyObject *o)
+{
+    return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
+}
+
+/* [0] * n: the number itself is wanted. */
+static PyObject *
+repeat(PyObject *a, PyObject *b, binaryfunc python)
+{
+    bool is_first = cx_is_traced(a);
+    PyObject *number = cx_traced_demand((CxTraced *)(is_first ? a : b), "a sequence"),
+             *result = NULL;
+    if (number != NULL)
+        result = is_first ? python(number, b) : python(a, number);
+    Py_XDECREF(number);
+    return result;
+}
+
+/* a @= b, whose second operand is a matrix. */
+static PyObject *
+matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
+{
+    if (cx_check_writable(a, CX_OUTPUT_READONLY) < 0)
+        return NULL;
+    if (!cx_is_traced(b) || cx_rank((CxTraced *)b) < 2)
+        return binary_break((PyObject *)a, b, python);
+    PyObject *product = cx_matmul(a->tracer, (PyObject *)a, b), *result = NULL;
+    if (product == NULL)
+        return NULL;
+    if (!cx_matmul_fits((CxTraced *)product, a))
+        result = binary_break((PyObject *)a, b, python);
+    else if (cx_assign_value(a, product, CX_OUTPUT_READONLY) == 0)
+        result = Py_NewRef(a);
+    Py_DECREF(product);
+    return result;
+}
+
+static PyObject *
+binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
+{
+    int is_mixed = cx_is_mixed_op(ufunc, a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, b);
+    if (cx_is_python_number(a) && cx_is_python_number(b) &&
+        (cx_is_python_kind(a) || cx_is_python_kind(b)))
+        return cx_python_binary(ufunc, a, b, python);
+    if ((cx_is_python_kind(a) || cx_is_python_kind(b)) && (is_sequence(a) || is_sequence(b)))
+        return repeat(a, b, python);
+    if (!is_operand(a) || !is_operand(b))
+        return binary_break(a, b, python);
+    CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
+    PyObject *args[2] = {a, b};
+    bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
+    if (ufunc == CI_OP_matmul)
+        return is_array ? matmul_into((CxTraced *)a, b, python) : cx_matmul(t->tracer, a, b);
+    return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)
+                    : cx_ufunc_call(t->tracer, ufunc, 2, args);
+}
+
+/* The right operand: to Python's complex numbers, which are asked first, an np.float64 is a float.
+ * A new reference. */
+static PyObject *
+right_operand(PyObject *a, PyObject *b)
+{
+    bool is_complex =
+        cx_is_python_kind(a) ? cx_dtype((CxTraced *)a) == CI_DTYPE_c128 : PyComplex_CheckExact(a);
+    if (is_complex && PyFloat_Check(b))
+        return PyFloat_FromDouble(PyFloat_AS_DOUBLE(b));
+    if (!is_complex || !cx_is_traced(b) || cx_kind((CxTraced *)b) != CI_KIND_scalar ||
+        cx_mixed(b) != NULL || cx_dtype((CxTraced *)b) != CI_DTYPE_f64)
+        return Py_NewRef(b);
+    if (cx_traced_prepare((CxTraced *)b) < 0)
+        return NULL;
+    return cx_traced_from_node(((CxTraced *)b)->tracer, cx_node((CxTraced *)b), CI_KIND_python);
+}
+
+static PyObject *
+binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
+{
+    CX_ENTRY();
+    PyObject *right = right_operand(a, b), *result = NULL;
+    if (right != NULL)
+        result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python);
+    Py_XDECREF(right);
+    return result;
+}
+
+#define BINARY(slot, inplace, ufunc, name)                                                         \
+    PyObject *cx_##slot(PyObject *a, PyObject *b);                                                 \
+    PyObject *cx_##inplace(PyObject *a, PyObject *b);                                              \
+    PyObject *cx_##slot(PyObject *a, PyObject *b)                                                  \
+    {                                                                                              \
+        return binary(a, b, ufunc, PyNumber_##name, false);                                        \
+    }                                                                                              \
+    PyObject *cx_##inplace(PyObject *a, PyObject *b)                                               \
+    {                                                                                              \
+        return binary(a, b, ufunc, PyNumber_InPlace##name, true);                                  \
+    }
+#define UNARY(slot, ufunc, python)                                                                 \
+    PyObject *cx_##slot(PyObject *a);                                                              \
+    PyObject *cx_##slot(PyObject *a)                                                               \
+    {                                                                                              \
+        int is_mixed = cx_is_mixed_op(ufunc, a, NULL);                                             \
+        if (is_mixed != 0)                                                                         \
+            return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, NULL);                              \
+        if (cx_is_python_kind(a))                                                                  \
+            return cx_python_unary(ufunc, a, python);                                              \
+        return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
+    }
+#include "operation/number.def"
+
+PyObject *
+cx_divmod(PyObject *a, PyObject *b)
+{
+    PyObject *quotient = NULL, *rest = NULL, *result = NULL;
+
+    if (!is_operand(a) || !is_operand(b))
+        return binary_break(a, b, PyNumber_Divmod);
+    quotient = cx_nb_floor_divide(a, b);
+    rest = quotient != NULL && quotient != Py_NotImplemented ? cx_nb_remainder(a, b)
+                                                             : Py_XNewRef(quotient);
+    if (quotient == Py_NotImplemented)
+        result = Py_NewRef(quotient);
+    else if (quotient != NULL && rest != NULL)
+        result = PyTuple_Pack(2, quotient, rest);
+    Py_XDECREF(quotient);
+    Py_XDECREF(rest);
+    return result;
+}
+
+/* The ufunc that ndarray.__pow__ takes for a Python exponent instead of power; -1: none. */
+static int
+fast_power(CxTraced *base, PyObject *exponent)
+{
+    CiClass kind = ci_dtype_class(cx_dtype(base));
+    bool is_inexact = kind == CI_CLASS_float || kind == CI_CLASS_complex;
+    bool is_scalar = base->view == NULL && base->storage->kind != CI_KIND_array;
+    double e;
+
+    if (PyLong_CheckExact(exponent)) {
+        int overflow = 0;
+        e = (double)PyLong_AsLongAndOverflow(exponent, &overflow);
+        if (overflow != 0)
+            return -1;
+        bool is_other = is_scalar && (kind == CI_CLASS_complex || kind == CI_CLASS_bool);
+        if (e == 2.0 && !is_other)
+            return CI_OP_square;
+    } else if (PyFloat_CheckExact(exponent)) {
+        e = PyFloat_AS_DOUBLE(exponent);
+    } else {
+        return -1;
+    }
+    bool is_complex = kind == CI_CLASS_complex;
+    if (!is_inexact || (is_scalar && (is_complex || e == 0.5)))
+        return -1; /* of NumPy's numbers, too: its power has another root and other products */
+    if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)) &&
+        cx_complex_powers_are_general())
+        return -1;
+    return e == 2.0    ? CI_OP_square
+           : e == 1.0  ? CI_OP_positive
+           : e == -1.0 ? CI_OP_reciprocal
+           : e == 0.5  ? CI_OP_sqrt
+                       : -1;
+}
+
+static PyObject *
+power_of(PyObject *a, PyObject *b)
+{
+    return PyNumber_Power(a, b, Py_None);
+}
+
+/* A value of a source becomes part of the program: where it is an int argument the source is known
+ * for what it is, and not as one whose every value is another program. */
+static int
+settle_value(CxStorage *s)
+{
+    const CiShapeEnv *env = s->tracer->env;
+    int source = -1;
+
+    for (int k = 0; s->expr != NULL && k < env->nsources; k++)
+        if (env->sources[k].symbol == s->expr && env->sources[k].axis == -1)
+            source = env->sources[k].input;
+    if (source < 0)
+        return cx_tracer_specialize(s);
+    PyObject *row = Py_BuildValue("(iO)", source, s->value);
+    int result = row == NULL ? -1 : PyList_Append(s->tracer->specialized, row);
+    Py_XDECREF(row);
+    return result;
+}
+
+/* An int whose value is an expression of sizes, and has no way of its own: for later calls, too. */
+static int
+keep_general(CxTraced *base, const CiExpr *exponent)
+{
+    CxTracer *t = base->tracer;
+    int result = 0;
+
+    for (long value = -1; result == 0 && value <= 2; value++) {
+        PyObject *number = PyLong_FromLong(value);
+        bool has_way = number != NULL && fast_power(base, number) >= 0;
+        const CiExpr *e = has_way ? cx_size_const(t, value) : NULL;
+        if (number == NULL ||
+            (has_way && (e == NULL || cx_size_decide(t, CI_REL_eq, exponent, e) < 0)))
+            result = -1;
+        Py_XDECREF(number);
+    }
+    return result;
+}
+
+/* An exponent that is a run-time value: where this one has a way of its own it becomes part of the
+ * program, else later calls with one that has are kept away. The number to look at, or NULL for a
+ * value that varies; an exception is set where *failed. */
+static PyObject *
+settle_exponent(CxTraced *base, PyObject *b, bool *failed)
+{
+    CiClass class = ci_dtype_class(cx_dtype(base));
+    CxStorage *s = cx_is_python_kind(b) ? ((CxTraced *)b)->storage : NULL;
+
+    *failed = false;
+    if (s == NULL || s->value == NULL || s->is_specialized ||
+        (class != CI_CLASS_float && class != CI_CLASS_complex))
+        return b;
+    bool is_general = fast_power(base, s->value) < 0;
+    if (s->expr != NULL && is_general) {
+        *failed = keep_general(base, s->expr) < 0;
+        return b;
+    }
+    if (!is_general || s->source < 0) {
+        *failed = settle_value(s) < 0;
+        return s->value;
+    }
+    PyObject *row = Py_BuildValue("(i(dddd)s)", s->source, -1.0, 0.5, 1.0, 2.0, "differs");
+    *failed = row == NULL || PyList_Append(s->tracer->specialized, row) < 0;
+    Py_XDECREF(row);
+    return b;
+}
+
+static PyObject *
+inplace_power_of(PyObject *a, PyObject *b)
+{
+    return PyNumber_InPlacePower(a, b, Py_None);
+}
+
+static PyObject *
+power_traced(PyObject *a, PyObject *b, bool in_place)
+{
+    PyObject *args[2] = {a, b};
+
+    int is_mixed = cx_is_mixed_op(CI_OP_power, a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(CI_OP_power, a, b);
+    if (cx_is_python_number(a) && cx_is_python_number(b) &&
+        (cx_is_python_kind(a) || cx_is_python_kind(b)))
+        return cx_python_binary(CI_OP_power, a, b, power_of);
+    if (!is_operand(a) || !is_operand(b))
+        return binary_break(a, b, in_place ? inplace_power_of : power_of);
+    CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
+    bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
+    int ufunc = CI_OP_power, nargs = 2;
+    if (cx_is_traced(a)) {
+        bool failed;
+        args[1] = settle_exponent((CxTraced *)a, b, &failed);
+        int fast = failed ? -1 : fast_power((CxTraced *)a, args[1]);
+        if (failed)
+            return NULL;
+        if (fast >= 0) {
+            ufunc = fast;
+            nargs = 1;
+        }
+    }
+    return is_array ? cx_ufunc_into(t->tracer, ufunc, nargs, args, (CxTraced *)a)
+                    : cx_ufunc_call(t->tracer, ufunc, nargs, args);
+}
+
+static PyObject *
+power(PyObject *a, PyObject *b, PyObject *modulo, bool in_place)
+{
+    CX_ENTRY();
+    if (modulo != Py_None)
+        Py_RETURN_NOTIMPLEMENTED;
+    PyObject *right = right_operand(a, b), *result = NULL;
+    if (right != NULL)
+        result = or_break(power_traced(a, right, in_place), a, right,
+                          in_place ? inplace_power_of : power_of);
+    Py_XDECREF(right);
+    return result;
+}
+
+PyObject *
+cx_power(PyObject *a, PyObject *b, PyObject *modulo)
+{
+    return power(a, b, modulo, false);
+}
+
+PyObject *
+cx_inplace_power(PyObject *a, PyObject *b, PyObject *modulo)
+{
+    return power(a, b, modulo, true);
+}
+
+#define COMPARISON(name, op)                                                                       \
+    static PyObject *compare_##name(PyObject *a, PyObject *b)                                      \
+    {                                                                                              \
+        return PyObject_RichCompare(a, b, op);                                                     \
+    }
+COMPARISON(lt, Py_LT)
+COMPARISON(le, Py_LE)
+COMPARISON(eq, Py_EQ)
+COMPARISON(ne, Py_NE)
+COMPARISON(gt, Py_GT)
+COMPARISON(ge, Py_GE)
+
+PyObject *
+cx_richcompare(PyObject *a, PyObject *b, int op)
+{
+    static const int ufuncs[] = {
+        [Py_LT] = CI_OP_less,      [Py_LE] = CI_OP_less_equal, [Py_EQ] = CI_OP_equal,
+        [Py_NE] = CI_OP_not_equal, [Py_GT] = CI_OP_greater,    [Py_GE] = CI_OP_greater_equal,
+    };
+    static const binaryfunc comparisons[] = {
+        [Py_LT] = compare_lt, [Py_LE] = compare_le, [Py_EQ] = compare_eq,
+        [Py_NE] = compare_ne, [Py_GT] = compare_gt, [Py_GE] = compare_ge,
+    };
+    PyObject *args[2] = {a, b};
+
+    CX_ENTRY();
+    int is_mixed = cx_is_mixed_op(ufuncs[op], a, b);
+    if (is_mixed != 0)
+        return is_mixed < 0 ? NULL : cx_mixed_op(ufuncs[op], a, b);
+    if (cx_is_python_number(a) && cx_is_python_number(b))
+        return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
+    if (is_operand(b))
+        return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
+                        comparisons[op]);
+    PyObject *real =
+        cx_traced_demand((CxTraced *)a, "a comparison with an object that is no number");
+    PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;
+    Py_XDECREF(real);
+    return result;
+}
+
+/* ---- conversions ---- */
+
+static PyObject *
+convert(PyObject *self, const char *what, PyObject *(*conversion)(PyObject *))
+{
+    CX_ENTRY();
+    PyObject *real = cx_traced_demand((CxTraced *)self, what);
+    PyObject *result = real ? conversion(real) : NULL;
+    Py_XDECREF(real);
+    return result;
+}
+
+PyObject *
+cx_int(PyObject *self)
+{
+    return convert(self, "int()", PyNumber_Long);
+}
+
+PyObject *
+cx_float(PyObject *self)
+{
+    return convert(self, "float()", PyNumber_Float);
+}
+
+PyObject *
+cx_index(PyObject *self)
+{
+    return convert(self, "an index", PyNumber_Index);
+}
+
+PyObject *
+cx_repr(PyObject *self)
+{
+    return convert(self, "repr()", PyObject_Repr);
+}
+
+PyObject *
+cx_str(PyObject *self)
+{
+    return convert(self, "str()", PyObject_Str);
+}
+
+int
+cx_bool(PyObject *self)
+{
+    CxTraced *t = (CxTraced *)self;
+    PyObject *real = NULL;
+
+    CX_ENTRY();
+    if (cx_is_size(t)) {
+        int is_some = cx_size_decide(t->tracer, CI_REL_ne, t->storage->expr, t->tracer->zero);
+        if (is_some != CX_OPEN)
+            return is_some;
+    }
+    if (t->view == NULL && t->storage->left != NULL) { /* more may be known by now */
+        const CxStorage *s = t->storage;
+        int holds = cx_size_decide(t->tracer, s->relation, s->left, s->right);
+        if (holds != CX_OPEN)
+            return holds;
+    }
+    const CiExpr *count = cx_size_count(t->tracer, cx_rank(t), cx_sizes(t));
+    int is_one = count == NULL ? -1
+                               : cx_size_require(t->tracer, CI_REL_eq, count, t->tracer->one,
+                                                 "the truth of an array of one element");
+    if (is_one < 0)
+        return -1;
+    if (is_one == 0) /* ambiguous, whatever the data */
+        real = cx_size_dummy(t);
+    else
+        real = cx_traced_demand(t, "a condition");
+    int result = real ? PyObject_IsTrue(real) : -1;
+    Py_XDECREF(real);
+    return result;
+}
+
+Py_hash_t
+cx_hash(PyObject *self)
+{
+    CxTraced *t = (CxTraced *)self;
+    if (t->view != NULL || t->storage->kind == CI_KIND_array) {
+        PyErr_SetString(PyExc_TypeError, "unhashable type: 'numpy.ndarray'");
+        return -1;
+    }
+    PyObject *real = cx_traced_demand(t, "hash()");
+    Py_hash_t result = real ? PyObject_Hash(real) : -1;
+    Py_XDECREF(real);
+    return result;
+}
+
+int
+cx_contains(PyObject *self, PyObject *item)
+{
+    PyObject *real = cx_traced_demand((CxTraced *)self, "'in'"),
+             *value = real ? cx_concrete_tree(item) : NULL;
+    int result = value ? PySequence_Contains(real, value) : -1;
+    Py_XDECREF(value);
+    Py_XDECREF(real);
+    return result;
+}
+
+int
+cx_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+    PyObject *real = cx_traced_demand((CxTraced *)self, "the buffer protocol");
+    int result = real ? PyObject_GetBuffer(real, view, flags) : -1;
+    Py_XDECREF(real);
+    return result;
+}

@@ -1,0 +1,387 @@
+/* Ufuncs: which op they are, the dtypes NumPy computes them in, and calls without keywords.
+ *
+ * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What
+ * NumPy would refuse is asked of the real ufunc on arrays of the same shapes that hold no data, so
+ * the exception is its own. */
+#include "operation/ufunc.h"
+#include "state/array.h"
+#include "value/build.h"
+#include "value/index.h"
+#include "value/mixed.h"
+#include "value/python_number.h"
+
+static const char *const special_names[] = {"divmod",  "modf",    "frexp",
+                                            "degrees", "radians", "float_power"};
+
+static int
+add_ufunc(CxState *state, PyObject *numpy, const char *name, int number, int arity)
+{
+    int result = -1;
+    PyObject *ufunc = PyObject_GetAttrString(numpy, name), *id = NULL, *nin = NULL;
+
+    if (ufunc == NULL) {
+        PyErr_Clear(); /* an op of ours that NumPy has no ufunc for */
+        return 0;
+    }
+    if (!PyObject_TypeCheck(ufunc, (PyTypeObject *)state->ufunc_type)) {
+        Py_DECREF(ufunc);
+        return 0;
+    }
+    nin = PyObject_GetAttrString(ufunc, "nin");
+    id = PyLong_FromLong(number);
+    if (nin == NULL || id == NULL)
+        goto done;
+    if (arity >= 0 && PyLong_AsLong(nin) != arity) {
+        result = 0;
+        goto done;
+    }
+    state->ufuncs[number] = Py_NewRef(ufunc);
+    result = PyDict_SetItem(state->ufunc_ids, ufunc, id);
+done:
+    Py_XDECREF(nin);
+    Py_XDECREF(id);
+    Py_DECREF(ufunc);
+    return result;
+}
+
+int
+cx_ufuncs_init(CxState *state)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    int result = -1;
+
+    state->ufunc_ids = PyDict_New();
+    state->ufunc_type = numpy ? PyObject_GetAttrString(numpy, "ufunc") : NULL;
+    if (state->ufunc_type == NULL || state->ufunc_ids == NULL)
+        goto done;
+    for (int op = 0; op < CI_OP_COUNT; op++) {
+        CiOpKind kind = ci_op_kind((CiOp)op);
+        bool is_elementwise =
+            kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math || kind == CI_OPKIND_composite;
+        if ((is_elementwise || op == CI_OP_matmul) &&
+            add_ufunc(state, numpy, ci_op_name((CiOp)op), op,
+                      is_elementwise ? ci_op_arity((CiOp)op) : 2) < 0)
+            goto done;
+    }
+    for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
+        if (add_ufunc(state, numpy, special_names[k - CX_UFUNC_divmod], k, -1) < 0)
+            goto done;
+    result = 0;
+done:
+    Py_XDECREF(numpy);
+    return result;
+}
+
+int
+cx_ufunc_find(CxState *state, PyObject *ufunc)
+{
+    int failed = 0;
+    PyObject *id = cx_dict_find(state->ufunc_ids, ufunc, &failed);
+    return failed ? -2 : id == NULL ? -1 : (int)PyLong_AsLong(id);
+}
+
+int
+cx_ufunc_nout(int ufunc)
+{
+    return ufunc == CX_UFUNC_divmod || ufunc == CX_UFUNC_modf || ufunc == CX_UFUNC_frexp ? 2 : 1;
+}
+
+/* ---- dtypes ---- */
+
+static PyObject *
+code_object(CxState *state, int code)
+{
+    switch (code) {
+    case CX_WEAK_int:
+        return (PyObject *)&PyLong_Type;
+    case CX_WEAK_float:
+        return (PyObject *)&PyFloat_Type;
+    case CX_WEAK_complex:
+        return (PyObject *)&PyComplex_Type;
+    default:
+        return state->descrs[code];
+    }
+}
+
+/* Asks NumPy. signature and casting may be NULL. */
+int
+cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
+                CxResolved *out)
+{
+    int nout = cx_ufunc_nout(ufunc), result = -1;
+    PyObject *dtypes = PyTuple_New(nargs + nout), *method = NULL, *args = NULL, *answer = NULL;
+
+    if (dtypes == NULL)
+        return -1;
+    for (int k = 0; k < nargs + nout; k++)
+        PyTuple_SET_ITEM(dtypes, k, Py_NewRef(k < nargs ? code_object(state, codes[k]) : Py_None));
+    method = PyObject_GetAttr(state->ufuncs[ufunc], state->str_resolve_dtypes);
+    args = PyTuple_Pack(1, dtypes);
+    if (method != NULL && args != NULL)
+        answer = PyObject_Call(method, args, kwargs);
+    if (answer != NULL) {
+        for (int k = 0; k < nargs + nout; k++) {
+            CiDtype dtype = cx_dtype_of_descr((PyArray_Descr *)PyTuple_GET_ITEM(answer, k));
+            if (k < nargs)
+                out->in[k] = (int8_t)dtype;
+            else
+                out->out[k - nargs] = (int8_t)dtype;
+        }
+        out->is_known = true;
+        result = 0;
+    }
+    Py_XDECREF(answer);
+    Py_XDECREF(args);
+    Py_XDECREF(method);
+    Py_DECREF(dtypes);
+    return result;
+}
+
+/* ---- operands ---- */
+
+int
+cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out)
+{
+    /* The exponent decides what a power is. */
+    int nvarying = ufunc == CI_OP_power ? 1 : nargs;
+    bool is_strong;
+
+    memset(out, 0, sizeof *out);
+    if (cx_mixed_check(tracer, nargs, args) < 0)
+        return -1;
+    out->nargs = nargs;
+    for (int k = 0; k < nargs; k++) {
+        CxArg *a = &out->args[k];
+        PyObject *o = args[k];
+        int code = -1;
+        if (!cx_is_traced(o) && (code = cx_code_of_number(o, &is_strong)) >= 0) {
+            bool varies = k < nvarying && cx_tracer_varies(tracer, o);
+            a->code = code;
+            a->number = Py_NewRef(o);
+            if (!varies)
+                continue;
+        }
+        a->traced = cx_lifted(tracer, o);
+        if (a->traced == NULL)
+            return -1;
+        Py_CLEAR(a->number);
+        bool is_python = a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python;
+        a->code = (int)cx_dtype(a->traced);
+        if (is_python && a->code != CI_DTYPE_bool)
+            a->code = a->code == CI_DTYPE_f64    ? CX_WEAK_float
+                      : a->code == CI_DTYPE_c128 ? CX_WEAK_complex
+                                                 : CX_WEAK_int;
+    }
+    return 0;
+}
+
+void
+cx_operands_close(CxArgs *args)
+{
+    for (int k = 0; k < args->nargs; k++) {
+        Py_CLEAR(args->args[k].traced);
+        Py_CLEAR(args->args[k].number);
+    }
+}
+
+static int
+arg_rank(const CxArg *a)
+{
+    return a->traced != NULL ? cx_rank(a->traced) : 0;
+}
+
+/* Folds one shape into sizes, from the right; false when they do not fit. */
+bool
+cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
+                  const CiExpr *const *more_sizes)
+{
+    if (more > *rank) {
+        memmove(sizes + more - *rank, sizes, sizeof *sizes * (size_t)*rank);
+        for (int k = 0; k < more - *rank; k++)
+            sizes[k] = tracer->one;
+        *rank = more;
+    }
+    for (int k = 0; k < more; k++) {
+        const CiExpr **mine = &sizes[*rank - more + k];
+        if (*mine == tracer->one)
+            *mine = more_sizes[k];
+        else if (more_sizes[k] != tracer->one &&
+                 (*mine = cx_size_join(tracer, *mine, more_sizes[k])) == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool
+cx_args_broadcast(CxTracer *tracer, CxArgs *args)
+{
+    args->rank = 0;
+    for (int k = 0; k < args->nargs; k++)
+        if (args->args[k].traced != NULL &&
+            !cx_broadcast_into(tracer, &args->rank, args->sizes, arg_rank(&args->args[k]),
+                               cx_sizes(args->args[k].traced)))
+            return false;
+    for (int k = 0; k < args->nargs; k++) {
+        CxTraced *x = args->args[k].traced;
+        if (x == NULL || arg_rank(&args->args[k]) == 0)
+            continue;
+        CxTraced *fitted = cx_size_fit(x, args->rank, args->sizes);
+        if (fitted == NULL)
+            return false;
+        Py_SETREF(args->args[k].traced, fitted);
+    }
+    return true;
+}
+
+/* Runs the real ufunc where it is expected to raise. Always NULL; an exception may be missing when
+ * NumPy accepts. */
+PyObject *
+cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
+{
+    PyObject *tuple = PyTuple_New(args->nargs), *result = NULL;
+    static const double zeros[2] = {0.0, 0.0};
+
+    for (int k = 0; tuple != NULL && k < args->nargs; k++) {
+        CxArg *a = &args->args[k];
+        PyObject *o = NULL;
+        if (a->traced == NULL)
+            o = Py_NewRef(a->number);
+        else if (a->traced->view == NULL && a->traced->storage->kind == CI_KIND_python)
+            o = a->traced->storage->value
+                    ? Py_NewRef(a->traced->storage->value)
+                    : cx_scalar_from(tracer->state, cx_dtype(a->traced), CI_KIND_python, &zeros);
+        else
+            o = cx_size_dummy(a->traced);
+        if (o == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, o);
+    }
+    if (tuple != NULL)
+        result = PyObject_Call(tracer->state->ufuncs[ufunc], tuple, kwargs);
+    Py_XDECREF(tuple);
+    Py_XDECREF(result);
+    return NULL;
+}
+
+static CiOp
+part_of_ufunc(int ufunc, int part)
+{
+    switch (ufunc) {
+    case CX_UFUNC_divmod:
+        return part == 0 ? CI_OP_floor_divide : CI_OP_remainder;
+    case CX_UFUNC_modf:
+        return part == 0 ? CI_OP_modf_fraction : CI_OP_trunc;
+    case CX_UFUNC_frexp:
+        return part == 0 ? CI_OP_frexp_mantissa : CI_OP_frexp_exponent;
+    case CX_UFUNC_degrees:
+        return CI_OP_rad2deg;
+    case CX_UFUNC_radians:
+        return CI_OP_deg2rad;
+    case CX_UFUNC_float_power:
+        return CI_OP_power;
+    default:
+        return (CiOp)ufunc;
+    }
+}
+
+/* The op that computes it; NULL, or why there is none. */
+static const char *
+op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *op)
+{
+    CiClass kind = r->in[0] == CI_DTYPE_none ? CI_CLASS_float : ci_dtype_class((CiDtype)r->in[0]);
+
+    for (int k = 0; k < args->nargs; k++)
+        if (r->in[k] == CI_DTYPE_none)
+            return "a dtype that is not supported";
+    if (r->out[part] == CI_DTYPE_none)
+        return "a result dtype that is not supported";
+    *op = part_of_ufunc(ufunc, part);
+    if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
+        *op = CI_OP_complex_absolute;
+    if (*op == CI_OP_exp && kind == CI_CLASS_complex)
+        *op = CI_OP_complex_exp;
+    if (*op == CI_OP_power) {
+        if (kind == CI_CLASS_complex)
+            *op = CI_OP_complex_power;
+        if (kind == CI_CLASS_int || kind == CI_CLASS_uint)
+            *op = CI_OP_int_power;
+    }
+    CiOpKind op_kind = ci_op_kind(*op);
+    if (op_kind == CI_OPKIND_pointwise || op_kind == CI_OPKIND_math)
+        return ci_op_why_not(*op, (CiDtype)r->in[0]);
+    return NULL;
+}
+
+/* Int powers: NumPy refuses a negative exponent, which only a constant one shows now. */
+static const char *
+why_not_int_power(CxArgs *args, int ufunc)
+{
+    CxArg *e = &args->args[1];
+    (void)ufunc;
+    if (e->traced != NULL)
+        return ci_dtype_class(cx_dtype(e->traced)) == CI_CLASS_uint
+                   ? NULL
+                   : "an integer power whose exponent may be negative";
+    PyObject *zero = PyLong_FromLong(0);
+    int negative = zero ? PyObject_RichCompareBool(e->number, zero, Py_LT) : 0;
+    Py_XDECREF(zero);
+    return negative == 1 ? "an integer to a negative power" : NULL;
+}
+
+static int
+fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *operands)
+{
+    bool is_ldexp = args->nargs == 2 && r->in[0] != r->in[1];
+
+    for (int k = 0; k < args->nargs; k++) {
+        CxArg *a = &args->args[k];
+        operands[k] = (CxOperand){
+            .traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
+        bool is_python = a->traced != NULL && cx_kind(a->traced) == CI_KIND_python;
+        if (a->traced != NULL && !is_python)
+            continue;
+        PyObject *number = is_python ? a->traced->storage->value : a->number;
+        if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
+            int fits = cx_python_number_fits(a->traced, operands[k].want);
+            if (fits <= 0)
+                return fits < 0 ? -1 : 1;
+            if (number == NULL)
+                continue;
+        }
+        int status = cx_const_of(tracer->state, number, operands[k].want, &operands[k].value);
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
+/* Result number `part` of the ufunc. 1: not captured, with the reason. */
+int
+cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind,
+              CiNode **node, const char **reason)
+{
+    CxOperand operands[3];
+    CiOp op = CI_OP_none;
+    int nargs = args->nargs;
+
+    *reason = op_of_ufunc(ufunc, part, r, args, &op);
+    if (*reason == NULL && op == CI_OP_int_power)
+        *reason = why_not_int_power(args, ufunc);
+    if (*reason != NULL)
+        return 1;
+    int status = fill_operands(tracer, args, r, operands);
+    if (status > 0) /* a Python int that the dtype cannot hold: NumPy raises, but for comparisons */
+        *reason = "a Python integer that may be out of the dtype's range";
+    if (status != 0)
+        return status;
+    /* As NumPy's loop does when the exponent is one number. */
+    if (op == CI_OP_power && nargs == 2 && operands[1].traced == NULL &&
+        operands[1].value.re == 2.0) {
+        op = CI_OP_square;
+        nargs = 1;
+    }
+    CiDtype out = (CiDtype)r->out[part];
+    *node = cx_build_pointwise(tracer, op, nargs, operands, out, kind);
+    return *node == NULL ? -1 : 0;
+}

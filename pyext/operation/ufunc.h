@@ -1,0 +1,57 @@
+/* Ufuncs on traced values: their calls, and the operands that the files about them share. */
+#ifndef CX_UFUNC_H
+#define CX_UFUNC_H
+
+#include "value/value.h"
+
+/* ufunc.c, ufunc_fold.c */
+int cx_ufuncs_init(CxState *state);
+int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */
+PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
+PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
+                        CxTraced *out);
+PyObject *cx_array_ufunc(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                         PyObject *kwargs);
+PyObject *cx_ufunc_general(CxTracer *tracer, PyObject *ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_outer(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs);
+PyObject *cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
+                            PyObject *kwargs, const char *reason);
+PyObject *cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b);
+bool cx_matmul_fits(const CxTraced *product, const CxTraced *out);
+int cx_normalize_axes(PyObject *axis, int rank, int *axes); /* sorted; -1 with NumPy's exception */
+
+typedef struct CxArg {
+    CxTraced *traced; /* or NULL: a constant number */
+    PyObject *number;
+    int code;
+} CxArg;
+
+typedef struct CxArgs {
+    int nargs;
+    CxArg args[3];
+    int rank; /* of all operands broadcast */
+    const CiExpr *sizes[CI_MAX_RANK];
+} CxArgs;
+
+/* Each holds references until closed, opened whole or not. */
+int cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, CxArgs *out);
+void cx_operands_close(CxArgs *args);
+/* False when NumPy refuses the shapes, or with an exception. */
+bool cx_args_broadcast(CxTracer *tracer, CxArgs *args);
+bool cx_broadcast_into(CxTracer *tracer, int *rank, const CiExpr **sizes, int more,
+                       const CiExpr *const *more_sizes);
+int cx_ufunc_nout(int ufunc);
+int cx_resolve_slow(CxState *state, int ufunc, int nargs, const int *codes, PyObject *kwargs,
+                    CxResolved *out);
+int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r,
+                  CiKind kind, CiNode **node, const char **reason);
+PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);
+
+/* mixed_op.c */
+/* 1: cx_mixed_op computes it; else the operands are settled. b: NULL for an operand alone. */
+int cx_is_mixed_op(int ufunc, PyObject *a, PyObject *b);
+PyObject *cx_mixed_op(int ufunc, PyObject *a, PyObject *b);
+
+#endif

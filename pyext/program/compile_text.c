@@ -1,0 +1,199 @@
+/* A graph from its text, compiled and run on real arrays: for tests and tools. */
+#include "program/program.h"
+#include "state/array.h"
+
+typedef struct Parse {
+    const char *text;
+    CiGraph *graph;
+} Parse;
+
+static void
+body_parse(CiContext *ctx, void *arg)
+{
+    Parse *parse = arg;
+    parse->graph = ci_graph_parse(ctx, parse->text);
+}
+
+/* The arguments as the graph's inputs. */
+typedef struct Inputs {
+    const CiGraph *graph;
+    PyObject **objects; /* owned */
+    void **data;
+    const int64_t **sizes;
+    CiSlot *scalars;
+    int wrong; /* the first input that is not what the graph says, or -1 */
+} Inputs;
+
+/* A symbol is the extent of the first axis that is it, or an int's value. */
+static int64_t
+value_of_symbol(void *arg, const CiExpr *symbol)
+{
+    Inputs *in = arg;
+    const CiGraph *g = in->graph;
+
+    for (int k = 0; k < g->ninputs; k++)
+        for (int axis = 0; axis < g->inputs[k]->rank; axis++)
+            if (g->inputs[k]->sizes[axis] == symbol)
+                return in->sizes[k][axis];
+    for (int k = 0; k < g->env->nsources; k++)
+        if (g->env->sources[k].symbol == symbol && g->env->sources[k].axis < 0)
+            return PyLong_AsLongLong(in->objects[g->env->sources[k].input]);
+    ci_fail(g->ctx, CI_ERR_VALUE, "no input shows the value of %s", symbol->name);
+}
+
+/* Whether the arrays have the sizes and strides that the graph's inputs say. */
+static void
+body_check(CiContext *ctx, void *arg)
+{
+    Inputs *in = arg;
+    for (int k = 0; k < in->graph->ninputs && in->wrong < 0; k++) {
+        const CiNode *node = in->graph->inputs[k];
+        PyArrayObject *a = (PyArrayObject *)in->objects[k];
+        for (int axis = 0; axis < node->rank; axis++) {
+            int64_t size = ci_expr_evaluate(ctx, node->sizes[axis], value_of_symbol, in);
+            int64_t stride =
+                ci_expr_evaluate(ctx, in->graph->strides[k][axis], value_of_symbol, in);
+            if (PyArray_DIM(a, axis) != size || size < node->sizes[axis]->low ||
+                size > node->sizes[axis]->high ||
+                (size > 1 && PyArray_SIZE(a) != 0 &&
+                 PyArray_STRIDE(a, axis) != stride * PyArray_ITEMSIZE(a)))
+                in->wrong = k;
+        }
+    }
+}
+
+static int
+fill_inputs(CxProgram *program, PyObject *values, Inputs *in)
+{
+    const CiGraph *graph = in->graph;
+    int nscalars = 0;
+
+    in->wrong = -1;
+    for (int k = 0; k < graph->ninputs; k++) {
+        const CiNode *node = graph->inputs[k];
+        PyObject *value = PySequence_Fast_GET_ITEM(values, k);
+        if (node->kind == CI_KIND_python) {
+            in->objects[k] = Py_NewRef(value);
+            if (cx_slot_from(value, node->dtype, &in->scalars[nscalars++]) < 0)
+                return -1;
+            continue;
+        }
+        in->objects[k] = PyArray_FROM_O(value);
+        if (in->objects[k] == NULL)
+            return -1;
+        PyArrayObject *a = (PyArrayObject *)in->objects[k];
+        in->data[k] = PyArray_DATA(a);
+        in->sizes[k] = (const int64_t *)PyArray_DIMS(a);
+        if (cx_dtype_of_descr(PyArray_DESCR(a)) != node->dtype || PyArray_NDIM(a) != node->rank ||
+            !PyArray_ISALIGNED(a)) {
+            in->wrong = k;
+            break;
+        }
+    }
+    if (in->wrong < 0 && cx_protect(program->state, program->ctx, body_check, in) < 0)
+        return -1;
+    if (in->wrong >= 0)
+        PyErr_Format(PyExc_ValueError, "input %d is not the array that the graph says", in->wrong);
+    return in->wrong < 0 ? 0 : -1;
+}
+
+static PyObject *
+run_program(CxProgram *program, PyObject *values)
+{
+    size_t n = (size_t)program->graph->ninputs + 1, nbuffers = (size_t)program->nbuffers + 1;
+    PyObject *result = NULL;
+    Inputs in = {.graph = program->graph,
+                 .objects = PyMem_Calloc(n, sizeof *in.objects),
+                 .data = PyMem_Calloc(n, sizeof *in.data),
+                 .sizes = PyMem_Calloc(n, sizeof *in.sizes),
+                 .scalars = PyMem_Calloc(n, sizeof *in.scalars)};
+    CxRun run = {.program = program,
+                 .inputs = in.data,
+                 .sizes = in.sizes,
+                 .input_objects = in.objects,
+                 .scalars = in.scalars,
+                 .buffers = PyMem_Calloc(nbuffers, sizeof *run.buffers),
+                 .slots = PyMem_Calloc(nbuffers, sizeof *run.slots)};
+
+    if (!in.objects || !in.data || !in.sizes || !in.scalars || !run.buffers || !run.slots) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (fill_inputs(program, values, &in) < 0 || cx_program_run(&run) < 0)
+        goto done;
+    result = PyList_New(program->nreturns);
+    for (int k = 0; result != NULL && k < program->nreturns; k++) {
+        PyObject *value = cx_run_value(&run, k, program->returns[k].layout.kind);
+        if (value == NULL)
+            Py_CLEAR(result);
+        else
+            PyList_SET_ITEM(result, k, value);
+    }
+done:
+    if (run.buffers != NULL)
+        cx_run_close(&run);
+    for (size_t k = 0; in.objects != NULL && k + 1 < n; k++)
+        Py_XDECREF(in.objects[k]);
+    PyMem_Free(run.buffers);
+    PyMem_Free(run.slots);
+    PyMem_Free(in.data);
+    PyMem_Free((void *)in.sizes);
+    PyMem_Free(in.objects);
+    PyMem_Free(in.scalars);
+    return result;
+}
+
+PyObject *
+cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"text", "inputs", "options", "device", "backend", NULL};
+    CxState *state = PyModule_GetState(module);
+    PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL,
+             *values = NULL, *pair = NULL;
+    const char *device = "cpu", *backend_name = "";
+    Parse parse = {NULL, NULL};
+    CiOptions options;
+    CiContext *ctx = NULL;
+    CxProgram *program = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ss:compile_text", names, &parse.text,
+                                     &given, &PyDict_Type, &given_options, &device, &backend_name))
+        return NULL;
+    const CiBackend *backend = ci_backend_find(device, backend_name);
+    if (backend == NULL)
+        return PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", backend_name,
+                            device);
+    options_dict = given_options ? PyDict_Copy(given_options) : PyDict_New();
+    inputs = PySequence_Fast(given, "inputs is a sequence");
+    if (options_dict == NULL || inputs == NULL || cx_options_fill(options_dict, &options) < 0)
+        goto done;
+    options.device_arrays = false; /* inputs here are the host's */
+    ctx = ci_context_open();
+    if (ctx == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    if (cx_protect(state, ctx, body_parse, &parse) < 0)
+        goto done;
+    if (PySequence_Fast_GET_SIZE(inputs) != parse.graph->ninputs) {
+        PyErr_Format(PyExc_ValueError, "the graph takes %d inputs, not %zd", parse.graph->ninputs,
+                     PySequence_Fast_GET_SIZE(inputs));
+        goto done;
+    }
+    program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend, NULL);
+    if (program == NULL)
+        goto done;
+    ctx = NULL;
+    values = run_program(program, inputs);
+    if (values != NULL)
+        pair = PyTuple_Pack(2, values, (PyObject *)program);
+done:
+    if (ctx != NULL)
+        ci_context_close(ctx);
+    Py_XDECREF(options_dict);
+    Py_XDECREF(inputs);
+    Py_XDECREF(values);
+    Py_XDECREF(program);
+    return pair;
+}

@@ -1,0 +1,25 @@
+/* Library calls that need no Python: products, see direct.c, and draws, see direct_draw.c. */
+#ifndef CX_DIRECT_H
+#define CX_DIRECT_H
+
+#define NO_IMPORT_UFUNC
+#include "state/array.h"
+
+#include <numpy/ufuncobject.h>
+
+typedef struct CxDirect {
+    PyUFuncGenericFunction loops[CI_DTYPE_COUNT]; /* of np.matmul, a, b and result of that dtype */
+    void *loop_data[CI_DTYPE_COUNT];
+    PyArray_DotFunc *dots[CI_DTYPE_COUNT]; /* a . b of two vectors */
+    CxState *state;                        /* of a draw */
+    void *routine;                         /* NumPy's own for it */
+    bool (*run)(const struct CxDirect *direct, const CiExternCall *call);
+} CxDirect;
+
+/* What can be called of the function of that name; run is NULL where it has no such part. */
+void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
+
+/* direct_draw.c: the same of a draw from a Generator. */
+void cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name);
+
+#endif

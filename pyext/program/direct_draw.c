@@ -1,0 +1,296 @@
+/* Draws of numbers from parameters that are one number each, without Python. A Generator's method
+ * is its distribution's C routine on the state of its bits, for an array once for each element in
+ * order, and a loop that draws in each trip spends ten times that on arguments and on getting to
+ * the method. So are np.random.random_sample and np.random.randint: those functions of np.random's
+ * that draw as Generators do. The routines are those that NumPy's own module of Generators has and
+ * exports, so the bits are NumPy's, whatever its version.
+ *
+ * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until it
+ * ends or calls Python, for that may wait for another thread that wants to draw. A lock that is not
+ * free is not waited for, so no run waits for one while it holds another: that draw goes through
+ * Python. The lock belongs to the thread, so a handler of signals may draw meanwhile.
+ *
+ * Draws go through Python too where the generator, its bits or its lock is of a class that is not
+ * NumPy's own, and where NumPy would refuse the parameters. */
+#include "program/direct.h"
+#include "program/program.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <numpy/random/bitgen.h>
+
+typedef double (*DrawPlain)(bitgen_t *bits);
+typedef double (*DrawScaled)(bitgen_t *bits, double a, double b);
+typedef void (*DrawBounded)(bitgen_t *bits, uint64_t low, uint64_t range, npy_intp count,
+                            bool is_masked, uint64_t *out);
+
+/* ---- the generators of a run ---- */
+
+/* Is it an object of that class, which the module has under that name? */
+static bool
+is_exactly(PyObject *object, PyObject *module, const char *name)
+{
+    PyObject *type = PyObject_GetAttrString(module, name);
+    bool is_it = type != NULL && (PyObject *)Py_TYPE(object) == type;
+    Py_XDECREF(type);
+    return is_it;
+}
+
+static bool
+is_known(PyObject *bits, PyObject *lock, PyObject *module)
+{
+    static const char *const classes[] = {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"};
+    const char *lock_type = Py_TYPE(lock)->tp_name;
+
+    if (strcmp(lock_type, "_thread.RLock") != 0)
+        return false;
+    for (size_t k = 0; k < sizeof classes / sizeof *classes; k++)
+        if (is_exactly(bits, module, classes[k]))
+            return true;
+    return false;
+}
+
+static bool
+acquire(PyObject *lock)
+{
+    PyObject *is_taken = PyObject_CallMethod(lock, "acquire", "i", 0);
+    bool is_ours = is_taken == Py_True;
+    Py_XDECREF(is_taken);
+    return is_ours;
+}
+
+/* Generators are known by their address; the one behind np.random's functions by the next odd
+ * number, for most of what it draws is not what a Generator would. */
+static bool
+is_legacy(int64_t key)
+{
+    return key & 1;
+}
+
+/* The state of the generator's bits, its lock taken; NULL when Python has to draw. */
+static bitgen_t *
+enter(PyObject *module, CxGenerators *g, PyObject *generator, int64_t key)
+{
+    PyObject *bits = NULL, *lock = NULL, *capsule = NULL;
+    bitgen_t *state = NULL;
+
+    if (!is_legacy(key) && !is_exactly(generator, module, "Generator"))
+        return NULL;
+    bits = PyObject_GetAttrString(generator, is_legacy(key) ? "bits" : "bit_generator");
+    lock = bits ? PyObject_GetAttrString(bits, "lock") : NULL;
+    capsule = lock ? PyObject_GetAttrString(bits, "capsule") : NULL;
+    if (capsule != NULL && is_known(bits, lock, module))
+        state = PyCapsule_GetPointer(capsule, "BitGenerator");
+    if (state != NULL && !acquire(lock))
+        state = NULL;
+    if (state != NULL) {
+        g->addresses[g->count] = key;
+        g->bits[g->count] = state;
+        g->locks[g->count++] = Py_NewRef(lock);
+    }
+    Py_XDECREF(bits);
+    Py_XDECREF(lock);
+    Py_XDECREF(capsule);
+    return state;
+}
+
+/* The caller of the program keeps the generator alive, and that its bits. */
+static bitgen_t *
+bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+{
+    CxRun *run = call->arg;
+    CxGenerators *g = &run->generators;
+    bitgen_t *bits = NULL;
+
+    int64_t address = *(const int64_t *)call->operands[0], key = address + is_legacy;
+    for (int k = 0; k < g->count; k++)
+        if (g->addresses[k] == key)
+            return g->bits[k];
+    if (g->count == CX_FEW_GENERATORS)
+        return NULL;
+    CX_CALLBACK_BEGIN();
+    bits = enter(direct->state->random_module, g, (PyObject *)(intptr_t)address, key);
+    if (bits == NULL)
+        PyErr_Clear(); /* what is the matter comes up when Python draws */
+    CX_CALLBACK_END();
+    return bits;
+}
+
+void
+cx_generators_close(CxGenerators *g)
+{
+    if (g->count == 0)
+        return;
+    PyObject *exception = cx_take_exception();
+    while (g->count > 0) {
+        PyObject *lock = g->locks[--g->count];
+        PyObject *done = PyObject_CallMethod(lock, "release", NULL);
+        if (done == NULL)
+            PyErr_WriteUnraisable(lock);
+        Py_XDECREF(done);
+        Py_DECREF(lock);
+    }
+    if (exception != NULL)
+        cx_restore_exception(exception);
+}
+
+/* ---- the draws ---- */
+
+/* Numbers of that dtype, from parameters that are one number each of it. */
+static bool
+is_of_numbers(const CiExternCall *call, int nparameters, CiDtype dtype)
+{
+    int n = call->noperands;
+
+    if (n != nparameters + 1 || call->ranks[0] != 0 || call->dtypes[0] != CI_DTYPE_i64)
+        return false;
+    for (int k = 1; k <= n; k++)
+        if ((k < n && call->ranks[k] != 0) || call->dtypes[k] != dtype)
+            return false;
+    return true;
+}
+
+static int64_t
+count_of(const CiExternCall *call)
+{
+    int n = call->noperands;
+    int64_t count = 1;
+    for (int k = 0; k < call->ranks[n]; k++)
+        count *= call->sizes[n][k];
+    return count;
+}
+
+static bool
+run_standard(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+{
+    bitgen_t *bits = is_of_numbers(call, 0, CI_DTYPE_f64) ? bits_of(direct, call, is_legacy) : NULL;
+    double *result = call->result;
+
+    if (bits == NULL)
+        return false;
+    for (int64_t k = 0, count = count_of(call); k < count; k++)
+        result[k] = ((DrawPlain)direct->routine)(bits);
+    return true;
+}
+
+static bool
+run_plain(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_standard(direct, call, false);
+}
+
+static bool
+run_sample(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_standard(direct, call, true);
+}
+
+static bool
+run_scaled(const CxDirect *direct, const CiExternCall *call, double a, double b)
+{
+    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call, false);
+    double *result = call->result;
+
+    if (bits == NULL)
+        return false;
+    for (int64_t k = 0, count = count_of(call); k < count; k++)
+        result[k] = ((DrawScaled)direct->routine)(bits, a, b);
+    return true;
+}
+
+static bool
+run_normal(const CxDirect *direct, const CiExternCall *call)
+{
+    if (!is_of_numbers(call, 2, CI_DTYPE_f64))
+        return false;
+    return run_scaled(direct, call, *(const double *)call->operands[1],
+                      *(const double *)call->operands[2]);
+}
+
+/* NumPy's routine takes the lower end and how far the other one is. */
+static bool
+run_uniform(const CxDirect *direct, const CiExternCall *call)
+{
+    if (!is_of_numbers(call, 2, CI_DTYPE_f64))
+        return false;
+    double low = *(const double *)call->operands[1];
+    double range = *(const double *)call->operands[2] - low;
+    return isfinite(range) && run_scaled(direct, call, low, range);
+}
+
+/* In [low, high), all of them signed numbers of 64 bits; np.random masks bits, and Generators do
+ * not. */
+static bool
+run_bounded(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+{
+    if (!is_of_numbers(call, 2, CI_DTYPE_i64))
+        return false;
+    int64_t low = *(const int64_t *)call->operands[1], high = *(const int64_t *)call->operands[2];
+    bitgen_t *bits = low < high ? bits_of(direct, call, is_legacy) : NULL;
+    if (bits == NULL)
+        return false;
+    uint64_t range = (uint64_t)high - (uint64_t)low - 1;
+    ((DrawBounded)direct->routine)(bits, (uint64_t)low, range, count_of(call), is_legacy,
+                                   call->result);
+    return true;
+}
+
+static bool
+run_integers(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_bounded(direct, call, false);
+}
+
+static bool
+run_randint(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_bounded(direct, call, true);
+}
+
+/* ---- which there are ---- */
+
+static const struct {
+    const char *name, *routine;
+    bool (*run)(const CxDirect *direct, const CiExternCall *call);
+} draws[] = {
+    {"draw_random", "random_standard_uniform", run_plain},
+    {"draw_random_sample", "random_standard_uniform", run_sample},
+    {"draw_standard_normal", "random_standard_normal", run_plain},
+    {"draw_normal", "random_normal", run_normal},
+    {"draw_uniform", "random_uniform", run_uniform},
+    {"draw_integers", "random_bounded_uint64_fill", run_integers},
+    {"draw_randint", "random_bounded_uint64_fill", run_randint},
+};
+
+/* The routine of that name in the library of NumPy's Generators, which stays loaded. */
+static void *
+find_routine(CxState *state, const char *name)
+{
+    PyObject *module = PyImport_ImportModule("numpy.random._generator");
+    PyObject *file = module ? PyModule_GetFilenameObject(module) : NULL;
+    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    void *routine = library ? dlsym(library, name) : NULL;
+
+    if (state->random_module == NULL)
+        state->random_module = PyImport_ImportModule("numpy.random");
+    if (library != NULL)
+        dlclose(library); /* the module's own hold on it stays */
+    Py_XDECREF(file);
+    Py_XDECREF(module);
+    return state->random_module != NULL ? routine : NULL;
+}
+
+void
+cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name)
+{
+    for (size_t k = 0; k < sizeof draws / sizeof *draws; k++) {
+        if (strcmp(name, draws[k].name) != 0)
+            continue;
+        direct->state = state;
+        direct->routine = find_routine(state, draws[k].routine);
+        if (direct->routine != NULL)
+            direct->run = draws[k].run;
+        PyErr_Clear(); /* a NumPy that is built otherwise: Python draws */
+    }
+}

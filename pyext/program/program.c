@@ -1,0 +1,588 @@
+/* The Program type: a compiled graph, and how it runs. */
+#include <fenv.h>
+
+#include "program/program.h"
+#include "state/array.h"
+#include "state/device_array.h"
+
+/* Elements below which holding the lock costs others less than giving it up costs us. */
+#define RELEASE_WORK 65536
+
+static int
+set_number(PyObject *dict, const char *name, double value)
+{
+    PyObject *number = PyFloat_FromDouble(value);
+    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int
+set_count(PyObject *dict, const char *name, long value)
+{
+    PyObject *number = PyLong_FromLong(value);
+    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int
+fill_info(PyObject *dict, const CiCompileInfo *info)
+{
+    if (dict == NULL)
+        return 0;
+    return set_number(dict, "passes_ms", info->passes_ms) ||
+                   set_number(dict, "lower_ms", info->lower_ms) ||
+                   set_number(dict, "schedule_ms", info->schedule_ms) ||
+                   set_number(dict, "wrap_ms", info->wrap_ms) ||
+                   set_number(dict, "emit_ms", info->build.emit_ms) ||
+                   set_number(dict, "compile_ms", info->build.compile_ms) ||
+                   set_number(dict, "load_ms", info->build.load_ms) ||
+                   set_number(dict, "total_ms", info->total_ms) ||
+                   PyDict_SetItemString(dict, "from_cache",
+                                        info->build.from_cache ? Py_True : Py_False) ||
+                   set_count(dict, "children", info->build.children) ||
+                   set_count(dict, "nodes", info->nodes) || set_count(dict, "nests", info->nests) ||
+                   set_count(dict, "kernels", info->kernels) ||
+                   set_count(dict, "externs", info->externs)
+               ? -1
+               : 0;
+}
+
+/* What went wrong with the disk cache costs one warning. */
+static int
+warn_of_cache(CxState *state)
+{
+    char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
+    if (text == NULL)
+        return 0;
+    int result = cx_warn("%s", text);
+    free(text);
+    return result;
+}
+
+/* Which returns stand for which buffers, once. */
+static int
+fill_returns(CxProgram *p)
+{
+    p->nbuffers = ci_program_result_buffer_count(p->program);
+    p->nreturns = ci_program_return_count(p->program);
+    p->returns = PyMem_Calloc((size_t)p->nreturns + 1, sizeof *p->returns);
+    p->is_scalar = PyMem_Calloc((size_t)p->nbuffers + 1, sizeof *p->is_scalar);
+    if (p->returns == NULL || p->is_scalar == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int k = 0; k < p->nbuffers; k++)
+        p->is_scalar[k] = !cx_is_on_device(&p->options, p->backend);
+    for (int k = 0; k < p->nreturns; k++) {
+        CiReturn *r = &p->returns[k].layout;
+        int64_t storage[2 * CI_MAX_RANK];
+        ci_program_return_at(p->program, k, NULL, storage, r);
+        if (r->sizes == storage) /* of this call only: a run asks again */
+            r->sizes = r->strides = NULL;
+        p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
+        for (int j = 0; j < k; j++)
+            p->returns[k].is_shared |= p->returns[j].layout.result_buffer == r->result_buffer;
+        if (r->result_buffer >= 0 && (r->kind == CI_KIND_array || !r->is_whole || r->rank != 0))
+            p->is_scalar[r->result_buffer] = false;
+    }
+    return 0;
+}
+
+/* Elements of all values when every symbol is at most `most`; infinite with loops in it. */
+static double
+count_elements(const CiGraph *graph, double most)
+{
+    double total = 0.0;
+    for (int k = 0; k < graph->body->nnodes; k++) {
+        const CiNode *node = graph->body->nodes[k];
+        double count = node->nblocks != 0 ? HUGE_VAL : 1.0;
+        for (int axis = 0; axis < node->rank; axis++)
+            count *= ci_expr_magnitude(node->sizes[axis], most);
+        total += count;
+    }
+    return total;
+}
+
+static int64_t
+find_small(const CiGraph *graph)
+{
+    enum { MOST_NODES = 1000 };
+    int64_t small = graph->body->nnodes <= MOST_NODES ? RELEASE_WORK : 0;
+    while (small > 0 && count_elements(graph, (double)small) >= RELEASE_WORK)
+        small /= 2;
+    return small;
+}
+
+/* What a device cannot take, arrays of the host are computed with there. */
+static bool
+can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
+{
+    return backend->allocate != NULL && !cx_is_on_device(options, backend) &&
+           (PyErr_ExceptionMatches(cx_exception(state, "Unsupported")) ||
+            PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost")));
+}
+
+/* The text of the exception that is set, which is no more. */
+static PyObject *
+take_message(void)
+{
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return text;
+}
+
+CxProgram *
+cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
+                   PyObject *option_values, const CiBackend *backend, PyObject *info)
+{
+    CiRequest request;
+    CxProgram *p = NULL;
+    PyObject *why_host = NULL;
+
+    int made = cx_program_make(state, graph, options, backend, NULL, NULL, &request);
+    if (made < 0 && can_run_on_host(state, options, backend)) {
+        why_host = take_message();
+        backend = ci_backend_find("cpu", NULL);
+        made = why_host == NULL
+                   ? -1
+                   : cx_program_make(state, graph, options, backend, NULL, NULL, &request);
+    }
+    if (made < 0) {
+        Py_XDECREF(why_host);
+        return NULL;
+    }
+    p = (CxProgram *)((PyTypeObject *)state->program_type)
+            ->tp_alloc((PyTypeObject *)state->program_type, 0);
+    if (p == NULL) {
+        ci_program_release(request.program);
+        Py_XDECREF(why_host);
+        return NULL;
+    }
+    p->why_host = why_host;
+    p->state = state;
+    p->program = request.program;
+    p->option_values = Py_NewRef(option_values);
+    p->options = *options;
+    p->backend = backend;
+    p->work = ci_program_work(p->program);
+    p->writes = graph->nwrites != 0;
+    p->may_stop = cx_block_has_checks(graph->body);
+    p->is_symbolic = !ci_program_is_static(p->program);
+    p->small = p->is_symbolic ? find_small(graph) : 0;
+    p->kernels = request.info.kernels;
+    p->externs = request.info.externs;
+    p->graph = graph;
+    for (int k = 0; k < graph->ninputs; k++)
+        p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
+    p->texts = PyDict_New();
+    if (p->texts == NULL || fill_returns(p) < 0 || fill_info(info, &request.info) < 0 ||
+        warn_of_cache(state) < 0)
+        goto fail;
+    if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
+        goto fail;
+    p->ctx = ctx; /* last: on failure the context is still the caller's */
+    return p;
+fail:
+    p->graph = NULL;
+    Py_DECREF(p);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static void *
+new_result(void *arg, int number, const CiResultBuffer *buffer)
+{
+    CxRun *run = arg;
+    CxProgram *p = run->program;
+    const CxShape *shape = run->shapes && run->shapes[number].is_set ? &run->shapes[number] : NULL;
+    int64_t strides[CI_MAX_RANK], room[2 * CI_MAX_RANK];
+
+    if (p->is_scalar[number])
+        return &run->slots[number];
+    if (run->released != NULL)
+        CX_TAKE(run->released);
+    for (int k = 0; shape == NULL && k < buffer->rank; k++)
+        strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
+    int rank = shape ? shape->rank : buffer->rank;
+    const int64_t *sizes =
+        shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
+              : buffer->sizes;
+    const int64_t *steps = shape ? sizes + rank : strides;
+    PyObject *array =
+        cx_is_on_device(&p->options, p->backend)
+            ? cx_device_array_new(p->state, p->backend, buffer->dtype, rank, sizes, steps)
+            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
+    run->buffers[number] = array;
+    return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
+}
+
+static void *
+new_result_unlocked(void *arg, int number, const CiResultBuffer *buffer)
+{
+    CxRun *run = arg;
+    void *memory = new_result(arg, number, buffer);
+    if (run->released == NULL)
+        CX_RELEASE(run->released);
+    return memory;
+}
+
+/* NumPy's bits for the processor's. */
+static unsigned
+numpy_flags(unsigned flags)
+{
+    return (flags & FE_DIVBYZERO ? CX_FLAG_divide : 0u) |
+           (flags & FE_OVERFLOW ? CX_FLAG_overflow : 0u) |
+           (flags & FE_UNDERFLOW ? CX_FLAG_underflow : 0u) |
+           (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
+}
+
+/* Room for the values of the program's symbols in this run, which ends with them filled. */
+static int
+make_symbols(CxRun *run)
+{
+    int n = ci_program_symbol_count(run->program->program);
+
+    if (run->symbols != run->few_symbols)
+        PyMem_Free(run->symbols);
+    run->symbols = run->few_symbols;
+    if (n > CX_FEW_SYMBOLS && (run->symbols = PyMem_Calloc((size_t)n, sizeof(int64_t))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+/* Is holding the lock for this run cheaper than giving it up? */
+static bool
+is_short(const CxRun *run)
+{
+    const CxProgram *p = run->program;
+    int nscalars = 0;
+
+    if (!p->is_symbolic || p->small == 0)
+        return p->work < RELEASE_WORK;
+    for (int k = 0; k < p->graph->ninputs; k++) {
+        const CiNode *input = p->graph->inputs[k];
+        if (input->kind == CI_KIND_python) {
+            int64_t value = run->scalars[nscalars++].i;
+            if (input->dtype == CI_DTYPE_i64 && (value > p->small || value < -p->small))
+                return false;
+        }
+        for (int axis = 0; axis < input->rank; axis++)
+            if (input->sizes[axis]->kind != CI_EXPR_const && run->sizes[k][axis] > p->small)
+                return false;
+    }
+    return true;
+}
+
+int
+cx_program_run(CxRun *run)
+{
+    CxProgram *p = run->program;
+    CiCall call = {.inputs = run->inputs,
+                   .sizes = run->sizes,
+                   .scalars = run->scalars,
+                   .new_result = new_result,
+                   .arg = run,
+                   .max_threads = (int)p->options.threads};
+
+    if (p->wrapper != NULL)
+        return cx_wrapper_run(run);
+    if (make_symbols(run) < 0)
+        return -1;
+    call.symbols = run->symbols;
+    int32_t status;
+    if (is_short(run)) {
+        status = ci_program_run(p->program, &call);
+    } else {
+        call.new_result = new_result_unlocked;
+        CX_RELEASE(run->released);
+        status = ci_program_run(p->program, &call);
+        if (run->released != NULL)
+            CX_TAKE(run->released);
+    }
+    cx_generators_close(&run->generators);
+    bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
+    run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
+    if (status == CI_ERR_CHECK)
+        return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
+    if (status != CI_OK)
+        return cx_raise_device(p->state, p->backend, status);
+    return 0;
+}
+
+void
+cx_run_close(CxRun *run)
+{
+    for (int k = 0; run->buffers != NULL && k < run->program->nbuffers; k++)
+        Py_CLEAR(run->buffers[k]);
+    Py_CLEAR(run->values);
+    if (run->symbols != run->few_symbols)
+        PyMem_Free(run->symbols);
+    run->symbols = NULL;
+}
+
+/* A return as it is in this run, as a view of its base. */
+static PyObject *
+view_of(CxRun *run, int position, PyObject *base, bool is_readonly)
+{
+    const CiReturn *r = &run->program->returns[position].layout;
+    CiReturn varying;
+    int64_t storage[2 * CI_MAX_RANK], strides[CI_MAX_RANK];
+    int64_t size = ci_dtype_size(r->dtype);
+
+    if (r->sizes == NULL) {
+        ci_program_return_at(run->program->program, position, run->symbols, storage, &varying);
+        r = &varying;
+    }
+    for (int k = 0; k < r->rank; k++)
+        strides[k] = r->strides[k] * size;
+    return cx_array_view(run->program->state, base, r->dtype, r->rank, r->sizes, strides,
+                         r->offset * size, is_readonly);
+}
+
+/* A value of its own, of memory that something else owns too. */
+static PyObject *
+copy_view(CxRun *run, int position, PyObject *base)
+{
+    PyObject *view = view_of(run, position, base, true);
+    PyObject *copy = view ? PyArray_NewCopy((PyArrayObject *)view, NPY_KEEPORDER) : NULL;
+    Py_XDECREF(view);
+    return copy;
+}
+
+static PyObject *
+as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
+{
+    if (array == NULL || kind == CI_KIND_array)
+        return array;
+    PyObject *scalar = cx_scalar_from(state, dtype, kind, PyArray_DATA((PyArrayObject *)array));
+    Py_DECREF(array);
+    return scalar;
+}
+
+/* Elements of a device stay where they are: views share memory, and what NumPy makes a scalar is an
+ * array without axes. */
+static PyObject *
+device_value(CxRun *run, int position)
+{
+    const CxReturn *back = &run->program->returns[position];
+    const CiReturn *r = &back->layout;
+
+    if (r->result_buffer >= 0 && !back->is_shared)
+        return Py_NewRef(run->buffers[r->result_buffer]);
+    PyObject *base =
+        r->result_buffer < 0 ? run->input_objects[r->input] : run->buffers[r->result_buffer];
+    return view_of(run, position, base, false);
+}
+
+/* The slot of an input that is a number of Python's. */
+static const CiSlot *
+scalar_input(const CxRun *run, int input)
+{
+    const CiSlot *slot = run->scalars;
+    for (int k = 0; k < input; k++)
+        slot += run->program->graph->inputs[k]->kind == CI_KIND_python;
+    return slot;
+}
+
+static PyObject *
+slot_value(CxState *state, CiDtype dtype, CiKind kind, const CiSlot *slot)
+{
+    if (kind != CI_KIND_array)
+        return cx_scalar_from(state, dtype, kind, slot);
+    PyObject *array = cx_array_new(state, dtype, 0, NULL, NULL);
+    if (array != NULL)
+        memcpy(PyArray_DATA((PyArrayObject *)array), slot, (size_t)ci_dtype_size(dtype));
+    return array;
+}
+
+PyObject *
+cx_run_value(CxRun *run, int position, CiKind kind)
+{
+    CxProgram *p = run->program;
+    const CxReturn *back = &p->returns[position];
+    const CiReturn *r = &back->layout;
+    PyObject *array = NULL;
+
+    if (cx_is_on_device(&p->options, p->backend))
+        return device_value(run, position);
+    if (run->values != NULL) {
+        array = PyTuple_GET_ITEM(run->values, position);
+        array = back->is_shared ? PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)
+                                : Py_NewRef(array);
+        const CxShape *shape =
+            run->shapes && r->result_buffer >= 0 ? &run->shapes[r->result_buffer] : NULL;
+        if (array != NULL && shape != NULL && shape->is_set && !back->is_shared) {
+            int64_t room[2 * CI_MAX_RANK];
+            const int64_t *layout =
+                cx_layout_of(2 * shape->rank, shape->layout, shape->numbers, run->table, room);
+            Py_SETREF(array, cx_array_view(p->state, array, r->dtype, shape->rank, layout,
+                                           layout + shape->rank, 0, false));
+        }
+        return as_kind(p->state, array, r->dtype, kind);
+    }
+    if (r->result_buffer < 0 && p->graph->inputs[r->input]->kind == CI_KIND_python)
+        return slot_value(p->state, r->dtype, kind, scalar_input(run, r->input));
+    if (r->result_buffer < 0)
+        return as_kind(p->state, copy_view(run, position, run->input_objects[r->input]), r->dtype,
+                       kind);
+    if (p->is_scalar[r->result_buffer])
+        return slot_value(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
+    array = run->buffers[r->result_buffer];
+    array = back->is_shared ? copy_view(run, position, array) : Py_NewRef(array);
+    return as_kind(p->state, array, r->dtype, kind);
+}
+
+/* ---- the type ---- */
+
+static void
+program_dealloc(PyObject *self)
+{
+    CxProgram *p = (CxProgram *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(p->wrapper);
+    Py_XDECREF(p->texts);
+    Py_XDECREF(p->option_values);
+    Py_XDECREF(p->why_host);
+    if (p->program != NULL)
+        ci_program_release(p->program);
+    if (p->ctx != NULL)
+        ci_context_close(p->ctx);
+    PyMem_Free(p->returns);
+    PyMem_Free(p->is_scalar);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static int
+program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxProgram *p = (CxProgram *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(p->wrapper);
+    Py_VISIT(p->texts);
+    return 0;
+}
+
+static int
+program_clear(PyObject *self)
+{
+    CxProgram *p = (CxProgram *)self;
+    Py_CLEAR(p->wrapper);
+    Py_CLEAR(p->texts);
+    return 0;
+}
+
+static PyObject *
+program_text(PyObject *self, PyObject *args)
+{
+    const char *level = NULL;
+    CX_ENTRY();
+    return PyArg_ParseTuple(args, "s:text", &level) ? cx_program_text((CxProgram *)self, level)
+                                                    : NULL;
+}
+
+static PyObject *
+get_backend(PyObject *self, void *closure)
+{
+    CxProgram *p = (CxProgram *)self;
+    (void)closure;
+    return PyUnicode_FromFormat("%s:%s", p->backend->device, p->backend->name);
+}
+
+static PyMethodDef program_methods[] = {
+    {"text", program_text, METH_VARARGS,
+     "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"wrapper\", \"json\" or "
+     "\"source\"."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef program_members[] = {
+    {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
+    {"why_host", T_OBJECT, offsetof(CxProgram, why_host), READONLY, NULL},
+    {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef program_getset[] = {
+    {"backend", get_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot program_slots[] = {
+    CX_SLOT(Py_tp_dealloc, program_dealloc), CX_SLOT(Py_tp_traverse, program_traverse),
+    CX_SLOT(Py_tp_clear, program_clear),     CX_SLOT(Py_tp_methods, program_methods),
+    CX_SLOT(Py_tp_members, program_members), CX_SLOT(Py_tp_getset, program_getset),
+    {Py_tp_doc, "A compiled graph."},        {0, NULL},
+};
+
+PyType_Spec cx_program_spec = {
+    "cinductor._core.Program",
+    sizeof(CxProgram),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    program_slots,
+};
+
+static bool
+is_check(const CiNode *node)
+{
+    bool is_one = node->op == CI_OP_check || node->op == CI_OP_define;
+    return is_one || (node->ext != NULL && node->ext->may_fail);
+}
+
+/* A library call draws from a generator, or raises. */
+static bool
+has_effect(const CiNode *node)
+{
+    return is_check(node) || node->op == CI_OP_extern;
+}
+
+static bool
+has_any(const CiBlock *block, bool (*is_one)(const CiNode *))
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (is_one(node))
+            return true;
+        for (int b = 0; b < node->nblocks; b++)
+            if (has_any(node->blocks[b], is_one))
+                return true;
+    }
+    return false;
+}
+
+bool
+cx_block_has_checks(const CiBlock *block)
+{
+    return has_any(block, is_check);
+}
+
+bool
+cx_block_has_effects(const CiBlock *block)
+{
+    return has_any(block, has_effect);
+}
+
+const int64_t *
+cx_layout_of(int count, const int64_t *layout, const int *numbers, const int64_t *table,
+             int64_t *room)
+{
+    if (numbers == NULL)
+        return layout;
+    for (int k = 0; k < count; k++)
+        room[k] = numbers[k] < 0 ? layout[k] : table[numbers[k]];
+    return room;
+}

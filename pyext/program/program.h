@@ -1,0 +1,111 @@
+/* Compiled graphs and their runs. */
+#ifndef CX_PROGRAM_H
+#define CX_PROGRAM_H
+
+#include "state/state.h"
+
+extern PyType_Spec cx_program_spec;
+typedef struct CxReturn {
+    CiReturn layout; /* sizes and strides NULL: they depend on the call */
+    bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
+} CxReturn;
+typedef struct CxProgram CxProgram;
+struct CxProgram {
+    PyObject_HEAD CxState *state;
+    CiProgram *program;
+    CiContext *ctx; /* owns graph */
+    CiGraph *graph; /* as captured: what text() prints and compiles again */
+    CiOptions options;
+    PyObject *option_values; /* keeps the texts of options */
+    const CiBackend *backend;
+    PyObject *texts;
+    PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
+    int nbuffers, nreturns, nscalars;
+    CxReturn *returns;
+    bool *is_scalar; /* per result buffer: one number, never an array */
+    int64_t work;
+    int64_t small; /* with no size above it a symbolic program has little work; 0: there is none */
+    bool writes, is_symbolic; /* is_symbolic: sizes of inputs are read in each run */
+    bool may_stop;            /* a check of it may fail */
+    int kernels, externs;
+    PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
+};
+/* How a result buffer is made when another shape than the program's is wanted of its memory. */
+typedef struct CxShape {
+    bool is_set;
+    int rank;
+    const int64_t *layout; /* sizes, then strides in bytes */
+    const int *numbers;    /* the same in the table of the call, or NULL */
+} CxShape;
+enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
+/* Generators that a run draws from without Python, whose locks it holds. The first that are met
+ * have room; Python draws from the others. */
+typedef struct CxGenerators {
+    int count;
+    int64_t addresses[CX_FEW_GENERATORS];
+    struct bitgen *bits[CX_FEW_GENERATORS];
+    PyObject *locks[CX_FEW_GENERATORS];
+} CxGenerators;
+/* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
+typedef struct CxRun {
+    CxProgram *program;
+    void *const *inputs;
+    const int64_t *const *sizes; /* per input; NULL when no symbol is read from arrays */
+    PyObject *const *input_objects;
+    const CiSlot *scalars;
+    const CxShape *shapes;
+    const int64_t *table; /* of the guards */
+    PyObject **buffers;
+    CiSlot *slots;
+    PyObject *values; /* of the Python wrapper: its tuple */
+    PyThreadState *released;
+    CxGenerators generators;
+    unsigned float_flags; /* NumPy's bits */
+    int64_t *symbols;     /* values, when it has run */
+    int64_t few_symbols[CX_FEW_SYMBOLS];
+} CxRun;
+
+/* Where a later call finds a graph's input: the value of a source, or of a symbol of the call's
+ * environment (a python i64 input, for symbols that no array of the graph shows). */
+typedef struct CxInput {
+    int source;
+    CiKind kind;
+    CiDtype dtype;
+    int symbol; /* number in the environment, in a specialization in its table; or -1 */
+} CxInput;
+
+/* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
+int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
+                    const CiBackend *backend, void (*dump)(void *, const char *, const char *),
+                    void *dump_arg, CiRequest *request);
+PyObject *cx_program_text(CxProgram *program, const char *level);
+PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* wrapper.c */
+int cx_wrapper_open(CxProgram *program);
+int cx_wrapper_run(CxRun *run);
+
+/* direct_draw.c: gives the locks back; an exception that is set stays so. */
+void cx_generators_close(CxGenerators *generators);
+
+/* program.c */
+/* Takes ctx over when it succeeds. */
+CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
+                              const CiOptions *options, PyObject *option_values,
+                              const CiBackend *backend, PyObject *info);
+bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
+bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
+int cx_program_run(CxRun *run);
+void cx_run_close(CxRun *run);
+/* A new reference to the value of one return after a run. */
+PyObject *cx_run_value(CxRun *run, int position, CiKind kind);
+/* Sizes, strides, …: constants, or in room what the table says. */
+const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers,
+                            const int64_t *table, int64_t *room);
+
+/* extern.c */
+/* position_axis, may_fail: as in CiExtern; the same for all calls of one name and key. */
+const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
+                               PyObject *callable, int position_axis, bool may_fail);
+
+#endif

@@ -1,0 +1,83 @@
+/* A graph is compiled in a context of its own; and the texts of a program, which are made again
+ * when someone asks. */
+#include "program/program.h"
+#include "state/device_array.h"
+
+typedef struct CopyJob {
+    const CiGraph *from;
+    CiGraph *to;
+} CopyJob;
+
+static void
+body_copy_graph(CiContext *ctx, void *arg)
+{
+    CopyJob *job = arg;
+    job->to = ci_graph_copy_to(ctx, job->from);
+}
+
+int
+cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
+                const CiBackend *backend, void (*dump)(void *, const char *, const char *),
+                void *dump_arg, CiRequest *request)
+{
+    CiContext *ctx = ci_context_open();
+    CopyJob job = {graph, NULL};
+    PyThreadState *saved = NULL;
+    int result = -1;
+
+    if (ctx == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (cx_protect(state, ctx, body_copy_graph, &job) < 0)
+        goto done;
+    *request = (CiRequest){.graph = job.to,
+                           .options = options,
+                           .backend = backend,
+                           .runtime = &state->runtime,
+                           .host_arrays = !cx_is_on_device(options, backend),
+                           .dump = dump,
+                           .dump_arg = dump_arg};
+    CX_RELEASE(saved);
+    CiStatus status = ci_compile(request);
+    CX_TAKE(saved);
+    if (status != CI_OK)
+        cx_raise_status(state, status, ci_context_message(ctx));
+    else
+        result = 0;
+done:
+    ci_context_close(ctx);
+    return result;
+}
+
+/* Called without the lock. */
+static void
+keep_text(void *arg, const char *level, const char *text)
+{
+    CX_CALLBACK_BEGIN();
+    PyObject *value = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (value == NULL || PyDict_SetItemString(arg, level, value) < 0)
+        PyErr_Clear(); /* text() then says that it is missing */
+    Py_XDECREF(value);
+    CX_CALLBACK_END();
+}
+
+PyObject *
+cx_program_text(CxProgram *p, const char *level)
+{
+    CiRequest request;
+    PyObject *text = PyDict_GetItemString(p->texts, level);
+
+    if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
+        if (cx_program_make(p->state, p->graph, &p->options, p->backend, keep_text, p->texts,
+                            &request) < 0)
+            return NULL;
+        ci_program_release(request.program);
+        text = PyDict_GetItemString(p->texts, level);
+    }
+    if (text == NULL && strcmp(level, "source") == 0)
+        return PyUnicode_FromString("");
+    if (text == NULL)
+        return PyErr_Format(PyExc_ValueError, "there is no text of level '%s'", level);
+    return Py_NewRef(text);
+}

@@ -1,0 +1,164 @@
+/* What Python says of sizes: a branch holds while it is captured, a decision is taken back. */
+#include "graph/methods.h"
+#include "region/region.h"
+#include "value/index.h"
+#include "value/python_number.h"
+
+/* forget_guards(mark): what was decided since by the sizes of this call is open again. */
+PyObject *
+cx_method_forget_guards(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (cx_mark_forget_guards(t, mark) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static int
+relation_from(const char *text, CiRelation *relation, bool *is_swapped)
+{
+    static const struct {
+        const char *text;
+        CiRelation relation;
+        bool is_swapped;
+    } relations[] = {{"==", CI_REL_eq, false}, {"!=", CI_REL_ne, false}, {"<=", CI_REL_le, false},
+                     {"<", CI_REL_lt, false},  {">=", CI_REL_le, true},  {">", CI_REL_lt, true}};
+
+    for (size_t k = 0; k < sizeof relations / sizeof *relations; k++)
+        if (strcmp(text, relations[k].text) == 0) {
+            *relation = relations[k].relation;
+            *is_swapped = relations[k].is_swapped;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "'%s' is no relation", text);
+    return -1;
+}
+
+/* 1: a relation of sizes; 0: another condition, of which nothing can be said. */
+static int
+condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiExpr **a,
+               const CiExpr **b)
+{
+    PyObject *left = NULL, *right = NULL;
+    const char *text = NULL;
+    bool is_swapped = false;
+
+    if (cx_is_traced(condition)) {
+        const CxStorage *s = ((CxTraced *)condition)->storage;
+        *relation = s->relation;
+        *a = s->left;
+        *b = s->right;
+        return ((CxTraced *)condition)->view == NULL && s->left != NULL;
+    }
+    if (!PyTuple_Check(condition))
+        return 0;
+    if (!PyArg_ParseTuple(condition, "OsO:assume", &left, &text, &right) ||
+        relation_from(text, relation, &is_swapped) < 0 || (*a = cx_size_from(t, left)) == NULL ||
+        (*b = cx_size_from(t, right)) == NULL)
+        return -1;
+    if (is_swapped) {
+        const CiExpr *swap = *a;
+        *a = *b;
+        *b = swap;
+    }
+    return 1;
+}
+
+PyObject *
+cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"condition", "holds", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *condition = NULL;
+    const CiExpr *a = NULL, *b = NULL;
+    CiRelation relation = CI_REL_eq;
+    int holds = 1;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:assume", names, &condition, &holds))
+        return NULL;
+    int status = condition_from(t, condition, &relation, &a, &b);
+    if (status < 0)
+        return NULL;
+    long token = ++t->last_token;
+    if (status > 0 && holds)
+        status = cx_fact_add(t, relation, a, b, token);
+    else if (status > 0 && (relation == CI_REL_eq || relation == CI_REL_ne))
+        status = cx_fact_add(t, relation == CI_REL_eq ? CI_REL_ne : CI_REL_eq, a, b, token);
+    else if (status > 0)
+        status = cx_fact_add(t, relation == CI_REL_le ? CI_REL_lt : CI_REL_le, b, a, token);
+    return status < 0 ? NULL : PyLong_FromLong(token);
+}
+
+/* Whether sizes, and nothing else, decide what it is. */
+static bool
+is_of_sizes(const CxStorage *s, int depth)
+{
+    enum { MOST = 8 };
+
+    if (s->expr != NULL || s->left != NULL)
+        return true;
+    if (depth > MOST || s->source >= 0 || (s->parents[0] == NULL && s->parents[1] == NULL))
+        return false;
+    return (s->parents[0] == NULL || is_of_sizes(s->parents[0], depth + 1)) &&
+           (s->parents[1] == NULL || is_of_sizes(s->parents[1], depth + 1));
+}
+
+/* is_so(number): its truth in this call where sizes alone decide that, and they are known; it is
+ * not guarded. Else None. */
+PyObject *
+cx_method_is_so(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL)
+        Py_RETURN_NONE;
+    const CxStorage *s = ((CxTraced *)value)->storage;
+    if (s->kind != CI_KIND_python || s->value == NULL || s->expr != NULL || !is_of_sizes(s, 0))
+        Py_RETURN_NONE;
+    int is_so = PyObject_IsTrue(s->value);
+    (void)self;
+    return is_so < 0 ? NULL : PyBool_FromLong(is_so);
+}
+
+/* either(number, condition, chosen): notes of a number of Python's, which the graph makes where a
+ * condition on sizes chooses, what it is in this call; whoever demands it has the condition
+ * guarded. */
+PyObject *
+cx_method_either(PyObject *self, PyObject *args)
+{
+    PyObject *value = NULL, *condition = NULL, *chosen = NULL;
+
+    CX_ENTRY();
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO:either", &value, &condition, &chosen))
+        return NULL;
+    if (!cx_is_traced(value) || !cx_is_traced(condition))
+        return PyErr_Format(PyExc_TypeError, "either() takes a Traced number and condition");
+    PyObject *known = cx_is_python_number(chosen) ? cx_python_value(chosen) : NULL;
+    CxStorage *s = ((CxTraced *)value)->storage, *of[2] = {((CxTraced *)condition)->storage, NULL};
+    if (known == NULL || s->value != NULL || s->kind != CI_KIND_python)
+        Py_RETURN_NONE;
+    if (cx_is_traced(chosen))
+        of[1] = ((CxTraced *)chosen)->storage;
+    s->value = Py_NewRef(known);
+    for (int k = 0; k < 2 && of[k] != NULL; k++) {
+        s->parents[k] = of[k];
+        of[k]->refs++;
+    }
+    Py_RETURN_NONE;
+}
+
+PyObject *
+cx_method_forget(PyObject *self, PyObject *token)
+{
+    CxTracer *t = (CxTracer *)self;
+    long number = PyLong_AsLong(token);
+
+    CX_ENTRY();
+    if (number == -1 && PyErr_Occurred())
+        return NULL;
+    cx_facts_forget(t, number);
+    Py_RETURN_NONE;
+}

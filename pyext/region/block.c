@@ -1,0 +1,563 @@
+/* Blocks that are built apart: opened, built into by whatever runs then, and closed. What may be
+ * computed without need is spliced into the block around; of others region.c makes regions. */
+#include "graph/methods.h"
+#include "program/program.h"
+#include "region/region.h"
+#include "state/array.h"
+#include "value/index.h"
+
+typedef struct Build {
+    CxBuilding at;
+    CiBlock *block;
+    CiNode *node, *like;
+    CiDtype dtype;
+    CiKind kind;
+} Build;
+
+static int
+run(CxTracer *tracer, void (*body)(CiContext *, void *), Build *b)
+{
+    return cx_build_run(tracer, body, &b->at);
+}
+
+static void
+block_dealloc(PyObject *self)
+{
+    CxBlock *b = (CxBlock *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyMem_Free(b->held);
+    PyMem_Free(b->stretches);
+    Py_XDECREF(b->tracer);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static void
+body_block(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    (void)ctx;
+    b->block = ci_graph_block(b->at.graph);
+}
+
+PyObject *
+cx_method_block(PyObject *self, PyObject *unused)
+{
+    CxTracer *t = (CxTracer *)self;
+    Build build = {.block = NULL};
+    (void)unused;
+
+    CX_ENTRY();
+    if (run(t, body_block, &build) < 0)
+        return NULL;
+    CxBlock *b = PyObject_New(CxBlock, (PyTypeObject *)t->state->block_type);
+    if (b == NULL)
+        return NULL;
+    b->tracer = (CxTracer *)Py_NewRef(t);
+    b->block = build.block;
+    b->epoch = t->epoch;
+    b->nexprs = ci_sym_count(t->sym);
+    b->nopen = t->nopen;
+    b->is_open = false;
+    b->extent = b->index = NULL;
+    b->held = NULL;
+    b->nheld = b->capheld = 0;
+    b->stretches = NULL;
+    b->nstretches = 0;
+    b->outer = t->graph->at;
+    if (cx_stretch_begin(t) < 0) {
+        Py_DECREF(b);
+        return NULL;
+    }
+    b->is_open = true;
+    (void)ci_graph_enter(t->graph, b->block);
+    t->nblocks++;
+    return (PyObject *)b;
+}
+
+bool
+cx_block_is_usable(CxBlock *b)
+{
+    if (b->epoch == b->tracer->epoch && b->tracer->graph != NULL)
+        return true;
+    PyErr_SetString(PyExc_ValueError, "the graph of this block is gone");
+    return false;
+}
+
+static int
+keep_stretches(CxBlock *b)
+{
+    int count = b->tracer->nopen - b->nopen;
+    size_t size = sizeof *b->stretches * (size_t)count;
+    unsigned *kept = PyMem_Realloc(b->stretches, size + 1);
+
+    if (kept == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(kept, b->tracer->open + b->nopen, size);
+    b->stretches = kept;
+    b->nstretches = count;
+    return 0;
+}
+
+/* close(keeps=False): keeps: its values can be used in the block opened next, until one goes back
+ * to a mark from before it: the body of a while sees what its condition computes. */
+static PyObject *
+block_close(PyObject *self, PyObject *args)
+{
+    CxBlock *b = (CxBlock *)self;
+    CxTracer *t = b->tracer;
+    int keeps = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "|p:close", &keeps))
+        return NULL;
+    if (!b->is_open)
+        Py_RETURN_NONE;
+    if (b->epoch == t->epoch && keep_stretches(b) < 0)
+        return NULL;
+    b->is_open = false;
+    t->nblocks--;
+    if (b->epoch == t->epoch) {
+        if (!keeps)
+            t->nopen = b->nopen;
+        (void)ci_graph_enter(t->graph, b->outer);
+    }
+    Py_RETURN_NONE;
+}
+
+/* Opens it once more. What was made in it is a value again if nothing has been begun since; values
+ * that were held are reached in any case. */
+static PyObject *
+block_reopen(PyObject *self, PyObject *unused)
+{
+    CxBlock *b = (CxBlock *)self;
+    CxTracer *t = b->tracer;
+    (void)unused;
+
+    CX_ENTRY();
+    if (b->is_open || !cx_block_is_usable(b) || t->graph->at != b->outer)
+        return PyErr_Format(PyExc_ValueError, "a block is opened again in the block around it");
+    b->nopen = t->nopen;
+    if (cx_stretch_again(t, b->stretches, b->nstretches) < 0 || cx_stretch_begin(t) < 0)
+        return NULL;
+    b->is_open = true;
+    (void)ci_graph_enter(t->graph, b->block);
+    t->nblocks++;
+    Py_RETURN_NONE;
+}
+
+static void
+body_splice(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    CiBlock *into = b->at.graph->at;
+    for (int k = 0; k < b->block->nnodes; k++)
+        CI_PUSH(ctx, into->nodes, into->nnodes, into->capnodes, b->block->nodes[k]);
+    b->block->nnodes = 0;
+}
+
+/* The nodes of a closed block become the outer block's. */
+static PyObject *
+block_splice(PyObject *self, PyObject *unused)
+{
+    CxBlock *b = (CxBlock *)self;
+    Build build = {.block = b->block};
+    (void)unused;
+
+    CX_ENTRY();
+    if (!cx_block_is_usable(b) || b->is_open || b->tracer->graph->at != b->outer)
+        return PyErr_Format(PyExc_ValueError, "a closed block is spliced into the block around it");
+    if (run(b->tracer, body_splice, &build) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* hold(value): a number for the value as it is now, good also when the block is closed. */
+static PyObject *
+block_hold(PyObject *self, PyObject *value)
+{
+    CxBlock *b = (CxBlock *)self;
+
+    CX_ENTRY();
+    if (!cx_is_traced(value) || !b->is_open)
+        return PyErr_Format(PyExc_TypeError, "an open block holds Traced values");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    if (b->nheld == b->capheld) {
+        int capacity = b->capheld ? 2 * b->capheld : 8;
+        CiNode **grown = PyMem_Realloc(b->held, sizeof *grown * (size_t)capacity);
+        if (grown == NULL)
+            return PyErr_NoMemory();
+        b->held = grown;
+        b->capheld = capacity;
+    }
+    b->held[b->nheld] = cx_node((CxTraced *)value);
+    return PyLong_FromLong(b->nheld++);
+}
+
+CiNode *
+cx_region_node(CxTracer *t, PyObject *value)
+{
+    if (cx_is_traced(value))
+        return cx_traced_prepare((CxTraced *)value) < 0 ? NULL : cx_node((CxTraced *)value);
+    if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2 &&
+        Py_IS_TYPE(PyTuple_GET_ITEM(value, 0), (PyTypeObject *)t->state->block_type)) {
+        CxBlock *b = (CxBlock *)PyTuple_GET_ITEM(value, 0);
+        long k = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
+        if (b->tracer == t && k >= 0 && k < b->nheld && cx_block_is_usable(b))
+            return b->held[k];
+    }
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "a Traced value or (block, number) is expected");
+    return NULL;
+}
+
+/* value(k): the held value, for use in the block it was spliced into. */
+static PyObject *
+block_value(PyObject *self, PyObject *number)
+{
+    CxBlock *b = (CxBlock *)self;
+    PyObject *pair = PyTuple_Pack(2, self, number);
+    CiNode *node = pair ? cx_region_node(b->tracer, pair) : NULL;
+    Py_XDECREF(pair);
+    return node ? cx_traced_from_node(b->tracer, node, node->kind) : NULL;
+}
+
+/* Whether a symbol has a value only inside. */
+static bool
+is_of_block(const CxBlock *b, const CiExpr *symbol)
+{
+    const CiExpr *known = ci_sym_find_symbol(b->tracer->sym, symbol->name);
+    return known == NULL || known->id >= b->nexprs;
+}
+
+static void
+body_blank(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    const CiNode *like = b->like;
+    const CiConst zero = {0, 0.0, 0.0};
+
+    (void)ctx;
+    if (like->rank != 0 || like->kind == CI_KIND_array)
+        b->at.result = ci_graph_empty(b->at.graph, like->dtype, like->rank, like->sizes,
+                                      like->order, b->at.loc);
+    else
+        b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
+}
+
+/* blank(k): some value of the held value's type, which nobody looks at. None: its sizes are known
+ * only inside. */
+static PyObject *
+block_blank(PyObject *self, PyObject *number)
+{
+    CxBlock *b = (CxBlock *)self;
+    Build build = {.block = b->block};
+    PyObject *pair = PyTuple_Pack(2, self, number);
+    CiNode *like = pair ? cx_region_node(b->tracer, pair) : NULL;
+
+    Py_XDECREF(pair);
+    if (like == NULL)
+        return NULL;
+    for (int k = 0; k < like->rank; k++)
+        for (int j = 0; j < like->sizes[k]->nsymbols; j++)
+            if (is_of_block(b, like->sizes[k]->symbols[j]))
+                Py_RETURN_NONE;
+    build.like = like;
+    if (run(b->tracer, body_blank, &build) < 0)
+        return NULL;
+    return cx_traced_from_node(b->tracer, build.at.result, like->kind);
+}
+
+static void
+body_param(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    (void)ctx;
+    b->at.result = b->like == NULL
+                       ? ci_graph_param(b->at.graph, b->block, b->dtype, b->kind, 0, NULL, NULL)
+                       : ci_graph_param(b->at.graph, b->block, b->like->dtype, b->like->kind,
+                                        b->like->rank, b->like->sizes, b->like->order);
+}
+
+int
+cx_kind_from(PyObject *name)
+{
+    static const char *const names[] = {"array", "scalar", "python"};
+    for (int k = 0; name != NULL && PyUnicode_Check(name) && k < 3; k++)
+        if (PyUnicode_CompareWithASCIIString(name, names[k]) == 0)
+            return k;
+    PyErr_SetString(PyExc_ValueError, "a kind is 'array', 'scalar' or 'python'");
+    return -1;
+}
+
+/* param(like) or param(dtype, kind): a new value that is the block's parameter. */
+static PyObject *
+block_param(PyObject *self, PyObject *args)
+{
+    CxBlock *b = (CxBlock *)self;
+    PyObject *like = NULL, *kind = NULL;
+    Build build = {.block = b->block};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O|O:param", &like, &kind) || !cx_block_is_usable(b))
+        return NULL;
+    if (kind == NULL && cx_is_traced(like)) {
+        if (cx_traced_prepare((CxTraced *)like) < 0)
+            return NULL;
+        build.like = cx_node((CxTraced *)like);
+        build.kind = cx_kind((CxTraced *)like);
+    } else {
+        int named = cx_kind_from(kind);
+        build.dtype = named < 0 ? CI_DTYPE_none : cx_dtype_of_object(b->tracer->state, like);
+        build.kind = (CiKind)named;
+        if (build.dtype == CI_DTYPE_none)
+            return NULL;
+    }
+    if (run(b->tracer, body_param, &build) < 0)
+        return NULL;
+    return cx_traced_from_node(b->tracer, build.at.result, build.kind);
+}
+
+/* ---- trip counts ----
+ * index(extent): the loop variable in [0, extent), which is the block's first parameter. */
+
+typedef struct Trip {
+    CxTracer *tracer;
+    const CiExpr *extent, *index;
+} Trip;
+
+static void
+body_index_symbol(CiContext *ctx, void *arg)
+{
+    Trip *trip = arg;
+    const char *name = ci_format(ctx, "t%u", trip->tracer->last_stretch);
+    trip->index = ci_expr_index(trip->tracer->sym, name, trip->extent);
+}
+
+static void
+body_index_param(CiContext *ctx, void *arg)
+{
+    const Build *b = arg;
+    (void)ctx;
+    (void)ci_graph_param(b->at.graph, b->block, CI_DTYPE_i64, CI_KIND_python, 0, NULL, NULL);
+}
+
+static PyObject *
+block_index(PyObject *self, PyObject *extent)
+{
+    CxBlock *b = (CxBlock *)self;
+    CxTracer *t = b->tracer;
+    Build build = {.block = b->block};
+    Trip trip = {.tracer = t};
+
+    CX_ENTRY();
+    if (!cx_block_is_usable(b) || (trip.extent = cx_size_from(t, extent)) == NULL ||
+        cx_protect(t->state, t->sym_ctx, body_index_symbol, &trip) < 0 ||
+        run(t, body_index_param, &build) < 0)
+        return NULL;
+    b->extent = trip.extent;
+    b->index = trip.index;
+    return cx_traced_int(t, b->index);
+}
+
+/* bind(array): the parameter is a new version of the array's memory. */
+static PyObject *
+block_bind(PyObject *self, PyObject *value)
+{
+    CxBlock *b = (CxBlock *)self;
+    Build build = {.block = b->block};
+
+    CX_ENTRY();
+    if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL || !cx_block_is_usable(b))
+        return PyErr_Format(PyExc_TypeError, "bind() takes a whole Traced array");
+    CxTraced *x = (CxTraced *)value;
+    if (cx_traced_prepare(x) < 0)
+        return NULL;
+    build.like = cx_node(x);
+    if (run(b->tracer, body_param, &build) < 0)
+        return NULL;
+    cx_storage_set_version(x->storage, build.at.result);
+    Py_RETURN_NONE;
+}
+
+static void
+body_result(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    const CiNode *like = b->like;
+    CiNode *node = b->node;
+
+    (void)ctx;
+    if (like != NULL && node->rank == like->rank && node->rank != 0 &&
+        memcmp(like->order, node->order, (size_t)node->rank) != 0)
+        node = ci_graph_copy(b->at.graph, node, like->order, b->at.loc);
+    ci_graph_block_result(b->at.graph, b->block, node);
+}
+
+/* result(value, like=None): like gives the order of axes in memory. */
+static PyObject *
+block_result(PyObject *self, PyObject *args)
+{
+    CxBlock *b = (CxBlock *)self;
+    PyObject *value = NULL, *like = Py_None;
+    Build build = {.block = b->block};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O|O:result", &value, &like) || !cx_block_is_usable(b))
+        return NULL;
+    if ((build.node = cx_region_node(b->tracer, value)) == NULL ||
+        (like != Py_None && (build.like = cx_region_node(b->tracer, like)) == NULL))
+        return NULL;
+    if (run(b->tracer, body_result, &build) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- what a block has ---- */
+
+/* A float of Python's that is computed as NumPy's would be. */
+static bool
+is_either_way(const CiNode *node)
+{
+    switch (node->op) {
+    case CI_OP_add:
+    case CI_OP_subtract:
+    case CI_OP_multiply:
+    case CI_OP_negative:
+    case CI_OP_absolute:
+        return node->dtype == CI_DTYPE_f64;
+    case CI_OP_less:
+    case CI_OP_less_equal:
+    case CI_OP_greater:
+    case CI_OP_greater_equal:
+    case CI_OP_equal:
+    case CI_OP_not_equal:
+        return node->args[0]->dtype == CI_DTYPE_f64;
+    default:
+        return false;
+    }
+}
+
+/* What the block computes, for comparison with another run of the same source. */
+static PyObject *
+get_trace(PyObject *self, void *closure)
+{
+    CxBlock *b = (CxBlock *)self;
+    PyObject *list = PyList_New(0);
+    (void)closure;
+
+    for (int k = 0; list != NULL && b->epoch == b->tracer->epoch && k < b->block->nnodes; k++) {
+        const CiNode *node = b->block->nodes[k];
+        if (node->op == CI_OP_check || (cx_node_is_quiet(node) && !is_either_way(node)))
+            continue;
+        PyObject *item = PyLong_FromLong((long)node->op * CI_DTYPE_COUNT * 2 + (long)node->dtype);
+        if (item == NULL || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+/* Nodes that may be computed without need: of no elements but one, and they cannot fail. */
+static bool
+is_harmless(const CiNode *node)
+{
+    CiOpKind kind = ci_op_kind(node->op);
+    if (node->op == CI_OP_const || node->op == CI_OP_cast)
+        return node->rank == 0;
+    if (kind == CI_OPKIND_view) {
+        if (node->op == CI_OP_window &&
+            !ci_expr_is_const(node->args[0]->sizes[node->axes[0]], NULL))
+            return false;
+        for (int k = 0; node->op == CI_OP_slice && k < node->args[0]->rank; k++)
+            if (!ci_expr_is_const(node->starts[k], NULL))
+                return false;
+        return true;
+    }
+    return node->rank == 0 && (kind == CI_OPKIND_pointwise || node->op == CI_OP_where);
+}
+
+static PyObject *
+get_is_harmless(PyObject *self, void *closure)
+{
+    CxBlock *b = (CxBlock *)self;
+    bool result = b->epoch == b->tracer->epoch && b->block->nparams == 0;
+    (void)closure;
+
+    for (int k = 0; result && k < b->block->nnodes; k++)
+        result = is_harmless(b->block->nodes[k]);
+    return PyBool_FromLong(result);
+}
+
+static PyObject *
+get_has_effects(PyObject *self, void *closure)
+{
+    CxBlock *b = (CxBlock *)self;
+    (void)closure;
+    return PyBool_FromLong(b->epoch == b->tracer->epoch && cx_block_has_effects(b->block));
+}
+
+static int
+count_nodes(const CiBlock *block, bool works)
+{
+    int count = 0;
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        count += !works || cx_node_works(node);
+        for (int b = 0; b < node->nblocks; b++)
+            count += count_nodes(node->blocks[b], works);
+    }
+    return count;
+}
+
+static PyObject *
+get_count(PyObject *self, void *closure)
+{
+    CxBlock *b = (CxBlock *)self;
+    bool is_there = b->epoch == b->tracer->epoch;
+    return PyLong_FromLong(is_there ? count_nodes(b->block, closure != NULL) : 0);
+}
+
+static PyMethodDef block_methods[] = {
+    {"param", block_param, METH_VARARGS, NULL},
+    {"bind", block_bind, METH_O, NULL},
+    {"result", block_result, METH_VARARGS, NULL},
+    {"close", block_close, METH_VARARGS, NULL},
+    {"reopen", block_reopen, METH_NOARGS, NULL},
+    {"splice", block_splice, METH_NOARGS, NULL},
+    {"hold", block_hold, METH_O, NULL},
+    {"value", block_value, METH_O, NULL},
+    {"index", block_index, METH_O, NULL},
+    {"blank", block_blank, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef block_getset[] = {
+    {"trace", get_trace, NULL, "What it computes, as numbers.", NULL},
+    {"is_harmless", get_is_harmless, NULL, "Whether it may be computed without need.", NULL},
+    {"has_effects", get_has_effects, NULL, "Whether it checks something, or calls a library.",
+     NULL},
+    {"nodes", get_count, NULL, "Nodes, those of blocks inside included.", NULL},
+    {"work", get_count, NULL, "Nodes that compute something.", (void *)1},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot block_slots[] = {
+    CX_SLOT(Py_tp_dealloc, block_dealloc),
+    CX_SLOT(Py_tp_methods, block_methods),
+    CX_SLOT(Py_tp_getset, block_getset),
+    {Py_tp_doc, "A block of the pending graph that is built apart."},
+    {0, NULL},
+};
+
+PyType_Spec cx_block_spec = {
+    "cinductor._core.Block",
+    sizeof(CxBlock),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    block_slots,
+};

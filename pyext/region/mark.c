@@ -1,0 +1,321 @@
+/* Marks: places in the pending graph that can be gone back to, with the versions that memory had
+ * there; see stretch.c for the nodes. */
+#include "graph/methods.h"
+#include "region/region.h"
+#include "value/index.h"
+
+#include "base/map.h"
+
+typedef struct CxSaved {
+    CxStorage *storage;
+    CiNode *node;
+    unsigned epoch, version, stretch;
+    bool is_written;
+} CxSaved;
+
+typedef struct CxMark {
+    PyObject_HEAD CxTracer *tracer;
+    CiBlock *at;
+    unsigned epoch;
+    uint32_t nexprs; /* of the tracer's sym */
+    int nnodes, nopen, nsaved, nguards;
+    int ninferred; /* guards of the graph's own */
+    CxSaved *saved;
+} CxMark;
+
+static void
+mark_dealloc(PyObject *self)
+{
+    CxMark *m = (CxMark *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    for (int k = 0; k < m->nsaved; k++)
+        cx_storage_release(m->saved[k].storage);
+    PyMem_Free(m->saved);
+    Py_XDECREF(m->tracer);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static bool
+mark_is_valid(const CxMark *m)
+{
+    CxTracer *t = m->tracer;
+    return m->epoch == t->epoch && t->graph != NULL && t->graph->at == m->at &&
+           m->nopen <= t->nopen;
+}
+
+static PyObject *
+get_is_valid(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(mark_is_valid((CxMark *)self));
+}
+
+static PyGetSetDef mark_getset[] = {
+    {"is_valid", get_is_valid, NULL, "Whether one can go back: nothing has been run since.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot mark_slots[] = {
+    CX_SLOT(Py_tp_dealloc, mark_dealloc),
+    CX_SLOT(Py_tp_getset, mark_getset),
+    {Py_tp_doc, "A place in the pending graph that can be gone back to."},
+    {0, NULL},
+};
+
+PyType_Spec cx_mark_spec = {
+    "cinductor._core.Mark",
+    sizeof(CxMark),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    mark_slots,
+};
+
+PyObject *
+cx_method_mark(PyObject *self, PyObject *unused)
+{
+    CxTracer *t = (CxTracer *)self;
+    int count = 0;
+    (void)unused;
+
+    CX_ENTRY();
+    if (t->ctx == NULL && cx_graph_open(t) < 0)
+        return NULL;
+    CxMark *m = PyObject_New(CxMark, (PyTypeObject *)t->state->mark_type);
+    if (m == NULL)
+        return NULL;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        count++;
+    m->tracer = (CxTracer *)Py_NewRef(t);
+    m->at = t->graph->at;
+    m->epoch = t->epoch;
+    m->nexprs = ci_sym_count(t->sym);
+    m->nnodes = t->graph->at->nnodes;
+    m->nopen = t->nopen;
+    m->nsaved = 0;
+    m->nguards = t->env->nguards;
+    m->ninferred = t->graph->env->nguards;
+    m->saved = PyMem_Malloc(sizeof *m->saved * ((size_t)count + 1));
+    if (m->saved == NULL || cx_stretch_begin(t) < 0) {
+        Py_DECREF(m);
+        return PyErr_NoMemory();
+    }
+    for (CxStorage *s = t->storages; s != NULL; s = s->next) {
+        m->saved[m->nsaved++] =
+            (CxSaved){s, s->node, s->epoch, s->version, s->stretch, s->is_written};
+        s->refs++;
+    }
+    return (PyObject *)m;
+}
+
+/* As it entered the graph: what was read first behind a mark was there before. */
+static void
+reset_input(CxTracer *t, CxStorage *s)
+{
+    if (s->epoch != t->epoch || s->input == NULL || s->node == s->input)
+        return;
+    s->node = s->input;
+    s->stretch = 0;
+    s->version = ++t->last_version;
+    s->is_written = false;
+}
+
+int
+cx_mark_forget_guards(CxTracer *t, PyObject *mark)
+{
+    const CxMark *m = (CxMark *)mark;
+
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type)) {
+        PyErr_SetString(PyExc_TypeError, "a Mark is expected");
+        return -1;
+    }
+    if (m->nguards < t->env->nguards)
+        t->env->nguards = m->nguards;
+    if (mark_is_valid(m) && m->ninferred < t->graph->env->nguards)
+        t->graph->env->nguards = m->ninferred;
+    cx_facts_forget_guards(t, m->nguards);
+    return 0;
+}
+
+PyObject *
+cx_method_restore(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return PyErr_Format(PyExc_TypeError, "restore() takes a Mark");
+    CxMark *m = (CxMark *)mark;
+    if (m->tracer != t || !mark_is_valid(m)) {
+        PyErr_SetString(PyExc_ValueError, "the graph has been run since, or is in another block");
+        return NULL;
+    }
+    t->graph->at->nnodes = m->nnodes;
+    t->nopen = m->nopen;
+    if (cx_stretch_begin(t) < 0)
+        return NULL;
+    for (int k = 0; k < m->nsaved; k++)
+        m->saved[k].storage->is_saved = true;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        if (!s->is_saved)
+            reset_input(t, s);
+    for (int k = 0; k < m->nsaved; k++) {
+        const CxSaved *was = &m->saved[k];
+        CxStorage *s = was->storage;
+        s->is_saved = false;
+        if (was->epoch != t->epoch) {
+            reset_input(t, s);
+            continue;
+        }
+        s->node = was->node;
+        s->epoch = was->epoch;
+        s->version = was->version;
+        s->stretch = was->stretch;
+        s->is_written = was->is_written;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+whole(CxTracer *t, CxStorage *s)
+{
+    s->refs++;
+    return cx_traced_new(t, s, NULL);
+}
+
+static int
+append_written(CxTracer *t, PyObject *list, CxStorage *s)
+{
+    PyObject *traced = whole(t, s);
+    int result = traced != NULL ? PyList_Append(list, traced) : -1;
+    Py_XDECREF(traced);
+    return result;
+}
+
+/* written(mark): the storages of before the mark that have another version by now, as whole arrays.
+ */
+PyObject *
+cx_method_written(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *list = PyList_New(0);
+
+    CX_ENTRY();
+    if (list == NULL || !Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return list;
+    CxMark *m = (CxMark *)mark;
+    for (int k = 0; k < m->nsaved; k++)
+        m->saved[k].storage->is_saved = true;
+    int failed = 0;
+    for (CxStorage *s = t->storages; s != NULL && !failed; s = s->next)
+        if (!s->is_saved && s->epoch == t->epoch && s->input != NULL && s->node != s->input)
+            failed = append_written(t, list, s) < 0;
+    for (int k = m->nsaved - 1; k >= 0; k--) { /* oldest first */
+        const CxSaved *was = &m->saved[k];
+        CxStorage *s = was->storage;
+        s->is_saved = false;
+        if (failed || s->epoch != t->epoch)
+            continue;
+        bool is_other = was->epoch == t->epoch ? s->version != was->version
+                                               : s->input != NULL && s->node != s->input;
+        if (is_other)
+            failed = append_written(t, list, s) < 0;
+    }
+    if (failed)
+        Py_CLEAR(list);
+    return list;
+}
+
+/* is_before(array, mark): whether the memory was there at the mark. */
+PyObject *
+cx_method_is_before(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *mark = NULL;
+
+    if (!PyArg_ParseTuple(args, "OO!:is_before", &value, t->state->mark_type, &mark) ||
+        !cx_is_traced(value)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "is_before() takes a Traced value");
+        return NULL;
+    }
+    const CxStorage *s = ((CxTraced *)value)->storage;
+    const CxMark *m = (const CxMark *)mark;
+    bool found = s->epoch == t->epoch && s->input != NULL;
+    for (int k = 0; !found && k < m->nsaved; k++)
+        found = m->saved[k].storage == s;
+    return PyBool_FromLong(found);
+}
+
+/* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it
+ * has no such bound. */
+PyObject *
+cx_method_most(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *size = NULL, *mark = NULL;
+    const CiExpr *most = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO!:most", &size, t->state->mark_type, &mark))
+        return NULL;
+    const CiExpr *e = cx_size_from(t, size);
+    if (e == NULL || cx_size_most(t, e, ((const CxMark *)mark)->nexprs, &most) < 0)
+        return NULL;
+    return most == NULL ? Py_NewRef(Py_None) : cx_size_object(t, most);
+}
+
+/* work_since(mark): nodes of the open block that compute arrays or NumPy's numbers. */
+PyObject *
+cx_method_work_since(PyObject *self, PyObject *mark)
+{
+    CxTracer *t = (CxTracer *)self;
+    int count = 0;
+
+    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
+        return PyErr_Format(PyExc_TypeError, "work_since() takes a Mark");
+    const CxMark *m = (const CxMark *)mark;
+    for (int k = m->nnodes; mark_is_valid(m) && k < t->graph->at->nnodes; k++)
+        count += cx_node_works(t->graph->at->nodes[k]);
+    return PyLong_FromLong(count);
+}
+
+typedef struct Check {
+    CxTracer *tracer;
+    CiNode *condition;
+    const char *why;
+    CiLoc loc;
+} Check;
+
+static void
+body_check(CiContext *ctx, void *arg)
+{
+    const Check *c = arg;
+    (void)ci_graph_check(c->tracer->graph, c->condition, ci_intern(ctx, c->why), c->loc);
+}
+
+/* check(condition, why): where the bool is false when the program runs, the call is Python's. */
+PyObject *
+cx_method_check(PyObject *self, PyObject *args)
+{
+    Check check = {.tracer = (CxTracer *)self};
+    PyObject *condition = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Os:check", &condition, &check.why))
+        return NULL;
+    if (!cx_is_traced(condition) || cx_dtype((CxTraced *)condition) != CI_DTYPE_bool ||
+        cx_rank((CxTraced *)condition) != 0)
+        return PyErr_Format(PyExc_TypeError, "check() takes a Traced bool");
+    if (cx_traced_prepare((CxTraced *)condition) < 0)
+        return NULL;
+    check.condition = cx_node((CxTraced *)condition);
+    check.loc = cx_location(check.tracer);
+    if (cx_protect(check.tracer->state, check.tracer->ctx, body_check, &check) < 0)
+        return NULL;
+    const CxStorage *s = ((CxTraced *)condition)->storage;
+    if (s->left != NULL && cx_fact_add(check.tracer, s->relation, s->left, s->right, 0) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,194 @@
+/* Regions made of closed blocks, and what is asked of blocks and values to make them. */
+#include "region/region.h"
+#include "graph/methods.h"
+
+/* same_type(a, b), kinds aside: 0 no, 1 yes, 2 but for the order of axes in memory. */
+PyObject *
+cx_method_same_type(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *a = NULL, *b = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:same_type", &a, &b))
+        return NULL;
+    const CiNode *x = cx_region_node(t, a), *y = x ? cx_region_node(t, b) : NULL;
+    if (y == NULL)
+        return NULL;
+    bool is_same = x->dtype == y->dtype && x->rank == y->rank;
+    for (int k = 0; is_same && k < x->rank; k++)
+        is_same = x->sizes[k] == y->sizes[k];
+    int answer = !is_same                                                          ? 0
+                 : x->rank > 1 && memcmp(x->order, y->order, (size_t)x->rank) != 0 ? 2
+                                                                                   : 1;
+    return PyLong_FromLong(answer);
+}
+
+enum { MAX_BLOCKS = 2 };
+
+typedef struct Build {
+    CxBuilding at;
+    CiOp op;
+    int nargs, nblocks;
+    CiNode **args;
+    CiBlock *blocks[MAX_BLOCKS];
+    const CiExpr *extent, *index;
+} Build;
+
+static void
+body_region(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    CiSym *sym = b->at.graph->sym;
+
+    (void)ctx;
+    const CiExpr *trip = b->extent ? ci_expr_copy(sym, b->extent) : NULL;
+    const CiExpr *index = b->index ? ci_expr_copy(sym, b->index) : NULL;
+    ci_graph_region(b->at.graph, b->op, b->nargs, b->args, trip, index, b->nblocks, b->blocks,
+                    b->at.loc);
+}
+
+/* The results, which are the last nodes of the block. */
+static PyObject *
+results_of(CxTracer *t, const Build *b, PyObject *kinds)
+{
+    const CiBlock *at = t->graph->at, *last = b->blocks[b->nblocks - 1];
+    PyObject *list = PyList_New(0);
+
+    for (int k = at->nnodes - last->nresults; list != NULL && k < at->nnodes; k++) {
+        int kind = cx_kind_from(PyTuple_GET_ITEM(kinds, k - at->nnodes + last->nresults));
+        if (kind >
+            CI_KIND_array) /* a NumPy scalar that a run took as its input is an array there */
+            ci_node_set_kind(at->nodes[k], (CiKind)kind);
+        PyObject *item = kind < 0 ? NULL : cx_traced_from_node(t, at->nodes[k], (CiKind)kind);
+        if (item == NULL || PyList_Append(list, item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static int
+fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
+{
+    b->nblocks = (int)PyTuple_GET_SIZE(blocks);
+    if (b->nblocks < 1 || b->nblocks > MAX_BLOCKS) {
+        PyErr_SetString(PyExc_ValueError, "a region has one block or two");
+        return -1;
+    }
+    for (int k = 0; k < b->nblocks; k++) {
+        CxBlock *block = (CxBlock *)PyTuple_GET_ITEM(blocks, k);
+        if (!Py_IS_TYPE((PyObject *)block, (PyTypeObject *)t->state->block_type) ||
+            block->is_open || !cx_block_is_usable(block)) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError, "a region is made of closed blocks");
+            return -1;
+        }
+        b->blocks[k] = block->block;
+    }
+    return 0;
+}
+
+/* region(op, blocks, entries, kinds): the values it makes, of these kinds. */
+PyObject *
+cx_method_region(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    Build b = {.nargs = 0};
+    PyObject *tuple = NULL, *entries = NULL, *kinds = NULL, *result = NULL;
+    const char *name = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "sO!O!O!:region", &name, &PyTuple_Type, &tuple, &PyTuple_Type,
+                          &entries, &PyTuple_Type, &kinds))
+        return NULL;
+    b.op = ci_op_find(name);
+    if (b.op != CI_OP_for && b.op != CI_OP_while && b.op != CI_OP_if)
+        return PyErr_Format(PyExc_ValueError, "no region is called '%s'", name);
+    if (fill_blocks(&b, t, tuple) < 0)
+        return NULL;
+    const CxBlock *body = (const CxBlock *)PyTuple_GET_ITEM(tuple, 0);
+    b.extent = body->extent;
+    b.index = body->index;
+    if ((b.op == CI_OP_for) != (b.index != NULL))
+        return PyErr_Format(PyExc_ValueError, "the body of a for has an index");
+    b.nargs = (int)PyTuple_GET_SIZE(entries);
+    b.args = PyMem_Calloc((size_t)b.nargs + 1, sizeof *b.args);
+    if (b.args == NULL)
+        return PyErr_NoMemory();
+    for (int k = 0; k < b.nargs; k++) {
+        PyObject *entry = PyTuple_GET_ITEM(entries, k);
+        if (!cx_is_traced(entry)) {
+            PyErr_SetString(PyExc_TypeError, "entries are Traced values");
+            goto done;
+        }
+        if (cx_traced_prepare((CxTraced *)entry) < 0)
+            goto done;
+        b.args[k] = cx_node((CxTraced *)entry);
+    }
+    if (PyTuple_GET_SIZE(kinds) != b.blocks[b.nblocks - 1]->nresults)
+        PyErr_SetString(PyExc_ValueError, "a region has as many kinds as results");
+    else if (cx_build_run(t, body_region, &b.at) == 0)
+        result = results_of(t, &b, kinds);
+done:
+    PyMem_Free(b.args);
+    return result;
+}
+
+/* set_version(array, value): from here on the array's memory holds the value. */
+PyObject *
+cx_method_set_version(PyObject *self, PyObject *args)
+{
+    PyObject *target = NULL, *value = NULL;
+    (void)self;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:set_version", &target, &value))
+        return NULL;
+    if (!cx_is_traced(target) || !cx_is_traced(value) || ((CxTraced *)target)->view != NULL)
+        return PyErr_Format(PyExc_TypeError, "set_version() takes a whole Traced array");
+    if (cx_traced_prepare((CxTraced *)target) < 0 || cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    cx_storage_set_version(((CxTraced *)target)->storage, cx_node((CxTraced *)value));
+    Py_RETURN_NONE;
+}
+
+typedef struct Select {
+    CxBuilding at;
+    CiNode *args[3];
+    CiKind kind;
+} Select;
+
+static void
+body_select(CiContext *ctx, void *arg)
+{
+    Select *s = arg;
+    (void)ctx;
+    CiNode *node = ci_graph_pointwise(s->at.graph, CI_OP_where, 3, s->args, s->at.loc);
+    s->at.result = ci_node_set_kind(node, s->kind);
+}
+
+/* select(condition, a, b, kind) of single values of one dtype. */
+PyObject *
+cx_method_select(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *items[3], *name = NULL;
+    Select s = {.kind = CI_KIND_array};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOOO:select", &items[0], &items[1], &items[2], &name))
+        return NULL;
+    int kind = cx_kind_from(name);
+    if (kind < 0)
+        return NULL;
+    for (int k = 0; k < 3; k++)
+        if (!cx_is_traced(items[k]) || cx_rank((CxTraced *)items[k]) != 0)
+            return PyErr_Format(PyExc_TypeError, "select() takes Traced numbers");
+        else if (cx_traced_prepare((CxTraced *)items[k]) < 0)
+            return NULL;
+    for (int k = 0; k < 3; k++)
+        s.args[k] = cx_node((CxTraced *)items[k]);
+    s.kind = (CiKind)kind;
+    return cx_traced_from_node(t, cx_build_custom(t, body_select, &s.at), s.kind);
+}

@@ -1,0 +1,31 @@
+/* Blocks that are built apart, the regions made of them, and marks to go back to. */
+#ifndef CX_REGION_H
+#define CX_REGION_H
+
+#include "value/value.h"
+
+extern PyType_Spec cx_mark_spec, cx_block_spec;
+
+typedef struct CxBlock {
+    PyObject_HEAD CxTracer *tracer;
+    CiBlock *block, *outer;
+    unsigned epoch;
+    uint32_t nexprs; /* of the tracer's sym when it was opened first */
+    int nopen;
+    const CiExpr *extent, *index; /* of a `for`; of the tracer's sym */
+    CiNode **held;                /* values kept for when the block is closed */
+    int nheld, capheld;
+    unsigned *stretches; /* of building it, while it is closed */
+    int nstretches;
+    bool is_open;
+} CxBlock;
+
+/* The node of a Traced value, or of (block, number); NULL with an exception. */
+CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
+bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
+int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
+
+/* mark.c: how many guards there were; -1 */
+int cx_mark_forget_guards(CxTracer *tracer, PyObject *mark);
+
+#endif

@@ -1,0 +1,236 @@
+/* What captured loops and branches ask of values, and make of them. */
+#include "graph/methods.h"
+#include "value/build.h"
+#include "value/index.h"
+
+PyObject *
+cx_method_prepare(PyObject *self, PyObject *value)
+{
+    (void)self;
+    CX_ENTRY();
+    if (!cx_is_traced(value))
+        return PyErr_Format(PyExc_TypeError, "prepare() takes a Traced value");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* offset(array): where a view begins, in bytes from the beginning of its memory. */
+PyObject *
+cx_method_offset(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (!cx_is_traced(value))
+        return PyErr_Format(PyExc_TypeError, "offset() takes a Traced value");
+    const CxView *view = ((CxTraced *)value)->view;
+    return view ? cx_size_object((CxTracer *)self, view->offset) : PyLong_FromLong(0);
+}
+/* settled(value): an int that is known only when the program runs as what the program computes. */
+PyObject *
+cx_method_settled(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!cx_is_traced(value) || !cx_is_size((CxTraced *)value) ||
+        cx_size_is_known(t, ((CxTraced *)value)->storage->expr))
+        return Py_NewRef(value);
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    return cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_python);
+}
+
+/* ---- ints that are expressions ---- */
+
+static const CiExpr *
+expr_of(PyObject *value)
+{
+    return cx_is_traced(value) && cx_is_size((CxTraced *)value) ? ((CxTraced *)value)->storage->expr
+                                                                : NULL;
+}
+
+/* is_fixed(int): the same all through the call. */
+PyObject *
+cx_method_is_fixed(PyObject *self, PyObject *value)
+{
+    const CiExpr *e = expr_of(value);
+    bool result = e != NULL;
+    (void)self;
+
+    for (int k = 0; result && k < e->nsymbols; k++)
+        result = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
+                 e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
+    return PyBool_FromLong(result);
+}
+
+/* at_least(int, low): the larger of the two, as an int. */
+PyObject *
+cx_method_at_least(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *low = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:at_least", &value, &low))
+        return NULL;
+    const CiExpr *e = cx_size_from(t, value), *bound = e ? cx_size_from(t, low) : NULL;
+    if (bound == NULL)
+        return NULL;
+    int is_less = cx_size_prove(t, CI_REL_le, e, bound),
+        is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, bound, e) : is_less;
+    if (is_more < 0)
+        return NULL;
+    return cx_size_object(t, is_less == 1   ? bound
+                             : is_more == 1 ? e
+                                            : cx_size_make(t, CX_SIZE_max, e, bound));
+}
+
+/* is_positive(int): True where that is known; where it depends on the arguments, as it usually is.
+ */
+PyObject *
+cx_method_is_positive(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    const CiExpr *e = cx_size_from(t, value);
+    int answer = e ? cx_size_usual(t, CI_REL_lt, t->zero, e) : -1;
+    return answer < 0 ? NULL : PyBool_FromLong(answer == 1);
+}
+
+/* usually_positive(int): as int > 0, of what is so but for empty arrays. */
+PyObject *
+cx_method_usually_positive(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+    const CiExpr *e = expr_of(value);
+    int answer = CX_OPEN;
+
+    CX_ENTRY();
+    if (e != NULL)
+        answer = cx_size_usual(t, CI_REL_lt, t->zero, e);
+    if (answer != CX_OPEN)
+        return answer < 0 ? NULL : PyBool_FromLong(answer);
+    PyObject *zero = PyLong_FromLong(0);
+    PyObject *result = zero ? PyObject_RichCompare(value, zero, Py_GT) : NULL;
+    Py_XDECREF(zero);
+    return result;
+}
+
+typedef struct Define {
+    CxTracer *tracer;
+    CxTraced *value;
+    int64_t low;
+    const CiExpr *limit, *symbol;
+} Define;
+
+static void
+body_symbol(CiContext *ctx, void *arg)
+{
+    Define *d = arg;
+    const char *name = ci_format(ctx, "u%d", d->tracer->nsymbols++);
+    d->symbol = ci_expr_unbacked(d->tracer->sym, name, d->low, d->limit);
+}
+
+/* define(int, low, limit): the int that data decide, as an expression; None: no bound. */
+PyObject *
+cx_method_define(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *low = NULL, *limit = NULL;
+    Define d = {.tracer = t, .low = CI_MINUS_INFINITY};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOO:define", &value, &low, &limit))
+        return NULL;
+    if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_i64)
+        return PyErr_Format(PyExc_TypeError, "define() takes a Traced int");
+    if (low != Py_None && (d.low = PyLong_AsLongLong(low)) == -1 && PyErr_Occurred())
+        return NULL;
+    if (limit != Py_None && (d.limit = cx_size_from(t, limit)) == NULL)
+        return NULL;
+    if (cx_protect(t->state, t->sym_ctx, body_symbol, &d) < 0)
+        return NULL;
+    CiNode *node = cx_build_define(t, (CxTraced *)value, d.symbol);
+    CxStorage *symbol = node ? cx_storage_from_node(t, node, CI_KIND_python) : NULL;
+    if (symbol == NULL)
+        return NULL;
+    symbol->expr = d.symbol;
+    if (cx_defined_add(t, ((CxTraced *)value)->storage, symbol, NULL, false) < 0)
+        return NULL;
+    return cx_traced_int(t, d.symbol);
+}
+
+typedef struct Growing {
+    CxTracer *tracer;
+    const CiExpr *e, *symbol, *factor, *rest;
+} Growing;
+
+/* By two values so large that what a minimum or maximum makes of small ones is gone. */
+static void
+body_growth(CiContext *ctx, void *arg)
+{
+    enum { LARGE = 1 << 24 };
+    Growing *g = arg;
+    CiSym *sym = g->tracer->sym;
+    const CiExpr *large = ci_expr_const(sym, LARGE), *twice = ci_expr_const(sym, 2 * LARGE);
+    const CiExpr *once = ci_expr_substitute(sym, g->e, 1, &g->symbol, &large),
+                 *more = ci_expr_substitute(sym, g->e, 1, &g->symbol, &twice);
+
+    (void)ctx;
+    g->factor = ci_expr_floordiv(sym, ci_expr_sub(sym, more, once), large);
+    g->rest = ci_expr_sub(sym, once, ci_expr_mul(sym, g->factor, large));
+}
+
+/* growth(size, symbol): (a, b) where the size is a * symbol + b of a constant a that is not less
+ * than one, as far as large ones tell; None where it is not. */
+PyObject *
+cx_method_growth(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *size = NULL, *symbol = NULL;
+    int64_t factor = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:growth", &size, &symbol))
+        return NULL;
+    Growing g = {.tracer = t, .e = expr_of(size), .symbol = expr_of(symbol)};
+    if (g.e == NULL || g.symbol == NULL || !ci_expr_depends_on(g.e, g.symbol))
+        Py_RETURN_NONE;
+    if (cx_protect(t->state, t->sym_ctx, body_growth, &g) < 0)
+        return NULL;
+    if (!ci_expr_is_const(g.factor, &factor) || factor < 1)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(LN)", (long long)factor, cx_size_object(t, g.rest));
+}
+
+/* fitted(array, like): the array with its sizes written as like's are, where they are known to be
+ * equal; None where they are not. */
+PyObject *
+cx_method_fitted(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *like = NULL;
+    const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK];
+    bool is_same = true;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:fitted", &value, &like))
+        return NULL;
+    if (!cx_is_traced(value) || !cx_is_traced(like))
+        return PyErr_Format(PyExc_TypeError, "fitted() takes Traced values");
+    CxTraced *x = (CxTraced *)value, *y = (CxTraced *)like;
+    if (cx_rank(x) != cx_rank(y) || cx_dtype(x) != cx_dtype(y))
+        Py_RETURN_NONE;
+    for (int k = 0; k < cx_rank(x); k++) {
+        int equal = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], cx_sizes(y)[k]);
+        if (equal < 0)
+            return NULL;
+        if (equal != 1)
+            Py_RETURN_NONE;
+        starts[k] = t->zero;
+        steps[k] = t->one;
+        is_same &= cx_sizes(x)[k] == cx_sizes(y)[k];
+    }
+    return is_same ? Py_NewRef(value) : cx_make_slice(x, starts, steps, cx_sizes(y));
+}

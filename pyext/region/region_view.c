@@ -1,0 +1,229 @@
+/* What a region's trips leave behind: sizes and views as the last trip has them, and arrays whose
+ * sizes change from trip to trip. Such an array lies in the first elements of a buffer that is
+ * large enough for all trips; how many they are is carried beside it. */
+#include "graph/methods.h"
+#include "region/region.h"
+#include "value/build.h"
+#include "value/index.h"
+
+/* ---- the last trip ---- */
+
+typedef struct Substitute {
+    CxTracer *tracer;
+    const CiExpr *symbol, *last;
+    const CxView *from;
+    CxView *view;
+    const CiExpr *e;
+} Substitute;
+
+static bool
+is_fixed(const CiExpr *e, const CiExpr *symbol)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (e->symbols[k] != symbol && e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked)
+            return false;
+    return true;
+}
+
+static bool
+all_are_fixed(int count, const CiExpr *const *exprs, const CiExpr *symbol)
+{
+    for (int k = 0; k < count; k++)
+        if (exprs[k] != NULL && !is_fixed(exprs[k], symbol))
+            return false;
+    return true;
+}
+
+static const CiExpr *
+in_last_trip(const Substitute *s, const CiExpr *e)
+{
+    return e == NULL ? NULL : ci_expr_substitute(s->tracer->sym, e, 1, &s->symbol, &s->last);
+}
+
+static void
+body_size(CiContext *ctx, void *arg)
+{
+    Substitute *s = arg;
+    (void)ctx;
+    s->e = in_last_trip(s, s->e);
+}
+
+static void
+body_view(CiContext *ctx, void *arg)
+{
+    Substitute *s = arg;
+    CxView *v = s->view;
+    (void)ctx;
+    v->offset = in_last_trip(s, s->from->offset);
+    for (int k = 0; k < v->rank; k++) {
+        v->sizes[k] = in_last_trip(s, s->from->sizes[k]);
+        v->strides[k] = in_last_trip(s, s->from->strides[k]);
+    }
+}
+
+/* The starts and steps of a view, as many as its parent has axes, and one for a diagonal. */
+static void
+body_starts(CiContext *ctx, void *arg)
+{
+    Substitute *s = arg;
+    int below = (int)(s->from->steps - s->from->starts);
+    (void)ctx;
+    for (int k = 0; k < below; k++) {
+        s->view->starts[k] = in_last_trip(s, s->from->starts[k]);
+        s->view->steps[k] = in_last_trip(s, s->from->steps[k]);
+    }
+}
+
+static bool
+view_is_fixed(const CxView *v, const CiExpr *symbol)
+{
+    int below = (int)(v->steps - v->starts);
+    return is_fixed(v->offset, symbol) && all_are_fixed(v->rank, v->sizes, symbol) &&
+           all_are_fixed(v->rank, v->strides, symbol) && all_are_fixed(below, v->starts, symbol) &&
+           all_are_fixed(below, v->steps, symbol);
+}
+
+/* Whether the view, or one that it is a view of, is another in each trip. */
+static bool
+is_of_trip(const CxView *v, const CiExpr *symbol)
+{
+    bool depends = cx_view_depends_on(v, symbol);
+    int below = (int)(v->steps - v->starts);
+    for (int k = 0; k < below && !depends; k++)
+        depends = (v->starts[k] != NULL && ci_expr_depends_on(v->starts[k], symbol)) ||
+                  (v->steps[k] != NULL && ci_expr_depends_on(v->steps[k], symbol));
+    return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
+}
+
+/* The view, with those that it is a view of, in the last trip. */
+static PyObject *
+last_view(Substitute *s, CxStorage *storage, CxView *from)
+{
+    CxTracer *t = s->tracer;
+    storage->refs++;
+    if (from == NULL)
+        return cx_traced_new(t, storage, NULL);
+    PyObject *parent = last_view(s, storage, from->parent), *result = NULL;
+    CxView *v = parent ? cx_view_new((CxTraced *)parent, from->op, from->rank) : NULL;
+    if (v != NULL) {
+        s->from = from;
+        s->view = v;
+        v->dtype = from->dtype;
+        v->is_readonly = from->is_readonly;
+        v->is_opaque = from->is_opaque;
+        memcpy(v->axes, from->axes, sizeof(int) * ((size_t)from->rank + 2));
+        if (cx_protect(t->state, t->sym_ctx, body_view, s) == 0 &&
+            cx_protect(t->state, t->sym_ctx, body_starts, s) == 0)
+            result = cx_traced_new(t, storage, v);
+        else
+            cx_view_release(v);
+    }
+    if (result == NULL)
+        cx_storage_release(storage);
+    Py_XDECREF(parent);
+    return result;
+}
+
+/* last_value(int or view, block): what it is in the last trip of the block, the body of a `for`;
+ * None when it is no expression of the trip and of what is fixed. */
+PyObject *
+cx_method_last_value(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *block = NULL;
+    Substitute s = {.tracer = t};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO!:last_value", &value, t->state->block_type, &block))
+        return NULL;
+    const CxBlock *b = (const CxBlock *)block;
+    if (!cx_is_traced(value) || b->index == NULL)
+        Py_RETURN_NONE;
+    CxTraced *x = (CxTraced *)value;
+    s.symbol = b->index;
+    if ((s.last = cx_size_make(t, CX_SIZE_sub, b->extent, t->one)) == NULL)
+        return NULL;
+    if (x->view == NULL) {
+        if ((s.e = x->storage->expr) == NULL || !is_fixed(s.e, s.symbol))
+            Py_RETURN_NONE;
+        return cx_protect(t->state, t->sym_ctx, body_size, &s) < 0 ? NULL : cx_size_object(t, s.e);
+    }
+    for (const CxView *v = x->view; v != NULL; v = v->parent)
+        if (!view_is_fixed(v, s.symbol))
+            Py_RETURN_NONE;
+    return is_of_trip(x->view, s.symbol) ? last_view(&s, x->storage, x->view) : Py_NewRef(value);
+}
+
+/* ---- sizes that vary ---- */
+
+/* varying(a, b): the axes along which two arrays of one dtype and order differ in size; None for
+ * arrays that differ in more. */
+PyObject *
+cx_method_varying(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *a = NULL, *b = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:varying", &a, &b))
+        return NULL;
+    const CiNode *x = cx_region_node(t, a), *y = x ? cx_region_node(t, b) : NULL;
+    if (y == NULL)
+        return NULL;
+    if (x->dtype != y->dtype || x->rank != y->rank ||
+        (x->rank > 1 && memcmp(x->order, y->order, (size_t)x->rank) != 0))
+        Py_RETURN_NONE;
+    PyObject *axes = PyList_New(0);
+    for (int k = 0; axes != NULL && k < x->rank; k++) {
+        if (x->sizes[k] == y->sizes[k])
+            continue;
+        PyObject *axis = PyLong_FromLong(k);
+        if (axis == NULL || PyList_Append(axes, axis) < 0)
+            Py_CLEAR(axes);
+        Py_XDECREF(axis);
+    }
+    return axes;
+}
+
+/* blank(like, shape): an array of like's dtype and order whose contents nobody looks at. */
+PyObject *
+cx_method_blank(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *shape = NULL;
+    const CiExpr *sizes[CI_MAX_RANK];
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:blank", &value, &shape))
+        return NULL;
+    const CiNode *like = cx_region_node(t, value);
+    int rank = like ? cx_shape_from(t, shape, sizes) : -1;
+    if (rank < 0)
+        return NULL;
+    if (rank != like->rank)
+        return PyErr_Format(PyExc_ValueError, "blank() takes one size for each axis");
+    CiNode *node = cx_build_fill(t, like->dtype, rank, sizes, like->order, NULL);
+    return cx_traced_from_node(t, node, CI_KIND_array);
+}
+
+/* detached(view): its value as an array of its own, without a copy where it lies densely. */
+PyObject *
+cx_method_detached(PyObject *self, PyObject *value)
+{
+    CxTracer *t = (CxTracer *)self;
+
+    CX_ENTRY();
+    if (!cx_is_traced(value) || ((CxTraced *)value)->view == NULL)
+        return PyErr_Format(PyExc_TypeError, "detached() takes a view");
+    CxTraced *x = (CxTraced *)value;
+    if (cx_traced_prepare(x) < 0)
+        return NULL;
+    CiNode *node = cx_node(x);
+    const CiNode *base = x->storage->node;
+    bool is_dense = node->rank == base->rank;
+    for (int k = 1; is_dense && k < node->rank; k++)
+        is_dense = node->sizes[node->order[k]] == base->sizes[node->order[k]];
+    if (!is_dense)
+        node = cx_build_copy(t, x, node->order);
+    return cx_traced_from_node(t, node, CI_KIND_array);
+}

@@ -1,0 +1,54 @@
+/* Generators that a program draws from: their state before a run, and back to it when a check
+ * fails, for then the function itself draws. A program reads a generator by its address, so the
+ * sources of addresses say which there are. */
+#include "replay/guards_private.h"
+#include "replay/specialization.h"
+
+bool
+cx_draws_any(const CxGuards *g)
+{
+    for (int k = 0; k < g->nsources; k++)
+        if (g->sources[k].kind == SOURCE_address)
+            return true;
+    return false;
+}
+
+/* A list of (bit generator, its state); NULL without an exception when nothing is drawn from. */
+PyObject *
+cx_draws_save(const CxGuards *g, PyObject *const *values)
+{
+    PyObject *saved = NULL;
+
+    for (int k = 0; k < g->nsources; k++) {
+        if (g->sources[k].kind != SOURCE_address || values[k] == NULL)
+            continue;
+        if (g->sources[g->sources[k].from].kind == SOURCE_made)
+            continue; /* the function itself makes another one */
+        PyObject *bits = PyObject_GetAttrString(values[g->sources[k].from], "bit_generator");
+        PyObject *state = bits ? PyObject_GetAttrString(bits, "state") : NULL;
+        PyObject *pair = state ? PyTuple_Pack(2, bits, state) : NULL;
+        Py_XDECREF(bits);
+        Py_XDECREF(state);
+        if (saved == NULL)
+            saved = PyList_New(0);
+        if (pair == NULL || saved == NULL || PyList_Append(saved, pair) < 0) {
+            Py_XDECREF(pair);
+            Py_XDECREF(saved);
+            return NULL;
+        }
+        Py_DECREF(pair);
+    }
+    return saved;
+}
+
+int
+cx_draws_restore(PyObject *saved)
+{
+    for (Py_ssize_t k = 0; saved != NULL && k < PyList_GET_SIZE(saved); k++) {
+        PyObject *pair = PyList_GET_ITEM(saved, k);
+        if (PyObject_SetAttrString(PyTuple_GET_ITEM(pair, 0), "state", PyTuple_GET_ITEM(pair, 1)) <
+            0)
+            return -1;
+    }
+    return 0;
+}

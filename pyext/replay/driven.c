@@ -1,0 +1,81 @@
+/* Calls that a driver answers: the function split where it breaks, compiled pieces with Python
+ * between (capture/driver.py). Only calls that are known to be quicker so come here, by the keys of
+ * plain.c; the others are Python's to judge. */
+#include "replay/driven.h"
+
+#include "replay/specialization.h"
+
+PyObject *
+cx_keys_with(PyObject *keys, PyObject *key)
+{
+    enum { MOST = 4 };
+    Py_ssize_t known = keys ? PyTuple_GET_SIZE(keys) : 0, kept = known < MOST ? known : MOST - 1;
+    PyObject *made = PyTuple_New(kept + 1);
+
+    if (made == NULL)
+        return NULL;
+    PyTuple_SET_ITEM(made, 0, Py_NewRef(key));
+    for (Py_ssize_t k = 0; k < kept; k++)
+        PyTuple_SET_ITEM(made, k + 1, Py_NewRef(PyTuple_GET_ITEM(keys, k)));
+    return made;
+}
+
+int
+cx_driven_note(CxDriven *d, PyObject *driver, PyObject *mend, PyObject *key)
+{
+    PyObject *keys = cx_keys_with(d->driver == driver ? d->keys : NULL, key);
+
+    if (keys == NULL)
+        return -1;
+    Py_XSETREF(d->driver, Py_NewRef(driver));
+    Py_XSETREF(d->mend, Py_NewRef(mend));
+    Py_XSETREF(d->keys, keys);
+    return 0;
+}
+
+void
+cx_driven_clear(CxDriven *d)
+{
+    Py_CLEAR(d->keys);
+    Py_CLEAR(d->driver);
+    Py_CLEAR(d->mend);
+}
+
+int
+cx_driven_visit(const CxDriven *d, visitproc visit, void *arg)
+{
+    Py_VISIT(d->keys);
+    Py_VISIT(d->driver);
+    Py_VISIT(d->mend);
+    return 0;
+}
+
+/* The frames of a driver and its piece are one to the user. */
+static void
+mend_exception(PyObject *mend)
+{
+    PyObject *error = cx_take_exception();
+    PyObject *done = PyObject_CallFunctionObjArgs(mend, error, NULL);
+
+    if (done == NULL)
+        PyErr_Clear();
+    Py_XDECREF(done);
+    cx_restore_exception(error);
+}
+
+int
+cx_driven_call(const CxDriven *d, PyObject *const *bound, int count, PyObject *const *args,
+               size_t nargsf, PyObject *names, PyObject **result)
+{
+    int fits = d->keys != NULL ? cx_is_plain(d->keys, bound, count) : 0;
+
+    if (fits <= 0)
+        return fits;
+    PyObject *driver = Py_NewRef(d->driver), *mend = Py_NewRef(d->mend);
+    *result = PyObject_Vectorcall(driver, args, nargsf, names);
+    if (*result == NULL)
+        mend_exception(mend);
+    Py_DECREF(driver);
+    Py_DECREF(mend);
+    return 1;
+}

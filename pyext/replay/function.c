@@ -1,0 +1,617 @@
+/* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
+ * specializations by their guards, and asks Python (miss) when none fits. The table of
+ * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
+#include "replay/driven.h"
+#include "replay/specialization.h"
+
+typedef struct CxFunction {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    CxState *state;
+    PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
+    PyObject *plain;        /* keys of calls that fn answers: plain.c */
+    CxDriven driven;        /* those that a driver answers */
+    const PyObject *latest; /* the specialization that answered last: only compared */
+    PyObject *where;        /* "model.py:12", for texts; or NULL */
+    uint8_t *kind;          /* inspect's, per parameter */
+    int nparameters;
+    int npositional;            /* parameters that positional arguments can fill */
+    int var_args, var_keywords; /* parameter number, or -1 */
+    int stance;
+    Py_ssize_t calls, failed_checks, plain_calls;
+    int unusual; /* calls whose sizes were unusual for what there is, and that returned */
+} CxFunction;
+
+/* After so many of them they are compiled for. */
+enum { MOST_UNUSUAL = 8 };
+
+enum { POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD };
+
+/* ---- binding ---- */
+
+static int
+find_parameter(const CxFunction *f, PyObject *name)
+{
+    for (int pass = 0; pass < 2; pass++) /* names are interned: identity first */
+        for (int k = 0; k < f->nparameters; k++) {
+            PyObject *own = PyTuple_GET_ITEM(f->parameters, k);
+            bool is_name = f->kind[k] == POSITIONAL_OR_KEYWORD || f->kind[k] == KEYWORD_ONLY;
+            if (is_name && (own == name || (pass == 1 && PyUnicode_Compare(own, name) == 0)))
+                return k;
+        }
+    return -1;
+}
+
+/* Fills bound with new references. 1: bound; 0: Python itself will say what is wrong; -1: an
+ * exception. */
+static int
+bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
+     PyObject **bound)
+{
+    Py_ssize_t positional = nargs < f->npositional ? nargs : f->npositional;
+    Py_ssize_t nnames = names ? PyTuple_GET_SIZE(names) : 0;
+
+    for (Py_ssize_t k = 0; k < positional; k++)
+        bound[k] = Py_NewRef(args[k]);
+    if (nargs > positional && f->var_args < 0)
+        return 0;
+    if (f->var_args >= 0) {
+        PyObject *rest = PyTuple_New(nargs - positional);
+        if (rest == NULL)
+            return -1;
+        for (Py_ssize_t k = positional; k < nargs; k++)
+            PyTuple_SET_ITEM(rest, k - positional, Py_NewRef(args[k]));
+        bound[f->var_args] = rest;
+    }
+    if (f->var_keywords >= 0 && (bound[f->var_keywords] = PyDict_New()) == NULL)
+        return -1;
+    for (Py_ssize_t k = 0; k < nnames; k++) {
+        PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[nargs + k];
+        int at = find_parameter(f, name);
+        if (at >= 0 && bound[at] != NULL)
+            return 0;
+        if (at >= 0)
+            bound[at] = Py_NewRef(value);
+        else if (f->var_keywords < 0)
+            return 0;
+        else if (PyDict_SetItem(bound[f->var_keywords], name, value) < 0)
+            return -1;
+    }
+    for (int k = 0; k < f->nparameters; k++)
+        if (bound[k] == NULL) {
+            PyObject *value = PyTuple_GET_ITEM(f->defaults, k);
+            if (value == f->state->missing)
+                return 0;
+            bound[k] = Py_NewRef(value);
+        }
+    return 1;
+}
+
+/* ---- the table ---- */
+
+/* The table without a specialization, or with it at the front; NULL with an exception. */
+static PyObject *
+table_with(PyObject *table, PyObject *spec, bool at_front)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(table), at = 0;
+    bool is_there = false;
+
+    for (Py_ssize_t k = 0; k < n; k++)
+        is_there |= PyTuple_GET_ITEM(table, k) == spec;
+    PyObject *made = PyTuple_New(n - is_there + at_front);
+    if (made != NULL && at_front)
+        PyTuple_SET_ITEM(made, at++, Py_NewRef(spec));
+    for (Py_ssize_t k = 0; made != NULL && k < n; k++)
+        if (PyTuple_GET_ITEM(table, k) != spec)
+            PyTuple_SET_ITEM(made, at++, Py_NewRef(PyTuple_GET_ITEM(table, k)));
+    return made;
+}
+
+/* One that answers twice in a row moves to the front: recent use orders the table, and calls that
+ * alternate leave it alone. */
+static void
+note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
+{
+    PyObject *spec = PyTuple_GET_ITEM(table, number);
+
+    if (number != 0 && f->latest == spec && f->table == table) {
+        PyObject *moved = table_with(table, spec, true);
+        if (moved != NULL)
+            Py_SETREF(f->table, moved);
+        else
+            PyErr_Clear();
+    }
+    f->latest = spec;
+}
+
+/* ---- calls ---- */
+
+/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
+ * NumPy. */
+static PyObject *
+diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, PyObject *result)
+{
+    PyObject *same = PyObject_Vectorcall(f->fn, args, nargsf, names);
+    if (same == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(same);
+    return result;
+}
+
+static PyObject *
+call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+          PyObject *names)
+{
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    int is_plain = cx_is_plain(f->plain, bound, f->nparameters);
+
+    if (is_plain < 0)
+        return NULL;
+    if (is_plain) {
+        f->plain_calls++;
+        return PyObject_Vectorcall(f->fn, args, nargsf, names);
+    }
+    PyObject *result = NULL;
+    int is_driven = cx_driven_call(&f->driven, bound, f->nparameters, args, nargsf, names, &result);
+    if (is_driven != 0)
+        return is_driven < 0 ? NULL : result;
+    PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs),
+             *keywords = PyDict_New();
+
+    if (tuple == NULL || positional == NULL || keywords == NULL)
+        goto done;
+    for (int k = 0; k < f->nparameters; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(bound[k]));
+    for (Py_ssize_t k = 0; k < nargs; k++)
+        PyTuple_SET_ITEM(positional, k, Py_NewRef(args[k]));
+    for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(names); k++)
+        if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, k), args[nargs + k]) < 0)
+            goto done;
+    PyObject *four[] = {(PyObject *)f, tuple, positional, keywords};
+    result = PyObject_Vectorcall(f->miss, four, 4, NULL);
+done:
+    Py_XDECREF(tuple);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+static PyObject *
+refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
+{
+    PyObject *why = NULL;
+    if (PyTuple_GET_SIZE(table) != 0)
+        why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
+                                    f->nparameters);
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_RuntimeError, "the stance is fail_on_recompile, and %S%s",
+                     why ? why : (PyObject *)f->parameters,
+                     why ? "" : ": nothing was compiled before");
+    Py_XDECREF(why);
+    return NULL;
+}
+
+/* The function itself, where a specialization fits. */
+static PyObject *
+call_numpy(CxFunction *f, CxTrial *trial, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    int64_t began = cx_trial_begin(trial);
+    PyObject *result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+
+    if (result != NULL)
+        cx_trial_end(trial, true, began);
+    return result;
+}
+
+static PyObject *
+call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+           PyObject *names, int stance)
+{
+    PyObject *table = Py_NewRef(f->table), *result = NULL;
+    CxSpecialization *spec = NULL;
+    CxAnswer answer = CX_NO_MATCH;
+    unsigned suspects = 0;
+    bool is_unusual = false;
+
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer < CX_MATCH; k++) {
+        spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
+        result = cx_specialization_call(spec, bound, f->nparameters, &answer, &suspects);
+        if (answer >= CX_MATCH)
+            note_use(f, table, k);
+        is_unusual |= answer == CX_UNUSUAL;
+        if (result == NULL && PyErr_Occurred())
+            goto done;
+    }
+    if (answer == CX_NUMPYS) {
+        result = call_numpy(f, cx_specialization_trial(spec), args, nargsf, names);
+        goto done;
+    }
+    is_unusual = is_unusual && answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
+    f->failed_checks += is_unusual || answer == CX_CHECK_FAILED;
+    if (is_unusual || answer == CX_CHECK_FAILED) {
+        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+        f->unusual += is_unusual && result != NULL;
+    } else if (answer == CX_MATCH)
+        result =
+            suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
+    else if (stance == 2)
+        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+    else if (stance == 3)
+        result = refuse(f, bound, table);
+    else
+        result = call_miss(f, bound, args, nargsf, names);
+done:
+    Py_DECREF(table);
+    return result;
+}
+
+static PyObject *
+function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    CxFunction *f = (CxFunction *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    int stance = f->state->stance != 0 ? f->state->stance : f->stance;
+    PyObject *small[16] = {NULL}, **bound = small, *result = NULL;
+
+    CX_ENTRY();
+    f->calls++;
+    if (stance == 1)
+        return PyObject_Vectorcall(f->fn, args, nargsf, names);
+    /* All positional and complete: the caller's references do. */
+    if (names == NULL && nargs == f->nparameters && f->npositional == f->nparameters)
+        return call_bound(f, args, args, nargsf, names, stance);
+    if (f->nparameters > 16 &&
+        (bound = PyMem_Calloc((size_t)f->nparameters, sizeof *bound)) == NULL)
+        return PyErr_NoMemory();
+    int status = bind(f, args, nargs, names, bound);
+    if (status > 0)
+        result = call_bound(f, bound, args, nargsf, names, stance);
+    else if (status == 0) /* raises the TypeError that names what is wrong */
+        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
+    for (int k = 0; k < f->nparameters; k++)
+        Py_XDECREF(bound[k]);
+    if (bound != small)
+        PyMem_Free(bound);
+    return result;
+}
+
+/* ---- the type ---- */
+
+static int
+read_kinds(CxFunction *f)
+{
+    f->nparameters = (int)PyTuple_GET_SIZE(f->parameters);
+    f->var_args = f->var_keywords = -1;
+    if (PyTuple_GET_SIZE(f->kinds) != f->nparameters ||
+        PyTuple_GET_SIZE(f->defaults) != f->nparameters) {
+        PyErr_SetString(PyExc_ValueError, "parameters, kinds and defaults differ in length");
+        return -1;
+    }
+    f->kind = PyMem_Calloc((size_t)f->nparameters + 1, 1);
+    if (f->kind == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int k = 0; k < f->nparameters; k++) {
+        long kind = PyLong_AsLong(PyTuple_GET_ITEM(f->kinds, k));
+        if (kind < POSITIONAL_ONLY || kind > VAR_KEYWORD ||
+            !PyUnicode_Check(PyTuple_GET_ITEM(f->parameters, k))) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "not a parameter");
+            return -1;
+        }
+        f->kind[k] = (uint8_t)kind;
+        if (kind <= POSITIONAL_OR_KEYWORD)
+            f->npositional = k + 1;
+        if (kind == VAR_POSITIONAL)
+            f->var_args = k;
+        if (kind == VAR_KEYWORD)
+            f->var_keywords = k;
+    }
+    return 0;
+}
+
+/* The Python function that a callable runs, or NULL without an exception. */
+static PyObject *
+python_function(PyObject *fn)
+{
+    PyObject *found = PyFunction_Check(fn) ? Py_NewRef(fn)
+                      : PyMethod_Check(fn)
+                          ? Py_NewRef(PyMethod_GET_FUNCTION(fn))
+                          : PyObject_GetAttrString((PyObject *)Py_TYPE(fn), "__call__");
+    PyErr_Clear();
+    if (found != NULL && !PyFunction_Check(found))
+        Py_CLEAR(found);
+    return found;
+}
+
+/* Where a function is, as guards name it; NULL without an exception for what has no code. */
+static PyObject *
+find_place(PyObject *fn)
+{
+    PyObject *function = python_function(fn);
+    PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
+    Py_XDECREF(function); /* fn keeps it */
+    if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
+        return NULL;
+    const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);
+    if (file == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    const char *slash = strrchr(file, '/');
+    return PyUnicode_FromFormat("%s:%d", slash ? slash + 1 : file,
+                                ((PyCodeObject *)code)->co_firstlineno);
+}
+
+static PyObject *
+function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"fn", "parameters", "kinds", "defaults", "miss", NULL};
+    PyObject *fn = NULL, *parameters = NULL, *kinds = NULL, *defaults = NULL, *miss = NULL;
+    CxFunction *f = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O:CompiledFunction", names, &fn,
+                                     &PyTuple_Type, &parameters, &PyTuple_Type, &kinds,
+                                     &PyTuple_Type, &defaults, &miss))
+        return NULL;
+    CxState *state = cx_state_of_type(type);
+    f = state ? (CxFunction *)type->tp_alloc(type, 0) : NULL;
+    if (f == NULL)
+        return NULL;
+    f->state = state;
+    f->vectorcall = function_vectorcall;
+    f->fn = Py_NewRef(fn);
+    f->parameters = Py_NewRef(parameters);
+    f->kinds = Py_NewRef(kinds);
+    f->defaults = Py_NewRef(defaults);
+    f->miss = Py_NewRef(miss);
+    f->table = PyTuple_New(0);
+    f->plain = PyTuple_New(0);
+    f->where = find_place(fn);
+    if (f->table == NULL || f->plain == NULL || PyErr_Occurred() || read_kinds(f) < 0)
+        Py_CLEAR(f);
+    return (PyObject *)f;
+}
+
+static int
+function_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxFunction *f = (CxFunction *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(f->fn);
+    Py_VISIT(f->defaults);
+    Py_VISIT(f->miss);
+    Py_VISIT(f->table);
+    Py_VISIT(f->plain);
+    Py_VISIT(f->dict);
+    return cx_driven_visit(&f->driven, visit, arg);
+}
+
+/* fn and miss stay callable for whoever still holds the function; the cycles are broken at the
+ * table and the dict. */
+static int
+function_clear(PyObject *self)
+{
+    CxFunction *f = (CxFunction *)self;
+    Py_CLEAR(f->dict);
+    Py_CLEAR(f->plain);
+    cx_driven_clear(&f->driven);
+    PyObject *empty = PyTuple_New(0);
+    if (empty != NULL)
+        Py_XSETREF(f->table, empty);
+    else
+        PyErr_Clear();
+    if (f->fn != NULL)
+        Py_SETREF(f->fn, Py_NewRef(Py_None));
+    if (f->miss != NULL)
+        Py_SETREF(f->miss, Py_NewRef(Py_None));
+    if (f->defaults != NULL)
+        Py_SETREF(f->defaults, PyTuple_New(0));
+    return 0;
+}
+
+static PyObject *
+function_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<compiled %R>", ((CxFunction *)self)->fn);
+}
+
+static void
+function_dealloc(PyObject *self)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs != NULL)
+        PyObject_ClearWeakRefs(self);
+    Py_XDECREF(f->fn);
+    Py_XDECREF(f->parameters);
+    Py_XDECREF(f->kinds);
+    Py_XDECREF(f->defaults);
+    Py_XDECREF(f->miss);
+    Py_XDECREF(f->table);
+    Py_XDECREF(f->plain);
+    cx_driven_clear(&f->driven);
+    Py_XDECREF(f->dict);
+    Py_XDECREF(f->where);
+    PyMem_Free(f->kind);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+function_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    if (object == NULL || object == Py_None)
+        return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+
+static PyObject *
+function_add(PyObject *self, PyObject *spec)
+{
+    CxFunction *f = (CxFunction *)self;
+
+    CX_ENTRY();
+    if (!PyObject_TypeCheck(spec, (PyTypeObject *)f->state->specialization_type))
+        return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
+    cx_specialization_set_words((CxSpecialization *)spec, f->parameters, f->where);
+    f->unusual = 0;
+    PyObject *table = table_with(f->table, spec, true);
+    if (table == NULL)
+        return NULL;
+    Py_SETREF(f->table, table);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+function_drop(PyObject *self, PyObject *spec)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *table = table_with(f->table, spec, false);
+
+    if (table == NULL)
+        return NULL;
+    Py_SETREF(f->table, table);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+function_drop_all(PyObject *self, PyObject *unused)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *empty = PyTuple_New(0);
+    (void)unused;
+    if (empty == NULL)
+        return NULL;
+    Py_SETREF(f->table, empty);
+    Py_XSETREF(f->plain, Py_NewRef(empty));
+    cx_driven_clear(&f->driven);
+    Py_RETURN_NONE;
+}
+
+static bool
+is_key(const CxFunction *f, PyObject *key)
+{
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == f->nparameters)
+        return true;
+    PyErr_SetString(PyExc_ValueError, "a key has one part for each parameter");
+    return false;
+}
+
+static PyObject *
+function_note_plain(PyObject *self, PyObject *key)
+{
+    CxFunction *f = (CxFunction *)self;
+
+    CX_ENTRY();
+    PyObject *keys = is_key(f, key) ? cx_keys_with(f->plain, key) : NULL;
+    if (keys == NULL)
+        return NULL;
+    Py_XSETREF(f->plain, keys);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+function_note_driven(PyObject *self, PyObject *args)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *driver = NULL, *mend = NULL, *key = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &mend, &key))
+        return NULL;
+    if (driver == Py_None)
+        cx_driven_clear(&f->driven);
+    else if (!is_key(f, key) || cx_driven_note(&f->driven, driver, mend, key) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef function_methods[] = {
+    {"add", function_add, METH_O, "add(specialization): tried first from now on."},
+    {"drop", function_drop, METH_O,
+     "drop(specialization): forgets it; a call that runs it goes on."},
+    {"note_plain", function_note_plain, METH_O,
+     "note_plain(key): fn answers such calls; see key_of in compile.py."},
+    {"note_driven", function_note_driven, METH_VARARGS,
+     "note_driven(driver, mend, key): the driver answers such calls; None: no call any more."},
+    {"clear", function_drop_all, METH_NOARGS,
+     "Forgets all specializations, and which calls fn answers."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CxFunction, vectorcall), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CxFunction, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CxFunction, weakrefs), READONLY, NULL},
+    {"fn", T_OBJECT, offsetof(CxFunction, fn), READONLY, NULL},
+    {"parameters", T_OBJECT, offsetof(CxFunction, parameters), READONLY, NULL},
+    {"specializations", T_OBJECT, offsetof(CxFunction, table), READONLY, NULL},
+    {"stance", T_INT, offsetof(CxFunction, stance), 0, NULL},
+    {"calls", T_PYSSIZET, offsetof(CxFunction, calls), READONLY, NULL},
+    {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), READONLY,
+     "Calls whose program met what it could not do; the function itself answered."},
+    {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), READONLY,
+     "Calls that fn answered because they were known to be its own."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+/* fn's, until somebody sets others: those that wait to be asked for are not copied (3.14). */
+static PyObject *
+function_annotations(PyObject *self, void *unused)
+{
+    CxFunction *f = (CxFunction *)self;
+    int failed = 0;
+    PyObject *own = f->dict ? cx_dict_find(f->dict, f->state->str___annotations__, &failed) : NULL;
+
+    (void)unused;
+    if (own != NULL || failed)
+        return Py_XNewRef(own);
+    return PyObject_GetAttr(f->fn, f->state->str___annotations__);
+}
+
+static int
+function_annotate(PyObject *self, PyObject *value, void *unused)
+{
+    PyObject *dict = PyObject_GenericGetDict(self, NULL);
+    PyObject *name = ((CxFunction *)self)->state->str___annotations__;
+    int status = dict == NULL    ? -1
+                 : value != NULL ? PyDict_SetItem(dict, name, value)
+                                 : PyDict_DelItem(dict, name);
+
+    (void)unused;
+    Py_XDECREF(dict);
+    return status;
+}
+
+static PyGetSetDef function_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__annotations__", function_annotations, function_annotate, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot function_slots[] = {
+    CX_SLOT(Py_tp_new, function_new),
+    CX_SLOT(Py_tp_dealloc, function_dealloc),
+    CX_SLOT(Py_tp_traverse, function_traverse),
+    CX_SLOT(Py_tp_clear, function_clear),
+    CX_SLOT(Py_tp_call, PyVectorcall_Call),
+    CX_SLOT(Py_tp_descr_get, function_get),
+    CX_SLOT(Py_tp_repr, function_repr),
+    CX_SLOT(Py_tp_methods, function_methods),
+    CX_SLOT(Py_tp_members, function_members),
+    CX_SLOT(Py_tp_getset, function_getset),
+    {0, NULL},
+};
+
+PyType_Spec cx_function_spec = {
+    "cinductor._core.CompiledFunction",
+    sizeof(CxFunction),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+    function_slots,
+};

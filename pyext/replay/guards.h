@@ -1,0 +1,29 @@
+/* What must hold for a specialization to answer a call. */
+#ifndef CX_GUARDS_H
+#define CX_GUARDS_H
+
+#include "graph/tracer.h"
+
+/* The values that a specialization computes from a call's sizes are numbers of a table:
+ * symbols first, then what was asked for with cx_guards_number before the first call. */
+typedef struct CxGuards CxGuards;
+/* tracer: whose symbols the checks use and whose shape guards are checked too. */
+CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
+void cx_guards_free(CxGuards *guards);
+int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
+int cx_guards_count(const CxGuards *guards); /* sources */
+/* The number of an expression of any CiSym whose symbols have the same names; -1. */
+int cx_guards_number(CxGuards *guards, const CiExpr *e);
+int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
+enum { CX_GUARDS_UNUSUAL = 2 };
+/* 1: all hold, values (borrowed where is_owned is false) and table filled; 0: one does not, *why
+ * set when asked for; CX_GUARDS_UNUSUAL: only one that usually holds does not; -1. */
+int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                    int64_t *table, PyObject **why);
+void cx_guards_finish(const CxGuards *guards, int64_t *table); /* the values guards do not need */
+void cx_guards_drop(CxGuards *guards, PyObject **values);
+/* For texts: the parameters' names, and where the function is ("model.py:12"). */
+void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
+PyObject *cx_guards_texts(CxGuards *guards);
+
+#endif

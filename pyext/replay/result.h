@@ -1,0 +1,46 @@
+/* Results: containers taken apart and put together, and the recipe of a finished call's. */
+#ifndef CX_RESULT_H
+#define CX_RESULT_H
+
+#include "program/program.h"
+#include "replay/guards.h"
+
+enum { CX_MAX_LEAVES = 256 };
+
+typedef enum CxPieceKind {
+    PIECE_const,
+    PIECE_source,
+    PIECE_return,
+    PIECE_view_return,
+    PIECE_view_source,
+    PIECE_size,
+    PIECE_tuple,
+    PIECE_list,
+    PIECE_dict,
+    PIECE_named,
+    PIECE_call
+} CxPieceKind;
+
+/* The parts of a container in order, as a tuple; NULL without an exception for anything else.
+ * names: the keys of a dict, or what a call calls. */
+PyObject *cx_container_parts(PyObject *o, CxPieceKind *kind, PyObject **names);
+/* Steals the n references in parts, also when it fails. */
+PyObject *cx_container_build(CxPieceKind kind, PyTypeObject *type, PyObject *names, Py_ssize_t n,
+                             PyObject **parts);
+
+/* recipe.c */
+typedef struct CxResult CxResult;
+/* What a finished call returned, as a recipe. NULL with *why set and no exception when it cannot be
+ * made again. */
+CxResult *cx_result_new(CxTracer *tracer, PyObject *result, PyObject *reached,
+                        const CxProgram *program, CxGuards *guards, const char **why);
+void cx_result_free(CxResult *result);
+int cx_result_traverse(CxResult *result, visitproc visit, void *arg);
+const CxShape *cx_result_shapes(const CxResult *result);
+PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const int64_t *table);
+/* result.c. The storages behind the Traced values in a result, each once. The caller frees *wanted.
+ */
+int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
+PyObject *cx_result_concrete(PyObject *result);
+
+#endif

@@ -1,0 +1,473 @@
+/* A Specialization: guards, a program and the recipe of the result; what a compiled function
+ * replays without Python. Also the end of a trace, which makes one. */
+#include "replay/specialization.h"
+#include "graph/methods.h"
+#include "graph/size.h"
+#include "state/array.h"
+#include "state/device_array.h"
+
+struct CxSpecialization {
+    PyObject_HEAD CxState *state;
+    CxProgram *program; /* NULL: nothing is computed */
+    CxGuards *guards;
+    CxResult *result;
+    CxInput *inputs;
+    int ninputs;
+    CxTrial trial;
+    unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
+    Py_ssize_t hits;
+    int16_t refusals; /* calls one after another whose checks failed */
+};
+
+/* Runs whose checks have failed so often are not begun any more, but now and then. */
+enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
+
+static PyObject *
+specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
+                   int ninputs, CxInput *inputs)
+{
+    PyTypeObject *type = (PyTypeObject *)state->specialization_type;
+    CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
+
+    if (s == NULL) {
+        cx_guards_free(guards);
+        cx_result_free(result);
+        PyMem_Free(inputs);
+        return NULL;
+    }
+    s->state = state;
+    s->program = (CxProgram *)Py_XNewRef(program);
+    s->guards = guards;
+    s->result = result;
+    s->inputs = inputs;
+    s->ninputs = ninputs;
+    s->trial.is_wanted = cx_trial_is_wanted(program);
+    return (PyObject *)s;
+}
+
+/* The parts of one call that need room; small ones fit on the stack. */
+typedef struct Room {
+    PyObject **values, **objects, **buffers;
+    void **inputs;
+    const int64_t **sizes;
+    int64_t *table;
+    CiSlot *scalars, *elements, *slots;
+    char *block;
+    double small[192];
+} Room;
+
+static int
+room_open(Room *r, const CxSpecialization *s)
+{
+    size_t nvalues = (size_t)cx_guards_count(s->guards), n = (size_t)s->ninputs,
+           nbuffers = s->program ? (size_t)s->program->nbuffers : 0,
+           ntable = (size_t)cx_guards_table(s->guards);
+    size_t size = sizeof(CiSlot) * (2 * n + nbuffers) +
+                  sizeof(void *) * (nvalues + 3 * n + nbuffers) + sizeof(int64_t) * ntable;
+    char *at = (char *)r->small;
+
+    r->block = NULL;
+    if (size > sizeof r->small && (at = r->block = PyMem_Malloc(size)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    r->scalars = (CiSlot *)at;
+    r->elements = r->scalars + n;
+    r->slots = r->elements + n;
+    r->values = (PyObject **)(r->slots + nbuffers);
+    r->objects = r->values + nvalues;
+    r->buffers = r->objects + n;
+    r->inputs = (void **)(r->buffers + nbuffers);
+    r->sizes = (const int64_t **)(r->inputs + n);
+    r->table = (int64_t *)(r->sizes + n);
+    memset(r->buffers, 0, sizeof(PyObject *) * nbuffers);
+    return 0;
+}
+
+static int
+fill_inputs(CxSpecialization *s, Room *r)
+{
+    int nscalars = 0;
+
+    bool is_on_device = cx_is_on_device(&s->program->options, s->program->backend);
+    for (int k = 0; k < s->ninputs; k++) {
+        const CxInput *input = &s->inputs[k];
+        r->inputs[k] = NULL;
+        r->sizes[k] = NULL;
+        if (input->symbol >= 0) {
+            r->objects[k] = NULL;
+            r->scalars[nscalars++].i = r->table[input->symbol];
+            continue;
+        }
+        PyObject *value = r->values[input->source];
+        r->objects[k] = value;
+        if (is_on_device && input->kind != CI_KIND_python &&
+            cx_check_device_input(s->state, value) < 0)
+            return -1;
+        if (input->kind == CI_KIND_array) {
+            r->inputs[k] = PyArray_DATA((PyArrayObject *)value);
+            r->sizes[k] = (const int64_t *)PyArray_DIMS((PyArrayObject *)value);
+        } else if (input->kind == CI_KIND_python) {
+            if (cx_slot_from(value, input->dtype, &r->scalars[nscalars++]) < 0)
+                return -1;
+        } else {
+            PyArray_ScalarAsCtype(value, &r->elements[k]);
+            r->inputs[k] = &r->elements[k];
+        }
+    }
+    return 0;
+}
+
+/* The Python wrapper wants arrays where the program wants memory. */
+static PyObject *
+run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
+{
+    PyObject *result = NULL;
+
+    for (int k = 0; k < s->ninputs; k++) {
+        const CxInput *input = &s->inputs[k];
+        r->objects[k] = input->symbol >= 0 ? PyLong_FromLongLong(r->table[input->symbol])
+                        : input->kind == CI_KIND_scalar ? PyArray_FromScalar(r->objects[k], NULL)
+                                                        : Py_NewRef(r->objects[k]);
+        if (r->objects[k] == NULL) {
+            while (k-- > 0)
+                Py_DECREF(r->objects[k]);
+            return NULL;
+        }
+    }
+    if (cx_program_run(run) == 0)
+        result = cx_result_make(s->result, run, r->values, r->table);
+    for (int k = 0; k < s->ninputs; k++)
+        Py_DECREF(r->objects[k]);
+    return result;
+}
+
+PyObject *
+cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
+                       CxAnswer *answer, unsigned *suspects)
+{
+    Room room;
+    PyObject *result = NULL, *draws = NULL;
+
+    *answer = CX_NO_MATCH;
+    if (room_open(&room, s) < 0)
+        return NULL;
+    int fits = cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL);
+    if (fits == CX_GUARDS_UNUSUAL)
+        *answer = CX_UNUSUAL;
+    if (fits != 1)
+        goto done;
+    s->hits++;
+    *answer = cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
+    if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
+        *answer = CX_CHECK_FAILED;
+    if (*answer != CX_MATCH)
+        goto done;
+    int64_t began = cx_trial_begin(&s->trial);
+    cx_guards_finish(s->guards, room.table);
+    if (s->program == NULL) {
+        result = cx_result_make(s->result, NULL, room.values, room.table);
+        goto done;
+    }
+    bool draws_any = cx_draws_any(s->guards);
+    if (draws_any && s->program->may_stop)
+        draws = cx_draws_save(s->guards, room.values);
+    if (PyErr_Occurred() || fill_inputs(s, &room) < 0)
+        goto done;
+    CxRun run = {.program = s->program,
+                 .inputs = room.inputs,
+                 .sizes = room.sizes,
+                 .table = room.table,
+                 .input_objects = room.objects,
+                 .scalars = room.scalars,
+                 .shapes = cx_result_shapes(s->result),
+                 .buffers = room.buffers,
+                 .slots = room.slots};
+    if (s->program->wrapper != NULL)
+        result = run_wrapped(s, &room, &run);
+    else if (cx_program_run(&run) == 0)
+        result = cx_result_make(s->result, &run, room.values, room.table);
+    if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL) {
+        *suspects = cx_errstate_is_strict(s->state)
+                        ? run.float_flags
+                        : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
+        s->diagnosed |= run.float_flags;
+    }
+    cx_run_close(&run);
+    cx_trial_end(&s->trial, false, began);
+    if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
+        PyErr_Clear();
+        s->refusals += s->refusals < MOST_REFUSALS;
+        if (cx_draws_restore(draws) == 0)
+            *answer = CX_CHECK_FAILED;
+    } else {
+        s->refusals = 0;
+    }
+done:
+    Py_XDECREF(draws);
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return result;
+}
+
+PyObject *
+cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs)
+{
+    Room room;
+    PyObject *why = NULL;
+
+    if (room_open(&room, s) < 0)
+        return NULL;
+    int holds = cx_guards_check(s->guards, args, nargs, room.values, room.table, &why);
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return holds == 1 ? Py_NewRef(Py_None) : why;
+}
+
+CxTrial *
+cx_specialization_trial(CxSpecialization *s)
+{
+    return &s->trial;
+}
+
+void
+cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *where)
+{
+    cx_guards_set_words(s->guards, names, where);
+}
+
+/* ---- the end of a trace ---- */
+
+/* A symbol is known by its number in the table from here on. */
+static int
+take_input(const CxTracer *t, CxGuards *guards, int number, CxInput *input)
+{
+    *input = t->ran[number];
+    if (input->symbol >= 0) {
+        input->symbol = cx_guards_number(guards, t->env->sources[input->symbol].symbol);
+        return input->symbol < 0 ? -1 : 0;
+    }
+    if (input->source >= 0 && input->source < cx_guards_count(guards))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", number,
+                 input->source, cx_guards_count(guards));
+    return -1;
+}
+
+static PyObject *
+make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
+                    PyObject *result, PyObject *reached)
+{
+    CxProgram *program = has_program ? (CxProgram *)t->program : NULL;
+    CxGuards *guards = NULL;
+    CxInput *inputs = NULL;
+    const char *why = NULL;
+    int ninputs = has_program ? t->nran : 0;
+
+    CxResult *recipe = NULL;
+    guards = cx_guards_new(t, sources, checks);
+    if (guards == NULL)
+        return NULL;
+    recipe = cx_result_new(t, result, reached, program, guards, &why);
+    if (recipe == NULL) {
+        cx_guards_free(guards);
+        return PyErr_Occurred() ? NULL : PyUnicode_FromString(why);
+    }
+    inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
+    if (inputs == NULL)
+        PyErr_NoMemory();
+    for (int k = 0; k < ninputs && !PyErr_Occurred(); k++)
+        (void)take_input(t, guards, k, &inputs[k]);
+    if (PyErr_Occurred()) {
+        cx_result_free(recipe);
+        cx_guards_free(guards);
+        PyMem_Free(inputs);
+        return NULL;
+    }
+    PyObject *spec = specialization_new(t->state, program, guards, recipe, ninputs, inputs);
+    if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
+        ((CxSpecialization *)spec)->diagnosed = t->float_flags;
+    return spec;
+}
+
+/* A check of the one program failed, for which CheckFailed is set: later calls may pass it. The
+ * exception takes the specialization along. */
+static void
+keep_for_others(CxTracer *t, PyObject *sources, PyObject *checks, PyObject *result,
+                PyObject *reached)
+{
+    PyObject *error = cx_take_exception(), *spec = NULL;
+
+    cx_symbols_reveal(t);
+    if (error != NULL)
+        spec = make_specialization(t, true, sources, checks, result, reached);
+    if (spec != NULL && !PyUnicode_Check(spec))
+        (void)PyObject_SetAttrString(error, "specialization", spec);
+    Py_XDECREF(spec);
+    PyErr_Clear();
+    cx_restore_exception(error);
+}
+
+PyObject *
+cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"sources", "checks", "result", "reached", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *sources = NULL, *checks = NULL, *result = NULL, *reached = Py_None, *real = NULL,
+             *spec = NULL, *pair = NULL;
+    CxStorage **wanted = NULL;
+    int nwanted = 0, before = t->flushes;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O|O:finish", names, &PyList_Type, &sources,
+                                     &PyList_Type, &checks, &result, &reached))
+        return NULL;
+    for (CxStorage *s = t->storages; s != NULL; s = s->next)
+        s->position = -1;
+    if (cx_result_collect(result, &wanted, &nwanted) < 0)
+        goto done;
+    /* When Python is needed anyway, what it holds on to must be real. */
+    if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0) {
+        if (!t->needs_python && before == 0 && t->flushes == 1 &&
+            PyErr_ExceptionMatches(cx_exception(t->state, "CheckFailed")))
+            keep_for_others(t, sources, checks, result, reached == Py_None ? NULL : reached);
+        goto done;
+    }
+    cx_symbols_reveal(t);
+    real = cx_result_concrete(result);
+    if (real == NULL)
+        goto done;
+    bool can_replay = !t->needs_python && before == 0;
+    spec = can_replay ? make_specialization(t, t->flushes > 0, sources, checks, result,
+                                            reached == Py_None ? NULL : reached)
+                      : Py_NewRef(Py_None);
+    if (spec == NULL)
+        goto done;
+    cx_tracer_end(t);
+    pair = PyTuple_Pack(2, real, spec);
+done:
+    PyMem_Free(wanted);
+    Py_XDECREF(real);
+    Py_XDECREF(spec);
+    return pair;
+}
+
+/* ---- the type ---- */
+
+static int
+spec_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(s->program);
+    int failed = cx_guards_traverse(s->guards, visit, arg);
+    return failed ? failed : cx_result_traverse(s->result, visit, arg);
+}
+
+/* The guards go whole: a specialization that is being collected is called by no one. */
+static void
+spec_dealloc(PyObject *self)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    PyObject_GC_UnTrack(self);
+    cx_guards_free(s->guards);
+    cx_result_free(s->result);
+    PyMem_Free(s->inputs);
+    Py_XDECREF(s->program);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+spec_why_not(PyObject *self, PyObject *args)
+{
+    PyObject *bound = NULL;
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!:why_not", &PyTuple_Type, &bound))
+        return NULL;
+    return cx_specialization_why((CxSpecialization *)self, ((PyTupleObject *)bound)->ob_item,
+                                 PyTuple_GET_SIZE(bound));
+}
+
+static PyObject *
+get_guards(PyObject *self, void *closure)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return cx_guards_texts(s->guards);
+}
+
+static PyObject *
+get_program(PyObject *self, void *closure)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return Py_NewRef(s->program ? (PyObject *)s->program : Py_None);
+}
+
+static PyObject *
+get_why_numpy(PyObject *self, void *closure)
+{
+    (void)closure;
+    return cx_trial_text(&((CxSpecialization *)self)->trial);
+}
+
+static PyObject *
+get_is_trying(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_trial_is_open(&((CxSpecialization *)self)->trial));
+}
+
+static PyObject *
+spec_try_numpy(PyObject *self, PyObject *unused)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)unused;
+    s->trial = cx_trial_of_piece(s->program);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef spec_methods[] = {
+    {"try_numpy", spec_try_numpy, METH_NOARGS,
+     "Has the first calls timed in NumPy too: the quicker way answers from then on."},
+    {"why_not", spec_why_not, METH_VARARGS,
+     "why_not(args): None, or the guard that these bound arguments fail."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef spec_getset[] = {
+    {"guards", get_guards, NULL, "The guards in words.", NULL},
+    {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
+    {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
+     NULL},
+    {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef spec_members[] = {
+    {"hits", T_PYSSIZET, offsetof(CxSpecialization, hits), READONLY, NULL},
+    {"diagnosed", T_UINT, offsetof(CxSpecialization, diagnosed), 0,
+     "Floating-point flags that NumPy has been asked about."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot spec_slots[] = {
+    CX_SLOT(Py_tp_dealloc, spec_dealloc),
+    CX_SLOT(Py_tp_traverse, spec_traverse),
+    CX_SLOT(Py_tp_methods, spec_methods),
+    CX_SLOT(Py_tp_getset, spec_getset),
+    CX_SLOT(Py_tp_members, spec_members),
+    {Py_tp_doc, "Guards, one program, and the shape of its result."},
+    {0, NULL},
+};
+
+PyType_Spec cx_specialization_spec = {
+    "cinductor._core.Specialization",
+    sizeof(CxSpecialization),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    spec_slots,
+};

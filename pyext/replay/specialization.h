@@ -1,0 +1,32 @@
+/* One way in which a function was compiled: guards, program and result; and the function type that
+ * tries them in turn. */
+#ifndef CX_SPECIALIZATION_H
+#define CX_SPECIALIZATION_H
+
+#include "replay/result.h"
+#include "replay/trial.h"
+
+extern PyType_Spec cx_specialization_spec, cx_function_spec;
+
+typedef struct CxSpecialization CxSpecialization;
+/* Runs it on bound arguments. NULL without an exception when a guard fails, and when a check of the
+ * program does: then no argument has been changed, and the function itself answers. */
+/* UNUSUAL: it would fit if the sizes were usual ones. NUMPYS: it fits, and has not been run: see
+ * trial.h. */
+typedef enum CxAnswer { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxAnswer;
+PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
+                                 CxAnswer *answer, unsigned *suspects);
+PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
+CxTrial *cx_specialization_trial(CxSpecialization *spec); /* borrowed */
+void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
+
+/* plain.c: whether the function itself answers a call, by keys that key_of in compile.py made of
+ * others. -1 with an exception. */
+int cx_is_plain(PyObject *keys, PyObject *const *bound, int count);
+
+/* draws.c: the state of the generators that a call draws from, before it runs. */
+bool cx_draws_any(const CxGuards *guards);
+PyObject *cx_draws_save(const CxGuards *guards, PyObject *const *values);
+int cx_draws_restore(PyObject *saved);
+
+#endif

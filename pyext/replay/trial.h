@@ -1,0 +1,30 @@
+/* Whether a compiled call that is mostly library calls is quicker than NumPy's own. */
+#ifndef CX_TRIAL_H
+#define CX_TRIAL_H
+
+#include "program/program.h"
+
+/* Threads may note times at once: a few more are kept then. */
+typedef struct CxTrial {
+    bool is_wanted, is_lost; /* lost: the function itself answers */
+    int16_t counts[2];       /* calls timed: compiled ones, NumPy's */
+    int64_t best[2];         /* nanoseconds */
+} CxTrial;
+
+/* Is a program worth a trial: does it call libraries, and does all else that it does give NumPy's
+ * very bits? program may be NULL. */
+bool cx_trial_is_wanted(const CxProgram *program);
+/* The same of a piece between two steps of Python's: any may be too little for what a call costs,
+ * and NumPy's bits were those of such a function before. */
+CxTrial cx_trial_of_piece(const CxProgram *program);
+/* Does the function itself answer the next call? */
+bool cx_trial_is_numpys(const CxTrial *trial);
+/* Are calls still being timed? */
+bool cx_trial_is_open(const CxTrial *trial);
+/* When a call begins: 0 when nobody asks any more. */
+int64_t cx_trial_begin(const CxTrial *trial);
+void cx_trial_end(CxTrial *trial, bool is_numpy, int64_t began);
+/* In words, or None. */
+PyObject *cx_trial_text(const CxTrial *trial);
+
+#endif

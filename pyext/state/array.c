@@ -1,0 +1,424 @@
+/* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
+ * own allocations. */
+#include "state/array.h"
+
+int
+cx_arrays_init(CxState *state)
+{
+    for (int k = 0; k < CI_DTYPE_COUNT; k++) {
+        char text[2] = {ci_dtype_char((CiDtype)k), '\0'};
+        PyArray_Descr *descr = NULL;
+        PyObject *name = PyUnicode_FromString(text);
+        if (name == NULL)
+            return -1;
+        int ok = PyArray_DescrConverter(name, &descr);
+        Py_DECREF(name);
+        if (!ok)
+            return -1;
+        state->descrs[k] = (PyObject *)descr;
+    }
+    return 0;
+}
+
+CiDtype
+cx_dtype_of_descr(PyArray_Descr *descr)
+{
+    if (!PyArray_ISNBO(descr->byteorder))
+        return CI_DTYPE_none;
+    switch (descr->type_num) {
+    case NPY_BOOL:
+        return CI_DTYPE_bool;
+    case NPY_BYTE:
+        return CI_DTYPE_i8;
+    case NPY_UBYTE:
+        return CI_DTYPE_u8;
+    case NPY_SHORT:
+        return CI_DTYPE_i16;
+    case NPY_USHORT:
+        return CI_DTYPE_u16;
+    case NPY_INT:
+        return CI_DTYPE_i32;
+    case NPY_UINT:
+        return CI_DTYPE_u32;
+    case NPY_LONG:
+        return sizeof(long) == 8 ? CI_DTYPE_i64 : CI_DTYPE_i32;
+    case NPY_ULONG:
+        return sizeof(long) == 8 ? CI_DTYPE_u64 : CI_DTYPE_u32;
+    case NPY_LONGLONG:
+        return CI_DTYPE_i64;
+    case NPY_ULONGLONG:
+        return CI_DTYPE_u64;
+    case NPY_HALF:
+        return CI_DTYPE_f16;
+    case NPY_FLOAT:
+        return CI_DTYPE_f32;
+    case NPY_DOUBLE:
+        return CI_DTYPE_f64;
+    case NPY_CFLOAT:
+        return CI_DTYPE_c64;
+    case NPY_CDOUBLE:
+        return CI_DTYPE_c128;
+    default:
+        return CI_DTYPE_none;
+    }
+}
+
+CiDtype
+cx_dtype_of_object(CxState *state, PyObject *dtype)
+{
+    PyArray_Descr *descr = NULL;
+
+    (void)state;
+    if (!PyArray_DescrConverter(dtype, &descr))
+        return CI_DTYPE_none;
+    CiDtype found = cx_dtype_of_descr(descr);
+    if (found == CI_DTYPE_none)
+        PyErr_Format(cx_exception(state, "Unsupported"), "dtype %R is not supported", descr);
+    Py_DECREF(descr);
+    return found;
+}
+
+PyArray_Descr *
+cx_descr(CxState *state, CiDtype dtype)
+{
+    return (PyArray_Descr *)state->descrs[dtype];
+}
+
+static bool
+is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
+{
+    int64_t expected = ci_dtype_size(dtype);
+    for (int k = rank - 1; k >= 0; k--) {
+        if (sizes[k] != 1 && strides[k] != expected)
+            return false;
+        expected *= sizes[k];
+    }
+    return true;
+}
+
+PyObject *
+cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
+{
+    PyArray_Descr *descr = cx_descr(state, dtype);
+
+    /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own.
+     */
+    if (strides != NULL && (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides)))
+        strides = NULL;
+    Py_INCREF(descr);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                                (const npy_intp *)strides, NULL, 0, NULL);
+}
+
+PyObject *
+cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int64_t *sizes,
+              const int64_t *strides, int64_t offset, bool is_readonly)
+{
+    PyArrayObject *owner = (PyArrayObject *)base;
+    PyArray_Descr *descr = cx_descr(state, dtype);
+    int flags = PyArray_FLAGS(owner) & NPY_ARRAY_WRITEABLE;
+
+    if (is_readonly)
+        flags = 0;
+    Py_INCREF(descr);
+    PyObject *view =
+        PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                             (const npy_intp *)strides, PyArray_BYTES(owner) + offset, flags, NULL);
+    if (view == NULL)
+        return NULL;
+    /* Steals the reference, and collapses chains of views as NumPy does. */
+    if (PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(base)) < 0)
+        Py_CLEAR(view);
+    return view;
+}
+
+PyObject *
+cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes)
+{
+    PyArray_Descr *descr = cx_descr(state, dtype);
+    int64_t strides[CI_MAX_RANK] = {0};
+    PyObject *result = NULL;
+
+    Py_INCREF(descr);
+    PyObject *one = PyArray_Zeros(0, NULL, descr, 0);
+    if (one != NULL)
+        result = cx_array_view(state, one, dtype, rank, sizes, strides, 0, false);
+    Py_XDECREF(one);
+    return result;
+}
+
+PyObject *
+cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element)
+{
+    if (kind == CI_KIND_python) {
+        const double *d = element;
+        switch (dtype) {
+        case CI_DTYPE_f64:
+            return PyFloat_FromDouble(d[0]);
+        case CI_DTYPE_c128:
+            return PyComplex_FromDoubles(d[0], d[1]);
+        case CI_DTYPE_bool:
+            return PyBool_FromLong(*(const uint8_t *)element);
+        case CI_DTYPE_i64:
+            return PyLong_FromLongLong(*(const int64_t *)element);
+        default:
+            break;
+        }
+    }
+    return PyArray_Scalar((void *)(uintptr_t)element, cx_descr(state, dtype), NULL);
+}
+
+int
+cx_code_of_number(PyObject *value, bool *is_strong)
+{
+    *is_strong = false;
+    if (PyFloat_CheckExact(value))
+        return CX_WEAK_float;
+    if (PyBool_Check(value))
+        return CI_DTYPE_bool;
+    if (PyLong_CheckExact(value))
+        return CX_WEAK_int;
+    if (PyComplex_CheckExact(value))
+        return CX_WEAK_complex;
+    if (PyArray_IsScalar(value, Generic)) {
+        PyArray_Descr *descr = PyArray_DescrFromScalar(value);
+        if (descr == NULL) {
+            PyErr_Clear();
+            return -1;
+        }
+        CiDtype dtype = cx_dtype_of_descr(descr);
+        Py_DECREF(descr);
+        *is_strong = true;
+        return dtype == CI_DTYPE_none ? -1 : (int)dtype;
+    }
+    return -1;
+}
+
+/* An int constant of an integer or bool dtype. */
+static int
+const_of_long(PyObject *value, CiDtype dtype, CiConst *out)
+{
+    int overflow = 0;
+    long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
+    int bits = 8 * ci_dtype_size(dtype);
+
+    if (v == -1 && PyErr_Occurred())
+        return -1;
+    if (dtype == CI_DTYPE_bool) {
+        out->i = overflow != 0 || v != 0;
+        return 0;
+    }
+    if (ci_dtype_class(dtype) == CI_CLASS_uint) {
+        if (overflow > 0 && bits == 64) {
+            unsigned long long u = PyLong_AsUnsignedLongLong(value);
+            if (u == (unsigned long long)-1 && PyErr_Occurred()) {
+                PyErr_Clear();
+                return 1;
+            }
+            out->i = (int64_t)u;
+            return 0;
+        }
+        if (overflow != 0 || v < 0 || (bits < 64 && v >> bits != 0))
+            return 1;
+    } else if (overflow != 0 ||
+               (bits < 64 && (v < -(1LL << (bits - 1)) || v >= 1LL << (bits - 1)))) {
+        return 1;
+    }
+    out->i = v;
+    return 0;
+}
+
+int
+cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out)
+{
+    CiConst v = {0, 0.0, 0.0};
+    CiDtype from;
+
+    (void)state;
+    *out = v;
+    if (PyLong_Check(value) && !PyBool_Check(value) && ci_dtype_is_integral(dtype))
+        return const_of_long(value, dtype, out);
+    if (PyArray_IsScalar(value, Generic)) {
+        union {
+            double d[2];
+            int64_t i;
+            uint8_t bytes[64];
+        } element;
+        PyArray_Descr *descr = PyArray_DescrFromScalar(value);
+        if (descr == NULL)
+            return -1;
+        from = cx_dtype_of_descr(descr);
+        Py_DECREF(descr);
+        if (from == CI_DTYPE_none) {
+            PyErr_SetString(PyExc_TypeError, "a scalar of this type is not supported");
+            return -1;
+        }
+        PyArray_ScalarAsCtype(value, &element);
+        v = ci_const_load(from, &element);
+    } else if (PyBool_Check(value)) {
+        from = CI_DTYPE_bool;
+        v.i = value == Py_True;
+    } else if (PyComplex_Check(value)) {
+        from = CI_DTYPE_c128;
+        Py_complex c = PyComplex_AsCComplex(value);
+        v.re = c.real;
+        v.im = c.imag;
+    } else {
+        from = CI_DTYPE_f64;
+        v.re = PyFloat_AsDouble(value);
+        if (v.re == -1.0 && PyErr_Occurred())
+            return -1;
+    }
+    *out = ci_const_cast(v, from, dtype);
+    return 0;
+}
+
+int64_t
+cx_count(int rank, const int64_t *sizes)
+{
+    int64_t count = 1;
+    for (int k = 0; k < rank; k++)
+        count *= sizes[k];
+    return count;
+}
+
+/* Lays new axes [ni, nj) over old axes [oi, oj), which hold as many elements, when the old ones are
+ * evenly spaced. */
+static bool
+merge_axes(const int64_t *sizes, const int64_t *strides, int oi, int oj, const int64_t *new_sizes,
+           int ni, int nj, int64_t *new_strides)
+{
+    for (int k = oi; k < oj - 1; k++)
+        if (strides[k] != sizes[k + 1] * strides[k + 1])
+            return false;
+    new_strides[nj - 1] = strides[oj - 1];
+    for (int k = nj - 1; k > ni; k--)
+        new_strides[k - 1] = new_strides[k] * new_sizes[k];
+    return true;
+}
+
+bool
+cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
+                   const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides)
+{
+    int64_t olds[CI_MAX_RANK], oldt[CI_MAX_RANK];
+    int n = 0;
+
+    if (cx_count(rank, sizes) == 0) {
+        int64_t step = itemsize;
+        for (int k = new_rank - 1; k >= 0; k--) {
+            new_strides[k] = step;
+            step *= new_sizes[k] ? new_sizes[k] : 1;
+        }
+        return true;
+    }
+    for (int k = 0; k < rank; k++) /* axes of one element say nothing about memory */
+        if (sizes[k] != 1) {
+            olds[n] = sizes[k];
+            oldt[n++] = strides[k];
+        }
+    int oi = 0, oj = 1, ni = 0, nj = 1;
+    while (ni < new_rank && oi < n) {
+        int64_t np = new_sizes[ni], op = olds[oi];
+        while (np != op) {
+            if (np < op)
+                np *= new_sizes[nj++];
+            else
+                op *= olds[oj++];
+        }
+        if (!merge_axes(olds, oldt, oi, oj, new_sizes, ni, nj, new_strides))
+            return false;
+        ni = nj++;
+        oi = oj++;
+    }
+    int64_t last = ni >= 1 ? new_strides[ni - 1] : itemsize;
+    for (int k = ni; k < new_rank; k++) /* only axes of size 1 are left */
+        new_strides[k] = last;
+    return true;
+}
+
+PyObject *
+cx_sizes_tuple(int rank, const int64_t *sizes)
+{
+    PyObject *tuple = PyTuple_New(rank);
+    for (int k = 0; tuple != NULL && k < rank; k++) {
+        PyObject *item = PyLong_FromLongLong(sizes[k]);
+        if (item == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, item);
+    }
+    return tuple;
+}
+
+int
+cx_sizes_from(PyObject *object, int64_t *sizes, int capacity)
+{
+    PyObject *items = NULL;
+    int count = -1;
+
+    if (PyLong_Check(object) || (!PySequence_Check(object) && PyIndex_Check(object))) {
+        sizes[0] = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+        return sizes[0] == -1 && PyErr_Occurred() ? -1 : 1;
+    }
+    items = PySequence_Fast(object, "an int or a sequence of ints is expected");
+    if (items == NULL)
+        return -1;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    if (n > capacity) {
+        PyErr_Format(PyExc_ValueError,
+                     "maximum supported dimension for an ndarray is currently %d, found %zd",
+                     capacity, n);
+        goto done;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        sizes[k] = PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(items, k), PyExc_OverflowError);
+        if (sizes[k] == -1 && PyErr_Occurred())
+            goto done;
+    }
+    count = (int)n;
+done:
+    Py_DECREF(items);
+    return count;
+}
+
+void
+cx_array_extent(PyObject *array, char **low, char **high)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    *low = *high = PyArray_BYTES(a);
+    if (PyArray_SIZE(a) == 0)
+        return;
+    for (int k = 0; k < PyArray_NDIM(a); k++) {
+        npy_intp reach = (PyArray_DIM(a, k) - 1) * PyArray_STRIDE(a, k);
+        if (reach < 0)
+            *low += reach;
+        else
+            *high += reach;
+    }
+    *high += PyArray_ITEMSIZE(a);
+}
+
+int
+cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot)
+{
+    CiSlot zero = {.c = {0.0, 0.0}};
+    *slot = zero;
+    switch (dtype) {
+    case CI_DTYPE_f64:
+        slot->f = PyFloat_AsDouble(value);
+        break;
+    case CI_DTYPE_c128: {
+        Py_complex c = PyComplex_AsCComplex(value);
+        slot->c[0] = c.real;
+        slot->c[1] = c.imag;
+        break;
+    }
+    case CI_DTYPE_bool:
+        slot->i = PyObject_IsTrue(value);
+        break;
+    default:
+        slot->i = PyLong_AsLongLong(value);
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}

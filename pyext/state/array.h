@@ -1,0 +1,43 @@
+/* NumPy's arrays, dtypes and numbers, as the core sees them. */
+#ifndef CX_ARRAY_H
+#define CX_ARRAY_H
+
+#include "state/state.h"
+
+int cx_arrays_init(CxState *state);
+CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */
+CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
+PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
+PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
+                       const int64_t *strides);
+/* A view of base's memory; strides and offset in bytes. */
+PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
+                        const int64_t *sizes, const int64_t *strides, int64_t offset,
+                        bool is_readonly);
+/* An array of zeros of that shape that takes one element of memory: to make NumPy raise what it
+ * raises. */
+PyObject *cx_array_dummy(CxState *state, CiDtype dtype, int rank, const int64_t *sizes);
+PyObject *cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element);
+/* The value of a number or NumPy scalar as a constant. 1: it is out of the dtype's range. */
+int cx_const_of(CxState *state, PyObject *value, CiDtype dtype, CiConst *out);
+/* A Python number in the slot of its dtype. */
+int cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot);
+int cx_code_of_number(PyObject *value, bool *is_strong); /* -1: no number */
+/* Strides of the same memory under another shape; false when NumPy would copy. */
+bool cx_reshape_strides(int rank, const int64_t *sizes, const int64_t *strides, int new_rank,
+                        const int64_t *new_sizes, int64_t itemsize, int64_t *new_strides);
+int64_t cx_count(int rank, const int64_t *sizes);
+PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
+/* A shape or a tuple of axes: an int or a sequence of ints. Returns the count or -1. */
+int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
+void cx_array_extent(PyObject *array, char **low, char **high);
+
+/* layout.c. The gap of each axis in elements: 0 where memory is dense, -1 where there is none to
+ * speak of (a stride of 0, steps that overlap, an axis of size 1 with a stride of its own). */
+void cx_layout_gaps(PyArrayObject *array, int64_t *gaps);
+/* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
+ * sizes and gaps say, or the numbers they are where gaps[k] is NULL and memory is not dense. */
+void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
+                       const CiExpr *const *gaps, const CiExpr **strides);
+
+#endif

@@ -1,0 +1,296 @@
+/* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is
+ * an address of the device: shape, dtype and strides are all that they ask. The owner of the memory
+ * is such an array's base, which also tells it from an array of the host. No such array may reach
+ * code that reads elements: the package keeps them inside DeviceArray, and a function called with
+ * them never falls back to NumPy. */
+#include "state/device_array.h"
+#include "state/array.h"
+
+typedef struct CxDeviceMemory {
+    PyObject_HEAD const CiBackend *backend;
+    CiRuntime *runtime; /* lives in the module's state, and the type holds the module */
+    void *block;
+    size_t size;
+} CxDeviceMemory;
+
+static void
+memory_dealloc(PyObject *self)
+{
+    CxDeviceMemory *memory = (CxDeviceMemory *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    if (memory->block != NULL)
+        memory->backend->release(memory->runtime, memory->block, memory->size);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot memory_slots[] = {
+    CX_SLOT(Py_tp_dealloc, memory_dealloc),
+    {Py_tp_doc, "A block of a device's memory."},
+    {0, NULL},
+};
+
+PyType_Spec cx_device_memory_spec = {
+    "cinductor._core.DeviceMemory",
+    sizeof(CxDeviceMemory),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    memory_slots,
+};
+
+int
+cx_raise_device(CxState *state, const CiBackend *backend, int32_t status)
+{
+    char text[512];
+    const char *why = NULL;
+
+    if (status == CI_ERR_DEVICE && backend->last_error != NULL)
+        why = backend->last_error(&state->runtime, text, sizeof text);
+    return cx_raise_status(state, (CiStatus)status, why);
+}
+
+/* The owner of an array's memory when that is a device's, borrowed, or NULL. */
+static CxDeviceMemory *
+find_memory(const CxState *state, PyObject *array)
+{
+    while (PyArray_Check(array)) {
+        PyObject *base = PyArray_BASE((PyArrayObject *)array);
+        if (base == NULL)
+            return NULL;
+        if ((PyObject *)Py_TYPE(base) == state->device_memory_type)
+            return (CxDeviceMemory *)base;
+        array = base;
+    }
+    return NULL;
+}
+
+bool
+cx_is_device_array(const CxState *state, PyObject *array)
+{
+    return find_memory(state, array) != NULL;
+}
+
+int
+cx_check_device_input(const CxState *state, PyObject *value)
+{
+    if (cx_is_device_array(state, value))
+        return 0;
+    PyErr_Format(PyExc_TypeError,
+                 "%s of the host beside arrays of a device: copy it with to_device, or "
+                 "pass a Python number",
+                 PyArray_Check(value) ? "an array" : "a NumPy scalar");
+    return -1;
+}
+
+PyObject *
+cx_device_array_new(CxState *state, const CiBackend *backend, CiDtype dtype, int rank,
+                    const int64_t *sizes, const int64_t *strides)
+{
+    PyTypeObject *type = (PyTypeObject *)state->device_memory_type;
+    PyArray_Descr *descr = cx_descr(state, dtype);
+    CxDeviceMemory *memory = (CxDeviceMemory *)type->tp_alloc(type, 0);
+
+    if (memory == NULL)
+        return NULL;
+    memory->backend = backend;
+    memory->runtime = &state->runtime;
+    memory->size = (size_t)cx_count(rank, sizes) * (size_t)ci_dtype_size(dtype);
+    int32_t status = backend->allocate(&state->runtime, memory->size, &memory->block);
+    if (status != CI_OK) {
+        cx_raise_device(state, backend, status);
+        Py_DECREF(memory);
+        return NULL;
+    }
+    Py_INCREF(descr);
+    PyObject *array =
+        PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                             (const npy_intp *)strides, memory->block, NPY_ARRAY_WRITEABLE, NULL);
+    if (array == NULL) {
+        Py_DECREF(memory);
+        return NULL;
+    }
+    if (PyArray_SetBaseObject((PyArrayObject *)array, (PyObject *)memory) < 0)
+        Py_CLEAR(array);
+    return array;
+}
+
+/* ---- functions of the module ---- */
+
+static const CiBackend *
+find_backend(const char *device)
+{
+    const CiBackend *backend = ci_backend_find(device, NULL);
+    if (backend == NULL || backend->allocate == NULL) {
+        PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", device);
+        return NULL;
+    }
+    return backend;
+}
+
+/* device_array(array, device): a copy in the device's memory, in the same order of elements. */
+static PyObject *
+device_array(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyArrayObject *given = NULL, *dense = NULL;
+    PyObject *array = NULL;
+    PyThreadState *saved = NULL;
+    const char *device = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!s:device_array", &PyArray_Type, &given, &device))
+        return NULL;
+    const CiBackend *backend = find_backend(device);
+    CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(given));
+    if (backend == NULL)
+        return NULL;
+    if (dtype == CI_DTYPE_none)
+        return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
+                            PyArray_DESCR(given));
+    dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
+    if (dense == NULL)
+        return NULL;
+    array = cx_device_array_new(state, backend, dtype, PyArray_NDIM(dense),
+                                (const int64_t *)PyArray_DIMS(dense),
+                                (const int64_t *)PyArray_STRIDES(dense));
+    if (array != NULL) {
+        CX_RELEASE(saved);
+        int32_t status = backend->copy_in(&state->runtime, PyArray_DATA((PyArrayObject *)array),
+                                          PyArray_DATA(dense), (size_t)PyArray_NBYTES(dense));
+        CX_TAKE(saved);
+        if (status != CI_OK) {
+            cx_raise_device(state, backend, status);
+            Py_CLEAR(array);
+        }
+    }
+    Py_DECREF(dense);
+    return array;
+}
+
+/* The bytes from the first to the last element, as an array of the host, and where the first
+ * element lies. */
+static PyObject *
+copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_t *offset)
+{
+    char *low = NULL, *high = NULL;
+    PyThreadState *saved = NULL;
+
+    cx_array_extent((PyObject *)array, &low, &high);
+    npy_intp size = (npy_intp)(high - low);
+    PyObject *bytes = PyArray_SimpleNew(1, &size, NPY_UINT8);
+    if (bytes == NULL)
+        return NULL;
+    CX_RELEASE(saved);
+    int32_t status = memory->backend->copy_out(
+        memory->runtime, PyArray_DATA((PyArrayObject *)bytes), low, (size_t)size);
+    CX_TAKE(saved);
+    if (status != CI_OK) {
+        cx_raise_device(state, memory->backend, status);
+        Py_CLEAR(bytes);
+    }
+    *offset = PyArray_BYTES(array) - low;
+    return bytes;
+}
+
+/* device_numpy(array): a copy of a device's array in the host's memory. */
+static PyObject *
+device_numpy(PyObject *module, PyObject *array)
+{
+    CxState *state = PyModule_GetState(module);
+    CxDeviceMemory *memory = find_memory(state, array);
+    int64_t offset = 0;
+
+    CX_ENTRY();
+    if (memory == NULL)
+        return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
+    PyArrayObject *a = (PyArrayObject *)array;
+    PyArray_Descr *descr = PyArray_DESCR(a);
+    if (PyArray_SIZE(a) == 0) {
+        Py_INCREF(descr);
+        return PyArray_Zeros(PyArray_NDIM(a), PyArray_DIMS(a), descr, 0);
+    }
+    PyObject *bytes = copy_extent(state, memory, a, &offset);
+    if (bytes == NULL)
+        return NULL;
+    Py_INCREF(descr);
+    PyObject *view = PyArray_NewFromDescr(
+        &PyArray_Type, descr, PyArray_NDIM(a), PyArray_DIMS(a), PyArray_STRIDES(a),
+        PyArray_BYTES((PyArrayObject *)bytes) + offset, NPY_ARRAY_WRITEABLE, NULL);
+    if (view == NULL) {
+        Py_DECREF(bytes);
+        return NULL;
+    }
+    if (PyArray_SetBaseObject((PyArrayObject *)view, bytes) < 0)
+        Py_CLEAR(view);
+    return view;
+}
+
+/* device_update(array, copy): what device_numpy gave, and whoever wrote into it, goes back. */
+static PyObject *
+device_update(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyArrayObject *array = NULL, *copy = NULL;
+    PyThreadState *saved = NULL;
+    char *low = NULL, *high = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!:device_update", &PyArray_Type, &array, &PyArray_Type, &copy))
+        return NULL;
+    CxDeviceMemory *memory = find_memory(state, (PyObject *)array);
+    PyArrayObject *bytes = (PyArrayObject *)PyArray_BASE(copy);
+    if (PyArray_SIZE(array) == 0)
+        Py_RETURN_NONE;
+    cx_array_extent((PyObject *)array, &low, &high);
+    if (memory == NULL || bytes == NULL || !PyArray_Check((PyObject *)bytes) ||
+        PyArray_NBYTES(bytes) != high - low)
+        return PyErr_Format(PyExc_TypeError, "an array of a device and its copy are expected");
+    CX_RELEASE(saved);
+    int32_t status =
+        memory->backend->copy_in(memory->runtime, low, PyArray_DATA(bytes), (size_t)(high - low));
+    CX_TAKE(saved);
+    if (status != CI_OK) {
+        cx_raise_device(state, memory->backend, status);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* is_device_array(array) */
+static PyObject *
+is_device_array(PyObject *module, PyObject *array)
+{
+    return PyBool_FromLong(cx_is_device_array(PyModule_GetState(module), array));
+}
+
+/* device_synchronize(device): waits for all that was launched. */
+static PyObject *
+device_synchronize(PyObject *module, PyObject *name)
+{
+    CxState *state = PyModule_GetState(module);
+    PyThreadState *saved = NULL;
+    const char *device = PyUnicode_AsUTF8(name);
+    const CiBackend *backend = device ? find_backend(device) : NULL;
+
+    CX_ENTRY();
+    if (backend == NULL)
+        return NULL;
+    CX_RELEASE(saved);
+    int32_t status = backend->synchronize(&state->runtime);
+    CX_TAKE(saved);
+    if (status != CI_OK) {
+        cx_raise_device(state, backend, status);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyMethodDef cx_device_methods[] = {
+    {"device_array", device_array, METH_VARARGS, NULL},
+    {"device_numpy", device_numpy, METH_O, NULL},
+    {"device_update", device_update, METH_VARARGS, NULL},
+    {"is_device_array", is_device_array, METH_O, NULL},
+    {"device_synchronize", device_synchronize, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};

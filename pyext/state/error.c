@@ -1,0 +1,154 @@
+/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new
+ * row is enough. And NumPy's error state, which says what floating-point flags mean to the user. */
+#include "state/state.h"
+
+static const char *const exception_names[CI_ERR_COUNT] = {
+#define ERROR(name, python, text) [CI_ERR_##name] = python,
+#include "base/errors.def"
+#undef ERROR
+};
+
+static int
+add_class(CxState *state, PyObject *module, const char *name, const char *doc, PyObject *base)
+{
+    PyObject *type = NULL;
+    char full[80];
+    int result = -1;
+
+    PyOS_snprintf(full, sizeof full, "cinductor.%s", name);
+    type = PyErr_NewExceptionWithDoc(full, doc, base, NULL);
+    if (type == NULL || PyDict_SetItemString(state->exceptions, name, type) < 0)
+        goto done;
+    result = PyModule_AddObjectRef(module, name, type);
+done:
+    Py_XDECREF(type);
+    return result;
+}
+
+int
+cx_errors_init(CxState *state, PyObject *module)
+{
+    PyObject *builtins = PyEval_GetBuiltins();
+
+    state->exceptions = PyDict_New();
+    state->base_error = PyErr_NewExceptionWithDoc(
+        "cinductor.CinductorError", "What the compiler itself has to say.", NULL, NULL);
+    if (state->exceptions == NULL || state->base_error == NULL ||
+        PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
+        return -1;
+    /* No Exceptions: the user's own handlers do not see them. */
+    state->region_break =
+        PyErr_NewException("cinductor._core.RegionBreak", PyExc_BaseException, NULL);
+    if (state->region_break == NULL ||
+        PyModule_AddObjectRef(module, "RegionBreak", state->region_break) < 0 ||
+        add_class(state, module, "CheckFailed", NULL, PyExc_BaseException) < 0)
+        return -1;
+    for (int k = 1; k < CI_ERR_COUNT; k++) {
+        const char *name = exception_names[k];
+        if (name[0] == '\0' || PyDict_GetItemString(state->exceptions, name) != NULL)
+            continue;
+        PyObject *known = PyDict_GetItemString(builtins, name);
+        if (known != NULL) {
+            if (PyDict_SetItemString(state->exceptions, name, known) < 0)
+                return -1;
+        } else if (add_class(state, module, name, ci_status_text((CiStatus)k), state->base_error) <
+                   0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyObject *
+cx_exception(CxState *state, const char *name)
+{
+    PyObject *type = state->exceptions ? PyDict_GetItemString(state->exceptions, name) : NULL;
+    return type != NULL ? type : PyExc_RuntimeError;
+}
+
+int
+cx_raise_status(CxState *state, CiStatus status, const char *message)
+{
+    if (PyErr_Occurred())
+        return -1;
+    if (message == NULL || message[0] == '\0')
+        message = ci_status_text(status);
+    const char *name = status > CI_OK && status < CI_ERR_COUNT ? exception_names[status] : "";
+    if (name[0] == '\0')
+        name = "InternalError";
+    PyErr_SetString(cx_exception(state, name), message);
+    return -1;
+}
+
+/* A warning at the user's line; the package knows which frames are the user's. */
+int
+cx_warn(const char *format, ...)
+{
+    PyObject *module = PyImport_ImportModule("cinductor.user"), *text = NULL, *done = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (module != NULL)
+        text = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    if (text != NULL)
+        done = PyObject_CallMethod(module, "warn", "O", text);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+int
+cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg)
+{
+    CiStatus status = ci_protect(ctx, body, arg);
+    return status == CI_OK ? 0 : cx_raise_status(state, status, ci_context_message(ctx));
+}
+
+/* Does the numpy.errstate in force do more than warn? Only asked when flags were raised. */
+bool
+cx_errstate_is_strict(CxState *state)
+{
+    PyObject *now = NULL, *settings = NULL, *key, *value;
+    Py_ssize_t at = 0;
+    bool is_strict = false;
+
+    if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
+        now == state->errstate_default) {
+        Py_XDECREF(now);
+        return false;
+    }
+    Py_XDECREF(now);
+    settings = PyObject_CallNoArgs(state->geterr);
+    while (settings != NULL && PyDict_Next(settings, &at, &key, &value))
+        is_strict |= PyUnicode_CompareWithASCIIString(value, "warn") != 0 &&
+                     PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
+    Py_XDECREF(settings);
+    PyErr_Clear();
+    return is_strict;
+}
+
+/* NumPy keeps its error state in a context variable whose name is not public: without it geterr()
+ * is asked. */
+int
+cx_errstate_init(CxState *state)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy"),
+             *umath = PyImport_ImportModule("numpy._core.umath");
+
+    if (numpy != NULL)
+        state->geterr = PyObject_GetAttrString(numpy, "geterr");
+    if (umath != NULL)
+        state->errstate = PyObject_GetAttrString(umath, "_extobj_contextvar");
+    if (state->errstate != NULL &&
+        (!PyContextVar_CheckExact(state->errstate) ||
+         PyContextVar_Get(state->errstate, NULL, &state->errstate_default) < 0))
+        Py_CLEAR(state->errstate);
+    Py_XDECREF(numpy);
+    Py_XDECREF(umath);
+    if (state->geterr == NULL)
+        return -1;
+    PyErr_Clear();
+    return 0;
+}

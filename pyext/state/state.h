@@ -1,0 +1,78 @@
+/* The module's state, and how what the core reports becomes an exception.
+ *
+ * Everywhere in this folder: NULL or -1 says that a Python exception is set, and the lock is held.
+ */
+#ifndef CX_STATE_H
+#define CX_STATE_H
+
+#include "state/gil.h"
+
+#include "api/compile.h"
+
+/* Ufuncs are numbered: those that are one op by that op, the others after them. */
+enum {
+    CX_UFUNC_divmod = CI_OP_COUNT,
+    CX_UFUNC_modf,
+    CX_UFUNC_frexp,
+    CX_UFUNC_degrees,
+    CX_UFUNC_radians,
+    CX_UFUNC_float_power,
+    CX_UFUNC_COUNT
+};
+
+static inline bool
+cx_is_comparison(int ufunc)
+{
+    return ufunc == CI_OP_less || ufunc == CI_OP_less_equal || ufunc == CI_OP_greater ||
+           ufunc == CI_OP_greater_equal || ufunc == CI_OP_equal || ufunc == CI_OP_not_equal;
+}
+
+/* What a value is to NumPy's promotion: a CiDtype, or one of Python's weak types. */
+enum { CX_WEAK_int = CI_DTYPE_COUNT, CX_WEAK_float, CX_WEAK_complex, CX_CODE_COUNT };
+
+typedef struct CxResolved {
+    bool is_known;
+    int8_t in[3], out[2]; /* CiDtype; CI_DTYPE_none: one that the core has not */
+} CxResolved;
+
+typedef struct CxState {
+#define OBJECT(name) PyObject *name;
+#define OBJECTS(name, count) PyObject *name[count];
+#define STRING(name) PyObject *str_##name;
+#include "state/state.def"
+#undef OBJECT
+#undef OBJECTS
+#undef STRING
+    CiRuntime runtime;
+    CxResolved
+        *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
+    CiCache **old_caches;          /* set_cache_directory replaced them */
+    int nold_caches;
+    int stance;
+    bool told_of_compiler; /* that it fails, where a call went on without it */
+    int compiling;         /* tracers open */
+} CxState;
+
+#define CX_SLOT(id, function)                                                                      \
+    {                                                                                              \
+        id, (void *)(uintptr_t)(function)                                                          \
+    }
+
+CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of it */
+
+/* error.c */
+int cx_errors_init(CxState *state, PyObject *module);
+PyObject *cx_exception(CxState *state, const char *name); /* borrowed */
+int cx_raise_status(CxState *state, CiStatus status, const char *message);
+int cx_warn(const char *format, ...); /* at the user's line */
+int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
+
+enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
+int cx_errstate_init(CxState *state);
+bool cx_errstate_is_strict(CxState *state);
+
+/* options.c: the defaults, the environment, then these; a list of what there is. */
+int cx_options_fill(PyObject *values, CiOptions *options);
+PyObject *cx_options_list(void);
+
+#endif

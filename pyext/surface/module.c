@@ -1,0 +1,423 @@
+/* The module: its state, its functions, multi-phase initialisation. */
+#define CX_IMPORTS_ARRAY
+#include "operation/traced.h"
+#include "operation/ufunc.h"
+#include "region/region.h"
+#include "replay/specialization.h"
+#include "state/array.h"
+#include "state/device_array.h"
+
+#define WARM_BYTES ((size_t)256 << 20)
+
+/* Asked by the launching thread while it runs without the lock, and by a build while its child
+ * works. */
+static int32_t
+poll_signals(void *arg)
+{
+    (void)arg;
+    CX_CALLBACK_BEGIN();
+    int32_t stop = PyErr_CheckSignals() < 0 ? CI_ERR_INTERRUPTED : 0;
+    CX_CALLBACK_END();
+    return stop;
+}
+
+static bool
+stop_build(void *arg)
+{
+    return poll_signals(arg) != 0;
+}
+
+static PyObject *
+module_set_surface(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyObject *functions = NULL, *methods = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!:set_surface", &PyDict_Type, &functions, &PyDict_Type,
+                          &methods))
+        return NULL;
+    PyObject *before = Py_BuildValue("(OO)", state->functions ? state->functions : Py_None,
+                                     state->methods ? state->methods : Py_None);
+    if (before == NULL)
+        return NULL;
+    Py_XSETREF(state->functions, Py_NewRef(functions));
+    Py_XSETREF(state->methods, Py_NewRef(methods));
+    return before;
+}
+
+static PyObject *
+module_set_stance(PyObject *module, PyObject *value)
+{
+    CxState *state = PyModule_GetState(module);
+    long stance = PyLong_AsLong(value);
+
+    if (stance < 0 || stance > 3)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a stance is 0, 1, 2 or 3");
+    long old = state->stance;
+    state->stance = (int)stance;
+    return PyLong_FromLong(old);
+}
+
+static PyObject *
+module_is_compiling(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    return PyBool_FromLong(state->compiling > 0);
+}
+
+static PyObject *
+module_options(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return cx_options_list();
+}
+
+static PyObject *
+op_row(CiOp op)
+{
+    static const char *const kinds[] = {"pointwise", "math",   "reduce",    "argreduce",
+                                        "scan",      "view",   "create",    "structure",
+                                        "extern",    "region", "composite", "scalar"};
+    CiOpKind kind = ci_op_kind(op);
+    CiOp asked = kind == CI_OPKIND_reduce || kind == CI_OPKIND_scan ? ci_op_combine(op) : op;
+    PyObject *dtypes = PyDict_New();
+
+    for (int d = 0; dtypes != NULL && d < CI_DTYPE_COUNT; d++) {
+        bool can = ci_op_why_not(asked, (CiDtype)d) == NULL;
+        if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
+            Py_CLEAR(dtypes);
+    }
+    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes)
+                  : NULL;
+}
+
+static PyObject *
+module_ops(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    (void)module;
+    (void)unused;
+    for (int op = 0; list != NULL && op < CI_OP_COUNT; op++) {
+        PyObject *row = op_row((CiOp)op);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *
+module_backends(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0), *none = PyDict_New();
+    CiOptions options;
+    char text[512];
+
+    (void)module;
+    (void)unused;
+    if (none == NULL || cx_options_fill(none, &options) < 0)
+        Py_CLEAR(list);
+    for (int k = 0; list != NULL && k < ci_backend_count(); k++) {
+        const CiBackend *b = ci_backend_at(k);
+        const char *why =
+            b->why_not_available ? b->why_not_available(&options, text, sizeof text) : NULL;
+        PyObject *row = Py_BuildValue("(sssz)", b->device, b->name, b->doc, why);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    Py_XDECREF(none);
+    return list;
+}
+
+static PyObject *
+module_cache_info(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    CiCacheInfo info = {{0}, 0, 0, 0, 0, 0, 0};
+    (void)unused;
+    if (state->runtime.cache != NULL)
+        ci_cache_info(state->runtime.cache, &info);
+    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:L,s:L}", "directory", info.directory, "entries",
+                         (long long)info.entries, "bytes", (long long)info.bytes, "hits",
+                         (long long)info.hits, "misses", (long long)info.misses, "stores",
+                         (long long)info.stores, "rejected", (long long)info.rejected);
+}
+
+static PyObject *
+module_cache_directory(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    CX_ENTRY();
+    return PyUnicode_DecodeFSDefault(state->runtime.cache ? ci_cache_directory(state->runtime.cache)
+                                                          : "");
+}
+
+static PyObject *
+module_cache_clear(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    PyDict_Clear(state->segments);
+    PySet_Clear(state->segments_met);
+    PyDict_Clear(state->segment_counts);
+    return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
+}
+
+/* Another thread may be building through the old cache, so that stays open as long as the module.
+ */
+static PyObject *
+module_set_cache_directory(PyObject *module, PyObject *path)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *text = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
+
+    if (text == NULL && path != Py_None)
+        return NULL;
+    CiCache **caches =
+        PyMem_Realloc(state->old_caches, sizeof *caches * ((size_t)state->nold_caches + 1));
+    if (caches == NULL)
+        return PyErr_NoMemory();
+    state->old_caches = caches;
+    CiCache *cache = ci_cache_open(text);
+    if (cache == NULL)
+        return PyErr_NoMemory();
+    state->old_caches[state->nold_caches++] = state->runtime.cache;
+    state->runtime.cache = cache;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+module_set_locals(PyObject *module, PyObject *args)
+{
+    PyObject *frame, *values;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyFrame_Type, &frame, &PyDict_Type, &values) ||
+        cx_set_locals((PyFrameObject *)frame, values) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+static PyObject *
+module_view(PyObject *self, PyObject *args)
+{
+    PyObject *base = NULL, *shape = NULL, *steps = NULL;
+    PyArray_Descr *descr = NULL;
+    long long offset = 0;
+    int is_writable = 0;
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+
+    if (!PyArg_ParseTuple(args, "O!O!OOLp:view", &PyArray_Type, &base, &PyArrayDescr_Type, &descr,
+                          &shape, &steps, &offset, &is_writable))
+        return NULL;
+    CiDtype dtype = cx_dtype_of_descr(descr);
+    int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "view: wrong arguments");
+    return cx_array_view(PyModule_GetState(self), base, dtype, rank, sizes, strides, offset,
+                         !is_writable);
+}
+
+/* gaps(array): of each axis, as cx_layout_gaps. */
+static PyObject *
+module_gaps(PyObject *self, PyObject *array)
+{
+    int64_t gaps[NPY_MAXDIMS];
+
+    (void)self;
+    if (!PyArray_Check(array))
+        return PyErr_Format(PyExc_TypeError, "an array is expected");
+    cx_layout_gaps((PyArrayObject *)array, gaps);
+    return cx_sizes_tuple(PyArray_NDIM((PyArrayObject *)array), gaps);
+}
+
+static PyMethodDef module_methods[] = {
+    {"set_surface", module_set_surface, METH_VARARGS, NULL},
+    {"set_stance", module_set_stance, METH_O, NULL},
+    {"view", module_view, METH_VARARGS, NULL},
+    {"gaps", module_gaps, METH_O, NULL},
+    {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
+    {"options", module_options, METH_NOARGS, NULL},
+    {"ops", module_ops, METH_NOARGS, NULL},
+    {"backends", module_backends, METH_NOARGS, NULL},
+    {"cache_info", module_cache_info, METH_NOARGS, NULL},
+    {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
+    {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
+    {"set_locals", module_set_locals, METH_VARARGS,
+     "set_locals(frame, values): names of a frame that is running get these values."},
+    {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
+    {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
+     NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+/* ---- initialisation ---- */
+
+static int
+add_type(PyObject *module, PyType_Spec *spec, PyObject **type)
+{
+    *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type == NULL ? -1 : PyModule_AddType(module, (PyTypeObject *)*type);
+}
+
+static int
+open_runtime(CxState *state)
+{
+    state->runtime.pool = ci_pool_open(0);
+    state->runtime.allocator = ci_allocator_open(WARM_BYTES);
+    state->runtime.cache = ci_cache_open(NULL);
+    state->runtime.poll = poll_signals;
+    state->runtime.should_stop_build = stop_build;
+    if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
+        state->runtime.cache != NULL)
+        return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+static int
+make_tables(CxState *state)
+{
+#define OBJECT(name)
+#define OBJECTS(name, count)
+#define STRING(name)                                                                               \
+    if ((state->str_##name = PyUnicode_InternFromString(#name)) == NULL)                           \
+        return -1;
+#include "state/state.def"
+#undef OBJECT
+#undef OBJECTS
+#undef STRING
+    state->files = PyDict_New();
+    state->segments = PyDict_New();
+    state->segments_met = PySet_New(NULL);
+    state->segment_counts = PyDict_New();
+    state->externs = PyDict_New();
+    return state->files && state->segments && state->segments_met && state->segment_counts &&
+                   state->externs
+               ? 0
+               : -1;
+}
+
+static int
+module_exec(PyObject *module)
+{
+    CxState *state = PyModule_GetState(module);
+
+    if (PyArray_ImportNumPyAPI() < 0)
+        return -1;
+    if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
+        cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
+        return -1;
+    if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 ||
+        add_type(module, &cx_tracer_spec, &state->tracer_type) < 0 ||
+        add_type(module, &cx_break_spec, &state->break_type) < 0 ||
+        add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
+        add_type(module, &cx_block_spec, &state->block_type) < 0 ||
+        add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
+        add_type(module, &cx_function_spec, &state->function_type) < 0 ||
+        add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
+        add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
+        PyModule_AddFunctions(module, cx_device_methods) < 0)
+        return -1;
+    state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+    if (PyModule_AddIntConstant(module, "GAP_AXIS", CX_GAP_AXIS) < 0)
+        return -1;
+    return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
+}
+
+static int
+module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    CxState *state = PyModule_GetState(module);
+#define OBJECT(name) Py_VISIT(state->name);
+#define OBJECTS(name, count)                                                                       \
+    for (int k = 0; k < count; k++)                                                                \
+        Py_VISIT(state->name[k]);
+#define STRING(name) Py_VISIT(state->str_##name);
+#include "state/state.def"
+#undef OBJECT
+#undef OBJECTS
+#undef STRING
+    return 0;
+}
+
+static int
+module_clear(PyObject *module)
+{
+    CxState *state = PyModule_GetState(module);
+#define OBJECT(name) Py_CLEAR(state->name);
+#define OBJECTS(name, count)                                                                       \
+    for (int k = 0; k < count; k++)                                                                \
+        Py_CLEAR(state->name[k]);
+#define STRING(name) Py_CLEAR(state->str_##name);
+#include "state/state.def"
+#undef OBJECT
+#undef OBJECTS
+#undef STRING
+    return 0;
+}
+
+static void
+module_free(void *module)
+{
+    CxState *state = PyModule_GetState(module);
+
+    if (state == NULL)
+        return;
+    module_clear(module);
+    for (int k = 0; k < CX_UFUNC_COUNT; k++)
+        PyMem_Free(state->resolved[k]);
+    ci_runtime_shut(&state->runtime);
+    if (state->runtime.pool != NULL)
+        ci_pool_close(state->runtime.pool);
+    if (state->runtime.allocator != NULL)
+        ci_allocator_close(state->runtime.allocator);
+    if (state->runtime.cache != NULL)
+        ci_cache_close(state->runtime.cache);
+    for (int k = 0; k < state->nold_caches; k++)
+        ci_cache_close(state->old_caches[k]);
+    PyMem_Free(state->old_caches);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    CX_SLOT(Py_mod_exec, module_exec),
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT, "cinductor._core", "Between Python and the compiler.",
+    sizeof(CxState),       module_methods,    module_slots,
+    module_traverse,       module_clear,      module_free,
+};
+
+CxState *
+cx_state_of_type(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030B0000
+    PyObject *module = PyType_GetModuleByDef(type, &module_def);
+#else
+    PyObject *module = NULL;
+    while (type != NULL && (module = PyType_GetModule(type)) == NULL) {
+        PyErr_Clear();
+        type = type->tp_base;
+    }
+#endif
+    return module ? PyModule_GetState(module) : NULL;
+}
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC
+PyInit__core(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

@@ -1,0 +1,254 @@
+/* The methods of Tracer that make arrays: filled, copied, joined, computed by a library call. */
+#include "graph/methods.h"
+#include "operation/ufunc.h"
+#include "program/program.h"
+#include "state/array.h"
+#include "value/build.h"
+#include "value/index.h"
+
+/* The axes of an array as its strides have them, the largest outside; ties and axes of one element
+ * keep C order. */
+static void
+sort_axes(CxTraced *x, int8_t *order)
+{
+    int64_t strides[CI_MAX_RANK], sizes[CI_MAX_RANK];
+
+    cx_size_samples(x->tracer, cx_rank(x), cx_sizes(x), sizes);
+    cx_size_samples(x->tracer, cx_rank(x), cx_strides(x), strides);
+    for (int k = 1; k < cx_rank(x); k++) {
+        int8_t axis = order[k];
+        int place = k;
+        for (int j = k - 1; j >= 0 && sizes[axis] != 1; j--) {
+            if (sizes[order[j]] == 1)
+                continue;
+            if (llabs(strides[order[j]]) >= llabs(strides[axis]))
+                break;
+            place = j;
+        }
+        memmove(order + place + 1, order + place, (size_t)(k - place));
+        order[place] = axis;
+    }
+}
+
+/* The order that order= asks for; like: the array whose layout is kept, or NULL. */
+static int
+order_from(const char *text, CxTraced *like, int rank, int8_t *order)
+{
+    for (int k = 0; k < rank; k++)
+        order[k] = (int8_t)(text[0] == 'F' ? rank - 1 - k : k);
+    if (strchr("CFKA", text[0]) == NULL || text[0] == '\0') {
+        PyErr_Format(PyExc_ValueError, "order must be one of 'C', 'F', 'A', or 'K' (got '%s')",
+                     text);
+        return -1;
+    }
+    if (like != NULL && (text[0] == 'K' || text[0] == 'A'))
+        sort_axes(like, order);
+    return 0;
+}
+
+PyObject *
+cx_method_copy(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"x", "order", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *result = NULL;
+    const char *order = "C";
+    int8_t axes[CI_MAX_RANK];
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|s:copy", names, &value, &order))
+        return NULL;
+    CxTraced *x = cx_lifted(t, value);
+    if (x != NULL && order_from(order, x, cx_rank(x), axes) == 0)
+        result = cx_traced_from_node(t, cx_build_copy(t, x, axes), CI_KIND_array);
+    Py_XDECREF(x);
+    return result;
+}
+
+/* The sizes of the axes that are not joined are those of the first. */
+static int
+fit_to_first(CxTraced **items, Py_ssize_t n, int axis)
+{
+    for (Py_ssize_t k = 1; k < n; k++) {
+        const CiExpr *sizes[CI_MAX_RANK];
+        int rank = cx_rank(items[k]);
+        if (rank != cx_rank(items[0]))
+            return 0; /* the graph refuses it */
+        for (int d = 0; d < rank; d++) {
+            sizes[d] = cx_sizes(items[k])[d];
+            const CiExpr *first = cx_sizes(items[0])[d];
+            if (d == axis || sizes[d] == first)
+                continue;
+            if (cx_size_join(items[0]->tracer, first, sizes[d]) != NULL)
+                sizes[d] = first;
+            else if (PyErr_Occurred())
+                return -1;
+        }
+        CxTraced *fitted = cx_size_fit(items[k], rank, sizes);
+        if (fitted == NULL)
+            return -1;
+        Py_SETREF(items[k], fitted);
+    }
+    return 0;
+}
+
+PyObject *
+cx_method_concat(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *items = NULL, *fast = NULL, *result = NULL;
+    CxTraced **held = NULL;
+    Py_ssize_t n = 0;
+    int axis = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Oi:concat", &items, &axis))
+        return NULL;
+    fast = PySequence_Fast(items, "a sequence is expected");
+    if (fast == NULL)
+        return NULL;
+    n = PySequence_Fast_GET_SIZE(fast);
+    held = PyMem_Calloc((size_t)n + 1, sizeof *held);
+    if (held == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t k = 0; k < n; k++)
+        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
+            goto done;
+    if (n == 0)
+        PyErr_SetString(PyExc_ValueError, "need at least one array to concatenate");
+    else if (fit_to_first(held, n, axis < 0 ? axis + cx_rank(held[0]) : axis) == 0)
+        result = cx_traced_from_node(
+            t, cx_build_concat(t, (int)n, held, axis < 0 ? axis + cx_rank(held[0]) : axis),
+            CI_KIND_array);
+done:
+    for (Py_ssize_t k = 0; held != NULL && k < n; k++)
+        Py_XDECREF(held[k]);
+    PyMem_Free(held);
+    Py_DECREF(fast);
+    return result;
+}
+
+static PyObject *
+fill(PyObject *self, PyObject *args, PyObject *kwargs, bool has_value)
+{
+    static char *full_names[] = {"shape", "value", "dtype", "order", "like", NULL},
+                *empty_names[] = {"shape", "dtype", "order", "like", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *shape = NULL, *value = NULL, *type = NULL, *like = NULL, *result = NULL;
+    const char *order = "C";
+    const CiExpr *sizes[CI_MAX_RANK];
+    int8_t axes[CI_MAX_RANK];
+    char element[16] = {0};
+    CiConst constant;
+
+    CX_ENTRY();
+    if (has_value ? !PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|sO:full", full_names, &shape,
+                                                 &value, &type, &order, &like)
+                  : !PyArg_ParseTupleAndKeywords(args, kwargs, "OO|sO:empty", empty_names, &shape,
+                                                 &type, &order, &like))
+        return NULL;
+    CiDtype dtype = cx_dtype_of_object(t->state, type);
+    int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
+    bool keeps = like != NULL && cx_is_traced(like);
+    if (rank < 0 || order_from(order, keeps ? (CxTraced *)like : NULL, rank, axes) < 0)
+        return NULL;
+    for (int k = 0; k < rank; k++) {
+        int fits = sizes[k]->low >= 0 ? 1
+                                      : cx_size_require(t, CI_REL_le, t->zero, sizes[k],
+                                                        "a size that may be negative");
+        if (fits == 0)
+            PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
+        if (fits != 1)
+            return NULL;
+    }
+    if (has_value && cx_is_traced(value)) { /* an empty array, then written */
+        result =
+            cx_traced_from_node(t, cx_build_fill(t, dtype, rank, sizes, axes, NULL), CI_KIND_array);
+        if (result != NULL && cx_assign_value((CxTraced *)result, value, "") < 0)
+            Py_CLEAR(result);
+        return result;
+    }
+    if (has_value) {
+        if (PyArray_Pack(cx_descr(t->state, dtype), element, value) < 0)
+            return NULL;
+        constant = ci_const_load(dtype, element);
+    }
+    return cx_traced_from_node(
+        t, cx_build_fill(t, dtype, rank, sizes, axes, has_value ? &constant : NULL), CI_KIND_array);
+}
+
+PyObject *
+cx_method_full(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return fill(self, args, kwargs, true);
+}
+
+PyObject *
+cx_method_empty(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return fill(self, args, kwargs, false);
+}
+
+PyObject *
+cx_method_iota(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *shape = NULL;
+    const CiExpr *sizes[CI_MAX_RANK];
+    int axis = 0;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Oi:iota", &shape, &axis))
+        return NULL;
+    int rank = cx_shape_from(t, shape, sizes);
+    return rank < 0 ? NULL
+                    : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
+}
+
+PyObject *
+cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"name",  "key",       "callable", "operands", "shape",
+                            "dtype", "positions", "may_fail", NULL};
+    int positions = -1, may_fail = 0;
+    CxTracer *t = (CxTracer *)self;
+    PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
+             *result = NULL;
+    const char *name = NULL, *key = NULL;
+    CxTraced *held[16] = {NULL};
+    const CiExpr *sizes[CI_MAX_RANK];
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|ip:extern", names, &name, &key,
+                                     &callable, &operands, &shape, &type, &positions, &may_fail))
+        return NULL;
+    fast = PySequence_Fast(operands, "a sequence of operands is expected");
+    CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
+    int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
+    Py_ssize_t n = rank < 0 ? 0 : PySequence_Fast_GET_SIZE(fast);
+    if (n > 16) {
+        PyErr_SetString(PyExc_ValueError, "a library call takes at most 16 operands");
+        rank = -1;
+        n = 0;
+    }
+    for (Py_ssize_t k = 0; k < n; k++)
+        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
+            goto done;
+    if (rank >= 0) {
+        const CiExtern *ext =
+            cx_extern_find(t->state, name, key, callable, positions + 1, may_fail);
+        CiOp op = ci_op_find(name);
+        if (op == CI_OP_none || ci_op_kind(op) != CI_OPKIND_extern)
+            op = CI_OP_extern;
+        if (ext != NULL)
+            result = cx_traced_from_node(
+                t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes), CI_KIND_array);
+    }
+done:
+    for (Py_ssize_t k = 0; k < n; k++)
+        Py_XDECREF(held[k]);
+    Py_XDECREF(fast);
+    return result;
+}

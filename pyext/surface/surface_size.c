@@ -1,0 +1,115 @@
+/* Methods of Tracer that take or give sizes which may be symbols. */
+#include "graph/methods.h"
+#include "operation/ufunc.h"
+#include "value/index.h"
+
+/* Per axis None or an expression. NULL in *exprs when there are none. */
+static int
+axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
+           const CiExpr *const **exprs)
+{
+    *exprs = NULL;
+    if (given == Py_None)
+        return 0;
+    PyObject *fast = PySequence_Fast(given, "a sequence with an item per axis is expected");
+    if (fast == NULL)
+        return -1;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    bool fits = PyArray_Check(array) && n == PyArray_NDIM((PyArrayObject *)array);
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "an item per axis is expected");
+    for (Py_ssize_t k = 0; fits && k < n; k++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(fast, k);
+        room[k] = item == Py_None ? NULL : cx_symbol_parse(t, item);
+        fits = item == Py_None || room[k] != NULL;
+    }
+    Py_DECREF(fast);
+    *exprs = room;
+    return fits ? 0 : -1;
+}
+
+PyObject *
+cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"value", "source", "sizes", "gaps", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *lists[2] = {Py_None, Py_None};
+    const CiExpr *room[2][CI_MAX_RANK], *const *exprs[2];
+    int source = CX_SOURCE_unknown;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|iOO:array", names, &value, &source, &lists[0],
+                                     &lists[1]))
+        return NULL;
+    for (int k = 0; k < 2; k++)
+        if (axis_exprs(t, lists[k], value, room[k], &exprs[k]) < 0)
+            return NULL;
+    return cx_tracer_array_of(t, value, source, exprs[0], exprs[1]);
+}
+
+PyObject *
+cx_method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"value", "source", "expr", NULL};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *text = Py_None;
+    int source = CX_SOURCE_unknown;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|O:scalar", names, &value, &source, &text))
+        return NULL;
+    if (text == Py_None)
+        return cx_tracer_scalar(t, value, source);
+    const CiExpr *e = cx_symbol_parse(t, text);
+    return e ? cx_size_object(t, e) : NULL;
+}
+
+/* The shape that the arrays have together. */
+PyObject *
+cx_method_broadcast(PyObject *self, PyObject *items)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *fast = PySequence_Fast(items, "a sequence of arrays is expected"), *result = NULL;
+    const CiExpr *sizes[CI_MAX_RANK];
+    int rank = 0;
+    bool fits = fast != NULL;
+
+    CX_ENTRY();
+    for (Py_ssize_t k = 0; fits && k < PySequence_Fast_GET_SIZE(fast); k++) {
+        CxTraced *x = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k));
+        fits = x != NULL && cx_broadcast_into(t, &rank, sizes, cx_rank(x), cx_sizes(x));
+        Py_XDECREF(x);
+    }
+    if (fits)
+        result = cx_shape_tuple(t, rank, sizes);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError,
+                        "shape mismatch: objects cannot be broadcast to a single shape");
+    Py_XDECREF(fast);
+    return result;
+}
+
+static PyObject *
+size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *a = NULL, *b = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO", &a, &b))
+        return NULL;
+    const CiExpr *x = cx_size_from(t, a), *y = x ? cx_size_from(t, b) : NULL;
+    return y ? cx_size_object(t, cx_size_extremum(t, op, x, y)) : NULL;
+}
+
+PyObject *
+cx_method_size_min(PyObject *self, PyObject *args)
+{
+    return size_extremum(self, args, CX_SIZE_min);
+}
+
+PyObject *
+cx_method_size_max(PyObject *self, PyObject *args)
+{
+    return size_extremum(self, args, CX_SIZE_max);
+}

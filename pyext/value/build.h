@@ -1,0 +1,28 @@
+/* Nodes of the pending graph that have operands. */
+#ifndef CX_BUILD_H
+#define CX_BUILD_H
+
+#include "value/value.h"
+
+/* One call of the graph's builder each, its operands prepared. */
+typedef struct CxOperand {
+    CxTraced *traced; /* borrowed; NULL: a constant */
+    CiConst value;    /* of the dtype it is wanted in */
+    CiDtype want;     /* cast to this first */
+    CiKind kind;      /* of a constant */
+} CxOperand;
+CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand *args, CiDtype out,
+                           CiKind kind);
+CiNode *cx_build_cast(CxTracer *tracer, CxTraced *a, CiDtype dtype, CiKind kind);
+CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
+                      const int *axes); /* reduce, argreduce, scan */
+CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
+CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
+CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
+                        CxTraced *const *args, int rank, const CiExpr *const *sizes);
+/* A new version of target's storage in which the elements it addresses are value's. */
+int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
+CiNode *cx_build_define(CxTracer *tracer, CxTraced *value, const CiExpr *symbol);
+CiNode *cx_build_check(CxTracer *tracer, CxTraced *condition, const char *why);
+
+#endif

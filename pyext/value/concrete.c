@@ -1,0 +1,193 @@
+/* Real values of traced ones: looked at where they are known, computed where they are demanded. */
+#include "state/array.h"
+#include "value/index.h"
+#include "value/mixed.h"
+
+static bool
+is_known(const CxTraced *t)
+{
+    const CxStorage *s = t->storage;
+    return s->value != NULL && (cx_kind(t) == CI_KIND_python ||
+                                (cx_kind(t) == CI_KIND_scalar && s->source == CX_SOURCE_constant));
+}
+
+static PyObject *
+real_view(CxTraced *t, const CxStorage *s)
+{
+    const CxView *v = t->view;
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK], offset;
+
+    if (cx_size_values(t->tracer, v->rank, v->sizes, sizes) < 0 ||
+        cx_size_values(t->tracer, v->rank, v->strides, strides) < 0 ||
+        cx_size_values(t->tracer, 1, &v->offset, &offset) < 0)
+        return NULL;
+    return cx_array_view(t->tracer->state, s->value, v->dtype, v->rank, sizes, strides, offset,
+                         v->is_readonly || s->is_readonly);
+}
+
+/* Everything pending is run. Whoever asks for a value has noted why; where nobody has, it is said
+ * here. */
+static int
+run_pending(CxTracer *t)
+{
+    return t->needs_python ? cx_tracer_flush(t, NULL, 0, true)
+                           : cx_tracer_break(t, "a concrete value is needed by Python");
+}
+
+/* An expression that got its value when the symbols in it were defined. */
+static PyObject *
+int_value(CxTraced *t)
+{
+    CxTracer *tracer = t->tracer;
+    CxStorage *s = t->storage;
+    int64_t value;
+
+    if (!cx_size_is_known(tracer, s->expr) && run_pending(tracer) < 0)
+        return NULL;
+    if (!cx_size_is_known(tracer, s->expr)) {
+        (void)cx_region_break(tracer, "the value of a loop variable is needed");
+        return NULL;
+    }
+    if (cx_size_values(tracer, 1, &s->expr, &value) < 0)
+        return NULL;
+    s->value = PyLong_FromLongLong(value);
+    return Py_XNewRef(s->value);
+}
+
+enum { MOST_ANEW = 8 }; /* parents of parents that are asked each time */
+
+static int
+specialize(CxStorage *s, int depth)
+{
+    int result = 0;
+
+    if (s == NULL)
+        return 0;
+    if (s->expr != NULL) /* each time anew: a guard may have been forgotten since */
+        return cx_size_demand(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
+    if (s->left != NULL)
+        return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
+    if (s->is_specialized && depth > MOST_ANEW)
+        return 0;
+    if (s->source >= 0 && !s->is_specialized) {
+        PyObject *pair = Py_BuildValue("(iO)", s->source, s->value);
+        result = pair == NULL ? -1 : PyList_Append(s->tracer->specialized, pair);
+        Py_XDECREF(pair);
+    }
+    s->is_specialized = true;
+    if (result == 0 && specialize(s->parents[0], depth + 1) == 0)
+        return specialize(s->parents[1], depth + 1);
+    return -1;
+}
+
+/* Notes that the values which this Python scalar came from are demanded. */
+int
+cx_tracer_specialize(CxStorage *s)
+{
+    return specialize(s, 0);
+}
+
+/* Of a number that is Python's or NumPy's: both it and which are real by now. */
+static PyObject *
+mixed_real(CxStorage *s)
+{
+    if (s->strong->value == NULL) {
+        cx_raise_status(s->tracer->state, CI_ERR_INTERNAL,
+                        "the class of a number was lost when an earlier run failed or ended");
+        return NULL;
+    }
+    int is_strong = PyObject_IsTrue(s->strong->value);
+    if (is_strong < 0)
+        return NULL;
+    return is_strong ? Py_NewRef(s->value) : PyObject_CallMethod(s->value, "item", NULL);
+}
+
+PyObject *
+cx_traced_concrete(CxTraced *t)
+{
+    CxStorage *s = t->storage;
+
+    if (is_known(t))
+        return Py_NewRef(s->value);
+    if (cx_is_size(t))
+        return int_value(t);
+    /* What is pending may read or write the memory that is handed out. */
+    if ((t->tracer->ctx != NULL || s->value == NULL) && run_pending(t->tracer) < 0)
+        return NULL;
+    if (s->value == NULL) {
+        cx_raise_status(t->tracer->state, CI_ERR_INTERNAL,
+                        "the value was lost when an earlier run failed or ended");
+        return NULL;
+    }
+    if (cx_mixed((PyObject *)t) != NULL)
+        return mixed_real(s);
+    if (t->view == NULL)
+        return Py_NewRef(s->value);
+    if (t->real == NULL)
+        t->real = real_view(t, s);
+    return Py_XNewRef(t->real);
+}
+
+PyObject *
+cx_traced_demand(CxTraced *t, const char *what)
+{
+    if (is_known(t)) {
+        if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
+            return NULL;
+        return Py_NewRef(t->storage->value);
+    }
+    const CiExpr *asked[] = {t->storage->expr, t->storage->left, t->storage->right};
+    for (int k = 0; k < 3; k++)
+        if (asked[k] != NULL && cx_size_refuse(t->tracer, asked[k], what) < 0)
+            return NULL;
+    if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
+        return NULL;
+    return cx_traced_concrete(t);
+}
+
+PyObject *
+cx_concrete_tree(PyObject *object)
+{
+    PyObject *result = NULL, *key, *value;
+    Py_ssize_t at = 0;
+
+    if (cx_is_traced(object)) { /* whoever asks has noted why */
+        ((CxTraced *)object)->tracer->needs_python = true;
+        return cx_traced_concrete((CxTraced *)object);
+    }
+    if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+        PyObject *list = PySequence_List(object);
+        for (Py_ssize_t k = 0; list != NULL && k < PyList_GET_SIZE(list); k++) {
+            PyObject *item = cx_concrete_tree(PyList_GET_ITEM(list, k));
+            if (item == NULL)
+                Py_CLEAR(list);
+            else
+                PyList_SetItem(list, k, item);
+        }
+        if (list == NULL || PyList_CheckExact(object))
+            return list;
+        result = PyList_AsTuple(list);
+        Py_DECREF(list);
+        return result;
+    }
+    if (!PyDict_CheckExact(object))
+        return Py_NewRef(object);
+    result = PyDict_New();
+    while (result != NULL && PyDict_Next(object, &at, &key, &value)) {
+        PyObject *item = cx_concrete_tree(value);
+        if (item == NULL || PyDict_SetItem(result, key, item) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(item);
+    }
+    return result;
+}
+
+PyTypeObject *
+cx_python_class(const CxStorage *s)
+{
+    return s->value != NULL            ? Py_TYPE(s->value)
+           : s->dtype == CI_DTYPE_f64  ? &PyFloat_Type
+           : s->dtype == CI_DTYPE_c128 ? &PyComplex_Type
+           : s->dtype == CI_DTYPE_bool ? &PyBool_Type
+                                       : &PyLong_Type;
+}

@@ -1,0 +1,112 @@
+/* Numbers that are Python's where one path was taken and NumPy's where another was: `total` behind
+ * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
+ * whether they are. An operation that would do something else with Python's number is none of a
+ * region; outside of regions the graph is run, and the number settled, before it. */
+#include "value/mixed.h"
+#include "graph/methods.h"
+#include "state/array.h"
+#include "value/python_number.h"
+
+/* From here on it is the one or the other. */
+static void
+become(CxStorage *s, PyObject *real)
+{
+    if (!PyArray_IsScalar(real, Generic)) {
+        s->kind = CI_KIND_python;
+        s->dtype = PyBool_Check(real)   ? CI_DTYPE_bool
+                   : PyLong_Check(real) ? CI_DTYPE_i64
+                                        : CI_DTYPE_f64;
+        Py_SETREF(s->value, Py_NewRef(real));
+    }
+    cx_storage_release(s->strong);
+    s->strong = NULL;
+}
+
+int
+cx_mixed_settle(CxTracer *t, PyObject *o)
+{
+    if (cx_mixed(o) == NULL)
+        return 0;
+    if (cx_tracer_break(t, "a number that is Python's on one path and NumPy's on another") < 0)
+        return -1;
+    PyObject *real = cx_traced_concrete((CxTraced *)o);
+    if (real == NULL)
+        return -1;
+    become(((CxTraced *)o)->storage, real);
+    Py_DECREF(real);
+    return 0;
+}
+
+PyObject *
+cx_method_settle_class(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    if (cx_mixed_settle((CxTracer *)self, value) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Whether NumPy gives an operation with the operand the same dtype either way. */
+bool
+cx_promotes_alike(CiDtype mixed, PyObject *other)
+{
+    bool is_strong = false;
+    int code = cx_is_traced(other) ? (int)cx_dtype((CxTraced *)other)
+                                   : cx_code_of_number(other, &is_strong);
+
+    if (cx_mixed(other) != NULL)
+        return true;
+    if (mixed == CI_DTYPE_bool) /* gives way to whatever else there is, as Python's does */
+        return true;
+    if (cx_is_python_number(other)) /* a float32 of NumPy's keeps the other one narrow, too */
+        return mixed != CI_DTYPE_f32;
+    if (mixed == CI_DTYPE_f32)
+        return code == CI_DTYPE_f32 || code == CI_DTYPE_f64 || code == CI_DTYPE_c64 ||
+               code == CI_DTYPE_c128;
+    if (code == CI_DTYPE_f64 || code == CI_DTYPE_c128 || code == CI_DTYPE_bool)
+        return true;
+    CiClass kind =
+        code >= 0 && code < CI_DTYPE_COUNT ? ci_dtype_class((CiDtype)code) : CI_CLASS_complex;
+    bool is_wide = mixed == CI_DTYPE_f64 || mixed == CI_DTYPE_c128;
+    return is_wide ? kind == CI_CLASS_int || kind == CI_CLASS_uint : code == CI_DTYPE_i64;
+}
+
+int
+cx_mixed_check(CxTracer *t, int nargs, PyObject *const *args)
+{
+    for (int k = 0; k < nargs; k++) {
+        if (cx_mixed(args[k]) == NULL)
+            continue;
+        for (int j = 0; j < nargs; j++)
+            if (j != k && !cx_promotes_alike(cx_dtype((CxTraced *)args[k]), args[j])) {
+                if (cx_mixed_settle(t, args[k]) < 0)
+                    return -1;
+                break;
+            }
+    }
+    return 0;
+}
+
+/* mixed(number, strong): the number, NumPy's where the bool holds; NumPy's when that is None. */
+PyObject *
+cx_method_mixed(PyObject *self, PyObject *args)
+{
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL, *strong = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "OO:mixed", &value, &strong))
+        return NULL;
+    bool has_bool = cx_is_traced(strong) && ((CxTraced *)strong)->view == NULL &&
+                    cx_dtype((CxTraced *)strong) == CI_DTYPE_bool;
+    if (!cx_is_traced(value) || cx_rank((CxTraced *)value) != 0 || (strong != Py_None && !has_bool))
+        return PyErr_Format(PyExc_TypeError, "mixed() takes a Traced number and a Traced bool");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    CxTraced *made = (CxTraced *)cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_scalar);
+    if (made != NULL && has_bool) {
+        made->storage->strong = ((CxTraced *)strong)->storage;
+        made->storage->strong->refs++;
+    }
+    return (PyObject *)made;
+}

@@ -1,0 +1,283 @@
+/* Operators of Python's numbers. Ints that are expressions of sizes and indices stay expressions,
+ * and what is asked of them is decided now where that can be; other numbers are computed now, in
+ * the graph too (python_data.c), or demanded. */
+#include "value/python_number.h"
+#include "graph/methods.h"
+#include "value/index.h"
+
+/* ---- expressions ---- */
+
+/* 1: an int as an expression; 0: another number, or an int of more than 64 bits. */
+static int
+expr_of(CxTracer *t, PyObject *o, const CiExpr **e)
+{
+    int overflow = 0;
+
+    if (cx_is_traced(o)) {
+        *e = ((CxTraced *)o)->storage->expr;
+        return *e != NULL;
+    }
+    if (!PyLong_CheckExact(o))
+        return 0;
+    long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0)
+        return 0;
+    return (*e = cx_size_const(t, value)) == NULL ? -1 : 1;
+}
+
+static bool
+relation_of(int ufunc, CiRelation *relation, bool *is_swapped)
+{
+    *is_swapped = ufunc == CI_OP_greater || ufunc == CI_OP_greater_equal;
+    switch (ufunc) {
+    case CI_OP_less:
+    case CI_OP_greater:
+        *relation = CI_REL_lt;
+        return true;
+    case CI_OP_less_equal:
+    case CI_OP_greater_equal:
+        *relation = CI_REL_le;
+        return true;
+    case CI_OP_equal:
+        *relation = CI_REL_eq;
+        return true;
+    case CI_OP_not_equal:
+        *relation = CI_REL_ne;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What it says in this call: a new reference; NULL where nobody knows, or with an exception. */
+static PyObject *
+truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *right)
+{
+    const CiExpr *sides[2] = {left, right};
+    int64_t v[2];
+
+    if (!cx_size_is_known(t, left) || !cx_size_is_known(t, right) ||
+        cx_size_values(t, 2, sides, v) < 0)
+        return NULL;
+    return PyBool_FromLong(relation == CI_REL_eq   ? v[0] == v[1]
+                           : relation == CI_REL_ne ? v[0] != v[1]
+                           : relation == CI_REL_le ? v[0] <= v[1]
+                                                   : v[0] < v[1]);
+}
+
+/* Proved or decided: a bool. Open: a Traced one that remembers what it says. */
+static PyObject *
+compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject *b,
+              const CiExpr *left, const CiExpr *right)
+{
+    int holds = (t->leaves_open ? cx_size_prove : cx_size_decide)(t, relation, left, right);
+    if (holds < 0)
+        return NULL;
+    if (holds != CX_OPEN)
+        return PyBool_FromLong(holds);
+    PyObject *value = truth_of(t, relation, left, right);
+    if (value == NULL && PyErr_Occurred())
+        return NULL;
+    CxTraced *result = (CxTraced *)cx_python_data(t, ufunc, a, b, value);
+    Py_XDECREF(value);
+    if (result != NULL && cx_is_traced((PyObject *)result)) {
+        result->storage->relation = relation;
+        result->storage->left = left;
+        result->storage->right = right;
+    }
+    return (PyObject *)result;
+}
+
+static PyObject *
+divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
+{
+    int has_value = cx_size_usual(t, CI_REL_ne, b, t->zero);
+    if (has_value < 0)
+        return NULL;
+    if (has_value == 0) {
+        PyErr_SetString(PyExc_ZeroDivisionError, ufunc == CI_OP_floor_divide
+                                                     ? "integer division or modulo by zero"
+                                                     : "integer modulo by zero");
+        return NULL;
+    }
+    if (has_value == CX_OPEN)
+        Py_RETURN_NOTIMPLEMENTED;
+    CxSizeOp op = ufunc == CI_OP_floor_divide ? CX_SIZE_floordiv : CX_SIZE_mod;
+    return cx_size_object(t, cx_size_make(t, op, a, b));
+}
+
+/* NotImplemented: more than 64 bits, which Python's own ints have. */
+static PyObject *
+made_expr(CxTracer *t, const CiExpr *e)
+{
+    int fits = e == NULL ? -1 : cx_size_fits(t, e);
+    if (e == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        fits = 0;
+    }
+    if (fits == 0)
+        Py_RETURN_NOTIMPLEMENTED;
+    return fits < 0 ? NULL : cx_size_object(t, e);
+}
+
+/* A small power of a size, by multiplications. */
+static PyObject *
+power_expr(CxTracer *t, const CiExpr *x, const CiExpr *y)
+{
+    enum { LARGEST = 8 };
+    int64_t exponent = 0;
+    const CiExpr *e = t->one;
+
+    if (!ci_expr_is_const(y, &exponent) || exponent < 0 || exponent > LARGEST)
+        Py_RETURN_NOTIMPLEMENTED;
+    for (int64_t k = 0; e != NULL && k < exponent; k++)
+        e = cx_size_make(t, CX_SIZE_mul, e, x);
+    return made_expr(t, e);
+}
+
+/* NotImplemented: not of expressions alone. */
+static PyObject *
+expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
+{
+    const CiExpr *x = NULL, *y = NULL;
+    CiRelation relation;
+    bool is_swapped;
+    int fits = expr_of(t, a, &x);
+
+    if (fits > 0 && b != NULL)
+        fits = expr_of(t, b, &y);
+    if (fits < 0)
+        return NULL;
+    if (fits == 0)
+        Py_RETURN_NOTIMPLEMENTED;
+    if (b != NULL && relation_of(ufunc, &relation, &is_swapped))
+        return compare_exprs(t, ufunc, relation, a, b, is_swapped ? y : x, is_swapped ? x : y);
+    switch (ufunc) {
+    case CI_OP_add:
+        return made_expr(t, cx_size_make(t, CX_SIZE_add, x, y));
+    case CI_OP_subtract:
+        return made_expr(t, cx_size_make(t, CX_SIZE_sub, x, y));
+    case CI_OP_multiply:
+        return made_expr(t, cx_size_make(t, CX_SIZE_mul, x, y));
+    case CI_OP_negative:
+        return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, t->zero, x));
+    case CI_OP_positive:
+        return cx_size_object(t, x);
+    case CI_OP_absolute:
+        return cx_size_object(
+            t, cx_size_make(t, CX_SIZE_max, x, cx_size_make(t, CX_SIZE_sub, t->zero, x)));
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        return divide_exprs(t, ufunc, x, y);
+    case CI_OP_power:
+        return power_expr(t, x, y);
+    default:
+        Py_RETURN_NOTIMPLEMENTED;
+    }
+}
+
+/* ---- operators ---- */
+
+static int
+specialize_both(PyObject *a, PyObject *b)
+{
+    if (cx_is_traced(a) && cx_tracer_specialize(((CxTraced *)a)->storage) < 0)
+        return -1;
+    return b != NULL && cx_is_traced(b) ? cx_tracer_specialize(((CxTraced *)b)->storage) : 0;
+}
+
+/* An int argument whose value is known and that is no symbol: its value is part of the graph. */
+static bool
+is_fixed_int(PyObject *o)
+{
+    if (o == NULL || !cx_is_traced(o))
+        return false;
+    const CxStorage *s = ((CxTraced *)o)->storage;
+    return s->value != NULL && s->expr == NULL && s->epoch != s->tracer->epoch &&
+           (s->dtype == CI_DTYPE_i64 || s->dtype == CI_DTYPE_bool);
+}
+
+/* value: what Python made of the numbers of this call, or NULL with its exception. Steals it. */
+static PyObject *
+known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
+{
+    PyObject *result = NULL;
+
+    if (value == NULL) { /* the numbers made it raise */
+        PyObject *exception = cx_take_exception();
+        if (specialize_both(a, b) < 0)
+            PyErr_Clear();
+        cx_restore_exception(exception);
+        return NULL;
+    }
+    bool fits = !is_fixed_int(a) && !is_fixed_int(b) && cx_is_python_number(value) &&
+                !(PyComplex_CheckExact(value) && ufunc == CI_OP_power);
+    result = fits ? cx_python_data(t, ufunc, a, b, value) : Py_NewRef(Py_NotImplemented);
+    if (result == Py_NotImplemented)
+        Py_SETREF(result, specialize_both(a, b) == 0 ? Py_NewRef(value) : NULL);
+    Py_DECREF(value);
+    return result;
+}
+
+/* Numbers that only the running program knows, in an op that the graph has not. */
+static PyObject *
+demanded_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
+{
+    PyObject *x =
+        cx_is_traced(a) ? cx_traced_demand((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
+    PyObject *y = x == NULL || b == NULL ? NULL
+                  : cx_is_traced(b) ? cx_traced_demand((CxTraced *)b, "an operator of Python's")
+                                    : Py_NewRef(b);
+    PyObject *result = NULL;
+    if (x != NULL && (b == NULL || y != NULL))
+        result = b == NULL ? unary(x) : binary(x, y);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return result;
+}
+
+static PyObject *
+python_op(int ufunc, PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
+{
+    CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
+    PyObject *x = cx_python_value(a), *y = b ? cx_python_value(b) : NULL;
+    PyObject *result = expr_op(t, ufunc, a, b);
+
+    if (result != Py_NotImplemented)
+        return result;
+    Py_DECREF(result);
+    if (x != NULL && (b == NULL || y != NULL))
+        return known_op(t, ufunc, a, b, b == NULL ? unary(x) : binary(x, y));
+    result = cx_python_data(t, ufunc, a, b, NULL);
+    if (result != Py_NotImplemented)
+        return result;
+    Py_DECREF(result);
+    return demanded_op(a, b, unary, binary);
+}
+
+PyObject *
+cx_python_binary(int ufunc, PyObject *a, PyObject *b, binaryfunc python)
+{
+    return python_op(ufunc, a, b, NULL, python);
+}
+
+PyObject *
+cx_python_unary(int ufunc, PyObject *a, unaryfunc python)
+{
+    return python_op(ufunc, a, NULL, python, NULL);
+}
+
+/* as_python(number): the same as a number of Python's, which has its dtype. */
+PyObject *
+cx_method_as_python(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
+    bool is_pythons = dtype == CI_DTYPE_bool || dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f64 ||
+                      dtype == CI_DTYPE_c128;
+    if (!is_pythons || cx_rank((CxTraced *)value) != 0)
+        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced number");
+    if (cx_traced_prepare((CxTraced *)value) < 0)
+        return NULL;
+    return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);
+}

@@ -1,0 +1,34 @@
+/* Python's numbers, traced. */
+#ifndef CX_PYTHON_NUMBER_H
+#define CX_PYTHON_NUMBER_H
+
+#include "value/value.h"
+
+static inline bool
+cx_is_python_kind(PyObject *o) /* a Traced one */
+{
+    return cx_is_traced(o) && cx_kind((CxTraced *)o) == CI_KIND_python;
+}
+
+static inline bool
+cx_is_python_number(PyObject *o)
+{
+    return cx_is_python_kind(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o) ||
+           PyComplex_CheckExact(o) || PyBool_Check(o);
+}
+
+static inline PyObject *
+cx_python_value(PyObject *o) /* borrowed; NULL: only the program knows it */
+{
+    return cx_is_traced(o) ? ((CxTraced *)o)->storage->value : o;
+}
+
+/* python_data.c: the operation in the graph. NotImplemented: it has none. value: what Python
+ * computed, or NULL. */
+PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
+
+/* python_number.c: operators of Python numbers of which at least one is Traced. */
+PyObject *cx_python_binary(int ufunc, PyObject *a, PyObject *b, binaryfunc python);
+PyObject *cx_python_unary(int ufunc, PyObject *a, unaryfunc python);
+
+#endif

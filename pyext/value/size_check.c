@@ -1,0 +1,60 @@
+/* Sizes that must be equal, or must fit: proved, guarded, or checked while the program runs. */
+#include "value/build.h"
+#include "value/index.h"
+#include "value/python_number.h"
+
+/* A check that the relation holds. */
+static int
+check(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
+{
+    static const int ufuncs[] = {[CI_REL_eq] = CI_OP_equal,
+                                 [CI_REL_ne] = CI_OP_not_equal,
+                                 [CI_REL_le] = CI_OP_less_equal,
+                                 [CI_REL_lt] = CI_OP_less};
+    PyObject *x = cx_size_object(t, a), *y = x ? cx_size_object(t, b) : NULL, *holds = NULL;
+    int result = -1;
+
+    if (y != NULL)
+        holds = cx_python_data(t, ufuncs[relation], x, y, NULL);
+    if (holds != NULL && cx_is_traced(holds)) {
+        (void)cx_build_check(t, (CxTraced *)holds, why);
+        result = PyErr_Occurred() ? -1 : cx_fact_add(t, relation, a, b, 0) < 0 ? -1 : 0;
+    } else if (holds != NULL) {
+        cx_raise_status(t->state, CI_ERR_INTERNAL, "a relation of sizes that no graph can check");
+    }
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    Py_XDECREF(holds);
+    return result;
+}
+
+/* Equal sizes may be so by chance: where they are not, another program is right. */
+int
+cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
+{
+    int (*decide)(CxTracer *, CiRelation, const CiExpr *, const CiExpr *) =
+        relation == CI_REL_eq ? cx_size_decide : cx_size_usual;
+    int holds = decide(t, relation, a, b);
+    if (holds == CX_OPEN && !cx_may_check(t))
+        holds = cx_tracer_break(t, "%s", why) < 0 ? -1 : decide(t, relation, a, b);
+    else if (holds == CX_OPEN)
+        holds = check(t, relation, a, b, why) < 0 ? -1 : 1;
+    return holds;
+}
+
+const CiExpr *
+cx_size_join(CxTracer *t, const CiExpr *a, const CiExpr *b)
+{
+    if (a != b && cx_size_require(t, CI_REL_eq, a, b, "sizes that must be equal") != 1)
+        return NULL;
+    return b->kind == CI_EXPR_const ? b : a;
+}
+
+int
+cx_sizes_equal(CxTracer *t, int rank, const CiExpr *const *a, const CiExpr *const *b)
+{
+    for (int k = 0; k < rank; k++)
+        if (cx_size_join(t, a[k], b[k]) == NULL)
+            return PyErr_Occurred() ? -1 : 0;
+    return 1;
+}
