@@ -6,6 +6,10 @@
 
 extern PyType_Spec cx_traced_spec;
 
+/* traced_attribute.c */
+extern PyGetSetDef cx_traced_getset[];
+PyTypeObject *cx_traced_class(const CxTraced *traced); /* of the real value; borrowed */
+
 /* traced_number.c */
 PyObject *cx_richcompare(PyObject *a, PyObject *b, int op);
 PyObject *cx_power(PyObject *a, PyObject *b, PyObject *modulo);

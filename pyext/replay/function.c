@@ -2,20 +2,18 @@
  * specializations by their guards, and asks Python (miss) when none fits. The table of
  * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
 #include "replay/driven.h"
+#include "replay/signature.h"
 #include "replay/specialization.h"
 
 typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
     CxState *state;
-    PyObject *fn, *parameters, *kinds, *defaults, *miss, *table, *dict, *weakrefs;
+    CxSignature signature;
+    PyObject *fn, *miss, *table, *dict, *weakrefs;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
     CxDriven driven;        /* those that a driver answers */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
-    uint8_t *kind;          /* inspect's, per parameter */
-    int nparameters;
-    int npositional;            /* parameters that positional arguments can fill */
-    int var_args, var_keywords; /* parameter number, or -1 */
     int stance;
     Py_ssize_t calls, failed_checks, plain_calls;
     int unusual; /* calls whose sizes were unusual for what there is, and that returned */
@@ -23,68 +21,6 @@ typedef struct CxFunction {
 
 /* After so many of them they are compiled for. */
 enum { MOST_UNUSUAL = 8 };
-
-enum { POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, VAR_POSITIONAL, KEYWORD_ONLY, VAR_KEYWORD };
-
-/* ---- binding ---- */
-
-static int
-find_parameter(const CxFunction *f, PyObject *name)
-{
-    for (int pass = 0; pass < 2; pass++) /* names are interned: identity first */
-        for (int k = 0; k < f->nparameters; k++) {
-            PyObject *own = PyTuple_GET_ITEM(f->parameters, k);
-            bool is_name = f->kind[k] == POSITIONAL_OR_KEYWORD || f->kind[k] == KEYWORD_ONLY;
-            if (is_name && (own == name || (pass == 1 && PyUnicode_Compare(own, name) == 0)))
-                return k;
-        }
-    return -1;
-}
-
-/* Fills bound with new references. 1: bound; 0: Python itself will say what is wrong; -1: an
- * exception. */
-static int
-bind(const CxFunction *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
-     PyObject **bound)
-{
-    Py_ssize_t positional = nargs < f->npositional ? nargs : f->npositional;
-    Py_ssize_t nnames = names ? PyTuple_GET_SIZE(names) : 0;
-
-    for (Py_ssize_t k = 0; k < positional; k++)
-        bound[k] = Py_NewRef(args[k]);
-    if (nargs > positional && f->var_args < 0)
-        return 0;
-    if (f->var_args >= 0) {
-        PyObject *rest = PyTuple_New(nargs - positional);
-        if (rest == NULL)
-            return -1;
-        for (Py_ssize_t k = positional; k < nargs; k++)
-            PyTuple_SET_ITEM(rest, k - positional, Py_NewRef(args[k]));
-        bound[f->var_args] = rest;
-    }
-    if (f->var_keywords >= 0 && (bound[f->var_keywords] = PyDict_New()) == NULL)
-        return -1;
-    for (Py_ssize_t k = 0; k < nnames; k++) {
-        PyObject *name = PyTuple_GET_ITEM(names, k), *value = args[nargs + k];
-        int at = find_parameter(f, name);
-        if (at >= 0 && bound[at] != NULL)
-            return 0;
-        if (at >= 0)
-            bound[at] = Py_NewRef(value);
-        else if (f->var_keywords < 0)
-            return 0;
-        else if (PyDict_SetItem(bound[f->var_keywords], name, value) < 0)
-            return -1;
-    }
-    for (int k = 0; k < f->nparameters; k++)
-        if (bound[k] == NULL) {
-            PyObject *value = PyTuple_GET_ITEM(f->defaults, k);
-            if (value == f->state->missing)
-                return 0;
-            bound[k] = Py_NewRef(value);
-        }
-    return 1;
-}
 
 /* ---- the table ---- */
 
@@ -142,7 +78,7 @@ call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t n
           PyObject *names)
 {
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    int is_plain = cx_is_plain(f->plain, bound, f->nparameters);
+    int is_plain = cx_is_plain(f->plain, bound, f->signature.count);
 
     if (is_plain < 0)
         return NULL;
@@ -151,15 +87,16 @@ call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t n
         return PyObject_Vectorcall(f->fn, args, nargsf, names);
     }
     PyObject *result = NULL;
-    int is_driven = cx_driven_call(&f->driven, bound, f->nparameters, args, nargsf, names, &result);
+    int is_driven =
+        cx_driven_call(&f->driven, bound, f->signature.count, args, nargsf, names, &result);
     if (is_driven != 0)
         return is_driven < 0 ? NULL : result;
-    PyObject *tuple = PyTuple_New(f->nparameters), *positional = PyTuple_New(nargs),
+    PyObject *tuple = PyTuple_New(f->signature.count), *positional = PyTuple_New(nargs),
              *keywords = PyDict_New();
 
     if (tuple == NULL || positional == NULL || keywords == NULL)
         goto done;
-    for (int k = 0; k < f->nparameters; k++)
+    for (int k = 0; k < f->signature.count; k++)
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(bound[k]));
     for (Py_ssize_t k = 0; k < nargs; k++)
         PyTuple_SET_ITEM(positional, k, Py_NewRef(args[k]));
@@ -181,10 +118,10 @@ refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
     PyObject *why = NULL;
     if (PyTuple_GET_SIZE(table) != 0)
         why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
-                                    f->nparameters);
+                                    f->signature.count);
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_RuntimeError, "the stance is fail_on_recompile, and %S%s",
-                     why ? why : (PyObject *)f->parameters,
+                     why ? why : (PyObject *)f->signature.names,
                      why ? "" : ": nothing was compiled before");
     Py_XDECREF(why);
     return NULL;
@@ -214,7 +151,7 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
 
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer < CX_MATCH; k++) {
         spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
-        result = cx_specialization_call(spec, bound, f->nparameters, &answer, &suspects);
+        result = cx_specialization_call(spec, bound, f->signature.count, &answer, &suspects);
         if (answer >= CX_MATCH)
             note_use(f, table, k);
         is_unusual |= answer == CX_UNUSUAL;
@@ -257,17 +194,18 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
     if (stance == 1)
         return PyObject_Vectorcall(f->fn, args, nargsf, names);
     /* All positional and complete: the caller's references do. */
-    if (names == NULL && nargs == f->nparameters && f->npositional == f->nparameters)
+    if (names == NULL && nargs == f->signature.count &&
+        f->signature.npositional == f->signature.count)
         return call_bound(f, args, args, nargsf, names, stance);
-    if (f->nparameters > 16 &&
-        (bound = PyMem_Calloc((size_t)f->nparameters, sizeof *bound)) == NULL)
+    if (f->signature.count > 16 &&
+        (bound = PyMem_Calloc((size_t)f->signature.count, sizeof *bound)) == NULL)
         return PyErr_NoMemory();
-    int status = bind(f, args, nargs, names, bound);
+    int status = cx_signature_bind(&f->signature, args, nargs, names, bound);
     if (status > 0)
         result = call_bound(f, bound, args, nargsf, names, stance);
     else if (status == 0) /* raises the TypeError that names what is wrong */
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    for (int k = 0; k < f->nparameters; k++)
+    for (int k = 0; k < f->signature.count; k++)
         Py_XDECREF(bound[k]);
     if (bound != small)
         PyMem_Free(bound);
@@ -275,40 +213,6 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
 }
 
 /* ---- the type ---- */
-
-static int
-read_kinds(CxFunction *f)
-{
-    f->nparameters = (int)PyTuple_GET_SIZE(f->parameters);
-    f->var_args = f->var_keywords = -1;
-    if (PyTuple_GET_SIZE(f->kinds) != f->nparameters ||
-        PyTuple_GET_SIZE(f->defaults) != f->nparameters) {
-        PyErr_SetString(PyExc_ValueError, "parameters, kinds and defaults differ in length");
-        return -1;
-    }
-    f->kind = PyMem_Calloc((size_t)f->nparameters + 1, 1);
-    if (f->kind == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (int k = 0; k < f->nparameters; k++) {
-        long kind = PyLong_AsLong(PyTuple_GET_ITEM(f->kinds, k));
-        if (kind < POSITIONAL_ONLY || kind > VAR_KEYWORD ||
-            !PyUnicode_Check(PyTuple_GET_ITEM(f->parameters, k))) {
-            if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_ValueError, "not a parameter");
-            return -1;
-        }
-        f->kind[k] = (uint8_t)kind;
-        if (kind <= POSITIONAL_OR_KEYWORD)
-            f->npositional = k + 1;
-        if (kind == VAR_POSITIONAL)
-            f->var_args = k;
-        if (kind == VAR_KEYWORD)
-            f->var_keywords = k;
-    }
-    return 0;
-}
 
 /* The Python function that a callable runs, or NULL without an exception. */
 static PyObject *
@@ -362,14 +266,12 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->state = state;
     f->vectorcall = function_vectorcall;
     f->fn = Py_NewRef(fn);
-    f->parameters = Py_NewRef(parameters);
-    f->kinds = Py_NewRef(kinds);
-    f->defaults = Py_NewRef(defaults);
     f->miss = Py_NewRef(miss);
     f->table = PyTuple_New(0);
     f->plain = PyTuple_New(0);
     f->where = find_place(fn);
-    if (f->table == NULL || f->plain == NULL || PyErr_Occurred() || read_kinds(f) < 0)
+    if (f->table == NULL || f->plain == NULL || PyErr_Occurred() ||
+        cx_signature_open(&f->signature, parameters, kinds, defaults, state->missing) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
 }
@@ -380,7 +282,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     CxFunction *f = (CxFunction *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(f->fn);
-    Py_VISIT(f->defaults);
+    Py_VISIT(f->signature.defaults);
     Py_VISIT(f->miss);
     Py_VISIT(f->table);
     Py_VISIT(f->plain);
@@ -388,8 +290,7 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     return cx_driven_visit(&f->driven, visit, arg);
 }
 
-/* fn and miss stay callable for whoever still holds the function; the cycles are broken at the
- * table and the dict. */
+/* Whoever still holds the function gets an exception for a call of it. */
 static int
 function_clear(PyObject *self)
 {
@@ -406,8 +307,7 @@ function_clear(PyObject *self)
         Py_SETREF(f->fn, Py_NewRef(Py_None));
     if (f->miss != NULL)
         Py_SETREF(f->miss, Py_NewRef(Py_None));
-    if (f->defaults != NULL)
-        Py_SETREF(f->defaults, PyTuple_New(0));
+    cx_signature_clear(&f->signature);
     return 0;
 }
 
@@ -427,16 +327,13 @@ function_dealloc(PyObject *self)
     if (f->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(f->fn);
-    Py_XDECREF(f->parameters);
-    Py_XDECREF(f->kinds);
-    Py_XDECREF(f->defaults);
+    cx_signature_close(&f->signature);
     Py_XDECREF(f->miss);
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
     cx_driven_clear(&f->driven);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
-    PyMem_Free(f->kind);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -458,7 +355,7 @@ function_add(PyObject *self, PyObject *spec)
     CX_ENTRY();
     if (!PyObject_TypeCheck(spec, (PyTypeObject *)f->state->specialization_type))
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
-    cx_specialization_set_words((CxSpecialization *)spec, f->parameters, f->where);
+    cx_specialization_set_words((CxSpecialization *)spec, f->signature.names, f->where);
     f->unusual = 0;
     PyObject *table = table_with(f->table, spec, true);
     if (table == NULL)
@@ -496,7 +393,7 @@ function_drop_all(PyObject *self, PyObject *unused)
 static bool
 is_key(const CxFunction *f, PyObject *key)
 {
-    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == f->nparameters)
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key) == f->signature.count)
         return true;
     PyErr_SetString(PyExc_ValueError, "a key has one part for each parameter");
     return false;
@@ -549,7 +446,7 @@ static PyMemberDef function_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(CxFunction, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CxFunction, weakrefs), READONLY, NULL},
     {"fn", T_OBJECT, offsetof(CxFunction, fn), READONLY, NULL},
-    {"parameters", T_OBJECT, offsetof(CxFunction, parameters), READONLY, NULL},
+    {"parameters", T_OBJECT, offsetof(CxFunction, signature.names), READONLY, NULL},
     {"specializations", T_OBJECT, offsetof(CxFunction, table), READONLY, NULL},
     {"stance", T_INT, offsetof(CxFunction, stance), 0, NULL},
     {"calls", T_PYSSIZET, offsetof(CxFunction, calls), READONLY, NULL},

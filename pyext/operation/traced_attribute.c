@@ -1,0 +1,375 @@
+/* What a traced value says of itself without data: its class, type, layout and flags. What follows
+ * from sizes is as in this call, and guarded where it may be otherwise in another. */
+#include "graph/methods.h"
+#include "operation/traced.h"
+#include "state/array.h"
+#include "value/index.h"
+#include "value/mixed.h"
+
+PyTypeObject *
+cx_traced_class(const CxTraced *t)
+{
+    switch (cx_kind(t)) {
+    case CI_KIND_array:
+        return &PyArray_Type;
+    case CI_KIND_scalar:
+        return cx_descr(t->tracer->state, cx_dtype(t))->typeobj;
+    default:
+        return cx_python_class(t->storage);
+    }
+}
+
+#define GETTER(name) static PyObject *get_##name(PyObject *self, void *closure)
+#define SELF(t)                                                                                    \
+    CxTraced *t = (CxTraced *)self;                                                                \
+    (void)closure
+
+GETTER(class)
+{
+    SELF(t);
+    return Py_NewRef(cx_traced_class(t));
+}
+GETTER(tracer)
+{
+    SELF(t);
+    return Py_NewRef(t->tracer);
+}
+GETTER(shape)
+{
+    SELF(t);
+    return cx_shape_tuple(t->tracer, cx_rank(t), cx_sizes(t));
+}
+GETTER(strides)
+{
+    SELF(t);
+    return cx_shape_tuple(t->tracer, cx_rank(t), cx_strides(t));
+}
+GETTER(dtype)
+{
+    SELF(t);
+    return Py_NewRef(cx_descr(t->tracer->state, cx_dtype(t)));
+}
+GETTER(ndim)
+{
+    SELF(t);
+    return PyLong_FromLong(cx_rank(t));
+}
+GETTER(size)
+{
+    SELF(t);
+    return cx_size_object(t->tracer, cx_size_count(t->tracer, cx_rank(t), cx_sizes(t)));
+}
+GETTER(itemsize)
+{
+    SELF(t);
+    return PyLong_FromLong(ci_dtype_size(cx_dtype(t)));
+}
+GETTER(nbytes)
+{
+    SELF(t);
+    CxTracer *tracer = t->tracer;
+    const CiExpr *count = cx_size_count(tracer, cx_rank(t), cx_sizes(t));
+    return cx_size_object(tracer, cx_size_make(tracer, CX_SIZE_mul, count,
+                                               cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
+}
+
+GETTER(kind)
+{
+    static const char *const names[] = {"array", "scalar", "python"};
+    SELF(t);
+    return PyUnicode_FromString(names[cx_kind(t)]);
+}
+
+/* What tells one piece of memory from another, while something holds it. */
+GETTER(storage)
+{
+    SELF(t);
+    return PyLong_FromVoidPtr(t->storage);
+}
+GETTER(whole)
+{
+    SELF(t);
+    if (t->view == NULL)
+        return Py_NewRef(self);
+    t->storage->refs++;
+    return cx_traced_new(t->tracer, t->storage, NULL);
+}
+/* Made in this call and not seen by any later one. */
+GETTER(is_fresh)
+{
+    SELF(t);
+    return PyBool_FromLong(t->storage->value == NULL && t->view == NULL);
+}
+/* Whether it is an int that is an expression of sizes and loop variables. */
+GETTER(is_expression)
+{
+    SELF(t);
+    return PyBool_FromLong(cx_is_size(t));
+}
+/* Of a number that may be Python's or NumPy's: the bool that says NumPy's. */
+GETTER(strong)
+{
+    SELF(t);
+    CxStorage *strong = cx_mixed(self);
+    if (strong == NULL)
+        Py_RETURN_NONE;
+    strong->refs++;
+    return cx_traced_new(t->tracer, strong, NULL);
+}
+GETTER(version)
+{
+    SELF(t);
+    return PyLong_FromUnsignedLong(t->storage->version);
+}
+GETTER(is_whole)
+{
+    SELF(t);
+    return PyBool_FromLong(t->view == NULL);
+}
+
+GETTER(transposed)
+{
+    CxTraced *t = (CxTraced *)self;
+    int axes[CI_MAX_RANK], rank = cx_rank(t);
+
+    if (cx_kind(t) != CI_KIND_array)
+        return Py_NewRef(self);
+    if (closure != NULL && rank < 2)
+        return PyErr_Format(PyExc_ValueError, "matrix transpose with ndim < 2 is undefined");
+    for (int k = 0; k < rank; k++)
+        axes[k] = closure == NULL ? rank - 1 - k : k >= rank - 2 ? 2 * rank - 3 - k : k;
+    return cx_make_permute(t, axes);
+}
+
+/* real and imag; closure tells which. Of a Python number they are its own. */
+GETTER(part)
+{
+    CxTraced *t = (CxTraced *)self;
+    if (cx_kind(t) == CI_KIND_python) {
+        if (closure == NULL && t->storage->dtype == CI_DTYPE_f64)
+            return Py_NewRef(self);
+        if (t->storage->dtype == CI_DTYPE_c128 && t->storage->value == NULL) {
+            PyObject *numpys = cx_make_part(t, closure != NULL);
+            PyObject *own =
+                numpys == NULL ? NULL : cx_method_as_python((PyObject *)t->tracer, numpys);
+            Py_XDECREF(numpys);
+            return own;
+        }
+        PyObject *value = cx_traced_demand(t, closure ? ".imag" : ".real");
+        PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
+                                                                 : t->tracer->state->str_real)
+                               : NULL;
+        Py_XDECREF(value);
+        return part;
+    }
+    return cx_make_part(t, closure != NULL);
+}
+
+/* An array of this layout whose elements are never looked at. */
+static PyObject *
+layout_of(CxTraced *t, bool is_readonly)
+{
+    CxState *state = t->tracer->state;
+    int rank = cx_rank(t);
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+    const int64_t one = 1;
+
+    cx_size_samples(t->tracer, rank, cx_sizes(t), sizes);
+    cx_size_samples(t->tracer, rank, cx_strides(t), strides);
+    bool owns_few = t->view == NULL && t->storage->value == NULL && cx_kind(t) == CI_KIND_array &&
+                    cx_count(rank, sizes) <= 4096;
+    if (owns_few)
+        return cx_array_new(state, cx_dtype(t), rank, sizes, strides);
+    PyObject *dummy = cx_array_new(state, cx_dtype(t), 1, &one, NULL);
+    PyObject *shape =
+        dummy ? cx_array_view(state, dummy, cx_dtype(t), rank, sizes, strides, 0, is_readonly)
+              : NULL;
+    Py_XDECREF(dummy);
+    return shape;
+}
+
+/* Whether it is in C order by its steps alone, whatever its sizes are. */
+static int
+has_dense_steps(CxTraced *x)
+{
+    const CxTracer *t = x->tracer;
+    const CiExpr *dense = cx_size_const(x->tracer, ci_dtype_size(cx_dtype(x)));
+
+    for (int k = cx_rank(x) - 1; k >= 0 && dense != NULL; k--) {
+        const CiExpr *size = cx_sizes(x)[k];
+        if (size != t->one && cx_strides(x)[k] != dense)
+            return 0;
+        dense = cx_size_make(x->tracer, CX_SIZE_mul, dense, size);
+    }
+    return dense == NULL ? -1 : 1;
+}
+
+/* An array that is not contiguous, in C's order or in Fortran's, has an axis that says so: one with
+ * a step that is not what the axes inside take, and with elements to step over. */
+static int
+guard_gap(CxTraced *x, const int64_t *sizes, int order)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *dense = cx_size_const(t, ci_dtype_size(cx_dtype(x)));
+    int status = dense == NULL ? -1 : 0, rank = cx_rank(x);
+
+    for (int n = 0; n < rank && status >= 0; n++) {
+        int k = order == NPY_ARRAY_C_CONTIGUOUS ? rank - 1 - n : n;
+        const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
+        if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
+            return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
+        dense = status < 0 ? NULL : cx_size_make(t, CX_SIZE_mul, dense, size);
+        status = dense == NULL ? -1 : 0;
+    }
+    return status;
+}
+
+enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
+
+/* What an array's flags say of memory depends on which axes have one element, or none: guards. Of
+ * the flags that are not asked for it is left open what fewer elements would do. */
+static int
+guard_flags(CxTraced *x, int flags, int asked)
+{
+    CxTracer *t = x->tracer;
+    int rank = cx_rank(x);
+    int64_t sizes[CI_MAX_RANK];
+    bool is_c = flags & IS_C, is_f = flags & IS_F;
+    int is_dense = is_c && asked != 0 ? has_dense_steps(x) : 0, status = is_dense;
+
+    if (asked == 0 && is_c && (!is_f || rank < 2))
+        return 0;
+    if (is_dense == 1 && (asked == IS_C || rank < 2))
+        return 0;
+    cx_size_samples(t, rank, cx_sizes(x), sizes);
+    for (int k = 0; k < rank && status >= 0; k++)
+        if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
+            status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
+    if (status >= 0 && !is_c && (asked & IS_C))
+        status = guard_gap(x, sizes, IS_C);
+    if (status >= 0 && !is_f && (asked & IS_F))
+        status = guard_gap(x, sizes, IS_F);
+    return status < 0 ? -1 : 0;
+}
+
+/* Whether NumPy hands it on as it is where it makes others lie in order. */
+GETTER(is_in_order)
+{
+    CxTraced *t = (CxTraced *)self;
+    (void)closure;
+    PyObject *shape = layout_of(t, false), *result = NULL;
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), IS_C) == 0)
+        result = PyBool_FromLong(PyArray_IS_C_CONTIGUOUS((PyArrayObject *)shape));
+    Py_XDECREF(shape);
+    return result;
+}
+
+/* Whether its elements lie side by side and forwards, in some order of its axes. */
+GETTER(is_dense)
+{
+    SELF(t);
+    const CxTracer *tracer = t->tracer;
+    const CiExpr *const *sizes = cx_sizes(t), *const *strides = cx_strides(t);
+    const CiExpr *step = cx_size_const(t->tracer, ci_dtype_size(cx_dtype(t)));
+    bool is_counted[CI_MAX_RANK] = {false};
+    int rank = cx_rank(t);
+
+    for (int n = 0; step != NULL && n < rank; n++) {
+        int axis = rank;
+        for (int k = rank; k-- > 0 && axis == rank;)
+            if (!is_counted[k] && (sizes[k] == tracer->one || strides[k] == step))
+                axis = k;
+        if (axis == rank)
+            Py_RETURN_FALSE;
+        is_counted[axis] = true;
+        step = cx_size_make(t->tracer, CX_SIZE_mul, step, sizes[axis]);
+    }
+    if (step == NULL)
+        return NULL;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *
+flags_of(CxTraced *t, int asked)
+{
+    bool is_readonly = t->storage->is_readonly || (t->view && t->view->is_readonly) ||
+                       cx_kind(t) == CI_KIND_scalar;
+    PyObject *shape = layout_of(t, is_readonly), *flags = NULL;
+    if (shape != NULL && guard_flags(t, PyArray_FLAGS((PyArrayObject *)shape), asked) == 0)
+        flags = PyObject_GetAttrString(shape, "flags");
+    Py_XDECREF(shape);
+    return flags;
+}
+
+GETTER(flags)
+{
+    (void)closure;
+    return flags_of((CxTraced *)self, IS_C | IS_F);
+}
+
+/* For who does the same to an array of few elements, be it contiguous by that or not. */
+GETTER(flags_now)
+{
+    (void)closure;
+    return flags_of((CxTraced *)self, 0);
+}
+
+static int
+set_shape(PyObject *self, PyObject *value, void *closure)
+{
+    CxTraced *t = (CxTraced *)self;
+    const CiExpr *sizes[CI_MAX_RANK];
+    (void)closure;
+    int rank = value == NULL ? -1 : cx_shape_from(t->tracer, value, sizes);
+    if (rank < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_AttributeError, "Cannot delete array shape");
+        return -1;
+    }
+    CxTraced *other = (CxTraced *)cx_make_reshape(t, rank, sizes);
+    if (other == NULL)
+        return -1;
+    int result = 0;
+    if (other->storage != t->storage) {
+        PyErr_SetString(PyExc_AttributeError,
+                        "Incompatible shape for in-place modification. Use `.reshape()` to make a "
+                        "copy with the desired shape.");
+        result = -1;
+    } else {
+        CxView *old = t->view;
+        t->view = other->view;
+        other->view = old;
+        Py_CLEAR(t->real);
+    }
+    Py_DECREF(other);
+    return result;
+}
+
+PyGetSetDef cx_traced_getset[] = {
+    {"__class__", get_class, NULL, NULL, NULL},
+    {"kind", get_kind, NULL, NULL, NULL},
+    {"tracer", get_tracer, NULL, NULL, NULL},
+    {"shape", get_shape, set_shape, NULL, NULL},
+    {"strides", get_strides, NULL, NULL, NULL},
+    {"dtype", get_dtype, NULL, NULL, NULL},
+    {"ndim", get_ndim, NULL, NULL, NULL},
+    {"size", get_size, NULL, NULL, NULL},
+    {"itemsize", get_itemsize, NULL, NULL, NULL},
+    {"nbytes", get_nbytes, NULL, NULL, NULL},
+    {"T", get_transposed, NULL, NULL, NULL},
+    {"mT", get_transposed, NULL, NULL, (void *)1},
+    {"real", get_part, NULL, NULL, NULL},
+    {"imag", get_part, NULL, NULL, (void *)1},
+    {"flags", get_flags, NULL, NULL, NULL},
+    {"flags_now", get_flags_now, NULL, NULL, NULL},
+    {"is_in_order", get_is_in_order, NULL, NULL, NULL},
+    {"is_dense", get_is_dense, NULL, NULL, NULL},
+    {"storage", get_storage, NULL, NULL, NULL},
+    {"is_whole", get_is_whole, NULL, NULL, NULL},
+    {"version", get_version, NULL, NULL, NULL},
+    {"strong", get_strong, NULL, NULL, NULL},
+    {"is_expression", get_is_expression, NULL, NULL, NULL},
+    {"whole", get_whole, NULL, NULL, NULL},
+    {"is_fresh", get_is_fresh, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
