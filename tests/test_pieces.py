@@ -18,7 +18,7 @@ from test_rewrite import behaviour, load
 import cinductor
 from cinductor import race
 from cinductor.capture import driver, session
-from cinductor.compile import Job
+from cinductor.job import Job
 from cinductor.testing import assert_same
 
 

@@ -284,6 +284,7 @@ LATE = {
     "compile.py",
     "device.py",
     "explanation.py",
+    "job.py",
     "capture/call/follow.py",
     "capture/settle.py",
     "capture/concrete.py",

@@ -433,7 +433,7 @@ static PyMethodDef function_methods[] = {
     {"drop", function_drop, METH_O,
      "drop(specialization): forgets it; a call that runs it goes on."},
     {"note_plain", function_note_plain, METH_O,
-     "note_plain(key): fn answers such calls; see key_of in compile.py."},
+     "note_plain(key): fn answers such calls; see key_of in job.py."},
     {"note_driven", function_note_driven, METH_VARARGS,
      "note_driven(driver, mend, key): the driver answers such calls; None: no call any more."},
     {"clear", function_drop_all, METH_NOARGS,

@@ -1,4 +1,4 @@
-/* Calls that run in NumPy, recognised without asking Python. A key is what key_of in compile.py
+/* Calls that run in NumPy, recognised without asking Python. A key is what key_of in job.py
  * makes of a call's values: the class; (class, dtype, shape) of an array; (class, value) of what is
  * compared; (class, keys of the items) of a tuple or list; (class, (class of a name, name, key), …)
  * of a dict. Matching runs no code of the user's. */

@@ -20,7 +20,7 @@ PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, P
 CxTrial *cx_specialization_trial(CxSpecialization *spec); /* borrowed */
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 
-/* plain.c: whether the function itself answers a call, by keys that key_of in compile.py made of
+/* plain.c: whether the function itself answers a call, by keys that key_of in job.py made of
  * others. -1 with an exception. */
 int cx_is_plain(PyObject *keys, PyObject *const *bound, int count);
 

@@ -22,10 +22,11 @@ from ._core import (
     LoweringError,
     Unsupported,
 )
-from .compile import compile, disable, is_compiling, reset, set_stance, stats
+from .compile import compile, disable, reset, set_stance, stats
 from .config import config, list_backends, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
+from .job import is_compiling
 
 if TYPE_CHECKING:
     from .device import DeviceArray, synchronize, to_device

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .compile import Job, signature_of
+from .job import Job
+from .signature import signature_of
 
 DEVICE = "cuda"
 

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..compile import Job, make, method_of, signature_of
+from ..compile import make
+from ..job import Job
+from ..signature import method_of, signature_of
 from .call.follow import why_not_followed
 from .rewrite.hoist import FOLLOW
 from .rewrite.pieces import CELL, UNBOUND, Marks, Piece, Split

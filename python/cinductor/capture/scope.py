@@ -527,7 +527,7 @@ class Scope(Attributes, TracedControl):
             raise  # noqa: PLE0704  (this is called by the handler)
         stage = self.stage
         if error is not None and names_traced(error):
-            if stage.effects == 0 and stage.undo():
+            if stage.begins_anew():
                 raise Raised(error) from None
             reword(error)
 

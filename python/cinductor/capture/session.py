@@ -7,29 +7,25 @@ import os
 import time
 import types
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from ..compile import VAR_KEYWORD, VAR_POSITIONAL, Job, method_of
 from ..dynamic import Demand, StaticRetry, Symbols, Undecided, any_unbacked
+from ..job import Job
 from ..numpy import surface
 from ..race import Race, likeness
 from ..user import PACKAGE
 from .call import builtins as builtins  # fills the table of calls
-from .call.calls import dispatch
-from .call.follow import bind
 from .driver import plan_of
+from .entry import arguments_of, call
 from .failure import Abandon, Raised, Tired, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked
 from .region.result import finish, place_of_function
-from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
-from .scope import Scope
 from .stage import Stage
-from .value.objects import OPAQUE, why_not_argument
+from .value.objects import why_not_argument
 
 # Element-operations below which a function that needs Python in each call runs in NumPy: tracing
 # costs tens of microseconds; one that can be split costs a dispatch for each piece.
@@ -165,19 +161,6 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
 
-def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
-    """The values given, those of *args and **kwargs one by one."""
-    values: list[Any] = []
-    for kind, value in zip(job.kinds, bound, strict=True):
-        if kind == VAR_POSITIONAL:
-            values.extend(value)
-        elif kind == VAR_KEYWORD:
-            values.extend(value.values())
-        else:
-            values.append(value)
-    return values
-
-
 def choose_backend(job: Job) -> str:
     """The backend asked for, or the interpreter where the default one is not available."""
     backend, device = job.settings["backend"], job.settings["device"] or "cpu"
@@ -288,46 +271,11 @@ def capture(
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finish(job, stage, result)
-    except (Abandon, Raised, Retry, StaticRetry, Undecided, Demand) as reason:
-        job.last = Outcome(job, stage)
-        raise stage.symbols.denied(reason) if isinstance(reason, Demand) else reason from None
-    except _core.CheckFailed as failure:
-        job.last = Outcome(job, stage)
-        job.last.failed_check = True
-        if stage.effects == 0 and stage.undo():
-            others = getattr(failure, "specialization", None)
-            if others is not None:  # this call fails a check that others may pass
-                job.keep(compiled, others)
-            raise
-        raise RuntimeError("a check failed after effects that cannot be undone") from None
-    except (_core.RegionBreak, Looked) as error:
-        if stage.effects == 0 and stage.undo():
-            if stage.has_left_open and isinstance(error, _core.RegionBreak):
-                raise Undecided(error.args[0]) from None
-            if way.regions:
-                raise
-            raise Abandon(error.args[0]) from None
-        raise RuntimeError(f"a loop or branch was left half captured: {error.args[0]}") from None
-    except _core.CinductorError as error:
-        if tracer.is_full:
-            why = too_large(stage)
-            if stage.effects == 0 and stage.undo():
-                raise Abandon(why) from None
-            raise _core.Unsupported(why) from None
-        if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
-            raise
-        if stage.effects == 0 and stage.undo():
-            raise Retry(error) from None
-        raise
     except BaseException as error:
-        if tracer.in_region and way.regions:
-            raise _core.RegionBreak("an exception leaves an expression") from None
-        is_users = isinstance(error, Exception) and stage.runs
-        if is_users and stage.effects == 0 and stage.undo():
-            job.last = Outcome(job, stage)
-            raise Raised(error) from None
-        leave(job, stage, bound, error)
-        raise
+        instead = failure_of(job, compiled, stage, bound, way, error)
+        if instead is error:
+            raise
+        raise instead from None
     finally:
         surface.stages.pop(id(tracer), None)
         for scope in stage.scopes:
@@ -345,6 +293,66 @@ def capture(
         outcome.work = worth(job, stage)
         outcome.is_little = not tracer.useful and outcome.work < LITTLE_WORK
     return made, outcome
+
+
+CARRIED_ON = (Abandon, Raised, Retry, StaticRetry, Undecided)  # whoever called knows what to do
+
+
+def failure_of(
+    job: Job, compiled: Any, stage: Stage, bound: Any, way: Way, error: BaseException
+) -> BaseException:
+    """What a capture that failed raises: the error itself, or what says how the call goes on."""
+    if isinstance(error, CARRIED_ON):
+        job.last = Outcome(job, stage)
+        return error
+    if isinstance(error, Demand):
+        job.last = Outcome(job, stage)
+        return stage.symbols.denied(error)  # type: ignore[union-attr]
+    if isinstance(error, _core.CheckFailed):
+        return check_failed(job, compiled, stage, error)
+    if isinstance(error, _core.RegionBreak | Looked):
+        return half_captured(stage, way, error)
+    if isinstance(error, _core.CinductorError):
+        return compiler_failed(job, stage, error)
+    if stage.tracer.in_region and way.regions:
+        return _core.RegionBreak("an exception leaves an expression")
+    is_users = isinstance(error, Exception) and stage.runs
+    if is_users and stage.begins_anew():
+        job.last = Outcome(job, stage)
+        return Raised(error)
+    leave(job, stage, bound, error)
+    return error
+
+
+def check_failed(job: Job, compiled: Any, stage: Stage, error: BaseException) -> BaseException:
+    """The program met what it could not do."""
+    job.last = Outcome(job, stage)
+    job.last.failed_check = True
+    if not stage.begins_anew():
+        return RuntimeError("a check failed after effects that cannot be undone")
+    others = getattr(error, "specialization", None)
+    if others is not None:  # this call fails a check that others may pass
+        job.keep(compiled, others)
+    return error
+
+
+def half_captured(stage: Stage, way: Way, error: BaseException) -> BaseException:
+    """A loop or branch can only be captured in another way."""
+    if not stage.begins_anew():
+        return RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
+    if stage.has_left_open and isinstance(error, _core.RegionBreak):
+        return Undecided(error.args[0])
+    return error if way.regions else Abandon(error.args[0])
+
+
+def compiler_failed(job: Job, stage: Stage, error: Exception) -> BaseException:
+    """The graph became too large, or was not compiled."""
+    if stage.tracer.is_full:
+        why = too_large(stage)
+        return Abandon(why) if stage.begins_anew() else _core.Unsupported(why)
+    if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
+        return error
+    return Retry(error) if stage.begins_anew() else error
 
 
 def too_large(stage: Stage) -> str:
@@ -393,125 +401,3 @@ def worth(job: Job, stage: Stage) -> int:
         return 0
     job.nodes = max(job.nodes, stage.tracer.info.get("nodes", 0))  # none of segments known before
     return max(job.nodes, 2) * sum(array.size for array, _, _ in stage.arrays.known.values())
-
-
-# --- the call -------------------------------------------------------------------------------------
-
-
-def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
-    """Runs the function on traced arguments."""
-    fn = job.fn
-    if type(fn) is not types.FunctionType:
-        target: Callable[..., Any] = functools_enter(stage, fn)
-        stage.tracer.code = code_of_method(fn)
-        scope = Scope(stage, anchor)
-        positional, named = enter_arguments(job, stage, bound)
-        stage.runs = True
-        return dispatch(scope, target, tuple(positional), named)
-    try:
-        new = bind(stage, fn)
-        stage.tracer.code = new.__code__
-    except NotRewritable as reason:
-        return call_unseen(job, stage, fn, bound, str(reason))
-    stage.known.setdefault(id(fn), (fn, OPAQUE))
-    stage.functions[id(fn)] = (fn, new)
-    positional, named = enter_arguments(job, stage, bound)
-    stage.runs = True
-    return new(*positional, **named)
-
-
-def code_of_method(fn: Any) -> types.CodeType | None:
-    """The code that capture runs for a method or a callable object."""
-    method = method_of(fn)
-    try:
-        return None if method is None else rewrite(method).code
-    except NotRewritable:
-        return None
-
-
-class Unseen(Abandon):
-    """A break of a function without source."""
-
-
-def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason: str) -> Any:
-    """Runs a function without source on traced arguments, as it is: whole or not at all, for each
-    trip of its loops is Python's own, and may break again.
-    """
-    if reason == NOT_FOUND:
-        reason += (
-            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
-        )
-    why = why_not_traced(stage, fn, bound)
-    if why is None:
-        stage.known.setdefault(id(fn), (fn, OPAQUE))
-        stage.functions[id(fn)] = (fn, fn)
-        positional, named = enter_arguments(job, stage, bound)
-        stage.tracer.on_break = stage.tracer.on_break or Unseen
-        stage.runs = True
-        try:
-            return fn(*positional, **named)
-        except Unseen as found:
-            why = str(found)
-    raise Abandon(f"{reason}, and {why}") from None
-
-
-def anchor() -> None:
-    """A function whose globals stand for none: callables that are not functions are called
-    from it.
-    """
-
-
-def functools_enter(stage: Stage, fn: Any) -> Any:
-    """A callable object, reached as a constant."""
-    source = stage.source("const", fn)
-    if isinstance(fn, types.MethodType):
-        stage.enter(fn.__func__, stage.source("attr", source, "__func__"))
-        stage.enter(fn.__self__, stage.source("attr", source, "__self__"))
-        return fn
-    return stage.enter(fn, source)
-
-
-def enter_arguments(
-    job: Job, stage: Stage, bound: tuple[Any, ...]
-) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments as the function's frame gets them."""
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
-        if type(value) is np.ndarray:
-            stage.enter(value, stage.source("arg", i))
-    for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
-        source = stage.source("arg", i)
-        if kind == VAR_POSITIONAL:
-            positional += stage.items_of(value, source)
-        elif kind == VAR_KEYWORD:
-            named.update(zip(value, stage.items_of(value, source), strict=True))
-        elif kind == 3:
-            named[name] = stage.enter(value, source)
-        else:
-            positional.append(stage.enter(value, source))
-    return positional, named
-
-
-def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:
-    """Why a function without source may not be traced as it is: something could go unseen."""
-    code = fn.__code__
-    if code.co_flags & (0x20 | 0x80 | 0x200):
-        return "it does not run at once"
-    if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
-        return "it has names or functions inside"
-    for value in bound:
-        if type(value) not in (np.ndarray, float, complex, int, bool):
-            return f"an argument is a {type(value).__name__}"
-    builtins = fn.__globals__.get("__builtins__", {})
-    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
-    for name in code.co_names:
-        value = fn.__globals__.get(name, builtins.get(name))
-        if value is np:
-            stage.enter(value, stage.source("global", fn.__globals__, name))
-        elif name in fn.__globals__ or (name in builtins and value not in QUIET_BUILTINS):
-            return f"it uses {name}"
-    return None
-
-
-QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)

@@ -28,12 +28,12 @@ def tire(stage: Stage) -> None:
     light = tracer.flushes - tracer.useful
     if stage.is_settled or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return
-    if tracer.nodes > MANY_NODES and not stage.effects and stage.undo():
+    if tracer.nodes > MANY_NODES and stage.begins_anew():
         raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
     settles = stage.settles is not None and tracer.flushes >= stage.settles
     if not settles and light < MANY_RUNS:
         return
-    if not tracer.useful and not stage.effects and stage.undo():
+    if not tracer.useful and stage.begins_anew():
         line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
         raise Tired(f"it breaks again and again for little work, at {line} the last time")
     settle(stage)

@@ -307,6 +307,12 @@ class Stage:
             raise Abandon(reason)
         self.stop(reason)
 
+    def begins_anew(self) -> bool:
+        """Whether the function itself can run the call from its beginning: everything is as it was
+        before it then.
+        """
+        return self.effects == 0 and self.undo()
+
     def undo(self) -> bool:
         """Arrays and generators as they were before the call, or False."""
         if not self.tracer.undo():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...compile import is_compiling
+from ...job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ...user import PACKAGE

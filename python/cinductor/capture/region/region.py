@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..scope import Scope
 
 RegionBreak = _core.RegionBreak
-SESSION = "cinductor.capture.session"  # calls the outermost of the user's frames
+ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
 
 
 class Peel(Exception):
@@ -297,7 +297,7 @@ class Region:
         """What the frames around this one see."""
         values: list[Any] = []
         frame = self.frame and self.frame.f_back
-        while frame is not None and frame.f_globals.get("__name__") != SESSION:
+        while frame is not None and frame.f_globals.get("__name__") != ENTRY:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.stage.stores.objects.values())

@@ -15,7 +15,7 @@ from ... import _core
 from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class, remade
 
 if TYPE_CHECKING:
-    from ...compile import Job
+    from ...job import Job
     from ..stage import Stage
 
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)

@@ -1,0 +1,153 @@
+"""How a call enters capture: its arguments become traced, its function the rewritten one.
+
+A function without source is run as it is, where nothing in it could go unseen.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..job import Job
+from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
+from .call.calls import dispatch
+from .call.follow import bind
+from .failure import Abandon
+from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
+from .scope import Scope
+from .stage import Stage
+from .value.objects import OPAQUE
+
+QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
+
+
+def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
+    """The values given, those of *args and **kwargs one by one."""
+    values: list[Any] = []
+    for kind, value in zip(job.kinds, bound, strict=True):
+        if kind == VAR_POSITIONAL:
+            values.extend(value)
+        elif kind == VAR_KEYWORD:
+            values.extend(value.values())
+        else:
+            values.append(value)
+    return values
+
+
+def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
+    """Runs the function on traced arguments."""
+    fn = job.fn
+    if type(fn) is not types.FunctionType:
+        target: Callable[..., Any] = functools_enter(stage, fn)
+        stage.tracer.code = code_of_method(fn)
+        scope = Scope(stage, anchor)
+        positional, named = enter_arguments(job, stage, bound)
+        stage.runs = True
+        return dispatch(scope, target, tuple(positional), named)
+    try:
+        new = bind(stage, fn)
+        stage.tracer.code = new.__code__
+    except NotRewritable as reason:
+        return call_unseen(job, stage, fn, bound, str(reason))
+    stage.known.setdefault(id(fn), (fn, OPAQUE))
+    stage.functions[id(fn)] = (fn, new)
+    positional, named = enter_arguments(job, stage, bound)
+    stage.runs = True
+    return new(*positional, **named)
+
+
+def code_of_method(fn: Any) -> types.CodeType | None:
+    """The code that capture runs for a method or a callable object."""
+    method = method_of(fn)
+    try:
+        return None if method is None else rewrite(method).code
+    except NotRewritable:
+        return None
+
+
+class Unseen(Abandon):
+    """A break of a function without source."""
+
+
+def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason: str) -> Any:
+    """Runs a function without source on traced arguments, as it is: whole or not at all, for each
+    trip of its loops is Python's own, and may break again.
+    """
+    if reason == NOT_FOUND:
+        reason += (
+            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
+        )
+    why = why_not_traced(stage, fn, bound)
+    if why is None:
+        stage.known.setdefault(id(fn), (fn, OPAQUE))
+        stage.functions[id(fn)] = (fn, fn)
+        positional, named = enter_arguments(job, stage, bound)
+        stage.tracer.on_break = stage.tracer.on_break or Unseen
+        stage.runs = True
+        try:
+            return fn(*positional, **named)
+        except Unseen as found:
+            why = str(found)
+    raise Abandon(f"{reason}, and {why}") from None
+
+
+def anchor() -> None:
+    """A function whose globals stand for none: callables that are not functions are called
+    from it.
+    """
+
+
+def functools_enter(stage: Stage, fn: Any) -> Any:
+    """A callable object, reached as a constant."""
+    source = stage.source("const", fn)
+    if isinstance(fn, types.MethodType):
+        stage.enter(fn.__func__, stage.source("attr", source, "__func__"))
+        stage.enter(fn.__self__, stage.source("attr", source, "__self__"))
+        return fn
+    return stage.enter(fn, source)
+
+
+def enter_arguments(
+    job: Job, stage: Stage, bound: tuple[Any, ...]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments as the function's frame gets them."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
+        if type(value) is np.ndarray:
+            stage.enter(value, stage.source("arg", i))
+    for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
+        source = stage.source("arg", i)
+        if kind == VAR_POSITIONAL:
+            positional += stage.items_of(value, source)
+        elif kind == VAR_KEYWORD:
+            named.update(zip(value, stage.items_of(value, source), strict=True))
+        elif kind == KEYWORD_ONLY:
+            named[name] = stage.enter(value, source)
+        else:
+            positional.append(stage.enter(value, source))
+    return positional, named
+
+
+def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:
+    """Why a function without source may not be traced as it is: something could go unseen."""
+    code = fn.__code__
+    if code.co_flags & (0x20 | 0x80 | 0x200):
+        return "it does not run at once"
+    if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
+        return "it has names or functions inside"
+    for value in bound:
+        if type(value) not in (np.ndarray, float, complex, int, bool):
+            return f"an argument is a {type(value).__name__}"
+    builtins = fn.__globals__.get("__builtins__", {})
+    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    for name in code.co_names:
+        value = fn.__globals__.get(name, builtins.get(name))
+        if value is np:
+            stage.enter(value, stage.source("global", fn.__globals__, name))
+        elif name in fn.__globals__ or (name in builtins and value not in QUIET_BUILTINS):
+            return f"it uses {name}"
+    return None

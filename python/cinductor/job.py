@@ -1,0 +1,306 @@
+"""What is known of one compiled function beside its specialisations, and what becomes of a call that
+none of them fits.
+
+The function returned by `compile` is a C object that tries its specialisations by their guards; it
+asks `Job.miss` when none fits. A failure of the compiler never reaches the caller: the function
+itself runs instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .config import config, resolve
+from .dynamic import Profile, any_unbacked, profile_path
+from .race import Race, likeness
+from .signature import signature_of
+from .user import PACKAGE, warn
+
+_capturing = threading.local()
+
+
+def is_compiling() -> bool:
+    """Whether a function is being captured by this thread; True in the function itself then."""
+    return getattr(_capturing, "count", 0) > 0
+
+
+class Job:
+    """What is known of one function beside its specialisations."""
+
+    def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
+        self.fn = fn
+        self.settings = settings
+        self.names, self.kinds, _ = signature_of(fn)
+        self.profile = Profile()
+        self.captures = self.misses = self.eager = 0
+        self.is_at_limit = False  # compiled once more for any sizes
+        self.leaves_open = True  # conditions on sizes are the program's
+        self.breaks_by_itself = False  # Python is needed in a call, symbols or not
+        self.reasons: list[str] = []  # why calls were captured again, the latest last
+        self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
+        self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+        self.is_for_show = False  # its only call is to be explained
+        self.why: str | None = None  # NumPy answered the latest call that was tried, or None
+        self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
+        self.warned: set[str] = set()
+        self.failed_checks = 0
+        self.nodes = 0  # of the largest segment compiled
+        self.plan: Any = None  # how its calls run between breaks: capture/driver.py
+        self.owner: Any = None  # the plan whose piece it is
+        self.last: Any = None  # the Outcome of the latest capture
+
+    def forget(self) -> None:
+        """As it was before the first call."""
+        self.__init__(self.fn, self.settings)  # type: ignore[misc]
+
+    @property
+    def name(self) -> str:
+        """The function's name, for messages."""
+        return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
+
+    @property
+    def key(self) -> str:
+        """Tells functions of one name apart."""
+        code = getattr(self.fn, "__code__", None)
+        where = "" if code is None else f" {code.co_filename}:{code.co_firstlineno}"
+        return self.name + where
+
+    def option(self, name: str) -> Any:
+        """One option in force."""
+        return self.settings["options"].get(name, getattr(config, name))
+
+    @property
+    def dynamic(self) -> bool | None:
+        """Whether sizes are symbols: True, False or None, as calls have shown."""
+        asked = self.settings["dynamic"]
+        return True if asked is None and self.is_at_limit else asked
+
+    def options(self) -> dict[str, Any]:
+        """Options in force: the process's, then the mode's, then the function's."""
+        return {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+
+    def warn_once(self, key: str, message: str) -> None:
+        """A warning that this function gives once."""
+        if key not in self.warned:
+            self.warned.add(key)
+            warn(message)
+
+    def miss(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call that no specialisation fits."""
+        try:
+            return self.answer(compiled, bound, args, kwargs)
+        except BaseException:  # without a name, whose deletion would undo the change (3.10)
+            hide_our_frames(sys.exc_info()[1])
+            raise
+
+    def answer(
+        self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same, its traceback with frames of ours."""
+        device = sys.modules.get("cinductor.device")
+        if device is not None and any(map(device.holds, bound)):
+            return device.call(self, args, kwargs or {})
+        self.misses += 1
+        if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
+            compiled.note_plain(key)
+            return self.run_eager(args, kwargs)
+        race = self.races.get(likeness(bound)) if self.races else None
+        if race is not None and race.is_numpys_turn:
+            return self.run_timed(race, bound, args, kwargs)
+        if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
+            return self.run_driver(compiled, bound, args, kwargs or {})
+        self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+        if why is not None:
+            return self.run_eager(args, kwargs)
+        from .capture.session import run
+
+        _capturing.count = getattr(_capturing, "count", 0) + 1
+        self.captures += 1
+        try:
+            return run(self, compiled, bound, args, kwargs or {})
+        finally:
+            _capturing.count -= 1
+            self.keep_profile()
+
+    def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The function itself, in its race with the compiled pieces."""
+        key, began = key_of(bound), Race.clock()  # the call may change its arguments
+        result = self.run_eager(args, kwargs)
+        race.note_numpy(Race.clock() - began)
+        if race.why is not None:
+            self.remember(bound, race.why, key)
+        return result
+
+    def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The function in pieces, with Python between. When it has won the race, it is called
+        without asking here.
+        """
+        plan, key = self.plan, key_of(bound)
+        kind, began, captures = likeness(bound), Race.clock(), plan.captures()
+        result = plan.run(args, kwargs)
+        seconds = Race.clock() - began
+        if plan.driver is None and plan.is_tried:
+            self.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+        elif plan.is_tried:
+            race = self.race(kind)
+            race.note_pieces(seconds, plan.captures() != captures)
+            if race.is_over and plan.driver is not None:
+                compiled.note_driven(plan.bound_driver(), plan.mend, key)
+        return result
+
+    def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+        """The function itself."""
+        self.eager += 1
+        return self.fn(*args, **(kwargs or {}))
+
+    def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
+        """Why a call that fits no specialisation is not compiled, or None. Notes which guard the
+        latest specialisation failed by.
+        """
+        if not self.profile.is_loaded:
+            self.profile.load(self.profile_path())
+        count = len(compiled.specializations)
+        if count == 0:
+            return None
+        self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
+        limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
+        if count < limit and self.captures < most:
+            if self.option("log_recompiles"):
+                print(f"cinductor: {self.name} recompiles: {self.reasons[-1]}", file=sys.stderr)
+            return None
+        return self.at_limit(count, self.captures >= most)
+
+    def at_limit(self, count: int, is_accumulated: bool) -> str | None:
+        """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
+        on_limit = self.option("on_limit")
+        many = (
+            f"{self.captures} compiles, accumulated_recompile_limit"
+            if is_accumulated
+            else f"{count} specialisations, recompile_limit"
+        )
+        last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
+        text = f"{self.name} has {many}. The latest calls did not fit, for {last}"
+        advice = (
+            "; cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+            "recompile_limit keeps more"
+        )
+        if on_limit == "error":
+            raise RuntimeError(text)
+        again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
+        if again and not self.is_at_limit:
+            self.is_at_limit = True
+            self.warn_once("limit", f"{text}. It is compiled once more, for any sizes{advice}")
+            return None
+        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
+        return "the limit of recompiles is reached"
+
+    def keep(self, compiled: Any, specialization: Any) -> None:
+        """Adds a specialisation, with the reason why it was made."""
+        first = not compiled.specializations
+        why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
+        self.made[id(specialization)] = "the first call" if first else "".join(why)
+        compiled.add(specialization)
+        self.trim(compiled)
+        kept = {id(s) for s in compiled.specializations}
+        self.made = {k: text for k, text in self.made.items() if k in kept}
+
+    def trim(self, compiled: Any) -> None:
+        """Drops the specialisations used longest ago that are over the limit."""
+        for specialization in compiled.specializations[max(self.option("recompile_limit"), 1) :]:
+            compiled.drop(specialization)
+
+    def profile_path(self) -> str | None:
+        """Where what is known of sizes is kept between processes."""
+        if not self.option("cache"):
+            return None
+        return profile_path(self.fn, _core.cache_directory())
+
+    def keep_profile(self) -> None:
+        """Writes down what has been learnt of sizes."""
+        if self.profile.is_changed:
+            self.profile.save(self.profile_path())
+
+    def why_plain(self) -> str | None:
+        """Why nothing is captured just now, or None."""
+        for kind, what in np.geterr().items():
+            if what in ("raise", "call", "print", "log"):
+                return f"numpy.errstate({kind}={what!r}) is in force"
+        if (tracer := sys.gettrace()) is not None and is_debugger(tracer):
+            return "a debugger looks at what runs"
+        return None
+
+    def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
+        """Runs the function itself; such calls do so from now on."""
+        self.why = why
+        if self.settings["fullgraph"]:
+            raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
+        if remember:
+            self.remember(bound, why)
+        return self.fn(*args, **kwargs)
+
+    def remember(self, bound: Any, why: str, key: Any = None) -> None:
+        """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
+        if len(self.plain) > 256:
+            self.plain.clear()
+        self.plain[key or key_of(bound)] = why
+
+    def race(self, kind: Any) -> Race:
+        """What is known of a kind of calls that need Python each time."""
+        if len(self.races) > 256:
+            self.races.clear()
+        return self.races.setdefault(kind, Race())
+
+    def give_up(self, bound: Any, kind: Any, why: str) -> None:
+        """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
+        self.remember(bound, why)
+        self.race(kind).why = why
+
+
+def is_debugger(tracer: Any) -> bool:
+    """Whether what traces this thread stops at lines, and shows values there."""
+    debugger = sys.modules.get("bdb")
+    owner = getattr(tracer, "__self__", None)
+    if debugger is not None and isinstance(owner, debugger.Bdb):
+        return True
+    module = getattr(tracer, "__module__", None) or type(tracer).__module__
+    return module.startswith(("pydevd", "_pydevd", "debugpy"))
+
+
+def hide_our_frames(error: Any) -> None:
+    """Takes the frames of this package out of an exception's traceback."""
+    kept: list[Any] = []
+    tb = error.__traceback__
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            kept.append(tb)
+        tb = tb.tb_next
+    for i, entry in enumerate(kept):
+        entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+    error.__traceback__ = kept[0] if kept else None
+
+
+def key_of(bound: tuple[Any, ...]) -> Any:
+    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/replay/plain.c
+    reads it.
+    """
+
+    def key(value: Any, depth: int) -> Any:
+        cls = type(value)
+        if cls is np.ndarray:
+            return (cls, value.dtype, value.shape)
+        if cls in (int, bool, str, type(None)):
+            return (cls, value)
+        if cls in (tuple, list) and depth < 4 and len(value) <= 256:
+            return (cls, *(key(v, depth + 1) for v in value))
+        if cls is dict and depth < 4 and len(value) <= 256:
+            return (cls, *((type(k), str(k), key(v, depth + 1)) for k, v in value.items()))
+        return cls
+
+    return tuple(key(v, 0) for v in bound)
