@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ from ..dynamic import Demand, StaticRetry, Undecided
 from .attributes import Attributes
 from .call.calls import dispatch
 from .call.membership import contains
-from .call.numpys import constants
 from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
 from .failure import Abandon, Raised, names_traced, reword
+from .iteration import Iteration
 from .region import dense
 from .region.growth import call_with_opened
 from .region.region import Again, Looked, Raising
@@ -31,25 +31,16 @@ from .rewrite.sites import Site
 from .settle import tire
 from .slot import Managed, Slot
 from .stage import Stage
-from .value import flat
-from .value.items import Flat, Items, Range
+from .subscripts import Subscripts
 from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
     MISSING,
-    OPAQUE,
-    PURE_TYPES,
-    VALUE_TYPES,
     Traced,
     find_in_class,
-    is_foreign,
     is_numpys,
 )
 
-UNROLL_LIMIT = 65536
-INDEX_TRICKS = frozenset(
-    {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
-)
 OWN_ERRORS = (
     Abandon,
     Raised,
@@ -65,16 +56,7 @@ OWN_ERRORS = (
 )
 
 
-def is_constant_key(key: Any) -> bool:
-    """Numbers and slices of numbers."""
-    if type(key) is tuple:
-        return all(map(is_constant_key, key))
-    if type(key) is slice:
-        return all(map(is_constant_key, (key.start, key.stop, key.step)))
-    return type(key) in (int, float, complex, type(None))
-
-
-class Scope(Attributes, TracedControl):
+class Scope(Attributes, Subscripts, Iteration, TracedControl):
     """One function's view of the stage."""
 
     __slots__ = (
@@ -182,138 +164,7 @@ class Scope(Attributes, TracedControl):
         self.stage.effect(f"deletes {name} of an enclosing function")
         del self.cells[name].cell_contents
 
-    # --- items ---
-
-    def slice(self, *bounds: Any) -> Any:
-        """start:stop:step"""
-        return slice(*(b if type(b) in FREE_TYPES else self._bound(b) for b in bounds))
-
-    def _bound(self, value: Any) -> Any:
-        cls = type(value)
-        method = find_in_class(cls, "__index__")
-        if type(method) is types.FunctionType:
-            return self.call(method, value)
-        self.stage.stop(f"a bound of a slice is of class {cls.__name__}")
-        return value
-
-    def item(self, value: Any, key: Any) -> Any:
-        """value[key]"""
-        cls = type(value)
-        if cls is Traced:
-            return value[key if type(key) in FREE_TYPES else self._key(key)]
-        stage = self.stage
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
-            growth = stage.regions.growing.get(id(value))
-            if growth is not None:
-                return growth.item(key)
-            source = stage.source_of(value)
-            if source is None:
-                return stage.wrap(value[key])
-            if source == OPAQUE:
-                return stage.adopt(value[stage.concrete(key)])
-            return self._guarded_item(value, key, source)
-        if cls is np.ndarray:
-            return (
-                self.item(stage.wrap(value), key)
-                if stage.wrap(value) is not value
-                else (stage.adopt(value[stage.concrete(key)]))
-            )
-        if cls is Flat:
-            return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
-        if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
-            return value[key]
-        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
-            return constants(self, value[key])
-        method = find_in_class(cls, "__getitem__")
-        if type(method) is types.FunctionType:
-            return self.call(method, value, key)
-        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
-            return self.call(value.__getitem__, key)
-        stage.stop(f"reads an item of a {cls.__name__}")
-        return stage.adopt(value[stage.concrete(key)])
-
-    def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
-        stage = self.stage
-        if type(key) is Traced:
-            key = stage.concrete(key)
-        if type(key) is slice:
-            return stage.shallow(value)[key]
-        item = value[key]
-        if type(key) not in (int, str, bool) and not isinstance(key, tuple):
-            stage.guard_length(value, source)
-        return stage.enter(item, stage.source("item", source, key))
-
-    def _key(self, key: Any) -> Any:
-        """An index with everything in it seen."""
-        if type(key) is tuple and self.stage.source_of(key) is None:
-            return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
-        if type(key) in CONTAINER_TYPES:
-            return self.stage.deep(key)
-        if type(key) is Range:
-            return self.call(np.arange, key.start, key.stop, key.step)
-        if is_foreign(type(key)):
-            self.stage.stop(f"an index is of class {type(key).__name__}")
-            return self.stage.concrete(key)
-        return self.stage.use(key)
-
-    def item_slot(self, value: Any, key: Any) -> Slot:
-        """The place value[key]"""
-        return Slot(self._get_item, self._set_item, self._del_item, key, value)
-
-    def _get_item(self, key: Any, value: Any) -> Any:
-        return self.item(value, key)
-
-    def _set_item(self, key: Any, item: Any, value: Any) -> None:
-        stage, cls = self.stage, type(value)
-        if cls is np.ndarray:
-            value = stage.wrap(value)
-            cls = type(value)
-        if cls is Traced:
-            key = self._key(key) if type(key) not in FREE_TYPES else key
-            if type(item) not in FREE_TYPES:
-                item = self.array_of(item, value.dtype)
-            if stage.arrays.before_write(value):
-                stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
-            else:
-                value[key] = item
-            return
-        if cls is Flat:
-            key = key if type(key) in FREE_TYPES else self._key(key)
-            return flat.write(self, value, key, self.array_of(item))
-        if id(value) in stage.regions.growing:
-            stage.regions.growing[id(value)].set_item(key, item)
-            return
-        source = stage.source_of(value)
-        method = find_in_class(cls, "__setitem__")
-        if source is None and cls in (list, dict):
-            stage.regions.touch(value)
-            value[key] = item
-        elif type(method) is types.FunctionType:
-            self.call(method, value, key, item)
-        else:
-            stage.effect(f"sets an item of a {cls.__name__}")
-            if source is None or cls not in (list, dict):
-                stage.tracer.flush()
-            value[stage.concrete(key)] = stage.concrete(item)
-
-    def array_of(self, value: Any, dtype: Any = None) -> Any:
-        """Sequences that hold traced values, as the array NumPy would make of them."""
-        value = self.stage.deep(value)
-        return self.call(np.array, value, dtype) if isinstance(value, list | tuple) else value
-
-    def _del_item(self, key: Any, value: Any) -> None:
-        stage, cls = self.stage, type(value)
-        method = find_in_class(cls, "__delitem__")
-        if type(method) is types.FunctionType:
-            self.call(method, value, key)
-            return
-        if stage.source_of(value) is not None or cls not in (list, dict):
-            stage.effect(f"deletes an item of a {cls.__name__}")
-        else:
-            stage.regions.touch(value)
-        del value[stage.concrete(key)]
-
-    # --- operands, tests, iteration ---
+    # --- operands and tests ---
 
     def use(self, value: Any) -> Any:
         """A value that Python looks into: compared, formatted."""
@@ -408,96 +259,6 @@ class Scope(Attributes, TracedControl):
         if cls in (list, dict, set):
             stage.regions.touch(value)
         return op(value if cls is list else self.use(value), other)
-
-    def mapping(self, value: Any) -> Any:
-        """A mapping unpacked with **."""
-        if isinstance(value, dict):
-            return self.stage.shallow(value)
-        if find_in_class(type(value), "keys") is MISSING:
-            return value  # for Python to complain of
-        self.stage.stop(f"a {type(value).__name__} is unpacked as a mapping")
-        return {k: self.stage.adopt(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
-
-    def iter(self, value: Any) -> Any:
-        """What a loop, a star or a comprehension runs over."""
-        cls = type(value)
-        stage = self.stage
-        if cls is np.ndarray:
-            value = stage.wrap(value)
-            cls = type(value)
-        if cls is Traced:
-            return self._iter_array(value)
-        if cls is np.broadcast:
-            return iter(stage.filled(value))
-        if cls is Flat:
-            value = value.items
-            cls = Items
-        if cls is Items or cls is Range:
-            return iter(value)
-        source = stage.source_of(value)
-        if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
-            return value  # for Python to complain of
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
-            if source is None:
-                return map(stage.wrap, value)
-            if source == OPAQUE:
-                return map(stage.adopt, value)
-            if isinstance(value, dict):
-                stage.guard_length(value, source)
-                return iter(value)
-            return self._iter_guarded(value, source)
-        if source is None:
-            method = find_in_class(cls, "__iter__")
-            if type(method) is types.FunctionType and cls is not types.GeneratorType:
-                return iter(self.call(method, value))
-            return value
-        if cls in VALUE_TYPES or isinstance(value, type):
-            return value
-        stage.stop(f"iterates a {cls.__name__}")
-        return self._iter_unknown(value)
-
-    def _iter_array(self, value: Traced) -> Any:
-        if value.ndim == 0:
-            return iter(value)  # raises
-        if len(value) > UNROLL_LIMIT:
-            self.stage.stop(f"iterates over {len(value)} rows")
-            return map(self.stage.adopt, self.stage.concrete(value))
-        return (value[i] for i in range(len(value)))
-
-    def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
-        stage = self.stage
-        stage.guard_length(value, source)
-        i = 0
-        while i < len(value):  # as Python iterates a list that grows
-            yield stage.enter(value[i], stage.source("item", source, i))
-            i += 1
-
-    def _iter_unknown(self, value: Any) -> Iterator[Any]:
-        iterator = iter(value)
-        while True:
-            self.stage.tracer.flush()
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-            yield self.stage.adopt(item)
-
-    def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        """What a loop runs over when its target unpacks each item."""
-        return (self.unpack(item, shape) for item in self.iter(value))
-
-    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
-        """A value that is unpacked by the next assignment; shape says which parts are again."""
-        if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
-            return self.stage.concrete(value)  # raises when unpacked, as NumPy's does
-        if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            if not isinstance(value, tuple) and hasattr(type(value), "__next__"):
-                return map(self.stage.wrap, self.iter(value))
-        items = list(self.iter(value))
-        for i, inner in enumerate(shape[: len(items)]):
-            if inner is not None:
-                items[i] = self.unpack(items[i], inner)
-        return items
 
     # --- statements ---
 

@@ -1,0 +1,183 @@
+"""Items read, set and deleted by a captured function.
+
+Of a container that outlives the call an item is read with a guard, and setting one is an effect;
+one made in the call is Python's own, with traced values in it. An index has been looked into before
+an array gets it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .call.numpys import constants
+from .slot import Slot
+from .value import flat
+from .value.items import Flat, Range
+from .value.objects import (
+    CONTAINER_TYPES,
+    FREE_TYPES,
+    OPAQUE,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    is_foreign,
+    is_numpys,
+)
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+INDEX_TRICKS = frozenset(
+    {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
+)
+
+
+def is_constant_key(key: Any) -> bool:
+    """Numbers and slices of numbers."""
+    if type(key) is tuple:
+        return all(map(is_constant_key, key))
+    if type(key) is slice:
+        return all(map(is_constant_key, (key.start, key.stop, key.step)))
+    return type(key) in (int, float, complex, type(None))
+
+
+class Subscripts:
+    """The methods of a scope for items."""
+
+    __slots__ = ()
+
+    stage: Stage
+    call: Callable[..., Any]
+
+    def slice(self, *bounds: Any) -> Any:
+        """start:stop:step"""
+        return slice(*(b if type(b) in FREE_TYPES else self._bound(b) for b in bounds))
+
+    def _bound(self, value: Any) -> Any:
+        cls = type(value)
+        method = find_in_class(cls, "__index__")
+        if type(method) is types.FunctionType:
+            return self.call(method, value)
+        self.stage.stop(f"a bound of a slice is of class {cls.__name__}")
+        return value
+
+    def item(self, value: Any, key: Any) -> Any:
+        """value[key]"""
+        cls = type(value)
+        if cls is Traced:
+            return value[key if type(key) in FREE_TYPES else self._key(key)]
+        stage = self.stage
+        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            growth = stage.regions.growing.get(id(value))
+            if growth is not None:
+                return growth.item(key)
+            source = stage.source_of(value)
+            if source is None:
+                return stage.wrap(value[key])
+            if source == OPAQUE:
+                return stage.adopt(value[stage.concrete(key)])
+            return self._guarded_item(value, key, source)
+        if cls is np.ndarray:
+            return (
+                self.item(stage.wrap(value), key)
+                if stage.wrap(value) is not value
+                else (stage.adopt(value[stage.concrete(key)]))
+            )
+        if cls is Flat:
+            return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
+        if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
+            return value[key]
+        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
+            return constants(self, value[key])
+        method = find_in_class(cls, "__getitem__")
+        if type(method) is types.FunctionType:
+            return self.call(method, value, key)
+        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
+            return self.call(value.__getitem__, key)
+        stage.stop(f"reads an item of a {cls.__name__}")
+        return stage.adopt(value[stage.concrete(key)])
+
+    def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
+        stage = self.stage
+        if type(key) is Traced:
+            key = stage.concrete(key)
+        if type(key) is slice:
+            return stage.shallow(value)[key]
+        item = value[key]
+        if type(key) not in (int, str, bool) and not isinstance(key, tuple):
+            stage.guard_length(value, source)
+        return stage.enter(item, stage.source("item", source, key))
+
+    def _key(self, key: Any) -> Any:
+        """An index with everything in it seen."""
+        if type(key) is tuple and self.stage.source_of(key) is None:
+            return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
+        if type(key) in CONTAINER_TYPES:
+            return self.stage.deep(key)
+        if type(key) is Range:
+            return self.call(np.arange, key.start, key.stop, key.step)
+        if is_foreign(type(key)):
+            self.stage.stop(f"an index is of class {type(key).__name__}")
+            return self.stage.concrete(key)
+        return self.stage.use(key)
+
+    def item_slot(self, value: Any, key: Any) -> Slot:
+        """The place value[key]"""
+        return Slot(self._get_item, self._set_item, self._del_item, key, value)
+
+    def _get_item(self, key: Any, value: Any) -> Any:
+        return self.item(value, key)
+
+    def _set_item(self, key: Any, item: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        if cls is np.ndarray:
+            value = stage.wrap(value)
+            cls = type(value)
+        if cls is Traced:
+            key = self._key(key) if type(key) not in FREE_TYPES else key
+            if type(item) not in FREE_TYPES:
+                item = self.array_of(item, value.dtype)
+            if stage.arrays.before_write(value):
+                stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
+            else:
+                value[key] = item
+            return
+        if cls is Flat:
+            key = key if type(key) in FREE_TYPES else self._key(key)
+            return flat.write(self, value, key, self.array_of(item))
+        if id(value) in stage.regions.growing:
+            stage.regions.growing[id(value)].set_item(key, item)
+            return
+        source = stage.source_of(value)
+        method = find_in_class(cls, "__setitem__")
+        if source is None and cls in (list, dict):
+            stage.regions.touch(value)
+            value[key] = item
+        elif type(method) is types.FunctionType:
+            self.call(method, value, key, item)
+        else:
+            stage.effect(f"sets an item of a {cls.__name__}")
+            if source is None or cls not in (list, dict):
+                stage.tracer.flush()
+            value[stage.concrete(key)] = stage.concrete(item)
+
+    def array_of(self, value: Any, dtype: Any = None) -> Any:
+        """Sequences that hold traced values, as the array NumPy would make of them."""
+        value = self.stage.deep(value)
+        return self.call(np.array, value, dtype) if isinstance(value, list | tuple) else value
+
+    def _del_item(self, key: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        method = find_in_class(cls, "__delitem__")
+        if type(method) is types.FunctionType:
+            self.call(method, value, key)
+            return
+        if stage.source_of(value) is not None or cls not in (list, dict):
+            stage.effect(f"deletes an item of a {cls.__name__}")
+        else:
+            stage.regions.touch(value)
+        del value[stage.concrete(key)]
