@@ -12,26 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .value.objects import find_in_class, reads_plainly
+from .value.objects import find_in_class, holds_items, put, reads_plainly
 
 if TYPE_CHECKING:
     from .stage import Stage
 
 KEYS = (str, int, bool, bytes, type(None))  # what is hashed and compared without the user's code
 NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, too
-
-
-def holds_items(value: Any) -> bool:
-    """A list or dict, whose items wait; of other objects attributes do."""
-    return type(value) in (list, dict)
-
-
-def put(value: Any, place: Any, item: Any) -> None:
-    """Sets an item of a list or dict, or an attribute."""
-    if holds_items(value):
-        value[place] = item
-    else:
-        setattr(value, place, item)
 
 
 class Stores:

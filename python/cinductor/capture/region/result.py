@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ..stores import holds_items, put
-from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class, remade
+from ..value.objects import (
+    DTYPE_TYPES,
+    IDENTITY_TYPES,
+    MISSING,
+    Traced,
+    find_in_class,
+    holds_items,
+    put,
+    remade,
+)
 
 if TYPE_CHECKING:
     from ...job import Job
