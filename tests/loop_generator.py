@@ -336,12 +336,16 @@ class Generator:
     # --- expressions --------------------------------------------------------------------------------
 
     def fill(self, *templates, depth=0):
-        """One of the templates with its parts filled in: {w} int, {r} float, {c} condition, {i} index, {v} vector, {p} piece, {l} loop variable."""
-        parts = {
+        """One of the templates with its parts filled in."""
+        parts = self.parts(depth)
+        return re.sub(r"{([a-z])}", lambda part: parts[part[1]](), self.random.choice(templates))
+
+    def parts(self, depth):
+        """What letters stand for: int, real, condition, index, vector, piece, loop variable."""
+        return {
             "w": lambda: self.whole(depth), "r": lambda: self.real(depth), "c": lambda: self.condition(depth), "i": self.index,
             "v": self.vector, "p": self.piece, "l": lambda: self.random.choice(self.indices or ["1"]),
         }
-        return re.sub(r"{([a-z])}", lambda part: parts[part[1]](), self.random.choice(templates))
 
     def vector(self):
         return self.random.choice(self.vectors)

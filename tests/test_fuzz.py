@@ -1,7 +1,7 @@
 """Random programs, compiled and in NumPy: same values, dtypes, shapes, writes into arguments and shared memory.
 
-Straight programs of array operations, and programs of loops and branches, which raise now and then. `make test` runs a
-fixed set of both and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ programs more of each.
+Straight programs of array operations, programs of loops and branches, which raise now and then, and programs whose operands
+share values. `make test` runs a fixed set of each and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ more of each.
 """
 
 import copy
@@ -12,6 +12,7 @@ import warnings
 
 import loop_generator
 import numpy as np
+import operand_generator
 import program_generator as generator
 import pytest
 
@@ -115,6 +116,9 @@ def test_new_programs(number, tmp_path):
 # an inner loop of no trips leaves Python's int as it is.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
+# The last: what a name inside may be; a `finally` that returns; a name that pieces alone bind; a view of data's size; what a
+# value may be, many branches later.
+OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061]
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {
     "interp": {"backend": "interp"},
@@ -147,7 +151,7 @@ def check_call(program, compiled, arguments):
     with np.errstate(all="ignore"):
         want, expected = testing.outcome(program, theirs)
         got, raised = testing.outcome(compiled, ours)
-    assert (type(raised), str(raised)) == (type(expected), str(expected))
+    assert (type(raised), str(raised)) == (type(expected), str(expected)), f"{raised!r} instead of {expected!r}"
     testing.assert_same(ours, theirs, where="arguments")
     testing.assert_same(got, want)
     assert identities(got, ours) == identities(want, theirs)
@@ -191,8 +195,15 @@ def test_wide_loops(seeds, tmp_path, everything_is_compiled):
         check_loops(seed, tmp_path, ["interp", "dynamic"], loop_generator.Wide)
 
 
+@pytest.mark.parametrize("seeds", batches(OPERANDS), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_operands(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic"], operand_generator.Generator)
+
+
 @pytest.mark.parametrize("number", range(len(batches(NEW_LOOPS))))
 def test_new_loops(number, tmp_path, everything_is_compiled):
     for seed in batches(NEW_LOOPS)[number]:
         ways = list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"]
-        check_loops(seed, tmp_path, ways, loop_generator.Wide if seed % 2 else loop_generator.Generator)
+        for made in (operand_generator.Generator, loop_generator.Wide if seed % 2 else loop_generator.Generator):
+            check_loops(seed, tmp_path, ways, made)

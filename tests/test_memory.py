@@ -65,7 +65,7 @@ def check_call(program, compiled, arguments):
     with np.errstate(all="ignore"):
         want, expected = testing.outcome(program, theirs)
         got, raised = testing.outcome(compiled, ours)
-    assert (type(raised), str(raised)) == (type(expected), str(expected))
+    assert (type(raised), str(raised)) == (type(expected), str(expected)), f"{raised!r} instead of {expected!r}"
     ulp = 4 if arguments[0].dtype.kind == "c" else 0
     testing.assert_same(ours[:-1], theirs[:-1], ulp, "arguments")
     testing.assert_same(got, want, ulp)

@@ -717,3 +717,119 @@ def test_dtypes_are_no_symbols():
         got = cinductor.compile(fn, backend="interp")(x, y)
         for a, b in zip(got, fn(x, y)):
             assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_result_of_a_function_inside(sign):
+    """Its two results of different type were given to the caller as the recipe of a result."""
+
+    def program(x, y):
+        def one(v):
+            if v.any():
+                return v
+            return None
+
+        def other(v, w):
+            return w if (v > 0).any() else w[1:]
+
+        return len(one(x)), len(other(x, y)), [len(v) for v in map(one, [x, y])]
+
+    same(program, sign * np.ones(3), np.arange(5.0))
+    same(program, np.zeros(3), np.arange(5.0))
+
+
+def test_returns_from_finally():
+    """What had the call captured anew ended in a `finally` that returns, with its effects."""
+
+    def moved(n):
+        if n > 3:
+            pass
+
+    def program(x):
+        moved(len(x))
+        try:
+            x[True] -= 1
+        finally:
+            return len(x)  # noqa: B012
+
+    def program_of_trips(x):
+        for i in range(len(x)):
+            try:
+                x[i] += 1
+                str(x[i])
+            finally:
+                x[0] += 1
+                if i < 9:
+                    continue  # noqa: B012
+        return x
+
+    for fn in (program, program_of_trips):
+        same(fn, np.arange(5.0), dynamic=True)
+        same(fn, np.arange(12.0))
+
+
+def test_name_that_pieces_alone_bind():
+    """It was no local of what runs between the pieces."""
+
+    def program(x):
+        if (x > 0).any():
+            found = x[1]
+            total = max(x, default=1)
+        else:
+            total, *_ = found
+        return total
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(3):
+        compiled(np.array([1, 2]))
+        with pytest.raises(UnboundLocalError):
+            compiled(np.array([-1, -2]))
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 5, -1, -7])
+def test_view_from_a_place_of_data(start):
+    """A size that is a difference was taken to be negative where only samples of it were asked for."""
+
+    def program(x, i):
+        return x[i:], x.reshape(-1)[i:]
+
+    for n in (0, 1, 2, 4, 6):
+        same(program, np.arange(float(n)), np.int64(start), dynamic=True)
+        same(program, np.arange(float(n)), np.int64(start))
+
+
+def test_method_that_is_misused():
+    def index(x):
+        return x.reshape[0]
+
+    def length(x):
+        return len(x.sum)
+
+    for fn in (index, length):
+        with pytest.raises(TypeError) as wanted:
+            fn(ROWS)
+        with pytest.raises(TypeError) as got:
+            cinductor.compile(fn, backend="interp")(ROWS)
+        assert str(got.value) == str(wanted.value)
+
+
+def test_arrays_that_change_places_in_many_branches():
+    """What each may be doubled with each branch: thirty are too many for that."""
+
+    def program(x, y, c):
+        u, v = x, y
+        for k in range(30):
+            u, v = (u, v) if c[k] > 0 else (v, u)
+        return u + 1, v * 2
+
+    def program_of_views(x, y, c):
+        u = x
+        for k in range(8):
+            u = u[::-1] if c[k] > 0 else y if c[k + 8] > 0 else u
+        return u + 1
+
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        c = rng.integers(-2, 3, 30)
+        same(program, np.arange(4.0), -np.arange(4.0), c)
+        same(program_of_views, np.arange(4.0), -np.arange(4.0), c)

@@ -139,13 +139,9 @@ cx_build_input(CxStorage *s)
     if (make_room(tracer) < 0 || cx_graph_open(tracer) < 0)
         return -1;
     CiNode *node = run(tracer, body_input, &b);
-    if (node == NULL)
+    if (node == NULL || cx_storage_set_input(s, node) < 0)
         return -1;
     s->refs++;
     tracer->inputs[tracer->ninputs++] = s;
-    s->node = s->input = node;
-    s->epoch = tracer->epoch;
-    s->stretch = 0;
-    s->is_written = false;
     return 0;
 }

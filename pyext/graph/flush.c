@@ -102,6 +102,7 @@ forget_graph(CxTracer *t)
         cx_storage_release(t->inputs[k]);
     }
     t->ninputs = 0;
+    cx_versions_forget(t);
     t->has_run = true;
     cx_symbols_reveal(t);
     t->epoch++;

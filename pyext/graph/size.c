@@ -192,16 +192,26 @@ cx_size_samples(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *val
     }
 }
 
+/* Samples of unrelated data may make a difference of them negative; no array has such a size. */
+void
+cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides)
+{
+    int rank = cx_rank(x);
+
+    cx_size_samples(x->tracer, rank, cx_sizes(x), sizes);
+    for (int k = 0; k < rank; k++)
+        sizes[k] = sizes[k] < 0 ? 0 : sizes[k];
+    if (strides != NULL)
+        cx_size_samples(x->tracer, rank, cx_strides(x), strides);
+}
+
 PyObject *
 cx_size_dummy(CxTraced *x)
 {
     int64_t sizes[CI_MAX_RANK];
-    CxTracer *t = x->tracer;
 
-    cx_size_samples(t, cx_rank(x), cx_sizes(x), sizes);
-    for (int k = 0; k < cx_rank(x); k++)
-        sizes[k] = sizes[k] < 0 ? 0 : sizes[k];
-    return cx_array_dummy(t->state, cx_dtype(x), cx_rank(x), sizes);
+    cx_size_sample_layout(x, sizes, NULL);
+    return cx_array_dummy(x->tracer->state, cx_dtype(x), cx_rank(x), sizes);
 }
 
 static void

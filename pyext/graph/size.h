@@ -24,6 +24,7 @@ bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value i
 int cx_size_refuse(CxTracer *tracer, const CiExpr *e, const char *what);
 int cx_size_values(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
 void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+void cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides); /* strides: or NULL */
 const CiExpr *cx_size_settle(CxTracer *tracer,
                              const CiExpr *e); /* data of earlier graphs as numbers */
 PyObject *cx_size_dummy(CxTraced *x);          /* cx_array_dummy of its shape */

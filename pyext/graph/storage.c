@@ -1,4 +1,4 @@
-/* Storages, versions and views, as memory: see value.h. */
+/* Storages, versions and views, as memory: see storage.h. */
 #include "graph/size.h"
 #include "state/array.h"
 
@@ -19,6 +19,8 @@ cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank)
     s->sizes = s->space;
     s->strides = s->space + rank;
     s->epoch = tracer->epoch - 1;
+    s->serial = ++tracer->last_storage;
+    s->noted = tracer->last_mark; /* no mark knows it */
     s->next = tracer->storages;
     if (s->next != NULL)
         s->next->prev = s;
@@ -52,15 +54,6 @@ body_dense(CiContext *ctx, void *arg)
     }
 }
 
-/* It is a value as long as what is being built now is. */
-void
-cx_storage_set_node(CxStorage *s, CiNode *node)
-{
-    s->node = node;
-    s->epoch = s->tracer->epoch;
-    s->stretch = cx_stretch_now(s->tracer);
-}
-
 CxStorage *
 cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
 {
@@ -72,7 +65,9 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
         cx_storage_release(s);
         return NULL;
     }
-    cx_storage_set_node(s, node);
+    s->node = node;
+    s->epoch = tracer->epoch;
+    s->stretch = cx_stretch_now(tracer);
     return s;
 }
 
@@ -258,16 +253,6 @@ cx_traced_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     if (node == NULL)
         return NULL;
     return cx_traced_new(tracer, cx_storage_from_node(tracer, node, kind), NULL);
-}
-
-void
-cx_storage_set_version(CxStorage *s, CiNode *node)
-{
-    s->node = node;
-    s->stretch = cx_stretch_now(s->tracer);
-    s->version = ++s->tracer->last_version; /* never one that was gone back from */
-    if (s->value != NULL)
-        s->is_written = true;
 }
 
 PyObject *

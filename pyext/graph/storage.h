@@ -24,8 +24,10 @@ struct CxStorage {
     CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
     unsigned stretch;     /* of building in which node was made (mark.c) */
+    unsigned serial;      /* the storages of a tracer in the order in which they were made */
+    unsigned noted;       /* the latest mark when it was last noted in the journal (version.c) */
     int source, position; /* position: among the returns of the run that made it real */
-    bool is_written, is_readonly, is_specialized, is_saved;
+    bool is_written, is_readonly, is_specialized, is_seen;
     CiKind kind;
     CiDtype dtype;
     int rank;
@@ -120,8 +122,16 @@ CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
 /* sizes and gaps (layout.c): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
                                  const CiExpr *const *sizes, const CiExpr *const *gaps);
-void cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
-void cx_storage_set_version(CxStorage *storage, CiNode *node);
+/* version.c; -1 with an exception: the storage is what it was. */
+int cx_storage_set_input(CxStorage *storage, CiNode *node);
+int cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */
+int cx_storage_set_version(CxStorage *storage, CiNode *node);
+/* Storages up to the newest are again what they were when the journal had so many notes. */
+int cx_versions_go_back(CxTracer *tracer, int since, unsigned newest);
+/* Those of them that have another version by now, and later ones that were written to since they
+ * entered the graph, oldest first; to be freed. */
+CxStorage **cx_versions_changed(CxTracer *tracer, int since, unsigned newest, int *count);
+void cx_versions_forget(CxTracer *tracer);
 void cx_storage_release(CxStorage *storage);
 CxView *cx_view_new(CxTraced *parent, CiOp op, int rank);
 void cx_view_release(CxView *view);

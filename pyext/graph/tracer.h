@@ -11,6 +11,13 @@ typedef struct CxInput CxInput;
 typedef struct CxDefined CxDefined;
 typedef struct CxFact CxFact;
 
+typedef struct CxChange { /* what a storage was before it changed; it is held */
+    CxStorage *storage;
+    CiNode *node;
+    unsigned epoch, version, stretch;
+    bool is_written;
+} CxChange;
+
 /* The axis of a symbol's source: that of the array whose size it is, -1 for an int's value, and
  * CX_GAP_AXIS - k for the gap of axis k (layout.c). */
 enum { CX_GAP_AXIS = -2 };
@@ -36,7 +43,9 @@ struct CxTracer {
     long last_token;
     CiContext *ctx;
     CiGraph *graph;
-    unsigned epoch, last_version, last_stretch;
+    unsigned epoch, last_version, last_stretch, last_storage, last_mark;
+    CxChange *changes; /* the journal that marks go back by (version.c) */
+    int nchanges, capchanges, nmarks;
     unsigned *open; /* stretches of building in force (mark.c) */
     int nopen, capopen, nblocks;
     bool leaves_open;  /* what a comparison of sizes says is the program's to find out */

@@ -231,8 +231,8 @@ cx_method_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
         result = job.value == NULL || PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
         goto done;
     }
-    cx_storage_set_version(job.target->storage, node);
-    result = Py_NewRef(Py_None);
+    if (cx_storage_set_version(job.target->storage, node) == 0)
+        result = Py_NewRef(Py_None);
 done:
     close_job(&job);
     return result;

@@ -80,11 +80,11 @@ GETTER(kind)
     return PyUnicode_FromString(names[cx_kind(t)]);
 }
 
-/* What tells one piece of memory from another, while something holds it. */
+/* What tells one piece of memory from another. */
 GETTER(storage)
 {
     SELF(t);
-    return PyLong_FromVoidPtr(t->storage);
+    return PyLong_FromUnsignedLong(t->storage->serial);
 }
 GETTER(whole)
 {
@@ -174,8 +174,7 @@ layout_of(CxTraced *t, bool is_readonly)
     int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
     const int64_t one = 1;
 
-    cx_size_samples(t->tracer, rank, cx_sizes(t), sizes);
-    cx_size_samples(t->tracer, rank, cx_strides(t), strides);
+    cx_size_sample_layout(t, sizes, strides);
     bool owns_few = t->view == NULL && t->storage->value == NULL && cx_kind(t) == CI_KIND_array &&
                     cx_count(rank, sizes) <= 4096;
     if (owns_few)
@@ -241,7 +240,7 @@ guard_flags(CxTraced *x, int flags, int asked)
         return 0;
     if (is_dense == 1 && (asked == IS_C || rank < 2))
         return 0;
-    cx_size_samples(t, rank, cx_sizes(x), sizes);
+    cx_size_sample_layout(x, sizes, NULL);
     for (int k = 0; k < rank && status >= 0; k++)
         if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
             status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);

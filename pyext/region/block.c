@@ -380,7 +380,8 @@ block_bind(PyObject *self, PyObject *value)
     build.like = cx_node(x);
     if (run(b->tracer, body_param, &build) < 0)
         return NULL;
-    cx_storage_set_version(x->storage, build.at.result);
+    if (cx_storage_set_version(x->storage, build.at.result) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

@@ -1,26 +1,19 @@
-/* Marks: places in the pending graph that can be gone back to, with the versions that memory had
- * there; see stretch.c for the nodes. */
+/* Marks: places in the pending graph that can be gone back to; see stretch.c for the nodes, and
+ * version.c for the memory. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"
 
 #include "base/map.h"
 
-typedef struct CxSaved {
-    CxStorage *storage;
-    CiNode *node;
-    unsigned epoch, version, stretch;
-    bool is_written;
-} CxSaved;
-
 typedef struct CxMark {
     PyObject_HEAD CxTracer *tracer;
     CiBlock *at;
     unsigned epoch;
     uint32_t nexprs; /* of the tracer's sym */
-    int nnodes, nopen, nsaved, nguards;
+    unsigned newest; /* storage */
+    int nnodes, nopen, nchanges, nguards;
     int ninferred; /* guards of the graph's own */
-    CxSaved *saved;
 } CxMark;
 
 static void
@@ -29,10 +22,9 @@ mark_dealloc(PyObject *self)
     CxMark *m = (CxMark *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    for (int k = 0; k < m->nsaved; k++)
-        cx_storage_release(m->saved[k].storage);
-    PyMem_Free(m->saved);
-    Py_XDECREF(m->tracer);
+    if (--m->tracer->nmarks == 0)
+        cx_versions_forget(m->tracer);
+    Py_DECREF(m->tracer);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -76,49 +68,30 @@ PyObject *
 cx_method_mark(PyObject *self, PyObject *unused)
 {
     CxTracer *t = (CxTracer *)self;
-    int count = 0;
+    int nopen = t->nopen;
     (void)unused;
 
     CX_ENTRY();
     if (t->ctx == NULL && cx_graph_open(t) < 0)
         return NULL;
+    if (cx_stretch_begin(t) < 0)
+        return NULL;
     CxMark *m = PyObject_New(CxMark, (PyTypeObject *)t->state->mark_type);
     if (m == NULL)
         return NULL;
-    for (CxStorage *s = t->storages; s != NULL; s = s->next)
-        count++;
+    t->nmarks++;
+    t->last_mark++;
     m->tracer = (CxTracer *)Py_NewRef(t);
     m->at = t->graph->at;
     m->epoch = t->epoch;
     m->nexprs = ci_sym_count(t->sym);
     m->nnodes = t->graph->at->nnodes;
-    m->nopen = t->nopen;
-    m->nsaved = 0;
+    m->nopen = nopen;
+    m->newest = t->last_storage;
+    m->nchanges = t->nchanges;
     m->nguards = t->env->nguards;
     m->ninferred = t->graph->env->nguards;
-    m->saved = PyMem_Malloc(sizeof *m->saved * ((size_t)count + 1));
-    if (m->saved == NULL || cx_stretch_begin(t) < 0) {
-        Py_DECREF(m);
-        return PyErr_NoMemory();
-    }
-    for (CxStorage *s = t->storages; s != NULL; s = s->next) {
-        m->saved[m->nsaved++] =
-            (CxSaved){s, s->node, s->epoch, s->version, s->stretch, s->is_written};
-        s->refs++;
-    }
     return (PyObject *)m;
-}
-
-/* As it entered the graph: what was read first behind a mark was there before. */
-static void
-reset_input(CxTracer *t, CxStorage *s)
-{
-    if (s->epoch != t->epoch || s->input == NULL || s->node == s->input)
-        return;
-    s->node = s->input;
-    s->stretch = 0;
-    s->version = ++t->last_version;
-    s->is_written = false;
 }
 
 int
@@ -153,27 +126,8 @@ cx_method_restore(PyObject *self, PyObject *mark)
     }
     t->graph->at->nnodes = m->nnodes;
     t->nopen = m->nopen;
-    if (cx_stretch_begin(t) < 0)
+    if (cx_stretch_begin(t) < 0 || cx_versions_go_back(t, m->nchanges, m->newest) < 0)
         return NULL;
-    for (int k = 0; k < m->nsaved; k++)
-        m->saved[k].storage->is_saved = true;
-    for (CxStorage *s = t->storages; s != NULL; s = s->next)
-        if (!s->is_saved)
-            reset_input(t, s);
-    for (int k = 0; k < m->nsaved; k++) {
-        const CxSaved *was = &m->saved[k];
-        CxStorage *s = was->storage;
-        s->is_saved = false;
-        if (was->epoch != t->epoch) {
-            reset_input(t, s);
-            continue;
-        }
-        s->node = was->node;
-        s->epoch = was->epoch;
-        s->version = was->version;
-        s->stretch = was->stretch;
-        s->is_written = was->is_written;
-    }
     Py_RETURN_NONE;
 }
 
@@ -205,23 +159,13 @@ cx_method_written(PyObject *self, PyObject *mark)
     if (list == NULL || !Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
         return list;
     CxMark *m = (CxMark *)mark;
-    for (int k = 0; k < m->nsaved; k++)
-        m->saved[k].storage->is_saved = true;
-    int failed = 0;
-    for (CxStorage *s = t->storages; s != NULL && !failed; s = s->next)
-        if (!s->is_saved && s->epoch == t->epoch && s->input != NULL && s->node != s->input)
-            failed = append_written(t, list, s) < 0;
-    for (int k = m->nsaved - 1; k >= 0; k--) { /* oldest first */
-        const CxSaved *was = &m->saved[k];
-        CxStorage *s = was->storage;
-        s->is_saved = false;
-        if (failed || s->epoch != t->epoch)
-            continue;
-        bool is_other = was->epoch == t->epoch ? s->version != was->version
-                                               : s->input != NULL && s->node != s->input;
-        if (is_other)
-            failed = append_written(t, list, s) < 0;
-    }
+    int count = 0, since = m->epoch == t->epoch ? m->nchanges : t->nchanges;
+    unsigned newest = m->epoch == t->epoch ? m->newest : 0;
+    CxStorage **changed = cx_versions_changed(t, since, newest, &count);
+    bool failed = changed == NULL;
+    for (int k = 0; k < count && !failed; k++)
+        failed = append_written(t, list, changed[k]) < 0;
+    PyMem_Free(changed);
     if (failed)
         Py_CLEAR(list);
     return list;
@@ -241,11 +185,8 @@ cx_method_is_before(PyObject *self, PyObject *args)
         return NULL;
     }
     const CxStorage *s = ((CxTraced *)value)->storage;
-    const CxMark *m = (const CxMark *)mark;
-    bool found = s->epoch == t->epoch && s->input != NULL;
-    for (int k = 0; !found && k < m->nsaved; k++)
-        found = m->saved[k].storage == s;
-    return PyBool_FromLong(found);
+    bool is_input = s->epoch == t->epoch && s->input != NULL;
+    return PyBool_FromLong(is_input || s->serial <= ((const CxMark *)mark)->newest);
 }
 
 /* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it

@@ -149,7 +149,8 @@ cx_method_set_version(PyObject *self, PyObject *args)
         return PyErr_Format(PyExc_TypeError, "set_version() takes a whole Traced array");
     if (cx_traced_prepare((CxTraced *)target) < 0 || cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
-    cx_storage_set_version(((CxTraced *)target)->storage, cx_node((CxTraced *)value));
+    if (cx_storage_set_version(((CxTraced *)target)->storage, cx_node((CxTraced *)value)) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 

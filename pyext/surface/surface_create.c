@@ -13,8 +13,7 @@ sort_axes(CxTraced *x, int8_t *order)
 {
     int64_t strides[CI_MAX_RANK], sizes[CI_MAX_RANK];
 
-    cx_size_samples(x->tracer, cx_rank(x), cx_sizes(x), sizes);
-    cx_size_samples(x->tracer, cx_rank(x), cx_strides(x), strides);
+    cx_size_sample_layout(x, sizes, strides);
     for (int k = 1; k < cx_rank(x); k++) {
         int8_t axis = order[k];
         int place = k;

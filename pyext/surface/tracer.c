@@ -47,6 +47,8 @@ tracer_dealloc(PyObject *self)
     PyMem_Free(t->inputs);
     PyMem_Free(t->ran);
     PyMem_Free(t->open);
+    cx_versions_forget(t);
+    PyMem_Free(t->changes);
     tracer_clear(self);
     cx_defined_release(t);
     cx_facts_release(t);

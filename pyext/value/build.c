@@ -236,8 +236,5 @@ cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value)
             (value->traced != NULL && cx_traced_prepare(value->traced) < 0))
             return -1;
     CiNode *node = run(tracer, body_assign, &b);
-    if (node == NULL)
-        return -1;
-    cx_storage_set_version(target->storage, node);
-    return 0;
+    return node == NULL ? -1 : cx_storage_set_version(target->storage, node);
 }

@@ -38,8 +38,7 @@ add_constant(CxTracer *tracer, CxStorage *s)
     CiNode *node = cx_build_const(tracer, s->dtype, s->kind, value);
     if (node == NULL)
         return -1;
-    cx_storage_set_node(s, node);
-    return 0;
+    return cx_storage_set_node(s, node);
 }
 
 /* A value no later call would find: Python must make it again each time. */
@@ -83,10 +82,7 @@ enter(CxStorage *s)
     if (s->expr == NULL)
         return add_input(s);
     CiNode *node = cx_build_expr(tracer, s->expr);
-    if (node == NULL)
-        return -1;
-    cx_storage_set_node(s, node);
-    return 0;
+    return node == NULL ? -1 : cx_storage_set_node(s, node);
 }
 
 typedef struct Making {

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-from .value.objects import Traced
-
-TRACED = f"{Traced.__module__}.{Traced.__qualname__}"
-OURS = re.compile(r"\bcinductor\.capture\.[\w.]+\(\)")  # what stands for the function in a call
+# What stands for the function in a call, and for an array or its method in it.
+OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
+NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
 
 
 class Abandon(BaseException):
@@ -36,13 +35,11 @@ def names_traced(error: BaseException | None) -> bool:
     """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
     if type(error) not in (TypeError, AttributeError):
         return False
-    text = str(error)
-    return TRACED in text or OURS.search(text) is not None
+    return OURS.search(str(error)) is not None
 
 
 def reword(error: BaseException) -> None:
     """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
     error.args = tuple(
-        OURS.sub("function", a.replace(TRACED, "numpy.ndarray")) if isinstance(a, str) else a
-        for a in error.args
+        OURS.sub(lambda ours: NAMES[ours[2]], a) if isinstance(a, str) else a for a in error.args
     )

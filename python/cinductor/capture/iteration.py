@@ -92,11 +92,7 @@ class Iteration:
         stage.guard_length(value, source)
         i = 0
         while i < len(value):  # as Python iterates a list that grows
-            waiting = stage.stores.of(value)
-            if i in waiting:
-                yield waiting[i]
-            else:
-                yield stage.enter(value[i], stage.source("item", source, i))
+            yield stage.enter(value[i], stage.source("item", source, i))
             i += 1
 
     def _iter_unknown(self, value: Any) -> Iterator[Any]:

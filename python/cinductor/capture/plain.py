@@ -59,6 +59,8 @@ class PlainScope(Scope):
     def caught(self) -> None:
         pass
 
+    leaves = caught
+
     def shares(self, names: Any) -> None:
         pass
 

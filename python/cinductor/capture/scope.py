@@ -298,6 +298,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """
         return PATTERNS[kind](self, value, *asked)
 
+    def leaves(self) -> None:
+        """First in every `finally`: what the library's own exceptions leave is not over yet."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OWN_ERRORS) or error.__traceback__ is None:
+            return
+        if error.__traceback__.tb_frame is sys._getframe(1):  # none that a caller has caught
+            raise  # noqa: PLE0704
+
     def import_module(self, name: str, is_last: bool) -> Any:
         """import name; the last module of a dotted name when it is bound by `as`."""
         if name in DEBUGGERS:

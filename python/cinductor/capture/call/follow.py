@@ -30,10 +30,10 @@ def call_function(
 ) -> Any:
     """Follows a function into its rewritten code."""
     stage = scope.stage
-    if STAGE in f.__code__.co_freevars:
-        return f(*args, **kwargs)
     bound = stage.functions.get(id(f))
-    if bound is None:
+    if STAGE in f.__code__.co_freevars:
+        bound = (f, f)
+    elif bound is None:
         why = why_not_followed(f, scope)
         if why is None and stage.depth >= MAX_DEPTH:
             why = "is nested too deeply"

@@ -160,9 +160,16 @@ class Split:
         self.flow = Flow(node)
         self.stable = self.stable_names()
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may have a value
-        arguments = (a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         self.note_maybe(node.body, set(arguments))
-        node.body = self.block(node.body, True)
+        body = self.block(node.body, True)
+        node.body = self.still_local(body, arguments) + body
+
+    def still_local(self, body: list[ast.stmt], arguments: set[str]) -> list[ast.stmt]:
+        """Declares names that the driver reads where pieces alone bind them."""
+        read = frozenset().union(*map(mentioned, body)) & self.locals
+        lost = read.difference(arguments, *map(binds, body))
+        return [s for n in sorted(lost) for s in located(body[0], *ast.parse(f"{n}: None").body)]
 
     def name(self) -> str:
         """A name for a part of a statement."""

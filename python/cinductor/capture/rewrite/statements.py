@@ -165,6 +165,8 @@ class Statements(Expressions):
         self.blocks -= end
         node.orelse = self._inside(node.orelse, end)
         node.finalbody = self._inside(node.finalbody, 1)
+        if node.finalbody:
+            node.finalbody.insert(0, placed(ast.Expr(self.ask(node, "leaves")), node.finalbody[0]))
         return node
 
     visit_Try = visit_TryStar = _try

@@ -19,7 +19,8 @@ from .objects import Traced
 from .state import is_same, references
 
 RegionBreak = _core.RegionBreak
-Path = tuple[tuple[int, int], ...]  # the tests that were decided, and how
+Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and which way
+MOST_PATHS = 8  # to one array, told apart
 
 
 class Source(NamedTuple):
@@ -44,6 +45,34 @@ class Source(NamedTuple):
 
 
 Records = dict[int, tuple[Any, list[Source]]]  # by storage: a value, and what it may be
+
+
+def distinct(sources: list[Source]) -> list[Source]:
+    """Each array once in each way, however many paths lead to it: two that only the last test tells
+    apart are one without it, and of many what all have in common stays.
+    """
+    found: dict[Any, tuple[Source, set[Path]]] = {}
+    for source in sources:
+        way = (id(source.array), source.alone, source.looped, source.loose)
+        found.setdefault(way, (source, set()))[1].add(source.path)
+    return [source._replace(path=p) for source, paths in found.values() for p in joined(paths)]
+
+
+def joined(paths: set[Path]) -> list[Path]:
+    """The fewest paths that are known to say the same, in order."""
+    left = set(paths)
+    kept: list[Path] = []
+    while left:
+        path = min(left, key=lambda p: (len(p), p))
+        left.remove(path)
+        if path and (other := ((path[0][0], 1 - path[0][1]), *path[1:])) in left:
+            left.remove(other)
+            left.add(path[1:])
+        elif not any(set(other) <= set(path) for other in kept):
+            kept.append(path)
+    if len(kept) <= MOST_PATHS:
+        return kept
+    return [tuple(test for test in kept[0] if all(test in path for path in kept))]
 
 
 def sources_in(records: Records, value: Any) -> list[Source]:
@@ -95,11 +124,11 @@ class Aliases:
         """The value may be one of several arrays, by value."""
         if not sources:
             return
+        sources = distinct([*self.records.get(value.storage, (value, []))[1], *sources])
         is_shared = not all(source.alone for source in sources)
         if is_shared and not (self.stage.may_check() or self.stage.tracer.in_region):
             raise RegionBreak("an array that may be one of several", "", 0)
-        known = self.records.get(value.storage, (value, []))[1]
-        self.set_records({**self.records, value.storage: (value, [*known, *sources])})
+        self.set_records({**self.records, value.storage: (value, sources)})
 
     def link(self, a: Any, b: Any) -> None:
         """Two values may be one array."""

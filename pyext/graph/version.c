@@ -1,0 +1,180 @@
+/* Versions of memory, and the journal of their changes: what a mark can go back to.
+ *
+ * A storage has one version at a time. While there are marks, what a storage was is noted before it
+ * changes, once behind each mark; so the first note behind a mark tells what it was there, and a
+ * storage without one is what it was. Going back is a change like any other: notes are never taken
+ * back, and marks in any order stay true. The journal ends with the graph, and with the last mark.
+ *
+ * What entered the graph behind a mark was there before: going back leaves it as it entered. */
+#include "graph/storage.h"
+
+/* Before a change; -1: an exception, and nothing is to change. */
+static int
+note(CxStorage *s)
+{
+    CxTracer *t = s->tracer;
+
+    if (t->nmarks == 0 || s->noted == t->last_mark)
+        return 0;
+    if (t->nchanges == t->capchanges) {
+        int capacity = t->capchanges ? 2 * t->capchanges : 64;
+        CxChange *grown = PyMem_Realloc(t->changes, sizeof *grown * (size_t)capacity);
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        t->changes = grown;
+        t->capchanges = capacity;
+    }
+    s->noted = t->last_mark;
+    s->refs++;
+    t->changes[t->nchanges++] =
+        (CxChange){s, s->node, s->epoch, s->version, s->stretch, s->is_written};
+    return 0;
+}
+
+int
+cx_storage_set_input(CxStorage *s, CiNode *node)
+{
+    if (note(s) < 0)
+        return -1;
+    s->node = s->input = node;
+    s->epoch = s->tracer->epoch;
+    s->stretch = 0;
+    s->is_written = false;
+    return 0;
+}
+
+/* It is a value as long as what is being built now is. */
+int
+cx_storage_set_node(CxStorage *s, CiNode *node)
+{
+    if (note(s) < 0)
+        return -1;
+    s->node = node;
+    s->epoch = s->tracer->epoch;
+    s->stretch = cx_stretch_now(s->tracer);
+    return 0;
+}
+
+int
+cx_storage_set_version(CxStorage *s, CiNode *node)
+{
+    if (note(s) < 0)
+        return -1;
+    s->node = node;
+    s->stretch = cx_stretch_now(s->tracer);
+    s->version = ++s->tracer->last_version; /* never one that was gone back from */
+    if (s->value != NULL)
+        s->is_written = true;
+    return 0;
+}
+
+static bool
+is_changed_input(const CxStorage *s)
+{
+    return s->epoch == s->tracer->epoch && s->input != NULL && s->node != s->input;
+}
+
+/* As it entered the graph. */
+static int
+reset_input(CxStorage *s)
+{
+    if (!is_changed_input(s))
+        return 0;
+    if (note(s) < 0)
+        return -1;
+    s->node = s->input;
+    s->stretch = 0;
+    s->version = ++s->tracer->last_version;
+    s->is_written = false;
+    return 0;
+}
+
+static int
+go_back(const CxChange *was)
+{
+    CxStorage *s = was->storage;
+
+    if (was->epoch != s->tracer->epoch)
+        return reset_input(s);
+    if (note(s) < 0)
+        return -1;
+    s->node = was->node;
+    s->epoch = was->epoch;
+    s->version = was->version;
+    s->stretch = was->stretch;
+    s->is_written = was->is_written;
+    return 0;
+}
+
+int
+cx_versions_go_back(CxTracer *t, int since, unsigned newest)
+{
+    int status = 0, end = t->nchanges;
+
+    for (int k = since; k < end && status == 0; k++) {
+        CxChange was = t->changes[k]; /* a copy: the journal may grow */
+        if (was.storage->is_seen || was.storage->serial > newest)
+            continue;
+        was.storage->is_seen = true;
+        status = go_back(&was);
+    }
+    for (int k = since; k < end; k++)
+        t->changes[k].storage->is_seen = false;
+    for (int k = 0; k < t->ninputs && status == 0; k++)
+        if (t->inputs[k]->serial > newest)
+            status = reset_input(t->inputs[k]);
+    return status;
+}
+
+static bool
+is_other(const CxChange *was)
+{
+    const CxStorage *s = was->storage;
+    if (was->epoch != s->tracer->epoch)
+        return is_changed_input(s);
+    return s->epoch == was->epoch && s->version != was->version;
+}
+
+static int
+by_serial(const void *a, const void *b)
+{
+    unsigned i = (*(CxStorage *const *)a)->serial, j = (*(CxStorage *const *)b)->serial;
+    return (i > j) - (i < j);
+}
+
+CxStorage **
+cx_versions_changed(CxTracer *t, int since, unsigned newest, int *count)
+{
+    size_t room = (size_t)(t->nchanges - since + t->ninputs) + 1;
+    CxStorage **found = PyMem_Malloc(sizeof *found * room);
+    int n = 0;
+
+    if (found == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (int k = since; k < t->nchanges; k++) {
+        CxStorage *s = t->changes[k].storage;
+        if (!s->is_seen && s->serial <= newest && is_other(&t->changes[k]))
+            found[n++] = s;
+        s->is_seen = true;
+    }
+    for (int k = 0; k < t->ninputs; k++)
+        if (t->inputs[k]->serial > newest && is_changed_input(t->inputs[k]))
+            found[n++] = t->inputs[k];
+    for (int k = since; k < t->nchanges; k++)
+        t->changes[k].storage->is_seen = false;
+    qsort(found, (size_t)n, sizeof *found, by_serial);
+    *count = n;
+    return found;
+}
+
+void
+cx_versions_forget(CxTracer *t)
+{
+    for (int k = 0; k < t->nchanges; k++)
+        cx_storage_release(t->changes[k].storage);
+    t->nchanges = 0;
+}
