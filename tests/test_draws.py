@@ -340,3 +340,65 @@ def test_randint_draws_without_python(low, high):
     for wrong in ((3, 3), (5, 1)):
         with pytest.raises(ValueError, match="low >= high"):
             compiled(40, *wrong)
+
+
+def legacy_loop(n):
+    s = 0.0
+    for k in range(n):
+        s += np.random.normal(s * 0, 2.0 + k) + np.random.randn() - np.random.uniform(-1, 2) * np.random.rand()
+        s += np.random.exponential(1.5) + np.random.standard_normal() * np.random.random() + np.random.poisson(3)
+    return s, np.random.normal(), np.random.exponential()
+
+
+def legacy_arrays(n):
+    x = np.zeros(n)
+    for k in range(3):
+        x += np.random.normal(k, 2, n) + np.random.randn(n) * np.random.exponential(2, n) + np.random.uniform(0, 2, n)
+        x += np.random.normal(np.arange(n), 0.5) + np.random.standard_normal(n) * np.random.randn(2, n)[1]
+    return x
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("fn", [legacy_loop, legacy_arrays])
+def test_what_only_the_legacy_generator_draws(fn, backend):
+    compiled = cinductor.compile(fn, backend=backend)
+    for n in (5, 0, 1, 4, 5):
+        np.random.seed(n)
+        np.random.randn(n)  # a number waits, or none
+        start = np.random.get_state()
+        want, then = fn(n), np.random.get_state(legacy=False)
+        np.random.set_state(start)
+        got, now = compiled(n), np.random.get_state(legacy=False)
+        same(got, want)
+        np.testing.assert_equal(now, then)
+    assert cinductor.explain(fn, 5).breaks == []
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), -0.0])
+def test_legacy_parameters_that_numpy_looks_at(bad):
+    def draw(n, a):
+        return [np.random.normal(0, a) + np.random.exponential(a) for _ in range(n)]
+
+    compiled = cinductor.compile(draw)
+    for n, a in ((3, 1.0), (3, bad), (3, 2.0)):
+        results = []
+        for f in (draw, compiled):
+            np.random.seed(3)
+            try:
+                results.append(f(n, a))
+            except ValueError as error:
+                results.append(str(error))
+        assert repr(results[0]) == repr(results[1])
+
+
+def test_no_python_draws_for_the_legacy_generator():
+    def walk(n):
+        x = np.zeros(n)
+        for k in range(n):
+            x[k] = np.random.normal(0, 1) + np.random.uniform(0, 1) - np.random.exponential(1)
+        return x
+
+    compiled = cinductor.compile(walk)
+    compiled(300)
+    if type(np.random.default_rng().bit_generator.lock) is not type(threading.Lock()):
+        assert not any("generator_at" in name for name in names_called(compiled, 300))

@@ -1,9 +1,9 @@
 /* Draws of numbers from parameters that are one number each, without Python. A Generator's method
  * is its distribution's C routine on the state of its bits, for an array once for each element in
  * order, and a loop that draws in each trip spends ten times that on arguments and on getting to
- * the method. So are np.random.random_sample and np.random.randint: those functions of np.random's
- * that draw as Generators do. The routines are those that NumPy's own module of Generators has and
- * exports, so the bits are NumPy's, whatever its version.
+ * the method. So are those functions of np.random's that draw as Generators do, and what
+ * legacy_draw.c has of the others. The routines are those that NumPy's own module of Generators has
+ * and exports, so the bits are NumPy's, whatever its version.
  *
  * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until it
  * ends or calls Python, for that may wait for another thread that wants to draw. A lock that is not
@@ -67,53 +67,71 @@ is_legacy(int64_t key)
     return key & 1;
 }
 
-/* The state of the generator's bits, its lock taken; NULL when Python has to draw. */
-static bitgen_t *
-enter(PyObject *module, CxGenerators *g, PyObject *generator, int64_t key)
+/* The pair's second number of the generator behind np.random's functions, or NULL. */
+static CxSpare *
+spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
 {
-    PyObject *bits = NULL, *lock = NULL, *capsule = NULL;
-    bitgen_t *state = NULL;
+    PyObject *own = PyObject_GetAttrString(generator, "random_state");
+    CxSpare *spare = NULL;
 
-    if (!is_legacy(key) && !is_exactly(generator, module, "Generator"))
-        return NULL;
-    bits = PyObject_GetAttrString(generator, is_legacy(key) ? "bits" : "bit_generator");
+    if (own != NULL && is_exactly(own, state->random_module, "RandomState"))
+        spare = cx_spare_find(state, own, bits); /* np.random keeps the object */
+    Py_XDECREF(own);
+    return spare;
+}
+
+/* Enters the generator, its lock taken, or that Python has to draw. */
+static void
+enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
+{
+    PyObject *bits = NULL, *lock = NULL, *capsule = NULL, *module = state->random_module;
+    bitgen_t *functions = NULL;
+
+    if (is_legacy(key) || is_exactly(generator, module, "Generator"))
+        bits = PyObject_GetAttrString(generator, is_legacy(key) ? "bits" : "bit_generator");
     lock = bits ? PyObject_GetAttrString(bits, "lock") : NULL;
     capsule = lock ? PyObject_GetAttrString(bits, "capsule") : NULL;
     if (capsule != NULL && is_known(bits, lock, module))
-        state = PyCapsule_GetPointer(capsule, "BitGenerator");
-    if (state != NULL && !acquire(lock))
-        state = NULL;
-    if (state != NULL) {
-        g->addresses[g->count] = key;
-        g->bits[g->count] = state;
-        g->locks[g->count++] = Py_NewRef(lock);
-    }
+        functions = PyCapsule_GetPointer(capsule, "BitGenerator");
+    if (functions != NULL && !acquire(lock))
+        functions = NULL;
+    g->addresses[g->count] = key;
+    g->bits[g->count] = functions;
+    g->locks[g->count] = functions ? Py_NewRef(lock) : NULL;
+    g->spares[g->count] =
+        functions && is_legacy(key) ? spare_of(state, generator, functions) : NULL;
+    g->count++;
     Py_XDECREF(bits);
     Py_XDECREF(lock);
     Py_XDECREF(capsule);
-    return state;
+    PyErr_Clear(); /* what is the matter comes up when Python draws */
 }
 
-/* The caller of the program keeps the generator alive, and that its bits. */
-static bitgen_t *
-bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+/* The generator's place in the run's table, or -1. The caller of the program keeps the generator
+ * alive, and that its bits. */
+static int
+place_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
     CxRun *run = call->arg;
     CxGenerators *g = &run->generators;
-    bitgen_t *bits = NULL;
 
     int64_t address = *(const int64_t *)call->operands[0], key = address + is_legacy;
     for (int k = 0; k < g->count; k++)
         if (g->addresses[k] == key)
-            return g->bits[k];
+            return k;
     if (g->count == CX_FEW_GENERATORS)
-        return NULL;
+        return -1;
     CX_CALLBACK_BEGIN();
-    bits = enter(direct->state->random_module, g, (PyObject *)(intptr_t)address, key);
-    if (bits == NULL)
-        PyErr_Clear(); /* what is the matter comes up when Python draws */
+    enter(direct->state, g, (PyObject *)(intptr_t)address, key);
     CX_CALLBACK_END();
-    return bits;
+    return g->count - 1;
+}
+
+static bitgen_t *
+bits_of(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
+{
+    int k = place_of(direct, call, is_legacy);
+    return k < 0 ? NULL : ((CxRun *)call->arg)->generators.bits[k];
 }
 
 void
@@ -124,11 +142,11 @@ cx_generators_close(CxGenerators *g)
     PyObject *exception = cx_take_exception();
     while (g->count > 0) {
         PyObject *lock = g->locks[--g->count];
-        PyObject *done = PyObject_CallMethod(lock, "release", NULL);
+        PyObject *done = lock ? PyObject_CallMethod(lock, "release", NULL) : Py_NewRef(Py_None);
         if (done == NULL)
             PyErr_WriteUnraisable(lock);
         Py_XDECREF(done);
-        Py_DECREF(lock);
+        Py_XDECREF(lock);
     }
     if (exception != NULL)
         cx_restore_exception(exception);
@@ -186,9 +204,9 @@ run_sample(const CxDirect *direct, const CiExternCall *call)
 }
 
 static bool
-run_scaled(const CxDirect *direct, const CiExternCall *call, double a, double b)
+run_scaled(const CxDirect *direct, const CiExternCall *call, bool is_legacy, double a, double b)
 {
-    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call, false);
+    bitgen_t *bits = signbit(b) ? NULL : bits_of(direct, call, is_legacy);
     double *result = call->result;
 
     if (bits == NULL)
@@ -203,19 +221,31 @@ run_normal(const CxDirect *direct, const CiExternCall *call)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
-    return run_scaled(direct, call, *(const double *)call->operands[1],
+    return run_scaled(direct, call, false, *(const double *)call->operands[1],
                       *(const double *)call->operands[2]);
 }
 
 /* NumPy's routine takes the lower end and how far the other one is. */
 static bool
-run_uniform(const CxDirect *direct, const CiExternCall *call)
+run_between(const CxDirect *direct, const CiExternCall *call, bool is_legacy)
 {
     if (!is_of_numbers(call, 2, CI_DTYPE_f64))
         return false;
     double low = *(const double *)call->operands[1];
     double range = *(const double *)call->operands[2] - low;
-    return isfinite(range) && run_scaled(direct, call, low, range);
+    return isfinite(range) && run_scaled(direct, call, is_legacy, low, range);
+}
+
+static bool
+run_uniform(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_between(direct, call, false);
+}
+
+static bool
+run_legacy_uniform(const CxDirect *direct, const CiExternCall *call)
+{
+    return run_between(direct, call, true);
 }
 
 /* In [low, high), all of them signed numbers of 64 bits; np.random masks bits, and Generators do
@@ -247,6 +277,47 @@ run_randint(const CxDirect *direct, const CiExternCall *call)
     return run_bounded(direct, call, true);
 }
 
+/* ---- draws as np.random's functions make them ---- */
+
+/* shift + scale * number, for each element; -0.0 shifts nothing, not even -0.0. */
+static bool
+run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxSpare *),
+           double shift, double scale)
+{
+    int place = signbit(scale) ? -1 : place_of(direct, call, true);
+    CxSpare *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
+    double *result = call->result;
+
+    if (spare == NULL)
+        return false;
+    for (int64_t k = 0, count = count_of(call); k < count; k++)
+        result[k] = shift + scale * number(spare);
+    return true;
+}
+
+static bool
+run_legacy_standard_normal(const CxDirect *direct, const CiExternCall *call)
+{
+    return is_of_numbers(call, 0, CI_DTYPE_f64) &&
+           run_legacy(direct, call, cx_legacy_normal, -0.0, 1.0);
+}
+
+static bool
+run_legacy_normal(const CxDirect *direct, const CiExternCall *call)
+{
+    return is_of_numbers(call, 2, CI_DTYPE_f64) &&
+           run_legacy(direct, call, cx_legacy_normal, *(const double *)call->operands[1],
+                      *(const double *)call->operands[2]);
+}
+
+static bool
+run_legacy_exponential(const CxDirect *direct, const CiExternCall *call)
+{
+    return is_of_numbers(call, 1, CI_DTYPE_f64) &&
+           run_legacy(direct, call, cx_legacy_exponential, -0.0,
+                      *(const double *)call->operands[1]);
+}
+
 /* ---- which there are ---- */
 
 static const struct {
@@ -254,12 +325,16 @@ static const struct {
     bool (*run)(const CxDirect *direct, const CiExternCall *call);
 } draws[] = {
     {"draw_random", "random_standard_uniform", run_plain},
-    {"draw_random_sample", "random_standard_uniform", run_sample},
+    {"draw_legacy_random_sample", "random_standard_uniform", run_sample},
     {"draw_standard_normal", "random_standard_normal", run_plain},
     {"draw_normal", "random_normal", run_normal},
     {"draw_uniform", "random_uniform", run_uniform},
     {"draw_integers", "random_bounded_uint64_fill", run_integers},
-    {"draw_randint", "random_bounded_uint64_fill", run_randint},
+    {"draw_legacy_randint", "random_bounded_uint64_fill", run_randint},
+    {"draw_legacy_uniform", "random_uniform", run_legacy_uniform},
+    {"draw_legacy_standard_normal", "random_standard_normal", run_legacy_standard_normal},
+    {"draw_legacy_normal", "random_normal", run_legacy_normal},
+    {"draw_legacy_exponential", "random_exponential", run_legacy_exponential},
 };
 
 /* The routine of that name in the library of NumPy's Generators, which stays loaded. */

@@ -43,7 +43,8 @@ enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
 typedef struct CxGenerators {
     int count;
     int64_t addresses[CX_FEW_GENERATORS];
-    struct bitgen *bits[CX_FEW_GENERATORS];
+    struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL: Python draws */
+    struct CxSpare *spares[CX_FEW_GENERATORS]; /* of np.random's own, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
 } CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */

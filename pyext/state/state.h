@@ -49,8 +49,10 @@ typedef struct CxState {
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
     int stance;
-    bool told_of_compiler; /* that it fails, where a call went on without it */
-    int compiling;         /* tracers open */
+    Py_ssize_t spare_offset; /* legacy_draw.c: in np.random's generator; 0: not looked for, -1: not
+                                found */
+    bool told_of_compiler;   /* that it fails, where a call went on without it */
+    int compiling;           /* tracers open */
 } CxState;
 
 #define CX_SLOT(id, function)                                                                      \

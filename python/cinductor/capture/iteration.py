@@ -92,7 +92,11 @@ class Iteration:
         stage.guard_length(value, source)
         i = 0
         while i < len(value):  # as Python iterates a list that grows
-            yield stage.enter(value[i], stage.source("item", source, i))
+            waiting = stage.stores.of(value)
+            if i in waiting:
+                yield waiting[i]
+            else:
+                yield stage.enter(value[i], stage.source("item", source, i))
             i += 1
 
     def _iter_unknown(self, value: Any) -> Iterator[Any]:

@@ -354,9 +354,12 @@ class Stage:
     def items_of(self, value: Any, source: int) -> list[Any]:
         """The items of a list or tuple that a source reaches, entered; of a dict its values."""
         self.guard_length(value, source)
-        if isinstance(value, dict):
-            return [self.enter(v, self.source("item", source, k)) for k, v in value.items()]
-        return [self.enter(v, self.source("item", source, i)) for i, v in enumerate(value)]
+        pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+        waiting = self.stores.of(value)
+        return [
+            waiting[k] if k in waiting else self.enter(v, self.source("item", source, k))
+            for k, v in pairs
+        ]
 
     def shallow(self, value: Any) -> Any:
         """A container with traced items: a copy of one that outlives the call, else itself."""
@@ -396,6 +399,8 @@ class Stage:
         if isinstance(value, set | frozenset):
             self.check(source, "equals", type(value)(value))
             return
+        if self.stores.of(value):
+            self.stop(f"a {type(value).__name__} is used as a whole whose items are set")
         self.guard_length(value, source)
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in list(pairs):

@@ -1,8 +1,8 @@
 """Items read, set and deleted by a captured function.
 
-Of a container that outlives the call an item is read with a guard, and setting one is an effect;
-one made in the call is Python's own, with traced values in it. An index has been looked into before
-an array gets it.
+Of a container that outlives the call an item is read with a guard, and what is set waits for the end
+of the call (`stores.py`) or is an effect; one made in the call is Python's own, with traced values in
+it. An index has been looked into before an array gets it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .value.items import Flat, Range
 from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
+    MISSING,
     OPAQUE,
     PURE_TYPES,
     Traced,
@@ -27,6 +28,7 @@ from .value.objects import (
     is_foreign,
     is_numpys,
 )
+from .value.picks import is_place, pick
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -76,6 +78,9 @@ class Subscripts:
             if growth is not None:
                 return growth.item(key)
             source = stage.source_of(value)
+            if source != OPAQUE and not isinstance(value, dict) and is_place(self, key):
+                if (picked := pick(self, value, key)) is not MISSING:
+                    return picked
             if source is None:
                 return stage.wrap(value[key])
             if source == OPAQUE:
@@ -107,6 +112,10 @@ class Subscripts:
             key = stage.concrete(key)
         if type(key) is slice:
             return stage.shallow(value)[key]
+        if waiting := stage.stores.of(value):
+            place = key % len(value) if type(value) is list and type(key) is int else key
+            if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
+                return waiting[place]
         item = value[key]
         if type(key) not in (int, str, bool) and not isinstance(key, tuple):
             stage.guard_length(value, source)
@@ -159,6 +168,8 @@ class Subscripts:
             value[key] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
+        elif stage.stores.may_wait_at(value, key):
+            stage.stores.add(value, key, item)
         else:
             stage.effect(f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):

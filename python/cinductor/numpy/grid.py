@@ -72,8 +72,9 @@ def steps(t: Any, n: Any, start: Any, delta: Any, made: np.dtype) -> Any:
 def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
     """np.arange of numbers some of which are traced."""
     step = 1 if step is None else step
-    if all(type(a) is int or (type(a) is Traced and is_int(a)) for a in (start, stop, step)):
-        return arange_of_sizes(t, start, stop, step, dtype=dtype)
+    if all(map(is_int, (start, stop, step))):
+        ends = (as_int(t, value) for value in (start, stop, step))
+        return arange_of_sizes(t, *ends, dtype=dtype)
     made = wanted_dtype(np.result_type(result_type(start, stop, step)) if dtype is None else dtype)
     bounds = (start, stop, step)
     refuse(made != FLOAT64, f"dtype {made}")
@@ -121,9 +122,19 @@ def symbol(t: Any, value: Any) -> Any:
     return t.define(t.cast(value, INT64), None, None)
 
 
-def is_int(value: Traced) -> bool:
-    """Whether a traced value is a Python int."""
-    return value.kind == "python" and value.dtype.kind == "i"
+def is_int(value: Any) -> bool:
+    """Whether a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
+    if type(value) is Traced:
+        is_pythons = value.kind == "python" and value.dtype.kind == "i"
+        return is_pythons or (value.kind == "scalar" and value.dtype == INT64)
+    return type(value) in (int, np.int64)
+
+
+def as_int(t: Any, value: Any) -> Any:
+    """The same, as Python's."""
+    if type(value) is Traced:
+        return t.as_python(value) if value.kind == "scalar" else value
+    return int(value)
 
 
 @function(np.tri, creates=True)
@@ -230,7 +241,9 @@ def window(name: str) -> None:
 
     def handler(t: Any, M: Any, *beta: Any, **named: Any) -> Any:  # noqa: N803
         beta = (*beta, *named.values())
-        refuse(type(M) is Traced and not is_int(M), "a length that is no int")
+        refuse(
+            type(M) is Traced and not (M.kind == "python" and is_int(M)), "a length that is no int"
+        )
         if type(M) is not Traced and M != int(M):
             raise NotCaptured("a length that is no int")
         n = t.size_max(M, 0) if type(M) is Traced else max(int(M), 0)

@@ -18,6 +18,7 @@ from .shape import sizes
 from .surface import Traced, array, dtype_of, in_place, normal_axis, refuse
 
 FLOAT64 = np.dtype(np.float64)
+OLD = "legacy_"  # before the names of what np.random's functions draw in their own way
 DRAWS: dict[str, Callable[..., Any]] = {}
 LEGACY: dict[str, Callable[..., Any]] = {}  # those of np.random's functions
 
@@ -154,6 +155,12 @@ INTS = frozenset(
 
 def distribution(name: str, defaults: dict[str, Any]) -> None:
     """Enters a method that draws from a distribution whose parameters broadcast."""
+    DRAWS[name] = of_distribution(name, name, defaults)
+    LEGACY[name] = of_distribution(name, f"{OLD}{name}", defaults)
+
+
+def of_distribution(name: str, method: str, defaults: dict[str, Any]) -> Callable[..., Any]:
+    """The handler of a method that draws from that distribution."""
     dtype = INT64 if name in COUNTED else FLOAT64
 
     def handler(t: Any, address: Any, *args: Any, **kwargs: Any) -> Any:
@@ -167,10 +174,10 @@ def distribution(name: str, defaults: dict[str, Any]) -> None:
             parameter(t, v, INT64 if (name, k) in INTS else FLOAT64) for k, v in given.items()
         ]
         if size is None and any(v.ndim for v in values):
-            return drawn(t, address, name, values, t.broadcast(values), dtype)
-        return drawn(t, address, name, values, size, dtype)
+            return drawn(t, address, method, values, t.broadcast(values), dtype)
+        return drawn(t, address, method, values, size, dtype)
 
-    DRAWS[name] = LEGACY[name] = handler
+    return handler
 
 
 def parameter(t: Any, value: Any, dtype: np.dtype) -> Any:
@@ -357,7 +364,12 @@ class GlobalState:
     @property
     def bits(self) -> Any:
         """Where its random bits come from."""
-        return np.random.mtrand._rand._bit_generator  # type: ignore[attr-defined]
+        return self.random_state._bit_generator
+
+    @property
+    def random_state(self) -> Any:
+        """The RandomState itself."""
+        return np.random.mtrand._rand  # type: ignore[attr-defined]
 
     @property
     def state(self) -> Any:
@@ -369,7 +381,7 @@ class GlobalState:
         np.random.set_state(value)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np.random, name)
+        return getattr(np.random, name.removeprefix(OLD))
 
 
 GLOBAL = GlobalState()
@@ -379,6 +391,7 @@ def legacy_uniform(name: str) -> None:
     """Enters random, random_sample, … of a size, and rand and randn of several."""
     by_dimensions = name in ("rand", "randn")
     method = "standard_normal" if name in ("randn", "standard_normal") else "random_sample"
+    method = f"{OLD}{method}"
 
     def handler(t: Any, address: Any, *size: Any, **named: Any) -> Any:
         if by_dimensions:
@@ -403,7 +416,7 @@ def randint(
     values = [parameter(t, low, INT64), parameter(t, high, INT64)]
     if size is None and any(v.ndim for v in values):
         size = t.broadcast(values)
-    made = drawn(t, address, "randint", values, size, INT64)
+    made = drawn(t, address, f"{OLD}randint", values, size, INT64)
     if type(low) is int and type(high) is int and size is not None:
         return t.apply("minimum", t.apply("maximum", made, low), high - 1)
     return made

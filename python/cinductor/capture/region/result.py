@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ..value.objects import DTYPE_TYPES, IDENTITY_TYPES, MISSING, Traced, find_in_class, remade
+from ..value.objects import (
+    DTYPE_TYPES,
+    IDENTITY_TYPES,
+    MISSING,
+    Traced,
+    find_in_class,
+    holds_items,
+    put,
+    remade,
+)
 
 if TYPE_CHECKING:
     from ...job import Job
     from ..stage import Stage
 
+MOST_OTHERS = 32  # objects of a class beside the one that is stored to
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 
 
@@ -123,25 +133,41 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 
 
 def with_stores(stage: Stage, result: Any) -> Any:
-    """The result, and the attributes that have waited for it."""
+    """The result, and what has waited for it in objects that outlive the call."""
     pairs = stage.stores.waiting()
-    for value, attributes in pairs:
-        cls = type(value)
-        for other, source in list(stage.known.values()):
-            if other is value or source < 0 or isinstance(other, type):
-                continue
-            if isinstance(other, cls) or issubclass(cls, type(other)) and type(other) is not object:
-                stage.effect(f"sets .{next(iter(attributes))} of one {cls.__name__} of several")
-                return result  # another call may give one object twice
+    for value, places in pairs:
+        if not stand_apart(stage, value):
+            kind = "items" if holds_items(value) else "attributes"
+            stage.effect(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
+            return result
     stage.stores.take()
     return Call((stored, result, *pairs)) if pairs else result
 
 
-def stored(result: Any, *pairs: tuple[Any, dict[str, Any]]) -> Any:
-    """Sets attributes of objects; the result."""
-    for value, attributes in pairs:
-        for name, item in attributes.items():
-            setattr(value, name, item)
+def stand_apart(stage: Stage, value: Any) -> bool:
+    """Another call may give one object twice: it is guarded that the others are others. False: they
+    are too many.
+    """
+    cls, mine = type(value), stage.source_of(value)
+    others = []
+    for other, source in list(stage.known.values()):
+        if other is value or source < 0 or isinstance(other, type) or type(other) is object:
+            continue
+        is_made = stage.sources[source][0] == "made"
+        if not is_made and (isinstance(other, cls) or issubclass(cls, type(other))):
+            others.append(source)
+    if len(others) > MOST_OTHERS:
+        return False
+    for source in others:
+        stage.check(mine, "other", source)
+    return True
+
+
+def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
+    """Sets attributes and items; the result."""
+    for value, places in pairs:
+        for place, item in places.items():
+            put(value, place, item)
     return result
 
 

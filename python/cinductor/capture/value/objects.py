@@ -154,6 +154,19 @@ def find_in_class(cls: type, name: str) -> Any:
 _has_operators: dict[type, bool] = {type(np._NoValue): False}  # it is only compared
 
 
+def holds_items(value: Any) -> bool:
+    """A list or dict, which is set by its items; other objects are by their attributes."""
+    return type(value) in (list, dict)
+
+
+def put(value: Any, place: Any, item: Any) -> None:
+    """Sets an item of a list or dict, or an attribute."""
+    if holds_items(value):
+        value[place] = item
+    else:
+        setattr(value, place, item)
+
+
 def has_operators(cls: type) -> bool:
     """Whether operators on such an object run code of its own."""
     found = _has_operators.get(cls)

@@ -1,0 +1,104 @@
+/* Draws of the generator behind np.random's functions that are not what a Generator would draw. Its
+ * streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own module
+ * does not export them.
+ *
+ * Normal numbers come in pairs. The second waits in the RandomState, behind a pointer to its copy
+ * of the bits' functions. Where that is in the object is found by this pointer, and believed only
+ * when the state that NumPy gives says the same of the number. */
+#include "program/direct.h"
+
+#include <math.h>
+#include <numpy/random/bitgen.h>
+
+struct CxSpare {
+    bitgen_t *bits;
+    int is_there;
+    double value;
+};
+
+/* Does the pair's second number lie there? */
+static bool
+is_spare(const char *object, Py_ssize_t size, const CxSpare *spare, const bitgen_t *bits)
+{
+    const char *own = (const char *)spare->bits;
+
+    return own >= object + sizeof(PyObject) && own + sizeof *bits <= object + size &&
+           memcmp(own, bits, sizeof *bits) == 0 && (spare->is_there == 0 || spare->is_there == 1);
+}
+
+/* Does the state that NumPy gives of it say the same? */
+static bool
+is_confirmed(PyObject *random_state, const CxSpare *spare)
+{
+    PyObject *get = PyObject_GetAttrString(random_state, "get_state");
+    PyObject *named = Py_BuildValue("{s:O}", "legacy", Py_False), *none = PyTuple_New(0);
+    PyObject *state = get && named && none ? PyObject_Call(get, none, named) : NULL;
+    PyObject *is_there = state ? PyMapping_GetItemString(state, "has_gauss") : NULL;
+    PyObject *value = is_there ? PyMapping_GetItemString(state, "gauss") : NULL;
+    bool is_same = value && PyLong_AsLong(is_there) == spare->is_there &&
+                   PyFloat_AsDouble(value) == spare->value;
+
+    Py_XDECREF(get);
+    Py_XDECREF(named);
+    Py_XDECREF(none);
+    Py_XDECREF(state);
+    Py_XDECREF(is_there);
+    Py_XDECREF(value);
+    return is_same && !PyErr_Occurred();
+}
+
+/* Once for all objects of the class: the first place that fits, or -1. */
+static Py_ssize_t
+find_offset(PyObject *random_state, const bitgen_t *bits)
+{
+    char *object = (char *)random_state;
+    Py_ssize_t size = Py_TYPE(random_state)->tp_basicsize;
+
+    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof(CxSpare) <= size;
+         at += _Alignof(CxSpare))
+        if (is_spare(object, size, (CxSpare *)(object + at), bits))
+            return is_confirmed(random_state, (CxSpare *)(object + at)) ? at : -1;
+    return -1;
+}
+
+CxSpare *
+cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits)
+{
+    char *object = (char *)random_state;
+
+    if (state->spare_offset == 0)
+        state->spare_offset = find_offset(random_state, bits);
+    if (state->spare_offset < 0)
+        return NULL;
+    CxSpare *spare = (CxSpare *)(object + state->spare_offset);
+    return is_spare(object, Py_TYPE(random_state)->tp_basicsize, spare, bits) ? spare : NULL;
+}
+
+double
+cx_legacy_normal(CxSpare *spare)
+{
+    bitgen_t *bits = spare->bits;
+    double x, y, square;
+
+    if (spare->is_there) {
+        double value = spare->value;
+        spare->is_there = 0;
+        spare->value = 0.0;
+        return value;
+    }
+    do {
+        x = 2.0 * bits->next_double(bits->state) - 1.0;
+        y = 2.0 * bits->next_double(bits->state) - 1.0;
+        square = x * x + y * y;
+    } while (square >= 1.0 || square == 0.0);
+    double factor = sqrt(-2.0 * log(square) / square);
+    spare->value = factor * x;
+    spare->is_there = 1;
+    return factor * y;
+}
+
+double
+cx_legacy_exponential(CxSpare *spare)
+{
+    return -log(1.0 - spare->bits->next_double(spare->bits->state));
+}
