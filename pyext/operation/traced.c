@@ -76,15 +76,6 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
 /* ---- methods of the type's own ---- */
 
 static PyObject *
-traced_is_concrete(PyObject *self, PyObject *unused)
-{
-    CxTraced *t = (CxTraced *)self;
-    (void)unused;
-    return PyBool_FromLong(t->storage->value != NULL &&
-                           !(t->storage->is_written && t->storage->epoch == t->tracer->epoch));
-}
-
-static PyObject *
 traced_concrete(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -232,7 +223,6 @@ traced_format(PyObject *self, PyObject *spec)
 }
 
 static PyMethodDef traced_methods[] = {
-    {"is_concrete", traced_is_concrete, METH_NOARGS, NULL},
     {"concrete", traced_concrete, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},

@@ -22,6 +22,7 @@ struct CxSpecialization {
 /* Runs whose checks have failed so often are not begun any more, but now and then. */
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
+/* Takes guards, result and inputs over, made or not. */
 static PyObject *
 specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
                    int ninputs, CxInput *inputs)
@@ -142,69 +143,90 @@ run_wrapped(CxSpecialization *s, Room *r, CxRun *run)
     return result;
 }
 
+/* Do the guards hold, and if they do, who answers? Fills the room's values and table. */
+static CxAnswer
+match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
+{
+    int fits = cx_guards_check(s->guards, args, nargs, room->values, room->table, NULL);
+
+    if (fits != 1)
+        return fits == CX_GUARDS_UNUSUAL ? CX_UNUSUAL : CX_NO_MATCH;
+    s->hits++;
+    if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
+        return CX_CHECK_FAILED;
+    return cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
+}
+
+/* The floating-point flags of a run that NumPy is to be asked about. */
+static unsigned
+suspects_of(CxSpecialization *s, unsigned flags)
+{
+    unsigned known = s->diagnosed | CX_FLAG_underflow;
+
+    s->diagnosed |= flags;
+    return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
+}
+
+/* Runs the program. *is_stopped: NULL is for a check of it, and nothing has happened. */
+static PyObject *
+run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stopped)
+{
+    bool draws_any = cx_draws_any(s->guards);
+    PyObject *result = NULL, *draws = NULL;
+
+    if (draws_any && s->program->may_stop)
+        draws = cx_draws_save(s->guards, room->values);
+    if (PyErr_Occurred() || fill_inputs(s, room) < 0)
+        goto done;
+    CxRun run = {.program = s->program,
+                 .inputs = room->inputs,
+                 .sizes = room->sizes,
+                 .table = room->table,
+                 .input_objects = room->objects,
+                 .scalars = room->scalars,
+                 .shapes = cx_result_shapes(s->result),
+                 .buffers = room->buffers,
+                 .slots = room->slots};
+    if (s->program->wrapper != NULL)
+        result = run_wrapped(s, room, &run);
+    else if (cx_program_run(&run) == 0)
+        result = cx_result_make(s->result, &run, room->values, room->table);
+    if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL)
+        *suspects = suspects_of(s, run.float_flags);
+    cx_run_close(&run);
+    if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
+        PyErr_Clear();
+        *is_stopped = cx_draws_restore(draws) == 0;
+    }
+done:
+    Py_XDECREF(draws);
+    return result;
+}
+
 PyObject *
 cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
                        CxAnswer *answer, unsigned *suspects)
 {
     Room room;
-    PyObject *result = NULL, *draws = NULL;
+    PyObject *result = NULL;
+    bool is_stopped = false;
 
     *answer = CX_NO_MATCH;
     if (room_open(&room, s) < 0)
         return NULL;
-    int fits = cx_guards_check(s->guards, args, nargs, room.values, room.table, NULL);
-    if (fits == CX_GUARDS_UNUSUAL)
-        *answer = CX_UNUSUAL;
-    if (fits != 1)
-        goto done;
-    s->hits++;
-    *answer = cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
-    if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
-        *answer = CX_CHECK_FAILED;
-    if (*answer != CX_MATCH)
-        goto done;
-    int64_t began = cx_trial_begin(&s->trial);
-    cx_guards_finish(s->guards, room.table);
-    if (s->program == NULL) {
-        result = cx_result_make(s->result, NULL, room.values, room.table);
-        goto done;
-    }
-    bool draws_any = cx_draws_any(s->guards);
-    if (draws_any && s->program->may_stop)
-        draws = cx_draws_save(s->guards, room.values);
-    if (PyErr_Occurred() || fill_inputs(s, &room) < 0)
-        goto done;
-    CxRun run = {.program = s->program,
-                 .inputs = room.inputs,
-                 .sizes = room.sizes,
-                 .table = room.table,
-                 .input_objects = room.objects,
-                 .scalars = room.scalars,
-                 .shapes = cx_result_shapes(s->result),
-                 .buffers = room.buffers,
-                 .slots = room.slots};
-    if (s->program->wrapper != NULL)
-        result = run_wrapped(s, &room, &run);
-    else if (cx_program_run(&run) == 0)
-        result = cx_result_make(s->result, &run, room.values, room.table);
-    if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL) {
-        *suspects = cx_errstate_is_strict(s->state)
-                        ? run.float_flags
-                        : run.float_flags & ~s->diagnosed & ~CX_FLAG_underflow;
-        s->diagnosed |= run.float_flags;
-    }
-    cx_run_close(&run);
-    cx_trial_end(&s->trial, false, began);
-    if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
-        PyErr_Clear();
-        s->refusals += s->refusals < MOST_REFUSALS;
-        if (cx_draws_restore(draws) == 0)
+    *answer = match(s, args, nargs, &room);
+    if (*answer == CX_MATCH) {
+        int64_t began = cx_trial_begin(&s->trial);
+        cx_guards_finish(s->guards, room.table);
+        if (s->program == NULL)
+            result = cx_result_make(s->result, NULL, room.values, room.table);
+        else
+            result = run_program(s, &room, suspects, &is_stopped);
+        cx_trial_end(&s->trial, false, began);
+        s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
+        if (is_stopped)
             *answer = CX_CHECK_FAILED;
-    } else {
-        s->refusals = 0;
     }
-done:
-    Py_XDECREF(draws);
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return result;
@@ -254,34 +276,43 @@ take_input(const CxTracer *t, CxGuards *guards, int number, CxInput *input)
     return -1;
 }
 
+/* Takes the inputs of the latest run; NULL with an exception. */
+static CxInput *
+inputs_of(const CxTracer *t, CxGuards *guards, int count)
+{
+    CxInput *inputs = PyMem_Calloc((size_t)count + 1, sizeof *inputs);
+
+    if (inputs == NULL)
+        PyErr_NoMemory();
+    for (int k = 0; inputs != NULL && k < count; k++)
+        if (take_input(t, guards, k, &inputs[k]) < 0) {
+            PyMem_Free(inputs);
+            return NULL;
+        }
+    return inputs;
+}
+
+/* A text instead says why the result cannot be made again. */
 static PyObject *
 make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
                     PyObject *result, PyObject *reached)
 {
     CxProgram *program = has_program ? (CxProgram *)t->program : NULL;
-    CxGuards *guards = NULL;
-    CxInput *inputs = NULL;
     const char *why = NULL;
     int ninputs = has_program ? t->nran : 0;
+    CxGuards *guards = cx_guards_new(t, sources, checks);
 
-    CxResult *recipe = NULL;
-    guards = cx_guards_new(t, sources, checks);
     if (guards == NULL)
         return NULL;
-    recipe = cx_result_new(t, result, reached, program, guards, &why);
+    CxResult *recipe = cx_result_new(t, result, reached, program, guards, &why);
     if (recipe == NULL) {
         cx_guards_free(guards);
         return PyErr_Occurred() ? NULL : PyUnicode_FromString(why);
     }
-    inputs = PyMem_Calloc((size_t)ninputs + 1, sizeof *inputs);
-    if (inputs == NULL)
-        PyErr_NoMemory();
-    for (int k = 0; k < ninputs && !PyErr_Occurred(); k++)
-        (void)take_input(t, guards, k, &inputs[k]);
-    if (PyErr_Occurred()) {
+    CxInput *inputs = inputs_of(t, guards, ninputs);
+    if (inputs == NULL) {
         cx_result_free(recipe);
         cx_guards_free(guards);
-        PyMem_Free(inputs);
         return NULL;
     }
     PyObject *spec = specialization_new(t->state, program, guards, recipe, ninputs, inputs);
@@ -449,8 +480,6 @@ static PyGetSetDef spec_getset[] = {
 
 static PyMemberDef spec_members[] = {
     {"hits", T_PYSSIZET, offsetof(CxSpecialization, hits), READONLY, NULL},
-    {"diagnosed", T_UINT, offsetof(CxSpecialization, diagnosed), 0,
-     "Floating-point flags that NumPy has been asked about."},
     {NULL, 0, 0, 0, NULL},
 };
 

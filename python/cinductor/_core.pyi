@@ -51,7 +51,6 @@ class Traced:
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
     ndim: int
-    def is_concrete(self) -> bool: ...
     def concrete(self) -> Any:
         """The real value: an ndarray (the very argument object where it is one), NumPy scalar or
         Python scalar. Flushes without recording a break.
