@@ -1,6 +1,7 @@
 """The user's API: every form of compile, what is guarded, what breaks, what runs in NumPy."""
 
 import collections
+import concurrent.futures
 import contextlib
 import copy
 import dataclasses
@@ -13,6 +14,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import warnings
 import weakref
@@ -985,8 +987,6 @@ def test_dropping_a_function_frees_it():
 
 
 def test_threads():
-    import threading
-
     g = compile(lambda x, k: (x * k + 1).sum(axis=0))
     errors = []
 
@@ -1003,6 +1003,30 @@ def test_threads():
     for t in threads:
         t.join()
     assert not errors
+
+
+WEIGHTS = np.ones(2_000_000)
+
+
+def test_a_global_that_another_thread_binds_again():
+    """The array is held while a program reads it without the interpreter's lock."""
+
+    def fn(x):
+        for _ in range(40):
+            x = np.sqrt(x * WEIGHTS)
+        return x
+
+    global WEIGHTS
+    compiled, x = cinductor.compile(fn), np.ones(WEIGHTS.size)
+    compiled(x)
+    for _ in range(3):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            result = pool.submit(compiled, x)
+            time.sleep(0.01)
+            WEIGHTS = None  # what was the array's memory is given to the others
+            others = [np.full(x.size, np.nan) for _ in range(4)]
+        WEIGHTS = np.ones(others[0].size)
+        np.testing.assert_array_equal(result.result(), x)
 
 
 def test_nested_compiled_functions():

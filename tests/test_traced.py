@@ -866,6 +866,16 @@ def test_random_programs(seed):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("_testcapi") is None, reason="this Python was installed without its test API")
+def test_long_chains_of_numbers_are_released():
+    """A million numbers, each computed from the one before, without a million calls inside of each other."""
+    tracer = _core.Tracer("f", options={"node_limit": 2_000_000}, backend=BACKEND)
+    number = tracer.scalar(1.5, 0)
+    for _ in range(1_000_000):
+        number = number + 1.5
+    assert number.known() == 1_500_001.5
+    del number
+
+
 def test_every_failing_allocation_is_a_memory_error():
     import _testcapi
 

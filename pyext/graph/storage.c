@@ -164,8 +164,9 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExp
     return s;
 }
 
-void
-cx_storage_release(CxStorage *s)
+/* Gives a reference back; the last one's storage joins the dead. */
+static void
+drop(CxStorage *s, CxStorage **dead)
 {
     if (s == NULL || --s->refs != 0)
         return;
@@ -175,11 +176,26 @@ cx_storage_release(CxStorage *s)
         s->tracer->storages = s->next;
     if (s->next != NULL)
         s->next->prev = s->prev;
-    cx_storage_release(s->parents[0]);
-    cx_storage_release(s->parents[1]);
-    cx_storage_release(s->strong);
-    Py_XDECREF(s->value);
-    PyMem_Free(s);
+    s->next = *dead;
+    *dead = s;
+}
+
+/* Without recursion: a number may come of a million others, one of the other. */
+void
+cx_storage_release(CxStorage *s)
+{
+    CxStorage *dead = NULL;
+
+    drop(s, &dead);
+    while (dead != NULL) {
+        s = dead;
+        dead = s->next;
+        drop(s->parents[0], &dead);
+        drop(s->parents[1], &dead);
+        drop(s->strong, &dead);
+        Py_XDECREF(s->value);
+        PyMem_Free(s);
+    }
 }
 
 /* A view of a Traced value, to be filled in: sizes, strides, offset and parameters are the

@@ -79,11 +79,12 @@ typedef struct Lookup {
     int64_t *table;
 } Lookup;
 
+/* Arguments are the caller's for the call, constants the guards'. All else is held: while a program
+ * runs without the lock another thread may bind the name to something else. */
 static bool
 is_owned(const CxSource *s)
 {
-    return s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_address ||
-           s->kind == SOURCE_made;
+    return s->kind != SOURCE_arg && s->kind != SOURCE_const;
 }
 
 /* The value of a source, or NULL when there is none (no exception is left). */
@@ -100,10 +101,10 @@ find_value(Lookup *l, int number)
         value = s->from < l->nargs ? l->args[s->from] : NULL;
         break;
     case SOURCE_dict:
-        value = PyDict_GetItemWithError(s->object, s->key);
+        value = Py_XNewRef(PyDict_GetItemWithError(s->object, s->key));
         break;
     case SOURCE_cell:
-        value = PyCell_GET(s->object);
+        value = Py_XNewRef(PyCell_GET(s->object));
         break;
     case SOURCE_const:
         value = s->object;
@@ -123,7 +124,9 @@ find_value(Lookup *l, int number)
         break;
     case SOURCE_closure: /* a check has seen that the function has this code */
         from = find_value(l, s->from);
-        value = from ? PyCell_GET(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(from), s->number)) : NULL;
+        if (from != NULL)
+            value =
+                Py_XNewRef(PyCell_GET(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(from), s->number)));
         break;
     case SOURCE_address:
         from = find_value(l, s->from);

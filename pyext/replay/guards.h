@@ -16,7 +16,7 @@ int cx_guards_count(const CxGuards *guards); /* sources */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
 int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
 enum { CX_GUARDS_UNUSUAL = 2 };
-/* 1: all hold, values (borrowed where is_owned is false) and table filled; 0: one does not, *why
+/* 1: all hold, values (for cx_guards_drop) and table filled; 0: one does not, *why
  * set when asked for; CX_GUARDS_UNUSUAL: only one that usually holds does not; -1. */
 int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
                     int64_t *table, PyObject **why);
