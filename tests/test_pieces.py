@@ -498,22 +498,41 @@ def test_fullgraph_raises_at_the_first(backend):
         cinductor.compile(printed, backend=backend, fullgraph=True)(*args())
 
 
-def test_a_tuple_of_names_that_take_turns(backend):
-    """A piece whose constants differ in each trip is left to NumPy, without a word."""
+def take_turns(x, names):
+    total = 0.0
+    for name in names:
+        total += (x * len(name)).sum() if name > "b" else x[0]
+        print(end=name[:0])
+    return total
 
-    def f(x, names):
-        total = 0.0
-        for name in names:
-            total += (x * len(name)).sum() if name > "b" else x[0]
-            print(end=name[:0])
-        return total
 
-    names = [f"{chr(97 + k % 26)}{k}" for k in range(60)]
-    compiled = cinductor.compile(f, backend=backend)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+TURNS = [f"{chr(97 + k % 26)}{k}" for k in range(60)]
+
+
+@pytest.mark.parametrize("on_limit", ["dynamic", "eager"])
+def test_a_tuple_of_names_that_take_turns(backend, on_limit):
+    """A piece whose constants differ in each trip is left to NumPy, with one warning in all."""
+    compiled = cinductor.compile(take_turns, backend=backend, options={"on_limit": on_limit})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for _ in range(6):
-            assert_same(compiled(np.arange(9.0), names), f(np.arange(9.0), names), ulp=300)
+            args = np.arange(9.0), TURNS
+            assert_same(compiled(*args), take_turns(*args), ulp=300)
+    (text,) = (str(w.message) for w in caught)
+    line = take_turns.__code__.co_firstlineno + 3
+    where = f"test_pieces.py:{line}-{line + 1}, between two breaks"
+    assert text.startswith(f"cinductor: take_turns ({where}) has 8 specialisations")
+    assert "name was 'h7' when compiled" in text and "is 'i8' now" in text
+    assert caught[0].filename == __file__
+    (job,) = (p._cinductor_job for p in plan_of(compiled).made.values() if p._cinductor_job.is_left)
+    assert job.captures == (9 if on_limit == "dynamic" else 8)
+
+
+def test_a_limit_of_a_piece_that_is_an_error(backend):
+    compiled = cinductor.compile(take_turns, backend=backend, options={"on_limit": "error"})
+    with pytest.raises(RuntimeError, match=r"take_turns \(test_pieces.py:[-\d]+, between .* has 8 spec"):
+        for _ in range(6):
+            compiled(np.arange(9.0), TURNS)
 
 
 def test_dropped_functions_free_their_pieces(backend):

@@ -223,8 +223,9 @@ def profile_path(fn: Any, directory: str) -> str | None:
 
 
 def add_code(digest: Any, code: Any) -> None:
-    """Code and constants, of functions inside too."""
+    """Code, names and constants, of functions inside too."""
     digest.update(code.co_code)
+    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
     for constant in code.co_consts:
         if hasattr(constant, "co_code"):
             add_code(digest, constant)

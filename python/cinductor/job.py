@@ -64,6 +64,11 @@ class Job:
         return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__
 
     @property
+    def title(self) -> str:
+        """What a warning calls it."""
+        return self.name
+
+    @property
     def key(self) -> str:
         """Tells functions of one name apart."""
         code = getattr(self.fn, "__code__", None)
@@ -186,7 +191,7 @@ class Job:
             else f"{count} specialisations, recompile_limit"
         )
         last = "; ".join(dict.fromkeys(reversed(self.reasons[-3:])))
-        text = f"{self.name} has {many}. The latest calls did not fit, for {last}"
+        text = f"{self.title} has {many}. The latest calls did not fit, for {last}"
         advice = (
             "; cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
             "recompile_limit keeps more"
@@ -196,7 +201,8 @@ class Job:
         again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
         if again and not self.is_at_limit:
             self.is_at_limit = True
-            self.warn_once("limit", f"{text}. It is compiled once more, for any sizes{advice}")
+            more = "It is compiled once more, for any sizes; calls that still fit none run in NumPy"
+            self.warn_once("limit", f"{text}. {more}{advice}")
             return None
         self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
         return "the limit of recompiles is reached"

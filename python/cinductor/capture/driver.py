@@ -12,6 +12,7 @@ in it, guards that fail or checks, it does what its statements do.
 from __future__ import annotations
 
 import ast
+import pathlib
 import types
 import weakref
 from collections.abc import Callable, Iterable
@@ -73,10 +74,19 @@ class PieceJob(Job):
         pairs = zip(values, self.binders, strict=True) if self.binders else ()
         return [n for value, lines in pairs if not isinstance(value, DATA) for n in lines]
 
+    @property
+    def title(self) -> str:
+        """The function, and which of its lines these are."""
+        first, last = self.lines
+        ends = "" if first == last else f"-{last}"
+        path = pathlib.PurePath(self.fn.__code__.co_filename).name
+        return f"{self.name} ({path}:{first}{ends}, between two breaks)"
+
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
-        """No word of it: nobody has asked for this function."""
-        self.is_left = True
-        return "the limit of recompiles is reached"
+        """As for the whole function; what NumPy answers becomes part of the driver."""
+        why = super().at_limit(count, is_accumulated)
+        self.is_left = why is not None
+        return why
 
     def keep(self, compiled: Any, specialization: Any) -> None:
         specialization.try_numpy()
