@@ -32,6 +32,17 @@ repeats_elements(const CiNode *user, const CiNode *operand)
     return false;
 }
 
+/* The cast that alone reads a value, to fewer bits: it is what its readers share, so that it is made
+ * once and not by each of them. */
+static CiNode *
+find_narrower(const CiNodeState *state)
+{
+    CiNode *user = state->nusers == 1 ? state->users[0] : NULL;
+    bool is_narrower = user && user->op == CI_OP_cast &&
+                       ci_dtype_size(user->dtype) < ci_dtype_size(user->args[0]->dtype);
+    return is_narrower ? user : NULL;
+}
+
 /* Who reads node, through lazy users: decided from the last node to the first. */
 static void
 find_reader(CiLowering *low, CiNode *node)
@@ -55,9 +66,16 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
-    if (state->is_result_base ||
-        (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar))
-        state->is_wanted = true;
+    bool is_shared =
+        state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar;
+    CiNode *narrower = find_narrower(state);
+    if (is_shared && narrower && !state->is_result_base) {
+        ci_lowering_state(low, narrower)->is_wanted = true;
+        state->reader = narrower;
+        state->has_several_readers = false;
+    } else {
+        state->is_wanted |= state->is_result_base || is_shared;
+    }
 }
 
 /* Distinct lazy nodes that inlining node would emit, counted up to limit. */
