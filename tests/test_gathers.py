@@ -1,10 +1,13 @@
-"""Lists that a loop fills and that only calls see: with any number of trips they are one program.
+"""Lists that a loop fills and that only calls see, and whoever called: with any number of trips they are one program.
 
 Where somebody looks at such a list in another way, or writes to what is in it, the number of trips is guarded.
 """
 
 import ast
 import copy
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -103,6 +106,138 @@ def test_one_program_for_any_number_of_trips(fn):
     for n in SIZES:
         agree(f, rows(n))
     assert captures(f) == 1 and f.failed_checks == 0
+
+
+# --- lists that are returned ---
+
+
+def returned_rows(x):
+    gathered = []
+    for row in x:
+        gathered.append(row * 2)
+    return gathered, len(gathered), x.shape
+
+
+def returned_numbers(x):
+    pythons, numpys, whole = [], [], []
+    for k in range(len(x)):
+        pythons.append(float(x[k, 0]) / 2)
+        numpys.append(x[k, 1] * 2)
+        whole.append(k * len(x))
+    return pythons, numpys, whole
+
+
+def returned_with_the_last(x):
+    gathered = []
+    state = np.zeros(4)
+    for row in x:
+        state = np.maximum(row, state * 0.5)
+        gathered.append(state)
+    return gathered, state
+
+
+def of_many_lengths(x):
+    gathered = []
+    for k in range(len(x)):
+        gathered.append(x[:k, 1] * 2)
+    return gathered
+
+
+def as_data_decide(x):
+    lists = []
+    for k in range(len(x)):
+        near = np.nonzero(np.abs(x - x[k]).max(axis=1) < 1)[0]
+        lists.append(near[near != k])
+    return lists
+
+
+def planes_of_many_sizes(x):
+    gathered = []
+    for k in range(len(x)):
+        gathered.append(np.outer(x[x[:, 0] > x[k, 0], 0], x[:k, 1]))
+    return gathered, len(gathered)
+
+
+class Holder:
+    def method(self, x):
+        gathered = []
+        for row in x:
+            gathered.append(row[row > 0])
+        return gathered
+
+
+RETURNED = [returned_rows, returned_numbers, returned_with_the_last, of_many_lengths]
+RETURNED += [as_data_decide, planes_of_many_sizes, Holder().method]
+
+
+@pytest.mark.parametrize("fn", RETURNED, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("first", [20, 2, 0])
+def test_a_list_that_is_returned(fn, first):
+    f = compiled(fn)
+    for n in (first, 1, 0, *SIZES):
+        agree(f, rows(n))
+        lists = f(rows(n))
+        for item in lists if type(lists) is list else lists[0]:
+            assert not isinstance(item, np.ndarray) or item.base is None
+    assert captures(f) - (first == 0) <= 1 and f.failed_checks == 0
+
+
+def test_the_last_item_is_what_else_is_returned():
+    f = compiled(returned_with_the_last)
+    for n in SIZES:
+        gathered, state = f(rows(n))
+        assert gathered[-1] is state
+    gathered, state = f(rows(0))
+    assert gathered == [] and not state.any()
+
+
+def test_less_memory_than_all_rows_could_take():
+    """Where there is no room for the most that rows could hold, the function itself is called."""
+    code = """if 1:
+        import resource, numpy as np, cinductor, test_gathers
+        f, x = cinductor.compile(test_gathers.as_they_are, backend="interp", dynamic=True), np.arange(3e4)
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
+        if {first}:
+            f(x[:9])
+        found = f(x)
+        assert len(found) == x.size and found[-1] == 2 * x[-1] and found[0].shape == (1,)
+    """
+    for first in (True, False):
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        subprocess.run([sys.executable, "-c", code.format(first=first)], check=True, env=env)
+
+
+def as_they_are(x):
+    gathered = []
+    for k in range(len(x)):
+        gathered.append(x[k : k + int(x[0] == 0)] * 2)
+    return gathered
+
+
+def helped(x):
+    def inner(y):
+        gathered = []
+        for row in y:
+            gathered.append(row * 3)
+        return gathered
+
+    return inner(x)[0], returned_rows(x)[0][-1]
+
+
+def around_itself(x):
+    gathered, rest = [], None
+    if len(x) > 3:
+        rest = around_itself(x[2:])
+    for row in x:
+        gathered.append(row * 3)
+    return gathered, rest
+
+
+@pytest.mark.parametrize("fn", [helped, around_itself], ids=lambda fn: fn.__name__)
+def test_what_only_another_function_returns(fn):
+    f = compiled(fn)
+    for n in SIZES[:5]:
+        agree(f, rows(n))
 
 
 def test_nothing_to_stack():
@@ -347,9 +482,9 @@ def test_an_item_that_was_written_to_is_not_the_row_of_the_buffer():
         agree(f, rows(20))
 
 
-def names_of(source):
+def names_of(source, kind="names"):
     (function,) = ast.parse(source).body
-    return Gathers(function).names
+    return getattr(Gathers(function), kind)
 
 
 def test_which_names_only_gather():
@@ -380,4 +515,19 @@ def test_which_names_only_gather():
         text = f"def f(x):\n  a = []\n  for r in x:\n    a.append(r)\n  {line}"
         used = names_of(text)
         assert used == (frozenset() if line not in ("global a", "g(x, a.append(1))") else {"a"}), line
+    for line, is_result in (
+        ("return a", True),
+        ("return g(a), a, x", True),
+        ("return (a, a)", True),
+        ("return a[0]", False),
+        ("return a, a[0]", False),
+        ("return [a]", False),
+        ("return a if x else a", False),
+        ("if x:\n    return a\n  return a", False),
+        ("return *a, 1", False),
+        ("b = a\n  return a", False),
+    ):
+        text = f"def f(x):\n  a = []\n  for r in x:\n    a.append(r)\n  {line}"
+        assert names_of(text) == frozenset(), line
+        assert names_of(text, "results") == (frozenset("a") if is_result else frozenset()), line
     assert names_of("def f(x):\n  a = []\n  g(a)\n  for r in x:\n    a.append(r)") == frozenset()

@@ -167,6 +167,16 @@ suspects_of(CxSpecialization *s, unsigned flags)
     return cx_errstate_is_strict(s->state) ? flags : flags & ~known;
 }
 
+/* A check has failed; or there is no room for what the program, which knows the most that sizes can
+ * be, asks for, where nothing has been written: then the function itself may get along with less.
+ */
+static bool
+may_answer_itself(CxSpecialization *s, bool draws_any)
+{
+    return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
+           (PyErr_ExceptionMatches(PyExc_MemoryError) && !s->program->writes && !draws_any);
+}
+
 /* Runs the program. *is_stopped: NULL is for a check of it, and nothing has happened. */
 static PyObject *
 run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stopped)
@@ -194,7 +204,7 @@ run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stoppe
     if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL)
         *suspects = suspects_of(s, run.float_flags);
     cx_run_close(&run);
-    if (result == NULL && PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed"))) {
+    if (result == NULL && may_answer_itself(s, draws_any)) {
         PyErr_Clear();
         *is_stopped = cx_draws_restore(draws) == 0;
     }

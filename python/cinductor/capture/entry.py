@@ -44,6 +44,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         target: Callable[..., Any] = functools_enter(stage, fn)
         stage.tracer.code = code_of_method(fn)
         scope = Scope(stage, anchor)
+        stage.depth = -1  # and the user's function 0
         positional, named = enter_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)

@@ -25,7 +25,7 @@ from .constructs import TracedControl
 from .failure import Abandon, Raised, names_traced, reword
 from .iteration import Iteration
 from .region import dense
-from .region.growth import call_with_opened
+from .region.opened import call_with_opened
 from .region.region import Again, Looked, Raising
 from .rewrite.sites import Site
 from .settle import tire

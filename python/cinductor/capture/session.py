@@ -316,7 +316,7 @@ def failure_of(
         return compiler_failed(job, stage, error)
     if stage.tracer.in_region and way.regions:
         return _core.RegionBreak("an exception leaves an expression")
-    is_users = isinstance(error, Exception) and stage.runs
+    is_users = isinstance(error, MemoryError) or (isinstance(error, Exception) and stage.runs)
     if is_users and stage.begins_anew():
         job.last = Outcome(job, stage)
         return Raised(error)

@@ -11,7 +11,7 @@ import numpy as np
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, Draw
-from ..region.growth import JOINS
+from ..region.opened import JOINS
 from ..value.items import Flat
 from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
 from .follow import call_function

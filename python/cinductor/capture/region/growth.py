@@ -9,23 +9,22 @@ of trips is, and a condition under which a trip appends is decided by the trip's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..value import varying
 from ..value.objects import Traced
 from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt, walk
 from . import dense
-from .region import Again, Looked, Opened, Peel
+from .opened import Opened
+from .region import Again, Peel
 
 if TYPE_CHECKING:
     from .carry import Carried
     from .region import Region
 
 MAX_ITEMS = 16  # appended in one trip
-
-
-JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
 
 class Gap:
@@ -44,6 +43,13 @@ class Maybe:
         self.value, self.flag, self.truths = value, flag, truths
 
 
+class Column(NamedTuple):
+    """A buffer: one of its rows, as the closed block knows it, and its shape."""
+
+    row: tuple[Any, int]
+    shape: tuple[Any, ...]
+
+
 class Item:
     """What a trip appends, once: its value's leaves, and where each goes."""
 
@@ -52,8 +58,9 @@ class Item:
         self.value = appended.value if is_maybe else appended
         self.flag = appended.flag if is_maybe else None
         self.truths: list[bool] | None = appended.truths if is_maybe else None
-        self.rows: list[Any] = []  # numbers of held rows, None for leaves that are constants
+        self.columns: list[list[Column]] = []  # for each leaf; none where it is a constant
         self.names: list[Any] = []  # for each leaf: what has the same array at the end of a trip
+        self.shapes: list[Any] = []  # for each leaf: room for it, where it is an array
         self.length = 0
 
     def measure(self, trips: int) -> None:
@@ -86,10 +93,11 @@ class Growth:
 
     @property
     def may_open(self) -> bool:
-        """Whether only calls will see the list, which began empty."""
+        """Whether only calls will see the list, which began empty, or the user."""
         loop = self.loop
+        names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
         held = any(
-            value is self.container and name in loop.site.gathers
+            value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
         is_older = any(  # than a trip of a loop around
@@ -110,6 +118,7 @@ class Growth:
         """What the list is behind the loop."""
         (item,) = self.items
         buffer, holder = next(made), item.names[0]
+        sizes = {axis: next(made) for axis in self.axes(item.value, item.shapes[0])}
         last = None
         if holder is not None:
             leaf = leaves(names[holder[0]])[holder[1]]
@@ -118,7 +127,9 @@ class Growth:
         regions.touch(container)
         fill(container, [])
         regions.aliases.forget(leaves(item.value))
-        regions.opened[id(container)] = Opened(container, buffer, self.carried.extent, last)
+        kind = item.value.kind
+        opened = Opened(container, buffer, self.carried.extent, kind, last, sizes)
+        regions.opened[id(container)] = opened
 
     # --- in a trip ---
 
@@ -173,6 +184,7 @@ class Growth:
         seen: set[int] = set()
         for item in self.items:
             item.names = [self.check_leaf(leaf, names, seen) for leaf in leaves(item.value)]
+            item.shapes = [self.room(leaf) for leaf in leaves(item.value)]
 
     def check_leaf(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
         if type(leaf) is not Traced:
@@ -183,9 +195,6 @@ class Growth:
             if leaf.strong is not None:
                 self.loop.fail("a number of one class or another is appended to a list")
             return None
-        mark = self.loop.attempt.mark
-        if not all(is_same(self.tracer.most(size, mark), size) for size in leaf.shape):
-            self.loop.fail("arrays of many sizes are appended to a list")
         if leaf.ndim > 1 and self.tracer.same_type(leaf, self.tracer.copy(leaf, "C")) != 1:
             self.loop.fail("arrays in Fortran's order are appended to a list")
         shared = None
@@ -195,6 +204,22 @@ class Growth:
             seen.add(array.storage)
             shared = self.sharing_name(array, names) or shared
         return shared
+
+    def room(self, leaf: Any) -> Any:
+        """The shape of what has room for the array in every trip."""
+        if type(leaf) is not Traced:
+            return None
+        mark = self.loop.attempt.mark
+        most = [self.tracer.most(size, mark) for size in leaf.shape]
+        if any(size is None for size in most):
+            self.loop.fail("arrays of many sizes are appended to a list")
+        pairs = zip(leaf.shape, most, strict=True)
+        return tuple(m if is_same(m, size) else self.tracer.at_least(m, 0) for size, m in pairs)
+
+    @staticmethod
+    def axes(leaf: Any, room: Any) -> list[int]:
+        """The axes along which an array is not as long in each trip."""
+        return [k for k, size in enumerate(room) if not is_same(size, leaf.shape[k])]
 
     def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
         """The name that has the array behind the trip, with the leaf's number; None: there is none."""
@@ -248,17 +273,27 @@ class Growth:
                 place = tracer.define(counter, 0, item.length)
                 flag = item.flag if type(item.flag) is Traced else tracer.lift(item.flag)
                 body.result(tracer.apply("add", counter, tracer.cast(flag, np.int64)))
-            item.rows = []
-            for leaf in leaves(item.value):
-                if type(leaf) is not Traced:
-                    item.rows.append(None)
-                    continue
-                value = tracer.settled(leaf)
-                row = tracer.reshape(value, (1, *value.shape))
-                buffer = body.param(tracer.blank(row, (item.length, *value.shape)))
-                buffer[place] = value
-                item.rows.append(body.hold(row))
-                body.result(buffer)
+            item.columns = []
+            for leaf, room in zip(leaves(item.value), item.shapes, strict=True):
+                item.columns.append([])
+                for value, shape in self.parts(leaf, room):
+                    row = tracer.reshape(value, (1, *value.shape))
+                    shape = (item.length, *shape)
+                    buffer = body.param(tracer.blank(row, shape))
+                    if value.ndim == 0:
+                        buffer[place] = value
+                    else:
+                        varying.write(tracer, buffer[place], value, self.axes(value, room))
+                    item.columns[-1].append(Column((body, body.hold(row)), shape))
+                    body.result(buffer)
+
+    def parts(self, leaf: Any, room: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+        """What is kept of a leaf, each with the room it has: itself, and sizes that differ."""
+        if type(leaf) is not Traced:
+            return []
+        sizes = [varying.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
+        numbers = [self.tracer.cast(size, np.int64) for size in sizes]
+        return [(self.tracer.settled(leaf), room), *((number, ()) for number in numbers)]
 
     def entries(self) -> list[Any]:
         """What the first trip begins with."""
@@ -266,10 +301,7 @@ class Growth:
         for item in self.items:
             if item.truths is not None:
                 entries.append(self.tracer.lift(0, "i8"))
-            for leaf, row in zip(leaves(item.value), item.rows, strict=True):
-                if row is not None:
-                    shape = (item.length, *leaf.shape)
-                    entries.append(self.tracer.blank((self.carried.body, row), shape))
+            entries += [self.tracer.blank(*column) for part in item.columns for column in part]
         return entries
 
     def kinds(self) -> list[str]:
@@ -277,7 +309,7 @@ class Growth:
         kinds = []
         for item in self.items:
             kinds += ["scalar"] if item.truths is not None else []
-            kinds += ["array" for row in item.rows if row is not None]
+            kinds += ["array" for part in item.columns for _ in part]
         return kinds
 
     def exits(self, made: Iterator[Any], names: dict[str, Any]) -> None:
@@ -295,8 +327,7 @@ class Growth:
         self.loop.regions.aliases.forget(
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
-        if len(self.items) == 1 and not self.before and type(self.items[0].value) is Traced:
-            assert self.buffer is not None
+        if len(self.items) == 1 and not self.before and self.buffer is not None:
             seen = [(value, value.version) for value in appended]
             self.loop.regions.rows[id(self.container)] = (self.container, seen, self.buffer)
 
@@ -305,17 +336,17 @@ class Growth:
         if item.truths is not None:
             next(made)
         parts = leaves(item.value)
-        buffers = [None if row is None else next(made) for row in item.rows]
-        if buffers[0] is not None:
-            self.buffer = buffers[0] if item.truths is None else buffers[0][:-1]
+        buffers = [[next(made) for _ in part] for part in item.columns]
+        if type(item.value) is Traced and len(buffers[0]) == 1:
+            self.buffer = buffers[0][0] if item.truths is None else buffers[0][0][:-1]
         values, place = [], 0
         for trip in range(trips):
             if item.truths is not None and not item.truths[trip]:
                 values.append(GAP)
                 continue
             items = [
-                leaf if buffer is None else self.read(buffer, place, leaf)
-                for leaf, buffer in zip(parts, buffers, strict=True)
+                self.read(columns, place, leaf, room) if columns else leaf
+                for leaf, room, columns in zip(parts, item.shapes, buffers, strict=True)
             ]
             if trip == trips - 1:
                 for k, holder in enumerate(item.names):
@@ -325,9 +356,14 @@ class Growth:
             place += 1
         return values
 
-    def read(self, buffer: Any, place: int, leaf: Any) -> Any:
-        row = buffer[place]
+    def read(self, columns: list[Any], place: int, leaf: Any, room: Any) -> Any:
+        row = columns[0][place]
         if leaf.kind == "array":
+            shape = list(room)
+            for axis, sizes in zip(self.axes(leaf, room), columns[1:], strict=True):
+                shape[axis] = self.tracer.define(sizes[place], 0, room[axis] + 1)
+            if len(columns) > 1:
+                row = varying.first_part(self.tracer, row, tuple(shape))
             return self.tracer.copy(row, "K")
         return self.tracer.as_python(row) if leaf.kind == "python" else row
 
@@ -355,17 +391,3 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
             carried.grow(container, loop.attempt.touched.before[id(container)][1])
             raise Again(loop)
     return dense.ask(region, container, item)
-
-
-def call_with_opened(stage: Any, f: Any, opened: Opened) -> Any:
-    """f(list) of a list that is as long as a loop had trips."""
-    if f is len:
-        return opened.length
-    inner = opened.buffer.shape[1:]
-    if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-        return opened.joined(stage)
-    if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-        rows = opened.joined(stage)
-        return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-    name = getattr(f, "__name__", type(f).__name__)
-    raise Looked(f"{name} looks at a list that is as long as a loop had trips")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ..value.aliases import Aliases, Records, count_in
@@ -21,6 +21,7 @@ from ..value.state import UNBOUND, Touched, fill, is_one, walk
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
     from ..scope import Scope
+    from .opened import Opened
 
 RegionBreak = _core.RegionBreak
 ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
@@ -42,41 +43,6 @@ class Again(BaseException):
 
 class Looked(BaseException):
     """Somebody wants to know what a list holds that is as long as there were trips."""
-
-
-class Opened(NamedTuple):
-    """What a loop has appended to a list whose length only the program knows, as rows of a buffer;
-    last: what else has the array of the last row, with its version then.
-    """
-
-    container: list[Any]
-    buffer: Any
-    length: Any
-    last: tuple[Any, Any] | None
-
-    def joined(self, stage: Any) -> Any:
-        """np.stack(list)"""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            raise Looked("a list whose last array was written to")
-        if not stage.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not stage.may_check():
-                raise Looked("an empty list")
-            stage.tracer.check(has_some, "a list of something")
-        return stage.tracer.copy(self.buffer, "K")
-
-    def look(self, stage: Any, why: str) -> None:
-        """The list gets its items, where graphs have run and so their number is known; before that
-        the call is captured anew.
-        """
-        if not stage.tracer.flushes or stage.tracer.in_region:
-            raise Looked(why)
-        items = [stage.tracer.copy(self.buffer[k], "K") for k in range(int(self.length))]
-        if self.last is not None and items:
-            items[-1] = self.last[0]
-        stage.regions.touch(self.container)
-        fill(self.container, items)
-        del stage.regions.opened[id(self.container)]
 
 
 class Regions:

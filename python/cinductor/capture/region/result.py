@@ -97,6 +97,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value
     if id(value) in stage.regions.growing:
         return Call(stage.regions.growing[id(value)].recipe())
+    if id(value) in stage.regions.opened:
+        return returnable(stage, stage.regions.opened[id(value)].recipe(), reached, seen)
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:

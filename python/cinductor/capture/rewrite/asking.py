@@ -112,7 +112,9 @@ class Asking(Transformer):
 
     def _body(self, node: FunctionNode) -> None:
         names = Names(node)
-        names.gathers = Gathers(node).names & names.bound - names.arguments - names.loads
+        found, own = Gathers(node), names.bound - names.arguments - names.loads
+        names.gathers = found.names & own
+        names.results = names.gathers if self.scopes else found.results & own
         self.scopes.append(names)
         around = self.hidden, self.liveness, self.blocks, self.protected, self.bound
         self.hidden, self.liveness, self.blocks, self.protected = [], None, 0, 0

@@ -76,6 +76,7 @@ class Control(Statements):
             depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._unread(state),
             gathers=self.scopes[-1].gathers,
+            results=self.scopes[-1].results,
             unsure=frozenset(n for n in state if self._may_be_unsure(n)),
             protected=self.protected > 0,
             **more,

@@ -15,7 +15,8 @@ Place = tuple[int, int]
 
 class Gathers(Visitor):
     """The names of a function that are bound to nothing but `[]`, appended to, and behind the last
-    append read as the only argument of calls.
+    append read as the only argument of calls; results: those that may be returned too, by the only
+    `return`, which is the last statement.
     """
 
     def __init__(self, node: FunctionNode) -> None:
@@ -23,13 +24,30 @@ class Gathers(Visitor):
         self.others: set[str] = set()  # used in another way
         self.appends: dict[str, Place] = {}  # the last
         self.reads: dict[str, Place] = {}  # the first
-        for statement in node.body if isinstance(node.body, list) else [node.body]:
+        body = node.body if isinstance(node.body, list) else [node.body]
+        returned = self._returned(body)
+        for statement in body if returned is None else body[:-1]:
             self.visit(statement)
         self.names = frozenset(
             name
             for name, place in self.appends.items()
             if name in self.made - self.others and place < self.reads.get(name, (place[0] + 1, 0))
         )
+        self.results = self.names
+        for value in returned or ():
+            if not isinstance(value, ast.Name):
+                self.visit(value)
+        self.results -= self.others
+        self.names = self.results - {v.id for v in returned or () if isinstance(v, ast.Name)}
+
+    @staticmethod
+    def _returned(body: list[Any]) -> list[ast.expr] | None:
+        """What a `return` returns, which is the last statement, and the only one."""
+        last = body[-1]
+        inner = [n for statement in body[:-1] for n in walk(statement) if isinstance(n, ast.Return)]
+        if not isinstance(last, ast.Return) or last.value is None or inner:
+            return None
+        return last.value.elts if is_row(last.value) else [last.value]  # type: ignore[attr-defined]
 
     def visit_Name(self, node: ast.Name) -> None:
         self.others.add(node.id)

@@ -34,5 +34,6 @@ class Site:
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
+    results: frozenset[str] = frozenset()  # and those that the user's function then returns
     unsure: frozenset[str] = frozenset()  # names that are asked for where they may have no value
     protected: bool = False  # it stands in a try or a with of its function
