@@ -31,7 +31,7 @@ class Names(Visitor):
         self.loads: set[str] = set()  # by functions inside
         self.unbound: set[str] = set()  # that some statement deletes
         self.gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
-        self.results: frozenset[str] = frozenset()  # and those that the user's function then returns
+        self.results: frozenset[str] = frozenset()  # and those that are returned in the end
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)
