@@ -81,6 +81,8 @@ const CiExpr *ci_expr_sub(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_mul(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_neg(CiSym *sym, const CiExpr *a);
 const CiExpr *ci_expr_floordiv(CiSym *sym, const CiExpr *a, const CiExpr *b);
+/* a // b where b is not 0, whatever its range says: a*b // b is a. */
+const CiExpr *ci_expr_quotient(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_mod(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_ceildiv(CiSym *sym, const CiExpr *a, const CiExpr *b);
 const CiExpr *ci_expr_min(CiSym *sym, const CiExpr *a, const CiExpr *b);

@@ -338,3 +338,11 @@ ci_expr_max(CiSym *sym, const CiExpr *a, const CiExpr *b)
 {
     return extremum(sym, CI_EXPR_max, a, b);
 }
+
+const CiExpr *
+ci_expr_quotient(CiSym *sym, const CiExpr *a, const CiExpr *b)
+{
+    const CiExpr *quotient, *rest;
+    ci_expr_divide(sym, a, b, &quotient, &rest);
+    return ci_expr_equals_const(rest, 0) ? quotient : ci_expr_floordiv(sym, a, b);
+}

@@ -157,6 +157,20 @@ extent_fits(const CxExtent *extent, int64_t found, int64_t *table)
     return true;
 }
 
+/* An axis that has one element now, though the program is for any number, has no place among the
+ * others by its stride: what is made of the array is in C's order. */
+static bool
+has_one(const CxCheck *c, const npy_intp *dims)
+{
+    bool is_found = false;
+    for (int k = 0; k < c->rank; k++) {
+        if (dims[k] == 0)
+            return false;
+        is_found |= dims[k] == 1 && c->sizes[k].expr != NULL;
+    }
+    return is_found;
+}
+
 static bool
 array_fits(const CxCheck *c, PyObject *value, int64_t *table)
 {
@@ -171,6 +185,8 @@ array_fits(const CxCheck *c, PyObject *value, int64_t *table)
     for (int k = 0; k < c->rank; k++)
         if (!extent_fits(&c->sizes[k], dims[k], table))
             return false;
+    if (c->is_permuted && has_one(c, dims))
+        return false;
     if (!c->looks_at_strides || PyArray_SIZE(a) == 0)
         return true;
     for (int k = 0; k < c->rank; k++) {

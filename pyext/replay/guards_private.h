@@ -60,8 +60,9 @@ typedef struct CxCheck {
                            * function: code and globals */
     PyArray_Descr *descr; /* array */
     int rank;
-    int flags, wanted;         /* array: these of NumPy's flags shall be so */
-    bool looks_at_strides;     /* dense ones are a flag */
+    int flags, wanted;     /* array: these of NumPy's flags shall be so */
+    bool looks_at_strides; /* dense ones are a flag */
+    bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
     CxExtent *sizes, *strides; /* array; size: sizes[0] */
     int *sources;              /* disjoint */
     int64_t count;             /* len; array: elements, -1 when that varies; function: CxDefaults */
@@ -104,6 +105,8 @@ int cx_guards_parse(CxGuards *guards, PyObject *text, const CiExpr **e);
 int cx_guards_number_sizes(CxGuards *guards, const CxTracer *tracer);
 /* Is stride k of the check the product of the sizes inside, in C (or Fortran) order? */
 bool cx_guards_is_dense(CxGuards *guards, const CxCheck *check, int64_t itemsize, bool is_fortran);
+/* Were the axes of what was captured in C's order of memory? */
+bool cx_guards_is_c_order(CxGuards *guards, const CxCheck *check);
 
 /* guards_text.c */
 PyObject *cx_guards_failure(CxGuards *guards, const CxCheck *check, PyObject **values,

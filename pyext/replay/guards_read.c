@@ -145,6 +145,7 @@ read_flags(CxGuards *g, CxCheck *c, bool is_writable, bool is_aligned)
                 : cx_guards_is_dense(g, c, itemsize, true) ? NPY_ARRAY_F_CONTIGUOUS
                                                            : 0;
     c->looks_at_strides = dense == 0;
+    c->is_permuted = dense != NPY_ARRAY_C_CONTIGUOUS && c->count < 0 && !cx_guards_is_c_order(g, c);
     c->flags |= dense;
     c->wanted |= dense;
 }

@@ -441,3 +441,44 @@ cx_guards_is_dense(CxGuards *g, const CxCheck *c, int64_t itemsize, bool is_fort
     }
     return true;
 }
+
+static int64_t
+hint_of(void *arg, const CiExpr *symbol)
+{
+    const CxGuards *g = arg;
+    for (int k = 0; k < g->nknown; k++)
+        if (g->known[k].symbol == symbol)
+            return g->known[k].hint;
+    return 1;
+}
+
+static int64_t
+value_seen(CxGuards *g, CiContext *ctx, const CxExtent *extent)
+{
+    return extent->expr ? ci_expr_evaluate(ctx, extent->expr, hint_of, g) : extent->constant;
+}
+
+static void
+body_c_order(CiContext *ctx, void *arg)
+{
+    Dense *d = arg;
+    const CxCheck *c = d->check;
+    int64_t inner = 0;
+
+    d->answer = true;
+    for (int k = c->rank - 1; k >= 0; k--) {
+        if (value_seen(d->guards, ctx, &c->sizes[k]) == 1)
+            continue;
+        int64_t step = value_seen(d->guards, ctx, &c->strides[k]);
+        step = step < 0 ? -step : step;
+        d->answer &= inner <= step;
+        inner = step;
+    }
+}
+
+bool
+cx_guards_is_c_order(CxGuards *g, const CxCheck *c)
+{
+    Dense d = {g, c, 0, false, false};
+    return cx_protect(g->state, g->ctx, body_c_order, &d) == 0 && d.answer;
+}

@@ -131,6 +131,27 @@ raise_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
         PyErr_SetString(PyExc_ValueError, "cannot reshape an array into this shape");
 }
 
+typedef struct Quotient {
+    CiSym *sym;
+    const CiExpr *of, *by, *result;
+} Quotient;
+
+static void
+body_quotient(CiContext *ctx, void *arg)
+{
+    Quotient *q = arg;
+    (void)ctx;
+    q->result = ci_expr_quotient(q->sym, q->of, q->by);
+}
+
+/* of // by, where by is not 0, whatever its range says: a*b // a is b. */
+static const CiExpr *
+quotient_of(CxTracer *t, const CiExpr *of, const CiExpr *by)
+{
+    Quotient q = {.sym = t->sym, .of = of, .by = by};
+    return cx_protect(t->state, t->sym_ctx, body_quotient, &q) < 0 ? NULL : q.result;
+}
+
 /* The shape asked for, its one unknown size found. 0: it does not fit. */
 static int
 reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **sizes)
@@ -157,12 +178,47 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
         return -1;
     if (unknown < 0)
         return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
-    if (ci_expr_equals_const(known, 0))
-        return 0;
-    if ((sizes[unknown] = cx_size_make(t, CX_SIZE_floordiv, count, known)) == NULL ||
+    int fits = cx_size_require(t, CI_REL_ne, known, t->zero, "a size that -1 stands for");
+    if (fits <= 0)
+        return fits;
+    if ((sizes[unknown] = quotient_of(t, count, known)) == NULL ||
         (known = cx_size_make(t, CX_SIZE_mul, known, sizes[unknown])) == NULL)
         return -1;
     return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+/* Decides which of the old axes meet which of the new ones, as far as that is open: NumPy makes a
+ * view where they do by the sizes of this call. 1: axes that meet one by one, whose sizes are now
+ * written as the old ones. */
+static int
+meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
+{
+    CxTracer *t = x->tracer;
+    const CiExpr *const *olds = cx_sizes(x);
+    int nold = cx_rank(x), is_found = 0;
+
+    for (int k = 0, old = 0; k < rank && old < nold; k++, old++) {
+        int first = k + old, is_equal;
+        const CiExpr *ours = sizes[k], *theirs = olds[old];
+        while ((is_equal = cx_size_decide(t, CI_REL_eq, ours, theirs)) == 0) {
+            int is_less = cx_size_decide(t, CI_REL_lt, ours, theirs);
+            if (is_less < 0)
+                return -1;
+            if (is_less == CX_OPEN || (is_less ? k + 1 == rank : old + 1 == nold))
+                return is_found;
+            ours = is_less ? cx_size_make(t, CX_SIZE_mul, ours, sizes[++k]) : ours;
+            theirs = is_less ? theirs : cx_size_make(t, CX_SIZE_mul, theirs, olds[++old]);
+            if (ours == NULL || theirs == NULL)
+                return -1;
+        }
+        if (is_equal != 1)
+            return is_equal < 0 ? -1 : is_found;
+        if (k + old == first && sizes[k] != olds[old]) {
+            sizes[k] = olds[old];
+            is_found = 1;
+        }
+    }
+    return is_found;
 }
 
 /* x with its number of elements written as the new sizes have it, where the graph cannot prove that
@@ -207,6 +263,20 @@ with_known_ones(CxTraced *x)
     return (CxTraced *)(is_same ? Py_NewRef(x) : cx_make_slice(x, starts, steps, own));
 }
 
+/* Axes that could be one by their strides, and are not in this call, are not in others. */
+static int
+guard_gaps(CxTraced *x)
+{
+    CxTracer *t = x->tracer;
+    int status = 0;
+
+    for (int k = 0; k + 1 < cx_rank(x) && status >= 0; k++) {
+        const CiExpr *step = cx_size_make(t, CX_SIZE_mul, cx_sizes(x)[k + 1], cx_strides(x)[k + 1]);
+        status = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, cx_strides(x)[k], step);
+    }
+    return status < 0 ? -1 : 0;
+}
+
 /* NumPy copies: another storage. */
 static PyObject *
 reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *const *sizes)
@@ -214,10 +284,10 @@ reshape_copy(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr *co
     CxTraced *known = with_known_ones(x), *copy = NULL;
     PyObject *result = NULL;
 
-    if (known == x)
+    if (known == x && guard_gaps(x) == 0)
         copy = (CxTraced *)cx_traced_from_node(x->tracer, cx_build_copy(x->tracer, x, NULL),
                                                CI_KIND_array);
-    else if (known != NULL)
+    else if (known != NULL && known != x)
         result = cx_make_reshape(known, rank, asked);
     if (copy != NULL)
         result = reshape_view(copy, rank, sizes);
@@ -238,6 +308,8 @@ cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
         raise_reshape(given, rank, asked);
     if (x != NULL) {
         result = reshape_view(x, rank, sizes);
+        if (result == NULL && !PyErr_Occurred() && rank > 1 && meet_axes(x, rank, sizes) > 0)
+            result = reshape_view(x, rank, sizes);
         if (result == NULL && !PyErr_Occurred())
             result = reshape_copy(x, rank, asked, sizes);
         Py_DECREF(x);

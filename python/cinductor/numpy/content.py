@@ -8,7 +8,18 @@ import numpy as np
 
 from .linalg import dot
 from .shape import layout, ravel
-from .surface import DTYPES, Traced, array, converted, dtype_of, function, method, operand, refuse
+from .surface import (
+    DTYPES,
+    Traced,
+    array,
+    converted,
+    dtype_of,
+    function,
+    laid_out,
+    method,
+    operand,
+    refuse,
+)
 
 
 @function(np.copy)
@@ -46,7 +57,7 @@ def astype(
         if self.kind == "scalar":
             return self
         return t.copy(self, "K") if copy else self
-    made = converted(t, self, wanted)
+    made = converted(t, laid_out(t, self) if self.kind == "array" else self, wanted)
     return t.as_scalar(made) if self.kind == "scalar" else made
 
 

@@ -17,6 +17,7 @@ from .surface import (
     converted,
     dtype_of,
     function,
+    memory_order,
     method,
     operand,
     refuse,
@@ -116,7 +117,7 @@ def full(
 def like_order(x: Any, order: str) -> str:
     """The layout of an array made like another: C, F, or K for that of its strides."""
     if order == "A":
-        return "F" if x.flags_now.f_contiguous and not x.flags_now.c_contiguous else "C"
+        return memory_order(x)
     return order
 
 

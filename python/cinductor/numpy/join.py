@@ -16,6 +16,8 @@ from .surface import (
     function,
     into,
     is_one,
+    laid_out,
+    lying,
     method,
     normal_axis,
     refuse,
@@ -56,7 +58,12 @@ def concatenate(
         fits = x.ndim == xs[0].ndim and not any(differs[:axis] + differs[axis + 1 :])
         if not fits or not np.can_cast(x.dtype, wanted, casting):
             raise ValueError("concatenate")
-    return into(t, out, t.concat([t.cast(x, wanted) for x in xs], axis))
+    return into(t, out, end_to_end(t, xs, wanted, axis))
+
+
+def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
+    """The arrays one behind the other, as NumPy lays the result out."""
+    return t.concat([t.cast(laid_out(t, x), dtype) for x in xs], axis)
 
 
 @function(np.stack)
@@ -163,7 +170,7 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
         else:
             at = n - by % (n if has_some is True else t.size_max(n, 1))
         made = t.concat([made[(*front, slice(at, None))], made[(*front, slice(None, at))]], k)
-    return t.copy(x, "K") if made is x else made
+    return t.copy(x, "K") if made is x else lying(t, made, "K", x)
 
 
 def is_int_or_tuple(value: Any) -> bool:

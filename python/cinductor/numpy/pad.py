@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .grid import linspace
-from .surface import Traced, array, function, operand, refuse, whole
+from .surface import Traced, array, function, memory_order, operand, refuse, whole
 
 STATISTICS = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}
 KEYWORDS = {
@@ -52,8 +52,7 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
     x = array(t, array_)
     widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
-    flags = x.flags_now
-    made = t.empty(shape, x.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C")
+    made = t.empty(shape, x.dtype, memory_order(x))
     inside = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths, strict=True))
     t.assign(made[inside] if inside else made, x)
     values = pairs(kwargs.get("constant_values", kwargs.get("end_values", 0)), x.ndim)

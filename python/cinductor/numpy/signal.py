@@ -15,6 +15,8 @@ from .surface import (
     as_result,
     function,
     in_place,
+    lying,
+    memory_order,
     normal_axis,
     operand,
     refuse,
@@ -91,7 +93,8 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
         if not inside or k < -n:
             raise IndexError("out of bounds")
         k = k + n if k < 0 else k
-        return t.concat([cut(x, axis, None, k), cut(x, axis, k + 1, None)], axis)
+        made = t.concat([cut(x, axis, None, k), cut(x, axis, k + 1, None)], axis)
+        return lying(t, made, memory_order(x))
     if type(obj) is not Traced and not isinstance(obj, list | tuple) or not any_traced(obj):
         refuse(type(n) is not int, "an axis whose size varies")
         rest = np.delete(np.arange(n), obj)
@@ -138,7 +141,8 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     k = k + n if k < 0 else k
     shape = [*x.shape[:axis], given.shape[axis], *x.shape[axis + 1 :]]
     between = t.expand(given, shape)
-    return t.concat([cut(x, axis, None, k), between, cut(x, axis, k, None)], axis)
+    made = t.concat([cut(x, axis, None, k), between, cut(x, axis, k, None)], axis)
+    return lying(t, made, memory_order(x))
 
 
 def insert_several(t: Any, x: Any, obj: Any, given: Any, axis: int) -> Any:
@@ -149,7 +153,8 @@ def insert_several(t: Any, x: Any, obj: Any, given: Any, axis: int) -> Any:
     order = np.argsort(
         np.argsort(np.where(np.asarray(obj) < 0, np.asarray(obj) + n, obj), kind="stable")
     )
-    made = t.empty((*x.shape[:axis], tagged.size, *x.shape[axis + 1 :]), x.dtype)
+    shape = (*x.shape[:axis], tagged.size, *x.shape[axis + 1 :])
+    made = t.empty(shape, x.dtype, memory_order(x))
     front = (slice(None),) * axis
     made[(*front, np.flatnonzero(old))] = x
     made[(*front, new[order])] = given

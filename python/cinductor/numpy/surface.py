@@ -225,6 +225,27 @@ def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     return t.cast(x, dtype)
 
 
+def memory_order(x: Any) -> str:
+    """Fortran's for an array that lies so and not in C's order."""
+    return "F" if not x.flags.c_contiguous and x.flags.f_contiguous else "C"
+
+
+def laid_out(t: _core.Tracer, x: Any) -> Any:
+    """x; where an axis repeats its elements, a copy in the order that NumPy takes axes in by their
+    strides, as it has no other.
+    """
+    return t.copy(x, "K") if any(type(s) is int and s == 0 for s in x.strides) else x
+
+
+def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
+    """An array of this call's in that order of memory: C's, Fortran's, or (K) that of another."""
+    wanted = t.empty(made.shape, made.dtype, order, like)
+    if made.ndim < 2 or t.same_type(made, wanted) == 1:
+        return made
+    t.assign(wanted, made)
+    return wanted
+
+
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front; raises AxisError."""
     return np.lib.array_utils.normalize_axis_index(axis, ndim)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .create import wanted_dtype
 from .grid import arange, is_int, linspace
+from .join import end_to_end
 from .surface import Traced, array, function, rank, refuse, result_type
 
 JOINED = type(np.r_).__mro__[1]
@@ -67,7 +68,7 @@ def joined(t: Any, self: Any, key: Any) -> Any:
         kinds.append(item if is_number else x)
     dtype = wanted_dtype(result_type(*kinds))
     axis = axis if axis >= 0 else axis + xs[0].ndim
-    return t.concat([t.cast(x, dtype) for x in xs], axis)
+    return end_to_end(t, xs, dtype, axis)
 
 
 @function(GRID.__getitem__, creates=True)

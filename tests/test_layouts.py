@@ -1,0 +1,112 @@
+"""Where a result's elements lie, and whether it is a view, is NumPy's for every layout of the argument: by one program
+for many sizes as by one for each, one after another in the same function.
+"""
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.testing import assert_same
+
+SIZES = ((3, 4), (4, 4), (2, 6), (6, 6), (1, 5), (5, 1))
+MANY = {"recompile_limit": 99}
+
+
+def layouts(n, m):
+    a = np.arange(8.0 * n * m)
+    yield a[: n * m].reshape(n, m)
+    yield a[: n * m].reshape(m, n).T
+    yield a[: n * m].reshape(n, m)[::-1]
+    yield a[: n * m].reshape(n, m)[:, ::-1]
+    yield a[: 4 * n * m].reshape(2 * n, 2 * m)[::2, ::2]
+    yield a[: 4 * n * m].reshape(2 * m, 2 * n)[::2, ::2].T
+    yield a[: 2 * n * m].reshape(n, 2 * m)[:, :m]
+    yield np.broadcast_to(a[:m], (n, m))
+    yield np.broadcast_to(a[:n, None], (n, m))
+    yield np.broadcast_to(a[1], (n, m))
+
+
+RESHAPES = {
+    "turned": lambda x: x.reshape(x.shape[1], x.shape[0]),
+    "turned_view": lambda x: x.T.reshape(-1, x.shape[0]),
+    "rest": lambda x: x.reshape(x.shape[0], -1),
+    "rest_first": lambda x: x.reshape(-1, x.shape[1]),
+    "turned_rest": lambda x: x.reshape(x.shape[1], -1),
+    "halves": lambda x: x.reshape(-1, 2) if x.size % 2 == 0 else x,
+    "flat": lambda x: x.reshape(-1),
+    "raveled": lambda x: x.ravel(),
+    "split": lambda x: x.reshape(x.shape[0], 1, x.shape[1]),
+    "with_new_axes": lambda x: x[None].reshape(-1, 1, x.shape[1]),
+}
+MADE = {
+    "sum": lambda x: x + 1,
+    "copy": lambda x: np.copy(x),
+    "array": lambda x: np.array(x),
+    "cast": lambda x: x.astype("f4"),
+    "columns": lambda x: np.c_[x, x],
+    "rows": lambda x: np.r_[x, x],
+    "stacked": lambda x: np.vstack([x, x * 2]),
+    "two_dtypes": lambda x: np.concatenate([x, x.astype("f4")], 0),
+    "last_axis": lambda x: np.stack([x, x], -1),
+    "as_float": lambda x: np.concatenate([x, x], 1, dtype="f4"),
+    "a_row_more": lambda x: np.concatenate([x[:1], x]),
+    "block": lambda x: np.block([[x, x], [x, x]]),
+    "tile": lambda x: np.tile(x, (2, 2)),
+    "pad": lambda x: np.pad(x, 1),
+    "roll": lambda x: np.roll(x, 1, 0),
+    "insert": lambda x: np.insert(x, 1, 5.0, axis=0),
+    "delete": lambda x: np.delete(x, 0, axis=1),
+    "repeat": lambda x: np.repeat(x, 2, 0),
+    "chosen": lambda x: np.where(x > 1, x, 0),
+    "like": lambda x: np.zeros_like(x),
+    "like_a": lambda x: np.zeros_like(x, order="A"),
+    "taken": lambda x: x[[0, 0]],
+    "sorted": lambda x: np.sort(x, 0),
+    "running": lambda x: np.cumsum(x, 0),
+}
+
+
+def steps(x):
+    """Strides of the axes along which there is a step."""
+    return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1]
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+@pytest.mark.parametrize("name", [*RESHAPES, *MADE])
+def test_as_numpy_lays_it_out(name, dynamic):
+    fn = RESHAPES.get(name) or MADE[name]
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, options=MANY)
+    for shape in SIZES:
+        for x in layouts(*shape):
+            want, got = fn(x), compiled(x)
+            assert_same(got, want)
+            assert steps(got) == steps(want), (shape, x.strides)
+            assert np.shares_memory(got, x) == np.shares_memory(want, x), (shape, x.strides)
+
+
+def written(x):
+    rows = x.reshape(x.shape[0], -1)
+    rows[1] = 9.0
+    turned = x.T.reshape(-1, x.shape[0])
+    turned[0] += 1.0
+    return rows.sum()
+
+
+def test_a_view_by_the_rest_of_a_shape_is_written_through():
+    compiled = cinductor.compile(written, backend="interp", dynamic=True)
+    for shape in SIZES[:4]:
+        for x in [*layouts(*shape)][:7]:
+            mine, theirs = x.copy("K"), x.copy("K")
+            assert_same(compiled(mine), written(theirs))
+            assert_same(mine, theirs)
+
+
+def test_no_size_for_the_rest_of_nothing():
+    compiled = cinductor.compile(
+        lambda x: x.reshape(x.shape[0], -1), backend="interp", dynamic=True
+    )
+    assert compiled(np.ones((3, 2, 2))).shape == (3, 4)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="cannot reshape array of size 0 into shape"):
+            compiled(np.ones((0, 2, 2)))
+    assert compiled(np.ones((5, 2, 0))).shape == (5, 0)
