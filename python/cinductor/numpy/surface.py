@@ -227,7 +227,7 @@ def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
 
 def memory_order(x: Any) -> str:
     """Fortran's for an array that lies so and not in C's order."""
-    return "F" if not x.flags.c_contiguous and x.flags.f_contiguous else "C"
+    return "C" if x.is_in_order or not x.flags.f_contiguous else "F"
 
 
 def laid_out(t: _core.Tracer, x: Any) -> Any:
