@@ -304,3 +304,38 @@ def test_little_loops_are_little_work(settled, dynamic, monkeypatch):
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
     same(fn(np.arange(20.0)), program(np.arange(20.0)))
     assert settled or "little work" in fn._cinductor_job.why
+
+
+def pieces_of(x):
+    for i in range(len(x)):
+        yield x[i : i + 1], i
+
+
+def in_a_generator(x):
+    out = np.zeros(len(x))
+    for part, i in pieces_of(x):
+        out[i] = part.sum() * 2
+    return out
+
+
+def behind_it(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = float(x[i:].max()) + abs(x).sum()
+    return out
+
+
+def one_in_the_other(x):
+    """What calls the second function has been read before the first one has settled the call."""
+    return behind_it(in_a_generator(x) + 1)
+
+
+def test_nothing_is_traced_behind_the_call_that_settles():
+    x = np.random.default_rng(0).random(60)
+    report = cinductor.explain(one_in_the_other, x)
+    lines = range(behind_it.__code__.co_firstlineno, one_in_the_other.__code__.co_firstlineno)
+    assert any("the rest of the call runs in NumPy" in b.reason for b in report.breaks)
+    assert [b.reason for b in report.breaks if b.line in lines] == []
+    compiled = cinductor.compile(one_in_the_other, backend="interp")
+    for _ in range(6):
+        assert np.array_equal(compiled(x), one_in_the_other(x))

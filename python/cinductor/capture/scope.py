@@ -336,6 +336,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
+        if self.stage.is_settled:  # since the frame has read this method
+            f, *rest = self.stage.concrete(args)
+            return f(*rest, **{k: self.stage.concrete(v) for k, v in kwargs.items()})
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes:

@@ -174,8 +174,10 @@ class Stage:
 
     def enter(self, value: Any, source: int) -> Any:
         """What the user's frame gets for a value read from a source; guards what replay relies
-        on.
+        on. In a call that goes on in NumPy, the value itself.
         """
+        if self.is_settled:
+            return value
         found = self.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
@@ -245,7 +247,7 @@ class Stage:
         """What the user's frame gets for a value of unknown origin."""
         cls = type(value)
         if cls is np.ndarray:
-            return self.arrays.enter(value, OPAQUE)
+            return self.wrap(value)
         if cls in FREE_TYPES or isinstance(value, type):
             return value
         if isinstance(value, tuple):
@@ -259,7 +261,8 @@ class Stage:
 
     def wrap(self, value: Any) -> Any:
         """A value found in a container made in this call: real arrays become traced again."""
-        return self.arrays.enter(value, OPAQUE) if type(value) is np.ndarray else value
+        is_real = type(value) is np.ndarray and not self.is_settled
+        return self.arrays.enter(value, OPAQUE) if is_real else value
 
     def constant(self, value: np.ndarray) -> Any:
         """A new traced array with the contents of an array computed from constants alone."""
