@@ -57,14 +57,15 @@ is_first_meeting(CxTracer *t, PyObject *key)
 }
 
 static CxProgram *
-compile_by(CxTracer *t, const CiBackend *backend)
+compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options)
 {
-    return cx_program_compile(t->state, t->ctx, t->graph, &t->options, t->option_values, backend,
+    return cx_program_compile(t->state, t->ctx, t->graph, options, t->option_values, backend,
                               t->info);
 }
 
 /* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
- * segment is interpreted. NULL with the exception where that is no way out. */
+ * segment is interpreted, and none of its nests are put together, for the mistake may be ours. NULL
+ * with the exception where that is no way out. */
 static CxProgram *
 interpret_instead(CxTracer *t, const CiBackend *backend)
 {
@@ -72,18 +73,22 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
     bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
                         PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
+    bool is_known = is_compilers && plain == backend;
+    CiOptions options = t->options;
 
-    if (!is_compilers || !t->needs_python || plain == NULL || plain == backend)
+    if (is_known || !PyErr_ExceptionMatches(state->base_error) || !t->needs_python ||
+        t->fullgraph || plain == NULL)
         return NULL;
     PyObject *error = cx_take_exception();
+    const char *advice = is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
+                                      : "a mistake of cinductor's: please report it";
     int told = state->told_of_compiler
                    ? 0
-                   : cx_warn("%U runs by the interpreter backend: %S (install gcc or clang, or set "
-                             "CC to a C compiler that works)",
-                             t->name, error);
+                   : cx_warn("%U runs by the interpreter backend: %S (%s)", t->name, error, advice);
     state->told_of_compiler = true;
     Py_XDECREF(error);
-    return told < 0 ? NULL : compile_by(t, plain);
+    options.fusion = false;
+    return told < 0 ? NULL : compile_by(t, plain, &options);
 }
 
 static CxProgram *
@@ -99,7 +104,7 @@ compile_segment(CxTracer *t, PyObject *key)
         is_first ? ci_backend_find(t->backend->device, "interp") : choose_backend(t);
     if (backend == NULL)
         return NULL;
-    CxProgram *program = compile_by(t, backend);
+    CxProgram *program = compile_by(t, backend, &t->options);
     if (program == NULL)
         program = interpret_instead(t, backend);
     if (program == NULL)

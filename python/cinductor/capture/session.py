@@ -309,50 +309,59 @@ def failure_of(
         job.last = Outcome(job, stage)
         return stage.symbols.denied(error)  # type: ignore[union-attr]
     if isinstance(error, _core.CheckFailed):
-        return check_failed(job, compiled, stage, error)
+        return check_failed(job, compiled, stage, bound, error)
     if isinstance(error, _core.RegionBreak | Looked):
-        return half_captured(stage, way, error)
+        return half_captured(job, stage, bound, way, error)
     if isinstance(error, _core.CinductorError):
-        return compiler_failed(job, stage, error)
+        return compiler_failed(job, stage, bound, error)
     if stage.tracer.in_region and way.regions:
         return _core.RegionBreak("an exception leaves an expression")
     is_users = isinstance(error, MemoryError) or (isinstance(error, Exception) and stage.runs)
     if is_users and stage.begins_anew():
         job.last = Outcome(job, stage)
         return Raised(error)
-    leave(job, stage, bound, error)
-    return error
+    return leave(job, stage, bound, error)
 
 
-def check_failed(job: Job, compiled: Any, stage: Stage, error: BaseException) -> BaseException:
+def check_failed(
+    job: Job, compiled: Any, stage: Stage, bound: Any, error: BaseException
+) -> BaseException:
     """The program met what it could not do."""
     job.last = Outcome(job, stage)
     job.last.failed_check = True
     if not stage.begins_anew():
-        return RuntimeError("a check failed after effects that cannot be undone")
+        late = RuntimeError("a check failed after effects that cannot be undone")
+        return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
     if others is not None:  # this call fails a check that others may pass
         job.keep(compiled, others)
     return error
 
 
-def half_captured(stage: Stage, way: Way, error: BaseException) -> BaseException:
+def half_captured(
+    job: Job, stage: Stage, bound: Any, way: Way, error: BaseException
+) -> BaseException:
     """A loop or branch can only be captured in another way."""
     if not stage.begins_anew():
-        return RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
+        late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
+        return leave(job, stage, bound, late)
     if stage.has_left_open and isinstance(error, _core.RegionBreak):
         return Undecided(error.args[0])
     return error if way.regions else Abandon(error.args[0])
 
 
-def compiler_failed(job: Job, stage: Stage, error: Exception) -> BaseException:
-    """The graph became too large, or was not compiled."""
+def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> BaseException:
+    """The graph became too large, or was not compiled. Behind effects the error is the user's, who
+    finds all that has happened until then, and NumPy answers later calls.
+    """
     if stage.tracer.is_full:
         why = too_large(stage)
-        return Abandon(why) if stage.begins_anew() else _core.Unsupported(why)
+        if stage.begins_anew():
+            return Abandon(why)
+        return leave(job, stage, bound, _core.Unsupported(why))
     if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
         return error
-    return Retry(error) if stage.begins_anew() else error
+    return Retry(error) if stage.begins_anew() else leave(job, stage, bound, error)
 
 
 def too_large(stage: Stage) -> str:
@@ -375,8 +384,8 @@ def too_large(stage: Stage) -> str:
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 
-def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
-    """An exception is leaving the function: effects so far happen first, but that an interrupt
+def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
+    """The exception that is leaving the function: effects so far happen first, but that an interrupt
     waits for nothing: it may well be a compiler that is waited for.
     """
     stage.tracer.needs_python = True
@@ -391,6 +400,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> None:
         reword(error)
     if isinstance(error, Exception):
         job.remember(bound, f"it raised {type(error).__name__}")
+    return error
 
 
 def worth(job: Job, stage: Stage) -> int:

@@ -27,16 +27,18 @@ def tire(stage: Stage) -> None:
     tracer = stage.tracer
     light = tracer.flushes - tracer.useful
     if stage.is_settled or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
-        return
-    if tracer.nodes > MANY_NODES and stage.begins_anew():
-        raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
+        return None
+    if tracer.nodes > MANY_NODES:
+        if stage.begins_anew():
+            raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
+        return settle(stage)
     settles = stage.settles is not None and tracer.flushes >= stage.settles
     if not settles and light < MANY_RUNS:
-        return
+        return None
     if not tracer.useful and stage.begins_anew():
         line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
         raise Tired(f"it breaks again and again for little work, at {line} the last time")
-    settle(stage)
+    return settle(stage)
 
 
 def settle(stage: Stage) -> None:
