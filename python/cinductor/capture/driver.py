@@ -25,6 +25,7 @@ from ..compile import make
 from ..job import Job
 from ..signature import method_of, signature_of
 from .call.follow import why_not_followed
+from .rewrite.exits import exits_of, with_exits_behind
 from .rewrite.hoist import FOLLOW
 from .rewrite.pieces import CELL, UNBOUND, Marks, Piece, Split
 from .rewrite.rewrite import GIVEN, NotRewritable, rewrite
@@ -177,12 +178,13 @@ class Plan:
             self.is_over = True
             return
         code = self.fn.__code__
-        node: Any = find_function(code, self.fn.__qualname__)
+        node: Any = with_exits_behind(find_function(code, self.fn.__qualname__))
         names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
         if not isinstance(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
             self.is_over = True
             return
-        split = Split(node, frozenset((*code.co_varnames, *code.co_cellvars)), self.marks)
+        known = {*code.co_varnames, *code.co_cellvars, *exits_of(node)}
+        split = Split(node, frozenset(known), self.marks)
         self.is_over = not split.pieces and not split.follows
         if self.is_over:
             return

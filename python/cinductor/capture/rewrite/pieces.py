@@ -55,9 +55,10 @@ class Marks:
         known, self.levels[line] = self.levels.get(line, 0), LEFT
         return known < LEFT
 
-    def within(self, first: int, last: int) -> list[int]:
-        """The lines from first to last that have broken."""
-        return [n for n in self.levels if first <= n <= last]
+    def within(self, node: Any) -> list[int]:
+        """The lines of a statement that have broken."""
+        moved = getattr(node, "ci_moved", ())
+        return [n for n in self.levels if node.lineno <= n <= node.end_lineno and n not in moved]
 
 
 def head_end(node: Any) -> int:
@@ -183,7 +184,7 @@ class Split:
         return [new for node in body for new in self.opened_statement(node)]
 
     def opened_statement(self, node: Any) -> list[ast.stmt]:
-        lines = self.marks.within(node.lineno, node.end_lineno)
+        lines = self.marks.within(node)
         node.ci_glue = bool(lines)
         if not lines:
             return [node]

@@ -22,6 +22,7 @@ from typing import Any
 from ...user import wrong
 from .asking import STAGE
 from .control import Control
+from .exits import with_exits_behind
 from .matches import without_matches
 from .nodes import walk
 from .sites import Site
@@ -140,7 +141,7 @@ def _rewrite_source(
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
-    node = without_matches(node)
+    node = with_exits_behind(without_matches(node))
     _check(node)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
