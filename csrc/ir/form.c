@@ -173,6 +173,22 @@ ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met)
 
 /* ---- parsing ---- */
 
+void
+ci_form_enter(CiLexer *lex, int *depth)
+{
+    enum { MOST = 2000 };
+    if (++*depth > MOST)
+        ci_lexer_fail(lex, "more than %d blocks inside of each other", MOST);
+    ci_lexer_expect(lex, "{");
+}
+
+void
+ci_form_leave(CiLexer *lex, int *depth)
+{
+    ci_lexer_expect(lex, "}");
+    --*depth;
+}
+
 const CiExpr *const *
 ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count)
 {

@@ -32,6 +32,10 @@ typedef struct CiFormType {
     const CiExpr *const *strides; /* NULL when none were written */
 } CiFormType;
 
+/* `{` and `}` of what may stand inside of its like: who reads it calls itself, so that fails beyond
+ * a depth that no program has. */
+void ci_form_enter(CiLexer *lex, int *depth);
+void ci_form_leave(CiLexer *lex, int *depth);
 CiFormType ci_form_parse_type(CiSym *sym, CiLexer *lex);
 /* Expressions up to (not including) the closing token; arena-owned. */
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);

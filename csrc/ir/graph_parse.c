@@ -9,6 +9,7 @@ typedef struct Parser {
     CiLexer lex;
     CiGraph *g;
     CiMap *values; /* id + 1 of a node, or the address of an interned input name -> CiNode */
+    int depth;     /* of blocks inside of each other */
 } Parser;
 
 static CiNode *
@@ -281,12 +282,12 @@ parse_results(Parser *p, CiBlock *block, const char *word)
 static void
 parse_block(Parser *p, CiBlock *block, const char *word)
 {
-    ci_lexer_expect(&p->lex, "{");
+    ci_form_enter(&p->lex, &p->depth);
     CiBlock *before = ci_graph_enter(p->g, block);
     parse_nodes(p);
     parse_results(p, block, word);
     ci_graph_enter(p->g, before);
-    ci_lexer_expect(&p->lex, "}");
+    ci_form_leave(&p->lex, &p->depth);
 }
 
 /* carry (%7: python i64[], %8: f32[4] = %3): returns the initial values. */

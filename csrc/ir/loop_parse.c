@@ -15,6 +15,7 @@ typedef struct Parser {
     CiMap *buffers; /* interned name -> CiBuffer */
     const CiExpr *scope[MAX_SCOPE];
     int nscope;
+    int depth; /* of regions inside of each other */
 } Parser;
 
 /* Inner loops may have taken the names; asking for a variable again gives the name back to it. */
@@ -415,10 +416,10 @@ parse_swaps(Parser *p, CiRegion *region)
 static void
 parse_inner(Parser *p, CiRegion *region, CiItems *items)
 {
-    ci_lexer_expect(&p->lex, "{");
+    ci_form_enter(&p->lex, &p->depth);
     parse_items(p, items);
     parse_swaps(p, region);
-    ci_lexer_expect(&p->lex, "}");
+    ci_form_leave(&p->lex, &p->depth);
 }
 
 static void

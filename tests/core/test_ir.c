@@ -336,6 +336,22 @@ TEST(bad_text_is_refused)
         CHECK(ci_protect(ctx, parse_loops, loops[k]) != CI_OK);
 }
 
+/* Blocks without an end, one inside of the other. */
+TEST(text_that_is_nested_too_deeply_is_refused)
+{
+    CiText graph = ci_text_new(ctx), loops = ci_text_new(ctx);
+    ci_text_add(&graph, "graph f(in0: python bool[]) {\n");
+    ci_text_add(&loops, "loops f(in0: python bool[]) {\n");
+    for (int k = 0; k < 200000; k++) {
+        ci_text_add(&graph, "if in0 {\n");
+        ci_text_add(&loops, "if in0 {\n");
+    }
+    CHECK(ci_protect(ctx, parse_and_run, graph.data) != CI_OK);
+    CHECK(strstr(ci_context_message(ctx), "blocks inside of each other") != NULL);
+    CHECK(ci_protect(ctx, parse_loops, loops.data) != CI_OK);
+    CHECK(strstr(ci_context_message(ctx), "blocks inside of each other") != NULL);
+}
+
 static void
 verify(CiContext *ctx, void *arg)
 {
