@@ -128,14 +128,10 @@ can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backe
 static PyObject *
 take_message(void)
 {
-    PyObject *type, *value, *traceback;
+    PyObject *error = cx_take_exception();
+    PyObject *text = error != NULL ? PyObject_Str(error) : NULL;
 
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *text = value != NULL ? PyObject_Str(value) : NULL;
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    Py_XDECREF(error);
     return text;
 }
 
