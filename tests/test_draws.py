@@ -402,3 +402,62 @@ def test_no_python_draws_for_the_legacy_generator():
     compiled(300)
     if type(np.random.default_rng().bit_generator.lock) is not type(threading.Lock()):
         assert not any("generator_at" in name for name in names_called(compiled, 300))
+
+
+def of_a_random_state(rng, n):
+    s = 0.0
+    for k in range(n):
+        s += rng.rand() + rng.normal(0, 1 + k) - rng.uniform(-1, 1) * rng.randn() + rng.randint(5)
+        s += rng.exponential(2.0) + rng.poisson(3) + rng.choice(4)
+    return s, rng.permutation(n), rng.normal(size=(2, 3)), rng.random_sample(n), rng.standard_normal()
+
+
+def of_one_that_is_made(n, seed):
+    rng = np.random.RandomState(seed)
+    x = rng.randn(n, 2)
+    for k in range(n):
+        x[k] *= rng.rand()
+    return x
+
+
+def stops(rng, x, n):
+    s = 0.0
+    for k in range(n):
+        s += rng.normal() + x[rng.randint(4)]
+    return s
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_random_states(backend):
+    compiled = cinductor.compile(of_a_random_state, backend=backend)
+    for n in (5, 0, 9, 9):
+        ours, theirs = np.random.RandomState(n), np.random.RandomState(n)
+        same(compiled(ours, n), of_a_random_state(theirs, n))
+        np.testing.assert_equal(ours.get_state(legacy=False), theirs.get_state(legacy=False))
+    compiled = cinductor.compile(of_one_that_is_made, backend=backend)
+    for n, seed in ((5, 3), (5, 3), (5, 4), (8, 0)):
+        same(compiled(n, seed), of_one_that_is_made(n, seed))
+    compiled = cinductor.compile(stops, backend=backend)
+    for size in (4, 4, 2, 4):
+        ours, theirs = np.random.RandomState(1), np.random.RandomState(1)
+        outcomes = []
+        for f, rng in ((stops, theirs), (compiled, ours)):
+            try:
+                outcomes.append(f(rng, np.arange(float(size)), 9))
+            except IndexError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+        np.testing.assert_equal(ours.get_state(legacy=False), theirs.get_state(legacy=False))
+    shared = np.random.mtrand._rand
+    compiled = cinductor.compile(lambda rng, n: (rng.normal(), np.random.normal(), rng.rand(n)), backend=backend)
+    for _ in range(3):
+        np.random.seed(2)
+        got, now = compiled(shared, 3), np.random.get_state(legacy=False)
+        np.random.seed(2)
+        same(got, (np.random.normal(), np.random.normal(), np.random.rand(3)))
+        np.testing.assert_equal(now, np.random.get_state(legacy=False))
+
+
+def test_random_states_are_captured_whole():
+    assert cinductor.explain(of_one_that_is_made, 5, 3).breaks == []
+    assert cinductor.explain(of_a_random_state, np.random.RandomState(2), 5).breaks == []

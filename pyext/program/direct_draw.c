@@ -59,25 +59,46 @@ acquire(PyObject *lock)
     return is_ours;
 }
 
-/* Generators are known by their address; the one behind np.random's functions by the next odd
- * number, for most of what it draws is not what a Generator would. */
+/* Generators are known by their address; a RandomState, which np.random's functions have one of, by
+ * the next odd number, for most of what it draws is not what a Generator would. */
 static bool
 is_legacy(int64_t key)
 {
     return key & 1;
 }
 
-/* The pair's second number of the generator behind np.random's functions, or NULL. */
+/* The RandomState itself, or what stands for that of np.random's functions: a new reference. */
+static PyObject *
+random_state_of(CxState *state, PyObject *generator)
+{
+    if (is_exactly(generator, state->random_module, "RandomState"))
+        return Py_NewRef(generator);
+    return PyObject_GetAttrString(generator, "random_state");
+}
+
+/* The pair's second number of a RandomState, or NULL. */
 static CxSpare *
 spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
 {
-    PyObject *own = PyObject_GetAttrString(generator, "random_state");
+    PyObject *own = random_state_of(state, generator);
     CxSpare *spare = NULL;
 
     if (own != NULL && is_exactly(own, state->random_module, "RandomState"))
-        spare = cx_spare_find(state, own, bits); /* np.random keeps the object */
+        spare = cx_spare_find(state, own, bits); /* somebody keeps the object */
     Py_XDECREF(own);
     return spare;
+}
+
+static PyObject *
+bit_generator_of(CxState *state, PyObject *generator, bool is_old)
+{
+    if (!is_old && !is_exactly(generator, state->random_module, "Generator"))
+        return NULL;
+    PyObject *own = is_old ? random_state_of(state, generator) : Py_NewRef(generator);
+    PyObject *bits =
+        own ? PyObject_GetAttrString(own, is_old ? "_bit_generator" : "bit_generator") : NULL;
+    Py_XDECREF(own);
+    return bits;
 }
 
 /* Enters the generator, its lock taken, or that Python has to draw. */
@@ -87,8 +108,7 @@ enter(CxState *state, CxGenerators *g, PyObject *generator, int64_t key)
     PyObject *bits = NULL, *lock = NULL, *capsule = NULL, *module = state->random_module;
     bitgen_t *functions = NULL;
 
-    if (is_legacy(key) || is_exactly(generator, module, "Generator"))
-        bits = PyObject_GetAttrString(generator, is_legacy(key) ? "bits" : "bit_generator");
+    bits = bit_generator_of(state, generator, is_legacy(key));
     lock = bits ? PyObject_GetAttrString(bits, "lock") : NULL;
     capsule = lock ? PyObject_GetAttrString(bits, "capsule") : NULL;
     if (capsule != NULL && is_known(bits, lock, module))

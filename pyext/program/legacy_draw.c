@@ -1,4 +1,4 @@
-/* Draws of the generator behind np.random's functions that are not what a Generator would draw. Its
+/* Draws of a RandomState, np.random's functions have one, that are not what a Generator would draw. Its
  * streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own module
  * does not export them.
  *

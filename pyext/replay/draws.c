@@ -13,7 +13,36 @@ cx_draws_any(const CxGuards *g)
     return false;
 }
 
-/* A list of (bit generator, its state); NULL without an exception when nothing is drawn from. */
+/* What has the state, and the state: of a Generator its bits, of a RandomState the object. */
+static PyObject *
+state_of(PyObject *generator)
+{
+    PyObject *bits = PyObject_GetAttrString(generator, "bit_generator"), *state = NULL;
+
+    if (bits != NULL) {
+        state = PyObject_GetAttrString(bits, "state");
+    } else if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        bits = Py_NewRef(generator);
+        state = PyObject_CallMethod(bits, "get_state", "O", Py_False);
+    }
+    PyObject *pair = state ? PyTuple_Pack(2, bits, state) : NULL;
+    Py_XDECREF(bits);
+    Py_XDECREF(state);
+    return pair;
+}
+
+static int
+set_state(PyObject *bits, PyObject *state)
+{
+    if (!PyObject_HasAttrString(bits, "set_state"))
+        return PyObject_SetAttrString(bits, "state", state);
+    PyObject *done = PyObject_CallMethod(bits, "set_state", "O", state);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* A list of such pairs; NULL without an exception when nothing is drawn from. */
 PyObject *
 cx_draws_save(const CxGuards *g, PyObject *const *values)
 {
@@ -24,11 +53,7 @@ cx_draws_save(const CxGuards *g, PyObject *const *values)
             continue;
         if (g->sources[g->sources[k].from].kind == SOURCE_made)
             continue; /* the function itself makes another one */
-        PyObject *bits = PyObject_GetAttrString(values[g->sources[k].from], "bit_generator");
-        PyObject *state = bits ? PyObject_GetAttrString(bits, "state") : NULL;
-        PyObject *pair = state ? PyTuple_Pack(2, bits, state) : NULL;
-        Py_XDECREF(bits);
-        Py_XDECREF(state);
+        PyObject *pair = state_of(values[g->sources[k].from]);
         if (saved == NULL)
             saved = PyList_New(0);
         if (pair == NULL || saved == NULL || PyList_Append(saved, pair) < 0) {
@@ -46,8 +71,7 @@ cx_draws_restore(PyObject *saved)
 {
     for (Py_ssize_t k = 0; saved != NULL && k < PyList_GET_SIZE(saved); k++) {
         PyObject *pair = PyList_GET_ITEM(saved, k);
-        if (PyObject_SetAttrString(PyTuple_GET_ITEM(pair, 0), "state", PyTuple_GET_ITEM(pair, 1)) <
-            0)
+        if (set_state(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)) < 0)
             return -1;
     }
     return 0;

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from ..numpy.elementwise import set_part
-from ..numpy.random import DRAWS, Draw
+from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
 from .slot import Slot
@@ -40,6 +40,7 @@ METHOD_KINDS = frozenset(
 )
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
 FLAGS = type(np.zeros(1).flags)
+METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
 # Classes whose attributes are functions of the value.
 VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
 
@@ -150,13 +151,13 @@ class Attributes:
             return self._read(value, name, found)
         if isinstance(value, VALUE_CLASSES) or kind in METHOD_KINDS:
             return getattr(value, name)
-        if cls is np.random.Generator and name in DRAWS:
+        if name in METHODS_THAT_DRAW.get(cls, ()):
             return Draw(self, value, name)
         return self._unknown_attr(value, name, kind.__name__)
 
     def _hooked_attr(self, value: Any, name: str) -> Any:
         cls = type(value)
-        if cls is np.random.Generator and name in DRAWS:
+        if name in METHODS_THAT_DRAW.get(cls, ()):
             return Draw(self, value, name)
         if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
             return self.stage.wrap(getattr(value, name))

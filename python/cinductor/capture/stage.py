@@ -19,6 +19,7 @@ import numpy as np
 from .. import _core
 from ..dynamic import Symbols, place_of
 from ..numpy import surface
+from ..numpy.random import set_state
 from .arrays import Arrays
 from .concrete import Concrete
 from .failure import Abandon
@@ -321,7 +322,7 @@ class Stage:
         if not self.tracer.undo():
             return False
         for generator, state in self.draws.values():
-            generator.bit_generator.state = state
+            set_state(generator, state)
         return True
 
     # --- values that leave ---

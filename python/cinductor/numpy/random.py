@@ -20,7 +20,7 @@ from .surface import Traced, array, dtype_of, in_place, normal_axis, refuse
 FLOAT64 = np.dtype(np.float64)
 OLD = "legacy_"  # before the names of what np.random's functions draw in their own way
 DRAWS: dict[str, Callable[..., Any]] = {}
-LEGACY: dict[str, Callable[..., Any]] = {}  # those of np.random's functions
+LEGACY: dict[str, Callable[..., Any]] = {}  # those of a RandomState, np.random's functions
 
 
 class Draw:
@@ -41,6 +41,21 @@ def draw(handler: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
+def state_of(generator: Any) -> Any:
+    """Where a generator is, all of it."""
+    if type(generator) is np.random.RandomState:
+        return generator.get_state(legacy=False)
+    return generator.bit_generator.state
+
+
+def set_state(generator: Any, state: Any) -> None:
+    """The generator goes on from there."""
+    if type(generator) is np.random.RandomState:
+        generator.set_state(state)
+    else:
+        generator.bit_generator.state = state
+
+
 def generator_at(address: Any) -> np.random.Generator:
     """The generator, which the caller of the program keeps alive."""
     return ctypes.cast(int(address), ctypes.py_object).value  # type: ignore[no-any-return]
@@ -53,8 +68,9 @@ def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable
         *values, out = rest
         given = [v if v.ndim else v[()] for v in values]
         more = {"size": out.shape, **fixed} if has_size else fixed
-        out[...] = getattr(generator_at(address), method)(*given, **more)
+        out[...] = getattr(generator_at(address), name)(*given, **more)
 
+    name = method.removeprefix(OLD)
     return call
 
 
@@ -362,11 +378,6 @@ class GlobalState:
         return self
 
     @property
-    def bits(self) -> Any:
-        """Where its random bits come from."""
-        return self.random_state._bit_generator
-
-    @property
     def random_state(self) -> Any:
         """The RandomState itself."""
         return np.random.mtrand._rand  # type: ignore[attr-defined]
@@ -381,7 +392,7 @@ class GlobalState:
         np.random.set_state(value)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np.random, name.removeprefix(OLD))
+        return getattr(np.random, name)
 
 
 GLOBAL = GlobalState()

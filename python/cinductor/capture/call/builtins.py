@@ -409,12 +409,12 @@ def _seed(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return dispatch(scope, Draw(scope, GLOBAL, "seed"), args, kwargs)
 
 
-@understands(np.random.default_rng)
+@understands(np.random.default_rng, np.random.RandomState)
 def _default_rng(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     seed = args[0] if args else kwargs.get("seed")
     if len(args) + len(kwargs) == (0 if seed is None else 1) or (args or kwargs) == (None,):
-        if type(seed) is np.random.Generator:
+        if type(seed) is np.random.Generator and f is np.random.default_rng:
             return seed
         source = -1 if seed is None else stage.source_of_int(seed) if is_int(seed) else None
         if source is not None and not stage.tracer.in_region:

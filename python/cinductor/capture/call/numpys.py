@@ -10,7 +10,7 @@ import numpy as np
 
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
-from ...numpy.random import DRAWS, GLOBAL, LEGACY, Draw
+from ...numpy.random import DRAWS, GLOBAL, LEGACY, Draw, state_of
 from ..region.opened import JOINS
 from ..value.items import Flat
 from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
@@ -198,10 +198,10 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A method of a Generator that later calls find again."""
-    stage = scope.stage
-    table = LEGACY if f.generator is GLOBAL else DRAWS
-    source = stage.source("const", GLOBAL) if table is LEGACY else stage.source_of(f.generator)
+    """A method of a Generator or RandomState that later calls find again."""
+    stage, is_global = scope.stage, f.generator is GLOBAL
+    table = LEGACY if is_global or type(f.generator) is np.random.RandomState else DRAWS
+    source = stage.source("const", GLOBAL) if is_global else stage.source_of(f.generator)
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
@@ -210,7 +210,7 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
     if id(f.generator) not in stage.draws:
-        stage.draws[id(f.generator)] = (f.generator, f.generator.bit_generator.state)
+        stage.draws[id(f.generator)] = (f.generator, state_of(f.generator))
     address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
     try:
         return table[f.name](stage.tracer, address, *args, **kwargs)
