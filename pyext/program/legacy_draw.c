@@ -1,6 +1,6 @@
-/* Draws of a RandomState, np.random's functions have one, that are not what a Generator would draw. Its
- * streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own module
- * does not export them.
+/* Draws of a RandomState (np.random's functions have one) that are not what a Generator would draw.
+ * Its streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own
+ * module does not export them.
  *
  * Normal numbers come in pairs. The second waits in the RandomState, behind a pointer to its copy
  * of the bits' functions. Where that is in the object is found by this pointer, and believed only
