@@ -542,3 +542,28 @@ def test_products_in_place(line, tmp_path):
     source = f"def program(M, v, i):\n    {line}\n    return M, v, i\n"
     program = test_memory.test_fuzz.load(source, tmp_path / "program.py")
     alike(program, lambda: (numbers(9).reshape(3, 3), numbers(3), np.ones((3, 3), int)))
+
+
+def copies_of_one(a, s):
+    """Some are written, some returned, some only read: the latter may be one array inside, and nobody can tell."""
+    u, v = a.copy(), a.copy()
+    w = u + v
+    u[:] = s
+    r = u * a.copy()
+    q, p = a.copy(), a.copy()
+    for i in range(20):
+        q[i % 4] += p[(i + 1) % 4]
+        p[0] = i
+    a[1:] = s
+    return w, r, v, q, p, a.copy(), a.copy()
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize("n", [4, 5, 100])
+def test_copies_of_one_array(n, backend):
+    compiled = cinductor.compile(copies_of_one, backend=backend, fullgraph=True)
+    for _ in range(2):
+        x, y = np.arange(1.0, n + 1), np.arange(1.0, n + 1)
+        want, got = copies_of_one(x, 3.0), compiled(y, 3.0)
+        np.testing.assert_equal([*got, y], [*want, x])
+        assert not any(np.may_share_memory(p, q) for k, p in enumerate(got) for q in [y, *got[:k]])

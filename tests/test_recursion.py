@@ -1,5 +1,10 @@
 """Functions that call themselves: captured where their depth is known, decided by Python where data end them."""
 
+import os
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -84,3 +89,29 @@ def test_inside_of_a_loop():
     for k in (1, 3):
         same(compiled(x * k), every(x * k))
     assert "a recursion that data end" in str(cinductor.explain(every, x))
+
+
+EQUAL_KERNELS = """
+import numpy as np, cinductor
+
+def fft(x):
+    n = len(x)
+    if n == 1:
+        return x
+    even, odd = fft(x[::2]), fft(x[1::2])
+    odd = np.exp(-2j * np.pi * np.arange(n // 2) / n) * odd
+    return np.concatenate([even + odd, even - odd])
+
+x = np.random.default_rng(1).random(32) + 0j
+assert np.allclose(cinductor.compile(fft, fullgraph=True)(x), np.fft.fft(x))
+"""
+
+
+def test_equal_calls_are_compiled_once(tmp_path):
+    """Kernels that differ in the names of buffers, those that never reach memory too, have one text: 5 for 31 calls."""
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path)}
+    program = tmp_path / "program.py"
+    program.write_text(EQUAL_KERNELS)
+    subprocess.run([sys.executable, str(program)], check=True, env=env, timeout=300)
+    libraries = b"".join(path.read_bytes() for path in tmp_path.rglob("*.so"))
+    assert 0 < len(set(re.findall(rb"(?<=\0)k\d+(?=\0)", libraries))) <= 8

@@ -1,8 +1,8 @@
 /* Common subexpressions: equal nodes of one block become one, by hashing, in one forward sweep.
  *
- * Never merged: what makes memory of its own on purpose (empty, copy, assign), inputs, library
- * calls, checks, regions, nodes of different blocks, and two nodes whose memory can both be told
- * apart.
+ * Never merged: memory that is yet to be written (empty), writes, inputs, library calls, checks,
+ * regions, nodes of different blocks, and two nodes whose memory can both be told apart. So copies
+ * (np.arange in each call of a helper) are one where nobody writes into both, or returns both.
  *
  * needs: a valid graph. keeps: values bit for bit, and what is observed of memory. */
 #include "base/hash.h"
@@ -25,9 +25,8 @@ is_mergeable(const CiNode *node)
     case CI_OPKIND_region:
         return false;
     default:
-        return node->op != CI_OP_empty && node->op != CI_OP_copy && node->op != CI_OP_assign &&
-               node->op != CI_OP_scatter && node->op != CI_OP_input && node->op != CI_OP_define &&
-               node->op != CI_OP_check;
+        return node->op != CI_OP_empty && node->op != CI_OP_assign && node->op != CI_OP_scatter &&
+               node->op != CI_OP_input && node->op != CI_OP_define && node->op != CI_OP_check;
     }
 }
 

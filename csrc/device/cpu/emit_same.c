@@ -1,6 +1,7 @@
 /* Kernels that differ in nothing but the names of their buffers, such as those of the trips of an
  * unrolled loop, are compiled once. Two texts mean the same when they are equal after their
  * buffers have been numbered in the order in which they are first mentioned. */
+#define _GNU_SOURCE /* memrchr */
 #include "device/cpu/emit_cpu.h"
 
 #include <ctype.h>
@@ -12,10 +13,15 @@ is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* buf12 or in3, as CiBuffer's names are. */
+/* buf12 or in3, as CiBuffer's names are, or what stands for one: row_buf12, local_in3. */
 static bool
 names_buffer(const char *word, size_t length)
 {
+    const char *last = memrchr(word, '_', length);
+    if (last) {
+        length -= (size_t)(last + 1 - word);
+        word = last + 1;
+    }
     size_t letters = length > 3 && !memcmp(word, "buf", 3)  ? 3
                      : length > 2 && !memcmp(word, "in", 2) ? 2
                                                             : 0;
