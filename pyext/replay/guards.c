@@ -309,6 +309,20 @@ are_disjoint(Lookup *l, const CxCheck *c)
     return true;
 }
 
+/* Of most calls this is all: an argument, compared where it stands. */
+static inline bool
+check_is_array(Lookup *l, const CxCheck *c)
+{
+    const CxSource *s = &l->guards->sources[c->source];
+    PyObject *value = l->values[c->source];
+
+    if (value == NULL && s->kind == SOURCE_arg && s->from < l->nargs)
+        value = l->values[c->source] = l->args[s->from];
+    if (value == NULL)
+        value = find_value(l, c->source);
+    return value != NULL && array_fits(c, value, l->table);
+}
+
 static bool
 check_holds(Lookup *l, const CxCheck *c)
 {
@@ -322,8 +336,6 @@ check_holds(Lookup *l, const CxCheck *c)
     if (value == NULL)
         return false;
     switch (c->kind) {
-    case CHECK_array:
-        return array_fits(c, value, l->table);
     case CHECK_size:
         return size_fits(c, value, l->table);
     case CHECK_is:
@@ -417,13 +429,15 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     memset(values, 0, sizeof *values * (size_t)g->nsources);
     if (g->values.count > 0)
         memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
-    for (int k = 0; k < g->nchecks; k++)
-        if (!check_holds(&lookup, &g->checks[k])) {
-            PyErr_Clear();
-            if (why != NULL)
-                *why = cx_guards_failure(g, &g->checks[k], values, NULL);
-            return why != NULL && *why == NULL ? -1 : 0;
-        }
+    for (int k = 0; k < g->nchecks; k++) {
+        const CxCheck *c = &g->checks[k];
+        if (c->kind == CHECK_array ? check_is_array(&lookup, c) : check_holds(&lookup, c))
+            continue;
+        PyErr_Clear();
+        if (why != NULL)
+            *why = cx_guards_failure(g, c, values, NULL);
+        return why != NULL && *why == NULL ? -1 : 0;
+    }
     if (g->ctx != NULL && (fits = check_sizes(&lookup, why)) != 1)
         return why != NULL && *why == NULL ? -1 : fits;
     for (int k = 0; k < g->nsources; k++)

@@ -53,19 +53,22 @@ typedef struct CxExtent {
     int shown;          /* of such a stride: where what is found goes; its own number is checked */
 } CxExtent;
 
+/* What arrays are compared with stands first: it is one line of the processor's cache. */
 typedef struct CxCheck {
     CxCheckKind kind;
-    int source, other;    /* same: both; disjoint: counts of written and of all */
-    PyObject *a, *b;      /* object, type, value; keys; equals: b is the line that asked, or NULL;
-                           * function: code and globals */
-    PyArray_Descr *descr; /* array */
+    int source;
     int rank;
     int flags, wanted;     /* array: these of NumPy's flags shall be so */
     bool looks_at_strides; /* dense ones are a flag */
     bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
+    PyArray_Descr *descr;  /* array */
     CxExtent *sizes, *strides; /* array; size: sizes[0] */
-    int *sources;              /* disjoint */
-    int64_t count;             /* len; array: elements, -1 when that varies; function: CxDefaults */
+    int other;       /* same: the other source; disjoint: how many there are, of which `source` are
+                        written */
+    PyObject *a, *b; /* object, type, value; keys; equals: b is the line that asked, or NULL;
+                      * function: code and globals */
+    int *sources;    /* disjoint */
+    int64_t count;   /* len; array: elements, -1 when that varies; function: CxDefaults */
 } CxCheck;
 
 /* What was assumed of sizes, by whom. */
