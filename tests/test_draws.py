@@ -422,7 +422,7 @@ def of_one_that_is_made(n, seed):
 
 def stops(rng, x, n):
     s = 0.0
-    for k in range(n):
+    for _ in range(n):
         s += rng.normal() + x[rng.randint(4)]
     return s
 
