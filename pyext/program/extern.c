@@ -30,7 +30,7 @@ static int32_t
 call_library(void *data, const CiExternCall *call)
 {
     const Callee *callee = data;
-    PyObject *args[17] = {NULL}, *result = NULL;
+    PyObject *args[CX_MOST_OPERANDS + 1] = {NULL}, *result = NULL;
     int n = call->noperands;
     int32_t status = CI_ERR_PYTHON;
 

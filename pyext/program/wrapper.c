@@ -140,31 +140,35 @@ done:
     return result;
 }
 
+/* e<n>(operands…, result); self is (program, n). */
 static PyObject *
 wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
+    enum { MOST = CX_MOST_OPERANDS + 1 };
     CxProgram *p = program_of(self);
     const CiExtern *ext =
         ci_program_extern_at(p->program, (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1)));
-    void *operands[16];
-    const int64_t *sizes[17], *strides[17];
-    int64_t steps[17][CI_MAX_RANK];
-    int ranks[17];
-    CiDtype dtypes[17];
+    void *operands[MOST];
+    const int64_t *sizes[MOST], *strides[MOST];
+    int64_t steps[MOST][CI_MAX_RANK];
+    int ranks[MOST];
+    CiDtype dtypes[MOST];
 
+    if (nargs < 1 || nargs > MOST)
+        return PyErr_Format(PyExc_TypeError,
+                            "a library call takes its result and at most %d arrays",
+                            CX_MOST_OPERANDS);
     for (Py_ssize_t k = 0; k < nargs; k++) {
-        if (nargs > 17 || !PyArray_Check(args[k]))
-            return PyErr_Format(PyExc_TypeError,
-                                "a library call takes at most 16 arrays and its result");
         PyArrayObject *a = (PyArrayObject *)args[k];
+        if (!PyArray_Check(args[k]) || PyArray_NDIM(a) > CI_MAX_RANK)
+            return PyErr_Format(PyExc_TypeError, "operand %zd is no array that a program has", k);
         ranks[k] = PyArray_NDIM(a);
         dtypes[k] = cx_dtype_of_descr(PyArray_DESCR(a));
         sizes[k] = (const int64_t *)PyArray_DIMS(a);
         strides[k] = steps[k];
         for (int axis = 0; axis < ranks[k]; axis++)
             steps[k][axis] = PyArray_STRIDE(a, axis) / PyArray_ITEMSIZE(a);
-        if (k + 1 < nargs)
-            operands[k] = PyArray_DATA(a);
+        operands[k] = PyArray_DATA(a);
     }
     CiExternCall call = {.noperands = (int)nargs - 1,
                          .operands = operands,
@@ -172,7 +176,7 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
                          .strides = strides,
                          .ranks = ranks,
                          .dtypes = dtypes,
-                         .result = PyArray_DATA((PyArrayObject *)args[nargs - 1])};
+                         .result = operands[nargs - 1]};
     int32_t status = ext->call(ext->data, &call);
     if (status != 0) {
         cx_raise_status(p->state, (CiStatus)status, NULL);

@@ -216,7 +216,7 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *result = NULL;
     const char *name = NULL, *key = NULL;
-    CxTraced *held[16] = {NULL};
+    CxTraced *held[CX_MOST_OPERANDS] = {NULL};
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
@@ -227,8 +227,9 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
     int rank = dtype == CI_DTYPE_none ? -1 : cx_shape_from(t, shape, sizes);
     Py_ssize_t n = rank < 0 ? 0 : PySequence_Fast_GET_SIZE(fast);
-    if (n > 16) {
-        PyErr_SetString(PyExc_ValueError, "a library call takes at most 16 operands");
+    if (n > CX_MOST_OPERANDS) {
+        PyErr_Format(PyExc_ValueError, "a library call takes at most %d operands",
+                     CX_MOST_OPERANDS);
         rank = -1;
         n = 0;
     }
