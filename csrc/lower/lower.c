@@ -32,8 +32,8 @@ repeats_elements(const CiNode *user, const CiNode *operand)
     return false;
 }
 
-/* The cast that alone reads a value, to fewer bits: it is what its readers share, so that it is made
- * once and not by each of them. */
+/* The cast that alone reads a value, to fewer bits: it is what its readers share, so that it is
+ * made once and not by each of them. */
 static CiNode *
 find_narrower(const CiNodeState *state)
 {
@@ -66,8 +66,7 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
-    bool is_shared =
-        state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar;
+    bool is_shared = state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar;
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;
