@@ -149,6 +149,5 @@ def test_exponents_are_one_program_but_for_numpys_own(dtype):
         with np.errstate(all="ignore"):
             want = x**p
             np.testing.assert_allclose(compiled(x, p), want, rtol=1e-6 if dtype == "f4" else 1e-14)
-    assert compiled._cinductor_job.captures == (
-        5 if dtype == "c16" else 6
-    )  # 1 but for complex, -1, any below zero
+    # -1, any below zero, and 1, but for complex numbers, where it depends on NumPy
+    assert compiled._cinductor_job.captures in ((5, 6) if dtype == "c16" else (6,))

@@ -454,7 +454,8 @@ def behaviour(fn, name, *args):
         result = fn(*args, log)
     except BaseException as error:
         entries = traceback.extract_tb(error.__traceback__)
-        lines = [(t.name, t.lineno) for t in entries if t.filename == name]
+        # Comprehensions have frames before Python 3.12 alone, and those that are loops have one for all.
+        lines = [(t.name, t.lineno) for t in entries if t.filename == name and t.name not in ("<listcomp>", "<genexpr>")]
         return said, type(error), str(error), lines, repr(error.__context__)
     return said, result
 

@@ -105,6 +105,8 @@ call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t n
             goto done;
     PyObject *four[] = {(PyObject *)f, tuple, positional, keywords};
     result = PyObject_Vectorcall(f->miss, four, 4, NULL);
+    if (result == NULL)
+        cx_keep_given_traceback();
 done:
     Py_XDECREF(tuple);
     Py_XDECREF(positional);

@@ -86,6 +86,20 @@ cx_restore_exception(PyObject *exception)
 #endif
 }
 
+/* The exception being raised has the traceback that it was given where it was caught last: before
+ * 3.11 a bare `raise` puts the old one back. */
+static inline void
+cx_keep_given_traceback(void)
+{
+#if PY_VERSION_HEX < 0x030B0000
+    PyObject *type = NULL, *value = NULL, *traceback = NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    Py_XDECREF(traceback);
+    PyErr_Restore(type, value, value ? PyException_GetTraceback(value) : NULL);
+#endif
+}
+
 /* Whether a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
 static inline int
 cx_complex_powers_are_general(void)

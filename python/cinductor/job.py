@@ -284,7 +284,9 @@ def hide_our_frames(error: Any) -> None:
     kept: list[Any] = []
     tb = error.__traceback__
     while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        code = tb.tb_frame.f_code
+        is_inlined = code.co_name == "<listcomp>" and sys.version_info >= (3, 12)
+        if not code.co_filename.startswith(PACKAGE) and not is_inlined:
             kept.append(tb)
         tb = tb.tb_next
     for i, entry in enumerate(kept):

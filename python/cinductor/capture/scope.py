@@ -6,6 +6,7 @@ only does the plain thing: functions made in a captured call that outlive it run
 
 from __future__ import annotations
 
+import builtins
 import operator
 import sys
 import types
@@ -18,6 +19,7 @@ from .. import _core
 from ..dynamic import Demand, StaticRetry, Undecided
 from .attributes import Attributes
 from .call.calls import dispatch
+from .call.mathematics import sum_and_carry, sum_of
 from .call.membership import contains
 from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
@@ -105,6 +107,18 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if found is not None and found[0] is value:
             return found[1]
         return self._global(self.fn_globals, self.cache, name, value)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether the name is what Python means by it."""
+        return self.name(name) is getattr(builtins, name)
+
+    def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+        """One more item of a sum."""
+        return sum_and_carry(self, total, carry, item)
+
+    def sum_of(self, total: Any, carry: Any) -> Any:
+        """A sum with its carry."""
+        return sum_of(self, total, carry)
 
     def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
         stage = self.stage

@@ -230,6 +230,37 @@ class Compensated:
         return t.apply("where", counts, self.total + carry, self.total)
 
 
+def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+    """A sum with one more item, and the error that it carries along while it is Python's float."""
+    if not _is_python(total, float):
+        return total + item, carry
+    if not _is_python(item, float):
+        if isinstance(item, int) or _is_python(item, int):
+            return total + item, carry
+        return sum_of(scope, total, carry) + item, 0.0
+    if not is_traced(total, carry, item):
+        new = total + item
+        big, small = (item, total) if abs(total) < abs(item) else (total, item)
+        return new, carry + ((big - new) + small)
+    t = scope.stage.tracer
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    whole.carry = t.as_scalar(t.lift(carry))
+    whole.add(t.as_scalar(t.lift(item)))
+    return t.as_python(whole.total), t.as_python(whole.carry)
+
+
+def sum_of(scope: Scope, total: Any, carry: Any) -> Any:
+    """The sum with what it carries."""
+    if not _is_python(total, float) or (type(carry) is float and not carry):
+        return total
+    if not is_traced(total, carry):
+        return total + carry if math.isfinite(carry) else total
+    t = scope.stage.tracer
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    whole.carry = t.as_scalar(t.lift(carry))
+    return t.as_python(whole.result())
+
+
 def _is_python(value: Any, kind: type) -> bool:
     """Python's own number of that kind, traced or not."""
     if type(value) is Traced:

@@ -51,11 +51,16 @@ class Column(NamedTuple):
 
 
 class Item:
-    """What a trip appends, once: its value's leaves, and where each goes."""
+    """What a trip appends, once: its value's leaves, and where each goes. Of a list that a loop has
+    made (inner) the value is the array of its items.
+    """
 
-    def __init__(self, appended: Any) -> None:
+    def __init__(self, appended: Any, rows: Any = None) -> None:
         is_maybe = type(appended) is Maybe
         self.value = appended.value if is_maybe else appended
+        self.inner: list[Any] | None = None
+        if rows is not None:
+            self.value, self.inner = rows, appended
         self.flag = appended.flag if is_maybe else None
         self.truths: list[bool] | None = appended.truths if is_maybe else None
         self.columns: list[list[Column]] = []  # for each leaf; none where it is a constant
@@ -127,7 +132,7 @@ class Growth:
         regions.touch(container)
         fill(container, [])
         regions.aliases.forget(leaves(item.value))
-        kind = item.value.kind
+        kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
         opened = Opened(container, buffer, self.carried.extent, kind, last, sizes)
         regions.opened[id(container)] = opened
 
@@ -172,16 +177,33 @@ class Growth:
         is_kept = len(now) >= kept and now[kept - 1] is GAP
         if not is_kept or not all(map(is_one, now[: kept - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended) for appended in now[kept:]]
+        self.items = [Item(appended, self.rows_of(appended)) for appended in now[kept:]]
         if len(self.items) > MAX_ITEMS:
             self.loop.fail("a trip appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
         if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
             self.close()
 
+    def rows_of(self, appended: Any) -> Any:
+        """The array of what a loop has appended to a list, for itself."""
+        rows = self.loop.regions.rows_of(appended) if type(appended) is list else None
+        return None if rows is None else self.tracer.copy(rows, "C")
+
+    def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
+        """A list that is appended has no other name, for the one behind the loop is another."""
+        now, self.container[:] = list(self.container), []
+        users = [value for name, value in names.items() if not name.startswith("__ci_")]
+        seen = walk([*users, *self.loop.others.values(), *self.loop.callers()])
+        self.container[:] = now
+        if seen is None or id(inner) in seen:
+            self.loop.fail("a list of another name is appended to a list")
+
     def check(self, names: dict[str, Any]) -> None:
         """Every item is a number, or an array that nobody else can write to."""
         seen: set[int] = set()
+        for item in self.items:
+            if item.inner is not None:
+                self.check_list(item.inner, names)
         for item in self.items:
             item.names = [self.check_leaf(leaf, names, seen) for leaf in leaves(item.value)]
             item.shapes = [self.room(leaf) for leaf in leaves(item.value)]
@@ -328,8 +350,7 @@ class Growth:
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
         if len(self.items) == 1 and not self.before and self.buffer is not None:
-            seen = [(value, value.version) for value in appended]
-            self.loop.regions.rows[id(self.container)] = (self.container, seen, self.buffer)
+            self.loop.regions.keep_rows(self.container, self.buffer)
 
     def column(self, item: Item, trips: int, made: Iterator[Any], names: dict[str, Any]) -> Any:
         """What each trip appended as this item; a gap where it did not."""
@@ -348,6 +369,11 @@ class Growth:
                 self.read(columns, place, leaf, room) if columns else leaf
                 for leaf, room, columns in zip(parts, item.shapes, buffers, strict=True)
             ]
+            if item.inner is not None:
+                kind = item.inner[0].kind
+                values.append(self.loop.regions.list_of(items[0], kind))
+                place += 1
+                continue
             if trip == trips - 1:
                 for k, holder in enumerate(item.names):
                     if holder is not None:

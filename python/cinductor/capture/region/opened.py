@@ -19,8 +19,8 @@ JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array 
 
 
 class Opened(NamedTuple):
-    """One such list. kind: of its items; last: what else has the array of the last row, with its
-    version then; sizes: the axes of a row whose sizes differ, and these.
+    """One such list. kind: of its items, or of those of the lists that it holds ("list of scalar");
+    last: what else has the array of the last row, with its version then; sizes: the axes of a row whose sizes differ, and these.
     """
 
     container: list[Any]
@@ -73,7 +73,10 @@ class Opened(NamedTuple):
 def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
     """A list of the rows, or of as much of each as its sizes say; last: the last item itself."""
     if kind != "array":
-        return rows.tolist() if kind == "python" else list(rows)
+        is_nested = kind.startswith("list")
+        if kind.endswith("python"):
+            return rows.tolist()
+        return [list(row) for row in rows] if is_nested else list(rows)
     if not axes:
         items = [row.copy() for row in rows]
     elif axes == (0,):

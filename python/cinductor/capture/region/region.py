@@ -140,14 +140,33 @@ class Regions:
         """Of the lists that grow those that are buffers."""
         return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
 
+    def keep_rows(self, made: list[Any], buffer: Any) -> None:
+        """A list that a loop made: its items are rows of the buffer."""
+        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
+        self.rows[id(made)] = (made, seen, buffer)
+
+    def list_of(self, row: Any, kind: str) -> list[Any]:
+        """The list of the numbers in an array."""
+        tracer = self.stage.tracer
+        items = [row[k] for k in range(row.shape[0])]
+        made = [tracer.as_python(item) for item in items] if kind == "python" else items
+        self.keep_rows(made, row)
+        return made
+
     def rows_of(self, value: Any) -> Any:
         """The array of what a loop appended to a list, where that is what the list holds."""
         found = self.rows.get(id(value))
         if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
             return None
-        pairs = zip(value, found[1], strict=True)  # nobody has written to an item since
-        is_so = all(item is made and item.version == version for item, (made, version) in pairs)
-        return found[2] if is_so else None
+        for item, (made, version) in zip(value, found[1], strict=True):
+            if item is not made:
+                return None
+            if type(item) is list:
+                if self.rows_of(item) is None:
+                    return None
+            elif item.version != version:  # somebody has written to it since
+                return None
+        return found[2]
 
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""

@@ -108,6 +108,15 @@ class Asking(Transformer):
         names, is_hidden = self.scopes[-1], any(name in targets for targets in self.hidden)
         return name in names.bound and name not in names.unbound and not is_hidden
 
+    def _has_value(self, name: str) -> bool:
+        """Whether a local name surely has one; those of functions around are taken to have, unless
+        some statement deletes them.
+        """
+        if name in self.bound or any(name in targets for targets in self.hidden):
+            return True
+        around = [scope for scope in self.scopes if name in scope.bound]
+        return self.scopes[-1] not in around and all(name not in s.unbound for s in around)
+
     # functions
 
     def _body(self, node: FunctionNode) -> None:

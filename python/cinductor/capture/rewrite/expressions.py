@@ -7,6 +7,7 @@ import copy
 from typing import Any
 
 from .asking import FREE, GLOBAL, LOCAL, Asking
+from .comprehensions import Plan
 from .jumps import is_text, may_be_traced
 from .matches import Parts
 from .nodes import placed, walk
@@ -116,6 +117,15 @@ class Expressions(Asking):
         func = node.func
         if isinstance(func, ast.Name) and func.id == "super" and not node.args:
             return node  # the compiler itself looks for this form
+        if getattr(node, "ci_is_ours", False):
+            return self.ask(node, func.id, *[self.visit(a) for a in node.args])  # type: ignore[attr-defined]
+        if (loop := self._loop_of(node)) is not None:
+            builtin = node.ci_loop.builtin  # type: ignore[attr-defined]
+            if builtin is None:
+                return loop
+            del node.ci_loop  # type: ignore[attr-defined]
+            is_builtin = self.ask(node, "is_builtin", self.text(node, builtin))
+            return placed(ast.IfExp(is_builtin, loop, self.visit_Call(node)), node)
         args = [self.visit(a) for a in node.args]
         keywords = []
         for keyword in node.keywords:
@@ -299,7 +309,27 @@ class Expressions(Asking):
 
     # comprehensions
 
+    def _loop_of(self, node: Any) -> ast.expr | None:
+        """The call of the function that a comprehension, or a call with one, has; None where there is
+        none, or a name that it is handed may have no value.
+        """
+        plan: Plan | None = getattr(node, "ci_loop", None)
+        if plan is None:
+            return None
+        if not all(map(self._has_value, plan.names)):
+            return None
+        inner = node if isinstance(node, ast.ListComp) else node.args[0]
+        items = inner.generators[0].iter
+        if plan.builtin is not None:
+            items = copy.deepcopy(items)
+        callee = [] if plan.callee is None else [self.visit(copy.deepcopy(plan.callee))]
+        given = [self.visit(self.load(node, name)) for name in plan.names]
+        arguments = [*callee, self.visit(items), *given]
+        return placed(ast.Call(self.load(node, plan.function), arguments, []), node)
+
     def _comprehension(self, node: Any) -> ast.expr:
+        if (loop := self._loop_of(node)) is not None:
+            return loop
         first = node.generators[0]
         self.without_walrus += 1
         first.iter = self._iter(first.iter, first.target)

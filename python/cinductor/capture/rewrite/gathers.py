@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .names import is_closed
 from .nodes import Visitor, walk
 from .source import FunctionNode
 
@@ -89,7 +90,11 @@ class Gathers(Visitor):
     def _inner(self, node: ast.AST) -> None:
         self.others |= {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
-    visit_FunctionDef = visit_Lambda = visit_ClassDef = _inner
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        if not is_closed(node):
+            self._inner(node)
+
+    visit_Lambda = visit_ClassDef = _inner
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _inner
 
 

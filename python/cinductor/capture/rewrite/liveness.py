@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .jumps import VALUE, blocks_of, is_endless
-from .names import names_in
+from .names import is_closed, names_in
 from .nodes import children, walk
 
 Set = frozenset[str]
@@ -121,7 +121,8 @@ class Effect:
                 if isinstance(arg, ast.arg):
                     self._type(arg.annotation)
             self._type(node.returns, *getattr(node, "type_params", ()))
-            self._function(node, True)
+            if not is_closed(node):
+                self._function(node, True)
             self.bind(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:

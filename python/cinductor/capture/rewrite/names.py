@@ -21,6 +21,11 @@ def type_parameters(node: Any) -> Names | None:
     return Names(scope) if names else None
 
 
+def is_closed(node: FunctionNode) -> bool:
+    """Whether it is a function of ours, which reads no names of those around."""
+    return getattr(node, "ci_is_closed", False)
+
+
 class Names(Visitor):
     """The names a function's body binds, and those it declares global or nonlocal."""
 
@@ -51,7 +56,8 @@ class Names(Visitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.bound.add(node.name)
-        self._inner(node)
+        if not is_closed(node):
+            self._inner(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._inner(node)

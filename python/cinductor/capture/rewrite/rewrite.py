@@ -21,6 +21,7 @@ from typing import Any
 
 from ...user import wrong
 from .asking import STAGE
+from .comprehensions import COMPREHENSION, with_loops
 from .control import Control
 from .exits import with_exits_behind
 from .matches import without_matches
@@ -34,6 +35,7 @@ from .source import (
     factory,
     find_function,
     named,
+    renamed,
 )
 from .table import BREAK, FRAME_READERS, SYNTAX, verdict
 
@@ -144,6 +146,8 @@ def _rewrite_source(
     node = with_exits_behind(without_matches(node))
     _check(node)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
+    if with_regions:
+        node = with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     tree = factory(rewriter.run(), (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
@@ -153,6 +157,7 @@ def _rewrite_source(
         raise NotRewritable("its rewriting does not compile")
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
     new = named(new, f"{FACTORY}.<locals>.{inner}", qualname).replace(co_name=code.co_name)
+    new = renamed(new, COMPREHENSION)
     return Rewritten(new, code, tree, tuple(rewriter.sites))
 
 

@@ -100,6 +100,19 @@ def named(code: types.CodeType, old: str, new: str) -> types.CodeType:
     return code.replace(**changes)
 
 
+def renamed(code: types.CodeType, beginning: str) -> types.CodeType:
+    """The code with the names that tracebacks give to the functions of comprehensions in it:
+    <listcomp> for that beginning with listcomp and a number.
+    """
+    consts = tuple(
+        renamed(c, beginning) if isinstance(c, types.CodeType) else c for c in code.co_consts
+    )
+    name = code.co_name
+    if name.startswith(beginning):
+        name = f"<{name.removeprefix(beginning).rstrip('0123456789')}>"
+    return code.replace(co_consts=consts, co_name=name)
+
+
 def _imports_of_lines(lines: list[str]) -> list[str]:
     """The names that import statements in the first column bind: they change how calls compile."""
     found: list[str] = []

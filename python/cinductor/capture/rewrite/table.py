@@ -59,11 +59,11 @@ SYNTAX: dict[str, Row] = {
     "IfExp": Row(CAPTURED, "its operands are evaluated lazily, both where its test is traced"),
     "Dict": Row(CAPTURED, "mappings unpacked into it are read by the stage"),
     "Set": Row(KEPT, "its parts are captured"),
-    "ListComp": Row(CAPTURED, "what is iterated is read by the stage"),
+    "ListComp": Row(CAPTURED, "the loop that it is short for, unless its parts forbid it"),
     "SetComp": Row(CAPTURED, "what is iterated is read by the stage"),
     "DictComp": Row(CAPTURED, "what is iterated is read by the stage"),
     "GeneratorExp": Row(
-        CAPTURED, "what is iterated is read by the stage; it may not outlive the call"
+        CAPTURED, "a loop where a builtin takes it whole; else it may not outlive the call"
     ),
     "Await": Row(BREAK, "is part of a coroutine"),
     "Yield": Row(BREAK, "is part of a generator"),

@@ -1,0 +1,295 @@
+"""Comprehensions are the loops that they are short for, and `sum`, `any` and `all` of them end as Python's do."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor.testing import assert_same
+
+X = np.linspace(0.5, 1.5, 40)
+
+
+def behaviour(fn, *args):
+    """What a call gives or raises, and how its arguments look behind it."""
+    args = copy.deepcopy(args)
+    try:
+        result = fn(*args)
+    except Exception as error:
+        return type(error), str(error), args
+    return result, args
+
+
+def agree(fn, *calls, **settings):
+    compiled = cinductor.compile(fn, backend="interp", **settings)
+    for args in calls:
+        got, want = behaviour(compiled, *args), behaviour(fn, *args)
+        assert type(got) is type(want) and len(got) == len(want)
+        assert_same(got, want)
+    return compiled
+
+
+def nodes(fn, *args):
+    graph = cinductor.explain(cinductor.compile(fn, backend="interp"), *args).graph
+    return sum(" = " in line for line in graph.splitlines())
+
+
+def multiples(x, n):
+    return sum(x * k for k in range(n))
+
+
+def squares(x, n):
+    return np.array([x[k] ** 2 for k in range(n)])
+
+
+def any_above(x, n):
+    return any(x[k] > 1.4 for k in range(n))
+
+
+def all_below(x, n):
+    return all(x[k] < 1.4 for k in range(n))
+
+
+def how_many(x, n):
+    return sum(1 for k in range(n) if x[k] > 1), sum(x[k] > 1 for k in range(n))
+
+
+def length(x, n):
+    return len([v for v in x[:n] if v > 1])
+
+
+def products(x, n):
+    return sum(a * b for a, b in zip(x[:n], x[:n] * 2))  # noqa: B905
+
+
+def pairs(x, n):
+    return sum(x[i] * x[j] for i in range(n) for j in range(10))
+
+
+ONE_GRAPH = [multiples, squares, any_above, all_below, how_many, length, products, pairs]
+
+
+@pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda f: f.__name__)
+def test_as_many_nodes_for_any_number_of_trips(fn):
+    compiled = agree(fn, *((X, n) for n in (12, 30, 40, 20, 10, 1, 0)))
+    assert compiled._cinductor_job.captures <= 4
+    is_added = (
+        fn in (multiples, products, pairs) and sum([0.1] * 10) == 1.0
+    )  # with errors kept, a list at a time
+    assert is_added or nodes(fn, X, 12) == nodes(fn, X, 36)
+    assert not cinductor.explain(compiled, X, 30).breaks
+
+
+def tables(x, n):
+    return np.array([[x[i] * x[j] for j in range(12)] for i in range(n)])
+
+
+def lists(x, n):
+    rows = [[x[i] + j for j in range(10)] for i in range(n)]
+    return rows, len(rows), rows[-1][0], np.array(rows)
+
+
+def one_row_for_all(x, n):
+    row, rows = [], []
+    for j in range(12):
+        row.append(x[j] * 2)
+    for _ in range(n):
+        rows.append(row)
+    row[0] = x[1]
+    return rows, rows[0] is rows[-1], row
+
+
+def last_row(x, n):
+    rows = []
+    for i in range(n):
+        row = []
+        for j in range(10):
+            row.append(x[i] * j)
+        rows.append(row)
+    row[0] = x[1]
+    return rows, row is rows[-1], np.array(rows)
+
+
+@pytest.mark.parametrize("fn", [tables, lists, one_row_for_all, last_row], ids=lambda f: f.__name__)
+def test_lists_of_lists(fn):
+    agree(fn, (X, 12), (X, 15), (X, 2))
+
+
+class Noted:
+    """A number whose truth and sum are noted."""
+
+    def __init__(self, log, value):
+        self.log, self.value = log, value
+
+    def __bool__(self):
+        self.log.append(("bool", self.value))
+        return self.value > 2
+
+    def __radd__(self, other):
+        self.log.append(("add", self.value))
+        return other + self.value
+
+
+def short_circuits(log):
+    noted = [
+        any(Noted(log, k) for k in range(9)),
+        all(Noted(log, k) for k in range(3, 9)),
+        all(Noted(log, k) for k in range(9)),
+    ]
+    return (
+        noted,
+        any([Noted(log, k) for k in range(6)]),
+        sum(Noted(log, k) for k in range(4)),
+        sum([Noted(log, k) for k in range(4)]),
+    )
+
+
+def mixed(x):
+    return (
+        sum(v for v in (1, True, 2.5, x[0], 3)),
+        sum(v for v in [x, x * 2, 1]),
+        sum([]),
+        sum(v for v in ()),
+    )
+
+
+def not_to_be_added(x):
+    return sum(v for v in (1, "a"))
+
+
+def truth_of_arrays(x):
+    return any(v for v in (x, x))
+
+
+def of_nothing(x, n):
+    return max(x[k] for k in range(n)), min([x[k] for k in range(n)])
+
+
+def ends_before_it_raises(x, n):
+    return any(x[k] > 1.0 for k in range(n))
+
+
+def raises_whatever_was_found(x, n):
+    return any([x[k] > 1.0 for k in range(n)])
+
+
+def collected(x, n):
+    return (
+        list(x[k] for k in range(n)),  # noqa: C400
+        tuple(x[k] * 2 for k in range(n)),
+        sorted(-x[k] for k in range(n)),
+        math.prod(x[k] for k in range(n)),
+        {k: x[k] for k in range(n)},
+        {k % 3 for k in range(n)},
+        max((x[k], k) for k in range(n)),
+    )
+
+
+def shadowed(x):
+    any, sum = (lambda values: "ours"), (lambda values: next(iter(values)))
+    return any(v > 1 for v in x), sum(v * 2 for v in x)
+
+
+def names_around(x, n):
+    k = 7
+    total = sum(x[k] for k in range(n))
+    return total, k, [k for _ in range(2)], [[k * j for k in range(j)] for j in range(12)]
+
+
+def late_names(x):
+    makers = [lambda: v + w for v in x[:3]]  # noqa: B023
+    w = 5
+    return [f() for f in makers]
+
+
+def set_by_calls(x):
+    total = 0
+
+    def add(v):
+        nonlocal total
+        total += v
+        return total
+
+    return [add(v) + total for v in x[:12]], total
+
+
+def through_helpers(x, n):
+    scale = 3.0
+
+    def inner(i):
+        return sum(x[i] * x[k] * scale for k in range(n))
+
+    return np.array([inner(i) for i in range(n)])
+
+
+def unbound(x, n):
+    if n > 100:
+        w = 1
+    return [w for _ in range(n)]  # noqa: F821
+
+
+def walrus(x, n):
+    return [y := x[k] for k in range(n)], y
+
+
+def in_a_loop(x, n):
+    for i in range(n):
+        x[i] = x[i] + sum(x[j] for j in range(i))
+        if any(x[j] > 1e6 for j in range(i)):
+            break
+    return x, [v for v in x if v > 2], i
+
+
+def tuples(x, n):
+    return sum(i * v for i, v in enumerate(x[:n])), [
+        (i, v * 2) for i, v in enumerate(x[:n]) if i % 2
+    ]
+
+
+MANY = [
+    (mixed, X), (not_to_be_added, X), (truth_of_arrays, X), (of_nothing, X, 0), (of_nothing, X, 12),
+    (ends_before_it_raises, X, 60), (raises_whatever_was_found, X, 60), (collected, X, 12), (collected, X, 3),
+    (shadowed, X), (names_around, X, 12), (late_names, X), (set_by_calls, X), (through_helpers, X, 12), (unbound, X, 0),
+    (unbound, X, 2), (unbound, X, 101), (walrus, X, 12), (in_a_loop, X, 30), (in_a_loop, X, 1), (tuples, X, 30), (short_circuits, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", MANY, ids=lambda c: f"{c[0].__name__}-{c[-1] if type(c[-1]) is int else ''}"
+)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_as_python(case, dynamic):
+    fn, *args = case
+    agree(fn, args, args, dynamic=dynamic)
+
+
+def test_a_builtin_that_is_replaced():
+    calls = []
+
+    def ours(values):
+        calls.append(type(values).__name__)
+        return len(list(values))
+
+    def f(x):
+        return sum(v for v in x), any(v > 1 for v in x)
+
+    assert_same(cinductor.compile(f, backend="interp")(X), f(X))
+    f.__globals__["sum"] = ours
+    try:
+        assert cinductor.compile(f, backend="interp")(X)[0] == 40
+        assert calls == ["generator"]
+    finally:
+        del f.__globals__["sum"]
+
+
+def test_python_floats_are_added_as_python_does():
+    def f(x, n):
+        return (
+            sum(float(x[k]) * 1e16 - 1e16 for k in range(n)),
+            sum([0.1 * k for k in range(n)]),
+            sum(0.1 for _ in range(n)),
+        )
+
+    agree(f, (X, 12), (X, 30), (X, 31))
