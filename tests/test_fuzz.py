@@ -116,9 +116,9 @@ def test_new_programs(number, tmp_path):
 # an inner loop of no trips leaves Python's int as it is.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
-# The last: what a name inside may be; a `finally` that returns; a name that pieces alone bind; a view of data's size; what a
-# value may be, many branches later.
-OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061]
+# The last: what a function inside returns; a `finally` that returns; what a value may be, many branches later; a name that
+# pieces alone bind; a view of data's size; the order of an empty array.
+OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149]
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {
     "interp": {"backend": "interp"},

@@ -833,3 +833,17 @@ def test_arrays_that_change_places_in_many_branches():
         c = rng.integers(-2, 3, 30)
         same(program, np.arange(4.0), -np.arange(4.0), c)
         same(program_of_views, np.arange(4.0), -np.arange(4.0), c)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (0, 3, 2)])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_order_of_an_empty_array(shape, dynamic):
+    """Places in it were found with a remainder of zero."""
+
+    def program(x, y):
+        if y.max(initial=0) > 1:
+            x = x + 1
+        inner = x.T.ravel()
+        return (inner > 0).any(), inner + 1, x.T.reshape(-1)[1:] * 2
+
+    same(program, np.ones(shape), np.ones(2), dynamic=dynamic)

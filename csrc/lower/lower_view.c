@@ -59,11 +59,16 @@ linear_index(CiSym *sym, const CiExpr *const *sizes, const CiExpr *const *index,
     return linear;
 }
 
+/* An axis without elements has no place, and nobody asks for one. */
 static void
 split_index(CiSym *sym, const CiExpr *linear, const CiExpr *const *sizes, int from, int to,
             const CiExpr **source)
 {
     for (int k = to - 1; k > from; k--) {
+        if (ci_expr_equals_const(sizes[k], 0)) {
+            source[k] = sizes[k];
+            continue;
+        }
         source[k] = ci_expr_mod(sym, linear, sizes[k]);
         linear = ci_expr_floordiv(sym, linear, sizes[k]);
     }
