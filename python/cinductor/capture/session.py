@@ -32,6 +32,7 @@ from .value.objects import why_not_argument
 LITTLE_WORK = 400_000
 LITTLE_IN_PIECES = 2_000
 MAX_FAILED_CHECKS = 3
+MOST_WORDS = 600  # characters of what a compiler says
 MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
 # Code whose lines are not the user's: NumPy's own is followed.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
@@ -156,7 +157,9 @@ ADVICE = {
 
 def describe(error: BaseException) -> str:
     """An error of the compiler in one line, and what can be done."""
-    text = " ".join(str(error).split())[:600]
+    text = " ".join(str(error).split())
+    if len(text) > MOST_WORDS:  # what was run comes first, what it answered last
+        text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
     advice = next((words for cls, words in ADVICE.items() if isinstance(error, cls)), None)
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
