@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def crc_inputs(n, rng):
 
 
 UNROLLED = 8  # as many trips are unrolled
-REPEATS = 7  # of each compilation
+REPEATS = 15  # of each compilation
 NOISE = 1.05  # ratios up to this are no difference
 
 # name: (module, the full size and trips, few and many trips for compilation, maker of arguments, written by elements).
@@ -200,9 +201,9 @@ def programs_of(module):
 def choose_sizes(module):
     """Two sizes for each program of a module of tests/programs, one half as large again as the other.
 
-    The largest size that tests have, or a multiple: one at which no loop of either is short enough to be unrolled.
-    Where the graphs differ at all of them, there is none that is one graph, or the program raises, there are no sizes,
-    but the nodes of both.
+    Both are odd: for a multiple of a vector the compiler makes no remainder, and for a power of two shifts. They are
+    about the largest size that tests have, or a multiple: one at which no loop of either is short enough to be unrolled. Where the graphs differ at all of them, there is
+    none that is one graph, or the program raises, there are no sizes, but the nodes of both.
     """
     import cinductor
 
@@ -210,7 +211,7 @@ def choose_sizes(module):
     for name, function, make, size in programs_of(module):
         found[name] = {"sizes": None, "nodes": None}
         for factor in (1, 2, 4):
-            sizes = [size * factor, size * factor + size * factor // 2]
+            sizes = [size * factor | 1, (size * factor + size * factor // 2) | 1]
             both = [make(n, np.random.default_rng(1)) for n in sizes]
             if any(raises(function, arguments) for arguments in both):
                 continue
@@ -386,14 +387,15 @@ def compile_report(pairs, modules, others):
     ])  # fmt: skip
 
 
-def compile_modules():
-    """module_twice of all modules of tests/programs."""
+def compile_modules(jobs):
+    """module_twice of all modules of tests/programs, so many side by side."""
+    modules = sorted(path.stem for path in PROGRAM_FILES.glob("[a-z]*.py") if path.stem != "failures")
     pairs, others = {}, {}
-    for module in sorted(path.stem for path in PROGRAM_FILES.glob("[a-z]*.py") if path.stem != "failures"):
-        found, differ = module_twice(module)
-        pairs.update(found)
-        others.update(differ)
-        print(f"{module:20} {compile_summary(found)}", file=sys.stderr, flush=True)
+    with ThreadPoolExecutor(jobs) as workers:
+        for module, (found, differ) in zip(modules, workers.map(module_twice, modules)):
+            pairs.update(found)
+            others.update(differ)
+            print(f"{module:20} {compile_summary(found)}", file=sys.stderr, flush=True)
     return pairs, others
 
 
@@ -404,6 +406,7 @@ def main():
     parser.add_argument("--choose-sizes", metavar="MODULE")
     parser.add_argument("--compile-module", nargs=3, metavar=("MODULE", "WHICH", "SIZES"))
     parser.add_argument("--compile-only", action="store_true", help="the tables of compilation alone")
+    parser.add_argument("--jobs", type=int, default=1, help="modules of tests/programs that are compiled side by side")
     parser.add_argument("--while-trip", action="store_true")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
@@ -426,7 +429,7 @@ def main():
         print(json.dumps(while_trip()))
         return
     if options.compile_only:
-        print(compile_report({name: compiled_twice(name) for name in options.programs.split(",")}, *compile_modules()))
+        print(compile_report({name: compiled_twice(name) for name in options.programs.split(",")}, *compile_modules(options.jobs)))
         return
     threads, results = [int(t) for t in options.threads.split(",")], {}
     peers = ["cinductor", *(["numba"] if importlib.util.find_spec("numba") else [])]
@@ -439,7 +442,7 @@ def main():
                 found[f"{peer} {t}"] = child(["--one", peer, name], t) if peer in peers else {"error": "not installed"}
         print(f"{name:16} {found}", file=sys.stderr, flush=True)
     pairs = {name: compiled_twice(name) for name in results}
-    modules, others = compile_modules()
+    modules, others = compile_modules(options.jobs)
     trip = child(["--while-trip"], threads[-1]).get("while_ns", float("nan"))
     misses = missed(results, {**pairs, **modules}, threads, trip)
     text = "\n\n".join([
