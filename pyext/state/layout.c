@@ -1,7 +1,8 @@
 /* Strides as a specialization remembers them: by class rather than by number, so that a dense array
  * of any size has the strides that the symbolic sizes say, and one that is part of a larger array
  * those that the sizes and gaps say. The gap of an axis is what lies in memory between the end of
- * all that is inside of it and its next step. */
+ * all that is inside of it and its next step; where that is a step of the axis inside, the two
+ * could be one axis, and no gap is spoken of. */
 #include "state/array.h"
 
 /* Axes from the innermost out: by stride, and of equal strides the later axis first, as NumPy's
@@ -22,15 +23,16 @@ void
 cx_layout_gaps(PyArrayObject *array, int64_t *gaps)
 {
     int rank = PyArray_NDIM(array), axes[NPY_MAXDIMS];
-    int64_t itemsize = PyArray_ITEMSIZE(array), span = itemsize;
-    bool is_empty = PyArray_SIZE(array) == 0;
+    int64_t itemsize = PyArray_ITEMSIZE(array), span = itemsize, dense = itemsize;
 
     sort_axes(rank, PyArray_STRIDES(array), axes);
     for (int k = 0; k < rank; k++) {
         int64_t size = PyArray_DIM(array, axes[k]), stride = Py_ABS(PyArray_STRIDE(array, axes[k]));
         int64_t gap = stride - span;
-        bool has_gap = !is_empty && size > 1 && gap >= 0 && gap % itemsize == 0;
-        gaps[axes[k]] = is_empty || gap == 0 ? 0 : has_gap ? gap / itemsize : -1;
+        bool has_gap = size > 1 && stride != dense && gap >= 0 && gap % itemsize == 0;
+        gaps[axes[k]] = has_gap && PyArray_SIZE(array) != 0 ? gap / itemsize : -1;
+        if (stride != 0 && size > 1)
+            dense = stride * size;
         span += stride * (size - 1);
     }
 }
@@ -40,24 +42,28 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
                   const CiExpr *const *gaps, const CiExpr **strides)
 {
     int rank = PyArray_NDIM(array), axes[NPY_MAXDIMS];
-    int64_t found[NPY_MAXDIMS];
-    const CiExpr *itemsize = ci_expr_const(sym, PyArray_ITEMSIZE(array)), *span = itemsize;
+    int64_t dense = PyArray_ITEMSIZE(array), found[NPY_MAXDIMS];
+    const CiExpr *itemsize = ci_expr_const(sym, dense), *span = itemsize, *next = itemsize;
     bool is_empty = PyArray_SIZE(array) == 0;
 
     cx_layout_gaps(array, found);
     sort_axes(rank, PyArray_STRIDES(array), axes);
     for (int k = 0; k < rank; k++) {
         int axis = is_empty ? rank - 1 - k : axes[k];
-        int64_t stride = PyArray_STRIDE(array, axis);
-        bool is_dense = found[axis] == 0, is_given = gaps != NULL && gaps[axis] != NULL;
-        const CiExpr *gap = ci_expr_const(sym, 0), *step = span;
+        int64_t size = PyArray_DIM(array, axis), stride = PyArray_STRIDE(array, axis);
+        bool is_given = gaps != NULL && gaps[axis] != NULL;
+        const CiExpr *step = ci_expr_const(sym, Py_ABS(stride));
         if (is_given)
-            gap = ci_expr_mul(sym, gaps[axis], itemsize);
-        else if (!is_dense)
-            gap = ci_expr_sub(sym, ci_expr_const(sym, Py_ABS(stride)), span);
-        step = ci_expr_add(sym, span, gap);
+            step = ci_expr_add(sym, span, ci_expr_mul(sym, gaps[axis], itemsize));
+        else if (is_empty || Py_ABS(stride) == dense)
+            step = next;
+        else if (found[axis] == 0)
+            step = span;
         strides[axis] = stride < 0 && !is_empty ? ci_expr_neg(sym, step) : step;
-        if (stride != 0 && PyArray_DIM(array, axis) != 1)
-            span = ci_expr_sub(sym, ci_expr_mul(sym, step, sizes[axis]), gap);
+        if (is_empty || (stride != 0 && size != 1)) {
+            next = ci_expr_mul(sym, step, sizes[axis]);
+            span = ci_expr_sub(sym, next, ci_expr_sub(sym, step, span));
+            dense = Py_ABS(stride) * size;
+        }
     }
 }

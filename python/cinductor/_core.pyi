@@ -365,8 +365,8 @@ def view(
     """A part of an array's memory; nobody checks that it has it."""
 
 def gaps(array: np.ndarray) -> tuple[int, ...]:
-    """Per axis the elements between the end of all that is inside of it and its next step: 0 where
-    memory is dense, -1 where there are none (a stride of 0, steps that overlap)."""
+    """Per axis the elements between the end of all that is inside of it and its next step; -1 where
+    that says nothing (steps are dense in those of the axis inside, or overlap; a stride of 0)."""
 
 GAP_AXIS: int  # the axis GAP_AXIS - k of a symbol's source is the gap of axis k
 
