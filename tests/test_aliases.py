@@ -11,6 +11,7 @@ from test_growth import flat
 from test_regions import same
 
 import cinductor
+from cinductor.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
@@ -370,3 +371,65 @@ def test_arrays_of_any_size_that_only_change_places(backend):
     for n in (9, 10, 0, 1, 2):
         a, b = np.arange(4.0), np.arange(4.0) * 3
         same(compiled(a, b, n), swapped(a, b, n))
+
+
+WRITES = {
+    "shuffle": lambda a, b, rng: rng.shuffle(a),
+    "shuffle by name": lambda a, b, rng: rng.shuffle(x=a),
+    "permuted": lambda a, b, rng: rng.permuted(b, out=a),
+    "add.at": lambda a, b, rng: np.add.at(a, [0, 1, 1], 2.0),
+    "subtract.at": lambda a, b, rng: np.subtract.at(a, np.array([0, 1, 1]), b[:3]),
+    "sort": lambda a, b, rng: a.sort(),
+    "partition": lambda a, b, rng: a.partition(3),
+    "fill": lambda a, b, rng: a.fill(3),
+    "put": lambda a, b, rng: a.put([0, 2], [5, 6]),
+    "copyto": lambda a, b, rng: np.copyto(a, b),
+    "copyto where": lambda a, b, rng: np.copyto(a, 7, where=a > 3),
+    "place": lambda a, b, rng: np.place(a, a > 3, [1, 2]),
+    "putmask": lambda a, b, rng: np.putmask(a, a > 3, b),
+    "fill_diagonal": lambda a, b, rng: np.fill_diagonal(a.reshape(3, 3), 5),
+    "put_along_axis": lambda a, b, rng: np.put_along_axis(a, np.array([0, 3]), 9.0, 0),
+    "flat": lambda a, b, rng: a.flat.__setitem__(slice(0, 3), 9),
+    "item": lambda a, b, rng: a.__setitem__([0, 1], a[[1, 0]]),
+    "iadd": lambda a, b, rng: a.__iadd__(b),
+    "cumsum": lambda a, b, rng: np.cumsum(a, out=a),
+    "sum": lambda a, b, rng: np.sum(b[None], axis=0, out=a),
+    "clip": lambda a, b, rng: np.clip(b, 1, 4, a),
+    "round": lambda a, b, rng: a.round(out=a),
+    "take": lambda a, b, rng: np.take(b, [0] * 9, out=a),
+    "dot": lambda a, b, rng: np.dot(np.eye(9), b, out=a),
+    "modf": lambda a, b, rng: np.modf(b, a, np.empty(9)),
+    "accumulate": lambda a, b, rng: np.add.accumulate(b, out=a),
+    "concatenate": lambda a, b, rng: np.concatenate([b[:4], b[:5]], out=a),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("ways", ["over", "same", "apart", ("apart", "over", "same")], ids=str)
+@pytest.mark.parametrize("is_all", [True, False])
+def test_whatever_writes_may_write_into_what_overlaps(name, ways, is_all):
+    """is_all: nothing else of the program writes."""
+    write = WRITES[name]
+
+    def program(a, b, rng):
+        before = b.sum()
+        write(a, b, rng)
+        after = (b * 2).sum()
+        if not is_all:
+            b[...] = b + 1
+        return before, after, a.copy(), b.sum()
+
+    def arguments(way):
+        memory = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+        a = memory[:-1]
+        return a, {"over": memory[1:], "same": a, "apart": memory[1:].copy()}[way]
+
+    compiled = cinductor.compile(program, backend="interp")
+    for way in (ways, ways, ways) if isinstance(ways, str) else ways:
+        ours, theirs = arguments(way), arguments(way)
+        got, want = (
+            compiled(*ours, np.random.default_rng(1)),
+            program(*theirs, np.random.default_rng(1)),
+        )
+        assert_same(got, want)
+        assert_same(ours, theirs)

@@ -67,7 +67,9 @@ class Row:
 stages: dict[int, Any] = {}  # id(tracer) -> the stage of the call it traces
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
-WRITING_METHODS = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "setfield"})
+WRITING_METHODS = frozenset(
+    {"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "__setitem__"}
+)
 
 
 def function(*names: Any, creates: bool = False, writes: bool = False) -> Callable[[Any], Any]:

@@ -209,6 +209,9 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         return call_with_foreign(scope, method, args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+    target = args[0] if args else kwargs.get("x")
+    if f.name == "shuffle" and type(target) is Traced and stage.arrays.before_write(target):
+        return call_unknown(scope, method, args, kwargs)
     if id(f.generator) not in stage.draws:
         stage.draws[id(f.generator)] = (f.generator, state_of(f.generator))
     address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
