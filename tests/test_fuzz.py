@@ -117,8 +117,9 @@ def test_new_programs(number, tmp_path):
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
 # The last: what a function inside returns; a `finally` that returns; what a value may be, many branches later; a name that
-# pieces alone bind; a view of data's size; the order of an empty array.
-OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149]
+# pieces alone bind; a view of data's size; the order of an empty array; a name of a closed trip where the rest is NumPy's; the
+# truth of an int known behind a break.
+OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545]
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {
     "interp": {"backend": "interp"},

@@ -16,7 +16,7 @@ from cinductor import testing
 
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
 CALLS = [0, 0, 1, 0, 2, 3, 3, 1, 4]  # a size, aliases and dtypes that were there before, and new ones
-PROGRAMS = range(120)
+PROGRAMS = [*range(120), 601442]  # the last: a trip is the first to look at an array of a tuple
 
 
 def owner(array):

@@ -847,3 +847,81 @@ def test_order_of_an_empty_array(shape, dynamic):
         return (inner > 0).any(), inner + 1, x.T.reshape(-1)[1:] * 2
 
     same(program, np.ones(shape), np.ones(2), dynamic=dynamic)
+
+
+@pytest.mark.parametrize("length", [1, 3, 20])
+@pytest.mark.parametrize("dynamic", [None, False, True])
+def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
+    """It entered the call behind the loop's mark, and was returned as if a trip had made it."""
+
+    def last(rows, pair):
+        for row in rows:
+            row = pair[1]  # noqa: PLW2901
+        return row
+
+    def listed(rows, pair):
+        kept = []
+        for _ in rows:
+            kept.append(pair[1])
+        return kept
+
+    def written(rows, pair):
+        kept = pair[0]
+        for row in rows:
+            if row[0] > 0:
+                kept = pair[1]
+        kept[1:] += 1
+        return kept
+
+    rows, pair = np.ones((length, 3)), (np.zeros(3), np.ones(3))
+    fast = [cinductor.compile(f, backend="interp", dynamic=dynamic) for f in (last, listed)]
+    for _ in range(2):
+        assert fast[0](rows, pair) is pair[1]
+        made = fast[1](rows, pair)
+        assert len(made) == length and all(item is pair[1] for item in made)
+    fast = cinductor.compile(written, backend="interp", dynamic=dynamic)
+    for _ in range(2):
+        ours, theirs = ((np.zeros(3), np.ones(3)) for _ in range(2))
+        assert fast(rows, ours) is ours[1] and written(rows, theirs) is theirs[1]
+        np.testing.assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_truth_of_an_int_that_a_break_has_made_known(length, dynamic):
+    """It was taken for one that only the program knows, and what it is compared with for traced."""
+
+    def tests(x, q, t):
+        j = int(q.sum())
+        print(end="")
+        if j:
+            x = x + 1
+        return x, j and t, t if j else 3, not j, [k for k in range(3) if t and j]
+
+    def trips(x, q, t):
+        j = int(q.sum())
+        s = x[j:].max(initial=t)
+        while t and j:
+            j -= 1
+        return s, j
+
+    for fn in (tests, trips):
+        for value in (0, 1):
+            arguments = np.ones(length), np.full(length, value), np.float64(2)
+            same(fn, *arguments, dynamic=dynamic)
+
+
+def test_a_name_of_ours_has_what_only_a_closed_trip_knows():
+    """Many breaks later the rest of the call became NumPy's, with that name's value made real."""
+
+    def program(x, q):
+        s = 0.0
+        for i in range(20):
+            if q[0] < x[:i].shape[0] <= q[1]:
+                s = s + x[i]
+        for _ in range(20):
+            with np.errstate(all="warn"):
+                x = x + s
+        return x, s
+
+    same(program, np.arange(20.0), np.array([3, 8]))

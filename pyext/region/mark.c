@@ -185,8 +185,8 @@ cx_method_is_before(PyObject *self, PyObject *args)
         return NULL;
     }
     const CxStorage *s = ((CxTraced *)value)->storage;
-    bool is_input = s->epoch == t->epoch && s->input != NULL;
-    return PyBool_FromLong(is_input || s->serial <= ((const CxMark *)mark)->newest);
+    bool is_real = s->value != NULL; /* also what a body is the first to look at */
+    return PyBool_FromLong(is_real || s->serial <= ((const CxMark *)mark)->newest);
 }
 
 /* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it

@@ -56,7 +56,8 @@ def settle(stage: Stage) -> None:
             if not name.startswith("__ci_") or type(value) is Traced:
                 try:
                     real = concrete.of(value)
-                except _core.InternalError:  # of a block that is closed: nobody reads that name
+                except (_core.InternalError, _core.RegionBreak):
+                    # Of a block that is closed, and there maybe of its trip: nobody reads that name.
                     continue
                 if real is not value:
                     changed[name] = real

@@ -322,10 +322,13 @@ class Region:
 
 
 def is_condition(value: Any) -> bool:
-    """A traced value that has one truth, which only the running program knows."""
+    """A traced value that has one truth, which only the running program knows: an int of Python's is
+    known where sizes say it, and behind a break.
+    """
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
-    return not value.is_expression or type(value != 0) is Traced
+    is_int = value.kind == "python" and value.dtype.kind == "i"
+    return not is_int or type(value != 0) is Traced
 
 
 def truth(stage: Any, value: Any) -> Any:
