@@ -195,8 +195,10 @@ def test_less_memory_than_all_rows_could_take():
     """Where there is no room for the most that rows could hold, the function itself is called."""
     code = """if 1:
         import resource, numpy as np, cinductor, test_gathers
-        f, x = cinductor.compile(test_gathers.as_they_are, backend="interp", dynamic=True), np.arange(3e4)
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.RLIM_INFINITY))
+        f, x = cinductor.compile(test_gathers.as_they_are, backend="interp", dynamic=True), np.arange(12e3)
+        taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        most, needed = 8 * x.size**2, 4 * x.size**2  # of all rows there is room for, and what they take
+        resource.setrlimit(resource.RLIMIT_AS, (taken + (most + needed) // 2, resource.RLIM_INFINITY))
         if {first}:
             f(x[:9])
         found = f(x)
