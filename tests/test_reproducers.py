@@ -925,3 +925,36 @@ def test_a_name_of_ours_has_what_only_a_closed_trip_knows():
         return x, s
 
     same(program, np.arange(20.0), np.array([3, 8]))
+
+
+def counting(start):
+    count = start
+
+    def more(x):
+        nonlocal count
+        count = count + x
+        return count
+
+    return more
+
+
+def test_a_function_that_an_earlier_call_has_made_keeps_its_count():
+    made = cinductor.compile(counting, backend="interp")
+    used = cinductor.compile(lambda b, more: b + more(1), backend="interp")
+    for start in (0, 5, 2**60):
+        ours, theirs = made(start), counting(start)
+        for _ in range(4):
+            np.testing.assert_array_equal(used(np.zeros(3), ours), np.zeros(3) + theirs(1))
+        assert ours(0) == theirs(0)
+
+
+def test_an_element_that_is_added_to_in_a_view_of_one():
+    def program(m):
+        row = m[1]
+        np.add.at(row, 0, 1)
+
+    for shape in ((2, 1), (4, 1), (2, 3)):
+        ours, theirs = np.full(shape, 2.5), np.full(shape, 2.5)
+        cinductor.compile(program, backend="interp")(ours)
+        program(theirs)
+        np.testing.assert_array_equal(ours, theirs)

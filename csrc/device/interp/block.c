@@ -208,7 +208,7 @@ ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, in
         return;
     }
     nest->store_cast(r->stored, values, NULL, NULL, count);
-    if (nest->store.is_linear) {
+    if (nest->store.is_linear && !nest->placed) {
         int64_t stride = ci_formula_evaluate(&nest->store.stride, r->env);
         ci_interp_scatter(nest->target_dtype, r->stored, memory,
                           ci_formula_evaluate(&nest->store.base, r->env) + start * stride, stride,

@@ -32,6 +32,10 @@ def call_function(
     stage = scope.stage
     bound = stage.functions.get(id(f))
     if STAGE in f.__code__.co_freevars:
+        if not is_of_call(stage, f):
+            return call_unknown(
+                scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
+            )
         bound = (f, f)
     elif bound is None:
         why = why_not_followed(f, scope)
@@ -51,6 +55,14 @@ def call_function(
         return bound[1](*args, **kwargs)
     finally:
         stage.depth -= 1
+
+
+def is_of_call(stage: Stage, f: types.FunctionType) -> bool:
+    """Whether a function of rewritten code was made in this call. What one of an earlier call reads and
+    sets of the functions around it nobody would hear of.
+    """
+    cell = f.__closure__[f.__code__.co_freevars.index(STAGE)]  # type: ignore[index]
+    return cell.cell_contents.stage is stage
 
 
 def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:
