@@ -50,6 +50,7 @@ struct CxTracer {
     int nopen, capopen, nblocks;
     bool leaves_open;  /* what a comparison of sizes says is the program's to find out */
     bool is_elsewhere; /* in an arm that the sizes of this call do not take: they decide nothing */
+    bool is_settled;   /* the rest of the call is NumPy's: operators compute at once */
     bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
     CxStorage *storages;
     CxStorage **inputs; /* by number of graph input; each holds a reference */

@@ -39,13 +39,19 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     return result;
 }
 
-/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse. */
+/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse; so is
+ * what a mistake of ours stands in the way of, behind steps of Python's. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
 {
     CxTracer *tracer = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
-    if (result != NULL || !PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")))
+    if (result != NULL)
         return result;
+    bool is_late = tracer->needs_python && tracer->nblocks == 0 && !tracer->is_busy;
+    bool is_mistake = PyErr_ExceptionMatches(cx_exception(tracer->state, "InternalError"));
+    if (!PyErr_ExceptionMatches(cx_exception(tracer->state, "Unsupported")) &&
+        !(is_late && is_mistake))
+        return NULL;
     PyErr_Clear();
     return binary_break(a, b, python);
 }
@@ -127,10 +133,24 @@ right_operand(PyObject *a, PyObject *b)
     return cx_traced_from_node(((CxTraced *)b)->tracer, cx_node((CxTraced *)b), CI_KIND_python);
 }
 
+/* An operand that Python had loaded when its call became NumPy's. */
+static PyObject *
+binary_settled(PyObject *a, PyObject *b, binaryfunc python)
+{
+    PyObject *x = cx_concrete_tree(a), *y = x != NULL ? cx_concrete_tree(b) : NULL;
+    PyObject *result = y != NULL ? python(x, y) : NULL;
+
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return result;
+}
+
 static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
+    if (((CxTraced *)(cx_is_traced(a) ? a : b))->tracer->is_settled)
+        return binary_settled(a, b, python);
     PyObject *right = right_operand(a, b), *result = NULL;
     if (right != NULL)
         result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python);

@@ -246,6 +246,7 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
      "Of the graphs run so far, those until the last that had more than little work."},
+    {"is_settled", T_BOOL, offsetof(CxTracer, is_settled), 0, NULL},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,

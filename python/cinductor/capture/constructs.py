@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from ..dynamic import Undecided
+from . import rescue
 from .plain_control import For, If, PlainControl, While
 from .region.branch import Branch, LateBranch
 from .region.condition import Choice, Operand
@@ -17,7 +18,16 @@ from .region.region import RegionBreak, is_condition, truth
 from .settle import tire
 from .value.objects import FREE_TYPES, Traced, Unsure
 
+OWN_FILES = frozenset({__file__, rescue.__file__})
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
+
+
+def asking_frame() -> Any:
+    """The frame of rewritten code that asks."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename in OWN_FILES:
+        frame = frame.f_back
+    return frame
 
 
 def count_frames(frame: FrameType) -> int:
@@ -174,7 +184,7 @@ class TracedControl(PlainControl):
         """Whether data end a recursion through a condition on this line: Python decides it then."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
-            if not self.stage.tracer.in_region or count_frames(sys._getframe(2)) < MOST_RECURSIONS:
+            if not self.stage.tracer.in_region or count_frames(asking_frame()) < MOST_RECURSIONS:
                 return False
             regions.recursive.add(key)
         if self.stage.tracer.in_region:
@@ -191,7 +201,7 @@ class TracedControl(PlainControl):
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
         conditions = self.stage.regions.conditions
-        line = sys._getframe(1).f_lineno
+        line = asking_frame().f_lineno
         if is_condition(value) and self.is_undoable() and not self.recurses(line):
             value = Operand(self, line, value, is_and)
             conditions.append((self, value))
@@ -241,7 +251,7 @@ class TracedControl(PlainControl):
 
     def then(self, value: Any) -> Any:
         value = self.opened(value)
-        line = sys._getframe(1).f_lineno
+        line = asking_frame().f_lineno
         if is_condition(value) and self.is_undoable() and not self.recurses(line):
             return Choice(self, line, value)
         return super().then(value)

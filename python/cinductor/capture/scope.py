@@ -29,6 +29,7 @@ from .iteration import Iteration
 from .region import dense
 from .region.opened import call_with_opened
 from .region.region import Again, Looked, Raising
+from .rescue import rescued
 from .rewrite.sites import Site
 from .settle import tire
 from .slot import Managed, Slot
@@ -350,12 +351,21 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
-        if self.stage.is_settled:  # since the frame has read this method
-            f, *rest = self.stage.concrete(args)
-            return f(*rest, **{k: self.stage.concrete(v) for k, v in kwargs.items()})
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes:
                 return call_with_opened(self.stage, args[0], opened[id(args[1])])
             opened[id(args[1])].look(self.stage, "a list behind a break")
         return dispatch(self, args[0], args[1:], kwargs)
+
+
+# What rewritten code asks for, but what looks at the frame that asks or has no answer of its own.
+RESCUED = """
+    name free local use operand repeat joined members contains test augment context mapping iter
+    iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
+    while_ if_ bool_begin then not_ truth is_bool is_one holds
+    _get_global _set_global _del_global _get_free _set_free _del_free
+    _get_attr _set_attr _del_attr _get_item _set_item _del_item
+""".split()
+for name in RESCUED:
+    setattr(Scope, name, rescued(getattr(Scope, name)))

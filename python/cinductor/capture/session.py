@@ -7,6 +7,7 @@ import os
 import time
 import types
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from .failure import Abandon, Raised, Tired, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked
 from .region.result import finish, place_of_function
+from .rescue import is_of_ours
 from .stage import Stage
 from .value.objects import why_not_argument
 
@@ -90,9 +92,7 @@ def run(
             text = f"{job.name} runs by the interpreter backend: {describe(error)}"
             job.warn_once("compiler", text)
             return result
-    job.warn_once("numpy", f"{job.name} runs in NumPy: {describe(error)}")
-    job.why = describe(error)
-    job.remember(bound, job.why)
+    tell(job, bound, error)
     return job.fn(*args, **kwargs)
 
 
@@ -155,13 +155,22 @@ ADVICE = {
 }
 
 
-def describe(error: BaseException) -> str:
-    """An error of the compiler in one line, and what can be done."""
+def describe(error: BaseException, is_ours: bool = False) -> str:
+    """An error of the compiler in one line, and what can be done. is_ours: whatever its class is."""
     text = " ".join(str(error).split())
     if len(text) > MOST_WORDS:  # what was run comes first, what it answered last
         text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
-    advice = next((words for cls, words in ADVICE.items() if isinstance(error, cls)), None)
+    is_other = is_ours and not isinstance(error, _core.CinductorError)
+    known = _core.InternalError if is_other else type(error)
+    advice = next((words for cls, words in ADVICE.items() if issubclass(known, cls)), None)
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
+
+
+def tell(job: Job, bound: Any, error: Exception) -> None:
+    """The user hears of a mistake of ours, and calls like this one run in NumPy from now on."""
+    job.why = describe(error, is_ours=True)
+    job.warn_once("numpy", f"{job.name} runs in NumPy: {job.why}")
+    job.remember(bound, job.why)
 
 
 def choose_backend(job: Job) -> str:
@@ -211,25 +220,46 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             way = way._replace(opens=False)
         else:
             break
+    seconds = Race.clock() - began
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
         outcome.regions.insert(0, f"{place}: Python runs all loops and branches: {why}")
-    learned = outcome.learned and job.captures <= MOST_LEARNING
-    if outcome.specialization is None and not job.settings["fullgraph"] and not learned:
-        outcome.kind = kind
-        seconds = Race.clock() - began
-        race = job.race(kind)
-        race.settles = outcome.settles
-        if job.owner is not None:
-            job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
-        elif outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK) and not any_unbacked(bound):
-            plan = plan_of(job, compiled)
-            if plan is not None and plan.note(outcome.breaks):
-                return made
-        if outcome.is_little:
-            job.give_up(bound, kind, "little array work between steps that need Python")
-        race.note_pieces(seconds, "reused" not in outcome.info)
+    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
+    if later is not None:
+        later.note_pieces(seconds, "reused" not in outcome.info)
     return made
+
+
+def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> Any:
+    """What is done for later calls only: a mistake of ours there leaves the answer alone."""
+    try:
+        return step(*args)
+    except Exception as error:
+        if not is_of_ours(error):
+            raise
+        tell(job, bound, error)
+        return None
+
+
+def learn_from(
+    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any
+) -> Race | None:
+    """What a capture tells of later calls; the race of those that need Python each time."""
+    learned = outcome.learned and job.captures <= MOST_LEARNING
+    if outcome.specialization is not None or job.settings["fullgraph"] or learned:
+        return None
+    outcome.kind = kind
+    race = job.race(kind)
+    race.settles = outcome.settles
+    if job.owner is not None:
+        job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
+    elif outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK) and not any_unbacked(bound):
+        plan = plan_of(job, compiled)
+        if plan is not None and plan.note(outcome.breaks):
+            return None
+    if outcome.is_little:
+        job.give_up(bound, kind, "little array work between steps that need Python")
+    return race
 
 
 class Way(NamedTuple):
@@ -267,13 +297,14 @@ def capture(
 ) -> tuple[Any, Outcome]:
     """One capture: the call's result, and what it came to."""
     stage = begin(job, way)
+    stage.tell = functools.partial(tell, job, bound)
     tracer = stage.tracer
     surface.stages[id(tracer)] = stage
     began = time.perf_counter()
     try:
         result = call(job, stage, bound)
         captured = time.perf_counter()
-        made, specialization = finish(job, stage, result)
+        made, specialization = finished(job, stage, result)
     except BaseException as error:
         instead = failure_of(job, compiled, stage, bound, way, error)
         if instead is error:
@@ -285,17 +316,40 @@ def capture(
             scope.__class__ = PlainScope
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
+    afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
+    is_suspect = specialization is not None and tracer.float_flags & SUSPICIOUS
+    if is_suspect and not stage.draws and not stage.arrays.writes_outside():
+        job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
+    return made, outcome
+
+
+def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
+    """The call's result made real, and its specialisation. What fails there behind an effect was only
+    for later calls.
+    """
+    waiting = stage.stores.objects
+    try:
+        return finish(job, stage, result)
+    except Exception as error:
+        if not stage.effects or not is_of_ours(error):
+            raise
+        reason = error
+    stage.stores.objects = waiting
+    stage.stores.flush()
+    made = stage.concrete(result)
+    stage.tell(reason)
+    return made, None
+
+
+def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization: Any) -> None:
+    """What a capture has made is kept."""
     outcome.specialization = specialization
     if specialization is not None:
         job.keep(compiled, specialization)
-        is_suspect = tracer.float_flags & SUSPICIOUS
-        if is_suspect and not stage.draws and not stage.arrays.writes_outside():
-            job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
     else:
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
         outcome.work = worth(job, stage)
-        outcome.is_little = not tracer.useful and outcome.work < LITTLE_WORK
-    return made, outcome
+        outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK
 
 
 CARRIED_ON = (Abandon, Raised, Retry, StaticRetry, Undecided)  # whoever called knows what to do
@@ -317,12 +371,12 @@ def failure_of(
         return half_captured(job, stage, bound, way, error)
     if isinstance(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)
-    if stage.tracer.in_region and way.regions:
+    if stage.tracer.in_region and way.regions and not stage.effects:
         return _core.RegionBreak("an exception leaves an expression")
-    is_users = isinstance(error, MemoryError) or (isinstance(error, Exception) and stage.runs)
-    if is_users and stage.begins_anew():
+    if isinstance(error, Exception) and stage.begins_anew():
+        is_users = stage.runs or isinstance(error, MemoryError)
         job.last = Outcome(job, stage)
-        return Raised(error)
+        return Raised(error) if is_users else Retry(error)
     return leave(job, stage, bound, error)
 
 
@@ -394,9 +448,10 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     stage.tracer.needs_python = True
     if not isinstance(error, KeyboardInterrupt):
         try:
+            stage.regions.unwind(0)
             stage.tracer.flush()
             stage.stores.flush()
-        except _core.CinductorError:
+        except (_core.CinductorError, _core.RegionBreak):
             pass
     job.last = Outcome(job, stage)
     if names_traced(error):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
+from typing import Any
 
 from .. import _core
 from .concrete import Concrete
@@ -20,6 +21,7 @@ from .value.objects import Traced
 
 MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
 MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for
+LITTLE = "many breaks for little work one after another"
 
 
 def tire(stage: Stage) -> None:
@@ -41,14 +43,19 @@ def tire(stage: Stage) -> None:
     return settle(stage)
 
 
-def settle(stage: Stage) -> None:
-    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
+def plain_scope() -> Any:
+    """The class of scopes by which rewritten code does what the user's own does."""
     from .plain import PlainScope
 
+    return PlainScope
+
+
+def settle(stage: Stage, why: str = LITTLE) -> None:
+    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     for growth in [*stage.regions.growing.values()]:
         growth.look()
-    stage.stop("many breaks for little work one after another: the rest of the call runs in NumPy")
-    stage.is_settled = True
+    stage.stop(f"{why}: the rest of the call runs in NumPy")
+    stage.is_settled = stage.tracer.is_settled = True
     concrete = Concrete(stage)
     for frame in frames_of(stage):
         changed = {}
@@ -64,7 +71,7 @@ def settle(stage: Stage) -> None:
         if changed:
             _core.set_locals(frame, changed)
     for scope in stage.scopes:
-        scope.__class__ = PlainScope
+        scope.__class__ = plain_scope()
 
 
 def frames_of(stage: Stage) -> list[FrameType]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ class Stage:
         self.arrays = Arrays(self)
         self.hollow: dict[int, tuple[np.broadcast, Any]] = {}  # -> what makes it with its items
         self.effects = 0
+        self.followed = 0  # functions of the user's that were begun
         self.depth = 0
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
@@ -85,6 +87,7 @@ class Stage:
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
+        self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
 

@@ -51,6 +51,7 @@ def call_function(
             )
         stage.functions[id(f)] = bound
     stage.depth += 1
+    stage.followed += not scope.is_library
     try:
         return bound[1](*args, **kwargs)
     finally:

@@ -17,7 +17,16 @@ from . import dense
 from .ends import End
 from .growth import is_longer, owner_of
 from .merge import OURS, Merge
-from .region import Again, Attempt, Raising, Region, RegionBreak, is_condition, truth
+from .region import (
+    Again,
+    Attempt,
+    Raising,
+    Region,
+    RegionBreak,
+    between_runs,
+    is_condition,
+    truth,
+)
 
 
 class Level:
@@ -115,18 +124,23 @@ class Branch(Region):
         if self.is_plain:
             return self.plain_step()
         self.step = self.next_step
+        return self.attempt_to(self.open_step)
+
+    @between_runs
+    def open_step(self) -> int:
+        """An arm begins, or the test of the next."""
+        if self.step % 2:
+            if self.levels and self.levels[-1].else_block is None:
+                self.levels[-1].open_arm(False)
+        elif type(self.pending) is Traced:
+            self.levels.append(Level(self, self.pending, self.step, self.now))
+            self.levels[-1].open_arm(True)
         return self.step
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this step."""
         if self.is_plain:
             self.restores = False
-        elif self.step % 2:
-            if self.levels and self.levels[-1].else_block is None:
-                self.levels[-1].open_arm(False)
-        elif type(self.pending) is Traced:
-            self.levels.append(Level(self, self.pending, self.step, self.now))
-            self.levels[-1].open_arm(True)
         if self.levels and self.step in self.raising:
             raise Raising(self.raising[self.step])
         return self.values(self.now)
@@ -140,6 +154,7 @@ class Branch(Region):
         else:
             self.pending = truth(self.stage, value)
 
+    @between_runs
     def leave(self, names: dict[str, Any]) -> None:
         """The names of the frame at the end of this step."""
         self.check_others(names)

@@ -21,7 +21,7 @@ from ..value.objects import Traced
 from ..value.state import UNBOUND
 from . import dense, widening
 from .carry import Carried
-from .region import Again, Attempt, Peel, Region, RegionBreak, truth
+from .region import Again, Attempt, Peel, Region, RegionBreak, between_runs, truth
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
@@ -87,7 +87,7 @@ class Loop(Region):
             self.phase = REGION if self.goes_on else DONE
         if self.phase == REGION:
             self.restores = True
-            return
+            return self.attempt_to(self.open)
         if self.phase == PLAIN and not self.restores:
             self.scope.tire()
         ends = self.phase == DONE or not self.goes_on
@@ -101,10 +101,13 @@ class Loop(Region):
             self.conclude()
             raise StopIteration
 
+    @between_runs
+    def open(self) -> None:
+        """A run of the region begins."""
+        self.heads = self.open_run()
+
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of this run."""
-        if self.phase == REGION:
-            return self.values(self.open_run())
         heads, self.heads = self.heads, None
         if self.phase == PLAIN:
             self.restores = False
@@ -135,6 +138,7 @@ class Loop(Region):
         self.goes_on = bool(value)
         return self.goes_on
 
+    @between_runs
     def leave(self, names: dict[str, Any]) -> None:
         """The names of the frame at the end of this run."""
         self.now = names

@@ -8,8 +8,9 @@ goes back to its mark: nodes, memory, names and containers are as they were, and
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
@@ -232,6 +233,29 @@ class Attempt:
         self.stage.tracer.is_elsewhere = self.is_elsewhere
 
 
+def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
+    the construct is captured in no such way.
+    """
+
+    @functools.wraps(step)
+    def guarded(self: Region, *args: Any) -> Any:
+        try:
+            return step(self, *args)
+        except Peel:
+            raise
+        except Exception as error:
+            raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
+
+    return guarded
+
+
+def describe(error: Exception) -> str:
+    """An error as a reason."""
+    known = isinstance(error, _core.CinductorError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
 class Region:
     """One construct being captured."""
 
@@ -259,6 +283,15 @@ class Region:
             for name, value in names.items()
             if name not in state and not name.startswith("__ci_")
         }
+
+    def attempt_to(self, begin: Callable[[], Any]) -> Any:
+        """Begins a run, as a step of __next__; where that fails it is as if the body had."""
+        try:
+            return begin()
+        except BaseException as error:
+            if not self.__exit__(type(error), error, error.__traceback__):
+                raise
+        return self.__next__()
 
     def enter(self) -> tuple[Any, ...]:
         """The values of names at the head of a run."""

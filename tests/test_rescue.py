@@ -1,0 +1,227 @@
+"""A mistake of the library's own loses nothing: behind an effect of the user's NumPy goes on with the call,
+from the very step that failed; one warning tells of it, and every effect happens once and in its place.
+
+Mistakes are planted: a function of each layer raises, once, behind the first effect.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core
+from cinductor.capture import arrays, attributes, scope, session, stage, subscripts
+from cinductor.capture.call import follow
+from cinductor.capture.region import branch, loop
+
+seen = []
+
+
+def note(value):
+    """An effect of Python's."""
+    seen.append(value)
+
+
+note.__cinductor_disabled__ = "an effect"
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def of(self, x):
+        return x * self.factor
+
+
+def helper(x):
+    return x + 1
+
+
+def straight(x, y):
+    note("a")
+    z = x * 2 + y
+    w = np.where(z > 1, helper(z), -z)
+    note("b")
+    w[0] = z.max()
+    y[1:] = w[:-1]
+    return w, y, w.sum() + Scaled(3).of(z)[0]
+
+
+def with_handlers(x, y):
+    note("a")
+    try:
+        z = x[np.argmax(x)] / y.shape[0]
+        v = np.cumsum(y)
+        y[-1] = z
+    except Exception as error:
+        note(repr(error))
+        z, v = -1, x
+    finally:
+        note("f")
+    return {"v": v, "z": z}, y
+
+
+def with_loops(x, y):
+    note("a")
+    s = 0.0
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            s += x[i] * y[i]
+        else:
+            s -= 1
+        y[i] = s
+    note(float(s))
+    for k in range(3):
+        if s > k:
+            y[k] = k
+    return s, y
+
+
+def with_later_operands(x, y):
+    note("a")
+    first = x * changed(x)
+    x += 1
+    return first + y, x
+
+
+def changed(x):
+    y = x + 1
+    note("b")
+    return y * np.abs(x)
+
+
+PROGRAMS = (straight, with_handlers, with_loops, with_later_operands)
+PLACES = {
+    "names": (scope.Scope, "_global"),
+    "calls": (scope, "dispatch"),
+    "functions": (follow, "bind"),
+    "attributes": (attributes.Attributes, "_object_attr"),
+    "operands": (stage.Stage, "use"),
+    "entering": (stage.Stage, "enter"),
+    "arrays": (arrays.Arrays, "enter"),
+    "writes": (arrays.Arrays, "before_write"),
+    "indices": (subscripts.Subscripts, "_key"),
+    "loops": (loop.Loop, "close_run"),
+    "trips": (loop.Loop, "open_run"),
+    "branches": (branch.Branch, "finish"),
+    "arms": (branch.Level, "open_arm"),
+    "results": (session, "finish"),
+    "plans": (session, "plan_of"),
+    "outcomes": (session, "keep"),
+}
+
+
+def plant(monkeypatch, place, error, nth):
+    """Has the function raise at its nth call behind the first effect; tells how often it has."""
+    owner, name = PLACES[place]
+    original, planted = getattr(owner, name), []
+    count = 0
+
+    def raising(*args, **kwargs):
+        nonlocal count
+        count += bool(seen)
+        if count == nth and seen and not planted:
+            planted.append(name)
+            raise error("planted")
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, raising)
+    return planted
+
+
+def inputs():
+    return np.array([0.1, 0.7, 0.3, 0.9]), np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def told(fn):
+    """What a call gives, what it did to its arguments, its effects and its warnings."""
+    arguments = inputs()
+    seen.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = fn(*arguments)
+    return result, arguments, list(seen), [str(w.message) for w in caught]
+
+
+def is_same(a, b):
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(is_same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and is_same(list(a.values()), list(b.values()))
+    if isinstance(a, np.ndarray):
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
+    return type(a) is type(b) and a == b
+
+
+@pytest.mark.parametrize("error", [_core.InternalError, KeyError, TypeError])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_mistake_behind_an_effect(place, program, error, monkeypatch):
+    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    result, arguments, effects, _ = told(program)
+    for nth in (1, 2, 3, 5):
+        f = cinductor.compile(program, backend="interp")
+        with monkeypatch.context() as patch:
+            planted = plant(patch, place, error, nth)
+            mine = told(f)
+            assert is_same(mine[0], result)
+            assert is_same(mine[1], arguments)
+            assert mine[2] == effects
+            assert len(mine[3]) <= 1
+            assert all("runs in NumPy" in text and "planted" in text for text in mine[3])
+            assert planted or not mine[3]
+        again = told(f)
+        assert is_same(again[:3], (result, arguments, effects)) and not again[3]
+
+
+def test_a_mistake_is_told_of(monkeypatch):
+    planted = plant(monkeypatch, "calls", KeyError, 2)
+    f = cinductor.compile(with_handlers, backend="interp")
+    texts = told(f)[3]
+    assert planted and len(texts) == 1 and "please report it" in texts[0]
+    assert not told(f)[3]
+
+
+@pytest.mark.parametrize("error", [ValueError, _core.InternalError])
+def test_a_mistake_before_the_function_runs(error, monkeypatch):
+    def raising(*args):
+        raise error("planted")
+
+    monkeypatch.setattr("cinductor.capture.entry.bind", raising)
+    result, arguments, effects, _ = told(straight)
+    f = cinductor.compile(straight, backend="interp")
+    mine = told(f)
+    assert is_same(mine[:3], (result, arguments, effects))
+    assert len(mine[3]) == 1 and "planted" in mine[3][0]
+
+
+@pytest.mark.parametrize(
+    "statement", ["d[2]", "[0, 1][i]", "x @ np.ones(7)", "int('x')", "x.nothing"]
+)
+def test_what_raises_in_numpy_is_the_users(statement):
+    """The user's own exceptions are no mistakes, and nothing of the rest is given up."""
+    source = f"""
+def f(x, i):
+    note("a")
+    d = {{1: x}}
+    try:
+        {statement}
+    except Exception as error:
+        note((type(error), str(error)))
+    for k in range(x.shape[0]):
+        x[k] = x[k] * 2
+    return x
+"""
+    space = {"note": note, "np": np}
+    import linecache
+
+    linecache.cache["<users>"] = (len(source), None, source.splitlines(True), "<users>")
+    exec(compile(source, "<users>", "exec"), space)
+    answers = []
+    for fn in (space["f"], cinductor.compile(space["f"], backend="interp")):
+        seen.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answers.append((fn(np.arange(3.0), 5).tolist(), list(seen)))
+    assert answers[0] == answers[1]
