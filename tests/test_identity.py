@@ -281,6 +281,113 @@ def test_which_object_an_argument_is_may_be_asked():
     alike(program, lambda: (one, one), lambda: (numbers(3), numbers(3)))
 
 
+# --- what a loop hands on is the array itself in one trip, and another in the next ------------------
+
+
+def itself_at_first(a, b):
+    h, n = a, 0
+    for _ in range(12):
+        if h is a:
+            n += 1
+        h = h + b
+    return h, n
+
+
+def longer_in_each_trip(a, b):
+    h = a
+    for _ in range(10):
+        n = 0
+        while n < len(a) and h is a:
+            a += b
+            n += 1
+        h = np.concatenate([h, b])
+    return h
+
+
+def itself_again(a, b):
+    h, n = b + 1, 0
+    for i in range(20):
+        n += h is not a
+        h = a if i % 3 else b
+    return n
+
+
+def itself_in_a_loop_inside(a, b):
+    h, n = a, 0
+    for _ in range(12):
+        for j in range(10):
+            g = h if j else b
+            n += g is not a
+        h = h + b
+    return n, h
+
+
+def handed_on_by_a_loop_inside(a, b):
+    h, n = a, 0
+    for _ in range(12):
+        g = h
+        for _ in range(10):
+            n += g is a
+            g = g * 2
+        h = h + b
+    return n, h
+
+
+def one_of_the_call(a, b):
+    h = kept = a + 0
+    n = 0
+    for i in range(12):
+        n += h is kept
+        h = kept if i == 5 else h + b
+    return n, h
+
+
+def in_turns(a, b):
+    h, g, n = a, b, 0
+    for _ in range(13):
+        n += (h is a) + 100 * (g is h)
+        h, g = g, h
+    return n, h
+
+
+def item_by_item(a, b):
+    held, n = [a], 0
+    for _ in range(12):
+        n += held[0] is a
+        held[0] = held[0] + b
+    return n, held
+
+
+ITSELF = [
+    *(itself_at_first, longer_in_each_trip, itself_again, itself_in_a_loop_inside),
+    *(handed_on_by_a_loop_inside, one_of_the_call, in_turns, item_by_item),
+]
+
+
+@pytest.mark.parametrize("program", ITSELF, ids=lambda f: f.__name__)
+def test_is_asked_of_what_a_loop_hands_on(program):
+    """It had been answered once for all trips."""
+    alike(program, *(lambda n=n: (numbers(n), numbers(n) + 1) for n in (5, 5, 7, 3)))
+
+
+def test_is_asked_of_one_of_two():
+    def program(a, b):
+        h = a
+        for v in b:
+            if v > 2:
+                h = b
+        return 1 if h is a else 2
+
+    alike(program, *(lambda n=n: (numbers(n), numbers(n)) for n in (5, 2, 12)))
+
+
+def test_a_loop_whose_first_array_is_told_apart_is_captured():
+    told = cinductor.explain(
+        cinductor.compile(itself_at_first, backend="interp"), *[numbers(5)] * 2
+    )
+    assert any("captured" in line for line in told.regions) and not told.breaks
+
+
 # --- what a library call raises is raised in the user's line --------------------------------------
 
 

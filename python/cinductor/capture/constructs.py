@@ -247,6 +247,7 @@ class TracedControl(PlainControl):
     def is_one(self, a: Any, b: Any) -> bool:
         if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.arrays.tell_apart(a, b)
+            self.stage.regions.aliases.tell_apart(a, b)
         return a is b
 
     def then(self, value: Any) -> Any:

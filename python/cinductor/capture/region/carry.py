@@ -51,6 +51,7 @@ class Carried:
         self.no_steps: set[str] = set()
         self.first_trace: list[int] | None = None
         self.period, self.turn = 1, 0
+        self.told_apart: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
         self.is_while = loop.items is None
         self.flag = False  # whether the loop's flag ends it
@@ -123,6 +124,7 @@ class Carried:
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = None
         self.turn = 0
+        self.told_apart.clear()
         self.trips.open()
         block = self.regions.open()
         if self.is_while:
@@ -183,6 +185,11 @@ class Carried:
         if self.loop.items is not None:
             self.trip = self.tracer.define(self.counter, 0, self.extent)
         return True
+
+    def tell_apart(self, a: Any, b: Any) -> None:
+        """Two arrays are not one in this trip: where one is carried that has to be so in each."""
+        if any(p.value.storage in (a.storage, b.storage) for p in self.parameters):
+            self.told_apart.append((a, b))
 
     def is_new(self, handle: Any) -> bool:
         return all(handle.storage != h.storage for h in self.written)

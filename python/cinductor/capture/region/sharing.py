@@ -155,6 +155,23 @@ class Sharing:
                 raise Peel(f"{array.name} shares memory that is written to")
             if self.is_written(array):
                 self.check_written(number, array)
+        for a, b in self.carried.told_apart:
+            self.check_told_apart(a, b)
+
+    def check_told_apart(self, a: Any, b: Any) -> None:
+        """Two objects of one trip, of which one is carried, are two in every trip."""
+        j, k = self.number_of(Source(a)), self.number_of(Source(b))
+        firsts = [a] if j is None else list(self.arrays[j].before.values())
+        seconds = [b] if k is None else list(self.arrays[k].before.values())
+        if j is not None and k is not None and j != k and (j, k) in self.pairs:
+            raise Peel("whether an array is another differs from trip to trip")
+        for first in firsts:
+            for second in seconds:
+                if first is a and second is b:
+                    continue
+                if first.storage == second.storage:
+                    raise Peel("whether an array is another differs from trip to trip")
+                self.aliases.tell_apart(first, second)
 
     def is_written(self, array: Array) -> bool:
         """Whether a trip writes to it."""

@@ -156,6 +156,21 @@ class Aliases:
                 if is_it:
                     self.overwritten.add(source.storage)
 
+    def tell_apart(self, a: Any, b: Any) -> None:
+        """Somebody asked whether two values are one object, and they are not: nor is anything that
+        they may be, now and in each trip of the loops at work.
+        """
+        for source in self.sources(a):
+            for other in self.sources(b):
+                is_itself = source.array is a and other.array is b
+                if source.excludes(other):
+                    continue
+                if source.storage == other.storage and not is_itself:
+                    raise RegionBreak("whether an array is another of several", "", 0)
+                for loop in self.stage.regions.active:
+                    if (carried := getattr(loop, "carried", None)) is not None:
+                        carried.tell_apart(source.array, other.array)
+
     def before_return(self, results: list[Any]) -> None:
         """An array that may be one of several is returned by value, where nobody can tell: it was
         made in this call, and is returned, if at all, as this one. Where a loop that runs decides, it
