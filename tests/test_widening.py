@@ -132,6 +132,22 @@ def test_one_program_for_any_power(fn):
     assert captures(compiled) == 1, compiled._cinductor_job.reasons
 
 
+def shorter_in_each_trip(x, seen, k):
+    y = x.copy()
+    for i in range(len(x)):
+        seen[i] += k
+        y = y[1:]
+    return 1
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_a_rule_found_behind_trips_that_were_peeled_off(dynamic):
+    """Its room had been for the array of then, which was shorter than the loop's own."""
+    compiled = cinductor.compile(shorter_in_each_trip, dynamic=dynamic, backend="interp")
+    for n in (7, 7, 5, 3, 0, 1):
+        agree(compiled, np.arange(n) * 0.5, np.zeros(n, bool), 3)
+
+
 OTHERS = [some_of_them, in_two_loops, while_it_is_short, shrinks_and_grows, changes_its_type]
 
 

@@ -217,7 +217,8 @@ infer_slice(CiGraph *g, CiNode *node)
                           ci_sym_known_lt(g->sym, last, zero) ||
                           ci_sym_known_le(g->sym, a->sizes[k], node->starts[k]) ||
                           ci_sym_known_le(g->sym, a->sizes[k], last);
-        if (!is_empty && is_outside)
+        bool is_longer = ci_sym_known_lt(g->sym, a->sizes[k], node->sizes[k]);
+        if (is_longer || (!is_empty && is_outside))
             ci_fail(g->ctx, CI_ERR_INDEX, "slice reaches out of bounds of axis %d", k);
     }
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..value.objects import Traced
-from ..value.state import is_same
+from ..value.state import is_same, leaves
 from .region import Again
 
 if TYPE_CHECKING:
@@ -22,12 +22,11 @@ MOST_BITS = 62
 
 
 class Rule(NamedTuple):
-    """How a size grows: factor * size + more in each trip, from entry."""
+    """How a size grows: factor * size + more in each trip."""
 
     place: Place
     factor: int
     more: Any
-    entry: Any
 
 
 def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any], most: Any) -> Any:
@@ -45,12 +44,12 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any], most: 
     if rule is None:
         return most
     mark = loop.attempt.mark  # type: ignore[union-attr]
-    entry, more = tracer.most(sizes[0], mark), tracer.most(rule[1], mark)
+    more = tracer.most(rule[1], mark)
     trips = None if loop.items is None else loop.items.length
     is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
-    if trips is None or is_far or entry is None or more is None:
+    if trips is None or is_far or more is None:
         return None
-    loop.rules.append(Rule(place, rule[0], more, entry))
+    loop.rules.append(Rule(place, rule[0], more))
     raise Again(loop)
 
 
@@ -71,12 +70,16 @@ def settle(loop: Loop) -> None:
 
 
 def grown(loop: Loop, rule: Rule) -> Any:
-    """The size behind all trips, or at their entry where that is more."""
+    """The size behind all trips, or at their entry where that is more. The entry is the loop's, also
+    where the rule was found behind trips that were peeled off.
+    """
     tracer, trips = loop.tracer, loop.items.length  # type: ignore[union-attr]
+    name, number, axis = rule.place
+    entry = leaves(loop.entry[name])[number].shape[axis]
     if rule.factor == 1:
-        return rule.entry + trips * tracer.at_least(rule.more, 0)
+        return entry + trips * tracer.at_least(rule.more, 0)
     power = rule.factor**trips
-    size = power * rule.entry + rule.more * ((power - 1) // (rule.factor - 1))
+    size = power * entry + rule.more * ((power - 1) // (rule.factor - 1))
     if type(size) is Traced and not size.is_expression:
         size = tracer.define(size, None, None)
-    return tracer.at_least(size, rule.entry)
+    return tracer.at_least(size, entry)
