@@ -29,7 +29,7 @@ from .iteration import Iteration
 from .region import dense
 from .region.opened import call_with_opened
 from .region.region import Again, Looked, Raising
-from .rescue import rescued
+from .rescue import adopted, rescued
 from .rewrite.sites import Site
 from .settle import tire
 from .slot import Managed, Slot
@@ -180,6 +180,10 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         del self.cells[name].cell_contents
 
     # --- operands and tests ---
+
+    def adopted(self, value: Any) -> Any:
+        """What a call gave that is not made twice."""
+        return adopted(self.stage, value)
 
     def use(self, value: Any) -> Any:
         """A value that Python looks into: compared, formatted."""

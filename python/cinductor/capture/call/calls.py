@@ -18,7 +18,6 @@ import numpy as np
 
 from ... import _core
 from ...numpy.random import GLOBAL, LEGACY, Draw
-from ..rescue import adopted
 from ..value.objects import MISSING, PURE_TYPES, Traced, find_in_class, is_numpys
 from .follow import call_function, enter_items
 from .numpys import (
@@ -198,7 +197,7 @@ def call_container(
         stage.tracer.flush()
     args = tuple(stage.concrete(a) for a in args)
     kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
-    return adopted(stage, f(*args, **kwargs))
+    return scope.adopted(f(*args, **kwargs))
 
 
 def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

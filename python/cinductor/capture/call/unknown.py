@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ..rescue import adopted
 from .opaque import call_of, learn, make
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def call_unknown(
     result = f(*args, **kwargs)
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
-    return adopted(stage, result)
+    return scope.adopted(result)
 
 
 def call_with_foreign(
