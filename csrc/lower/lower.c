@@ -114,7 +114,7 @@ visit_node(CiLowering *low, CiNode *node)
     }
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_create:
-        if (node->op == CI_OP_empty)
+        if (node->op == CI_OP_empty && !ci_lowering_state(low, node)->waits)
             ci_lowering_realize(low, node);
         return;
     case CI_OPKIND_reduce:

@@ -43,7 +43,7 @@ ci_lowering_settle(CiLowering *low, CiNode *node)
 /* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to
  * be inlined. Slow on purpose: few nodes have a wish. */
 static bool
-is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
+is_left(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
 {
     for (int k = 0; k < low->nstates; k++) {
         CiNodeState *state = &low->states[k];
@@ -53,6 +53,14 @@ is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
         if (ci_lowering_settle(low, state->node) || ci_lowering_is_used_after(low, state->node))
             return false;
     }
+    return true;
+}
+
+static bool
+is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
+{
+    if (!is_left(low, node, buffer))
+        return false;
     low->visit++;
     for (int k = 0; k < node->nargs; k++) {
         if (ci_lowering_reads(low, node->args[k], buffer))
@@ -64,13 +72,34 @@ is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
 CiHome
 ci_lowering_make_home(CiLowering *low, CiNode *node)
 {
-    CiHome wish = ci_lowering_state(low, node)->wish;
-    ci_lowering_state(low, node)->wish.buffer =
-        NULL; /* what is realized meanwhile may ask for this node */
+    CiNodeState *state = ci_lowering_state(low, node);
+    CiHome wish = state->wish;
+    state->wish.buffer = NULL; /* what is realized meanwhile may ask for this node */
     /* On its own turn only: who asks for it earlier has still to read what it reads. */
-    if (wish.buffer && node->id == low->position && is_free(low, node, wish.buffer))
+    if (node->id != low->position)
+        return ci_lowering_new_home(low, node);
+    if (state->room) {
+        ci_lowering_realize(low, state->room);
+        CiHome home = {ci_lowering_state(low, state->room)->home.buffer,
+                       ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes,
+                                               node->order)};
+        return home;
+    }
+    if (wish.buffer && is_free(low, node, wish.buffer))
         return wish;
     return ci_lowering_new_home(low, node);
+}
+
+CiHome
+ci_lowering_make_room(CiLowering *low, CiNode *assign)
+{
+    CiNode *base = assign->args[0];
+    CiHome wish = ci_lowering_state(low, assign)->wish;
+    ci_lowering_state(low, assign)->wish.buffer = NULL;
+    if (wish.buffer && is_left(low, assign, wish.buffer) &&
+        ci_lowering_can_store(low, assign->args[2], assign->args[1], base, wish))
+        return wish;
+    return ci_lowering_new_home(low, base);
 }
 
 void
@@ -112,12 +141,23 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
         nest->locs[k] = rec->locs[k];
 }
 
+/* A nest over the elements of view, which lie in base: where it stores; and the index of value. */
+static const CiExpr *const *
+begin_store(CiLowering *low, CiNest *nest, const CiNode *value, CiNode *view, const CiNode *base,
+            CiHome home)
+{
+    const CiExpr *const *index = ci_lowering_point_axes(low, nest, view->rank, view->sizes);
+    CI_REQUIRE(low->ctx, value->rank <= view->rank);
+    nest->store =
+        ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
+    return ci_lowering_aligned_index(low, value, view->rank, index);
+}
+
 bool
-ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home)
+ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
 {
     CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
-    const CiExpr *const *index = ci_lowering_point_axes(low, &draft, value->rank, value->sizes);
-    draft.store = ci_lowering_element(low, home, value->rank, index);
+    const CiExpr *const *index = begin_store(low, &draft, value, view, base, home);
     CiRecorder rec = ci_recorder_new(low);
     (void)ci_recorder_value(&rec, value, index);
     return !ci_lowering_has_hazard(low, &rec.body, &draft);
@@ -127,11 +167,7 @@ void
 ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
 {
     CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
-    const CiExpr *const *index = ci_lowering_point_axes(low, &draft, view->rank, view->sizes);
-    draft.store =
-        ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
-    CI_REQUIRE(low->ctx, value->rank <= view->rank);
-    const CiExpr *const *inner = ci_lowering_aligned_index(low, value, view->rank, index);
+    const CiExpr *const *inner = begin_store(low, &draft, value, view, base, home);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
     if (ci_lowering_has_hazard(low, &rec.body, &draft)) {

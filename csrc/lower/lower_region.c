@@ -148,6 +148,56 @@ enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiHome 
     return home;
 }
 
+static bool
+has_users(const CiLowering *low, const CiNode *node, const CiNode *one, const CiNode *other)
+{
+    const CiNodeState *state = ci_lowering_state(low, node);
+    bool result = state->nends == 0;
+    for (int k = 0; k < state->nusers; k++)
+        result &= state->users[k] == one || state->users[k] == other;
+    return result;
+}
+
+/* The first elements of the memory, one behind the other. */
+static bool
+is_first_part(const CiNode *view, const CiNode *base)
+{
+    if (view == base)
+        return true;
+    bool result = view->op == CI_OP_slice && view->args[0] == base;
+    for (int k = 0; result && k < view->rank; k++) {
+        int axis = view->order[k];
+        result = base->order[k] == axis && ci_expr_equals_const(view->starts[axis], 0) &&
+                 ci_expr_equals_const(view->steps[axis], 1) &&
+                 (k == 0 || view->sizes[axis] == base->sizes[axis]);
+    }
+    return result;
+}
+
+/* What a trip hands on in memory that has room for more is put into an empty array, and there it is
+ * made: what is stored part by part at once, other values when they are put there. */
+static void
+wish_room(CiLowering *low, CiNode *next, int first)
+{
+    CiNode *room = next->args[0], *view = next->args[1], *value = next->args[2];
+    if (room->op != CI_OP_empty || room->id < first || !is_first_part(view, room) ||
+        !has_users(low, room, view, next) || (view != room && !has_users(low, view, next, next)))
+        return;
+    ci_lowering_state(low, room)->waits = true;
+    bool is_whole = value->rank == view->rank && value->dtype == room->dtype;
+    for (int k = 0; is_whole && k < value->rank; k++)
+        is_whole = value->sizes[k] == view->sizes[k] && value->order[k] == view->order[k];
+    const CiNode *user = next;
+    if (value->op == CI_OP_reshape && has_users(low, value, next, next)) {
+        user = value;
+        value = value->args[0];
+        is_whole &= ci_layout_is_c_order(value->rank, value->order);
+    }
+    if (is_whole && value->op == CI_OP_concat && value->id > first &&
+        has_users(low, value, user, user))
+        ci_lowering_state(low, value)->room = room;
+}
+
 /* A node of the body that is the next value of an array may be made where it has to be. */
 static void
 wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiHome *homes)
@@ -163,6 +213,8 @@ wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiH
         if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp &&
             ci_home_is_same(next, dense, homes[k]))
             ci_lowering_state(low, next)->wish = homes[k];
+        if (is_made_here && next->op == CI_OP_assign)
+            wish_room(low, next, first);
     }
 }
 
@@ -252,7 +304,7 @@ save_waiting(CiLowering *low, const CiNode *region, const CiNext *next)
             continue;
         if (ci_lowering_find_conflict(low, next->count, next->values, next->homes, next->is_done,
                                       k) >= 0 ||
-            !ci_lowering_can_store(low, value, next->homes[k]))
+            !ci_lowering_can_store(low, value, value, value, next->homes[k]))
             ci_lowering_save(low, value);
     }
 }

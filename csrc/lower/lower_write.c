@@ -43,10 +43,28 @@ ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps)
     return home;
 }
 
+/* Whether the value was made where it is to be put. */
+static bool
+is_there(const CiLowering *low, const CiNode *base, const CiNode *value)
+{
+    if (value->op == CI_OP_reshape)
+        value = value->args[0];
+    const CiNodeState *state = ci_lowering_state(low, value);
+    return state->room == base && state->home.buffer &&
+           state->home.buffer == ci_lowering_state(low, base)->home.buffer;
+}
+
 void
 ci_lowering_assign(CiLowering *low, CiNode *node)
 {
     CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
+    CiNodeState *state = ci_lowering_state(low, base);
+    if (state->waits && !state->home.buffer)
+        state->home = ci_lowering_make_room(low, node);
+    if (is_there(low, base, value)) {
+        ci_lowering_state(low, node)->home = state->home;
+        return;
+    }
     CiHome home = ci_lowering_take_over(low, node, view != base);
     ci_lowering_store(low, value, view, base, home);
     ci_lowering_state(low, node)->home = home;

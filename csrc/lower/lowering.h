@@ -38,6 +38,8 @@ typedef struct CiNodeState {
     int end[2];               /* region: the position behind each block */
     CiHome *homes;            /* region: of its results */
     CiHome wish;              /* next value of a carried array: where it will have to be */
+    CiNode *room;             /* an empty array of which it becomes the first elements */
+    bool waits;               /* an empty array: memory is chosen for it when it is written */
 } CiNodeState;
 
 /* What is around the block being lowered, innermost first. */
@@ -152,6 +154,9 @@ bool ci_lowering_settle(CiLowering *low, CiNode *node);
 CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
 /* A new home, or where the node has to be in the end when that is free by now. */
 CiHome ci_lowering_make_home(CiLowering *low, CiNode *node);
+/* The same for what waits to be written by `assign`: in place of what the value reads, where each
+ * element is made of the one that lies there. */
+CiHome ci_lowering_make_room(CiLowering *low, CiNode *assign);
 /* Makes sure node has a home. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
 /* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and
@@ -166,8 +171,9 @@ void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContex
 void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
                        CiHome home);
 
-/* The whole value can be stored there without a temporary. */
-bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiHome home);
+/* The same can be done without a temporary. */
+bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
+                           CiHome home);
 
 /* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.
  */

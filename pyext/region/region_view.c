@@ -6,6 +6,8 @@
 #include "value/build.h"
 #include "value/index.h"
 
+#include "ir/layout.h"
+
 /* ---- the last trip ---- */
 
 typedef struct Substitute {
@@ -185,7 +187,8 @@ cx_method_varying(PyObject *self, PyObject *args)
     return axes;
 }
 
-/* blank(like, shape): an array of like's dtype and order whose contents nobody looks at. */
+/* blank(like, shape): an array of like's dtype whose contents nobody looks at; of as many axes it
+ * has like's order, else C's. */
 PyObject *
 cx_method_blank(PyObject *self, PyObject *args)
 {
@@ -200,10 +203,45 @@ cx_method_blank(PyObject *self, PyObject *args)
     int rank = like ? cx_shape_from(t, shape, sizes) : -1;
     if (rank < 0)
         return NULL;
-    if (rank != like->rank)
-        return PyErr_Format(PyExc_ValueError, "blank() takes one size for each axis");
-    CiNode *node = cx_build_fill(t, like->dtype, rank, sizes, like->order, NULL);
+    const int8_t *order = rank == like->rank ? like->order : NULL;
+    CiNode *node = cx_build_fill(t, like->dtype, rank, sizes, order, NULL);
     return cx_traced_from_node(t, node, CI_KIND_array);
+}
+
+/* count(shape): how many elements it has. */
+PyObject *
+cx_method_count(PyObject *self, PyObject *shape)
+{
+    CxTracer *t = (CxTracer *)self;
+    const CiExpr *sizes[CI_MAX_RANK];
+
+    CX_ENTRY();
+    int rank = cx_shape_from(t, shape, sizes);
+    const CiExpr *count = rank < 0 ? NULL : cx_size_count(t, rank, sizes);
+    return count == NULL ? NULL : cx_size_object(t, count);
+}
+
+/* is_c_order(value): whether the last axis is the innermost, as far as that makes a difference. */
+PyObject *
+cx_method_is_c_order(PyObject *self, PyObject *value)
+{
+    CX_ENTRY();
+    const CiNode *node = cx_region_node((CxTracer *)self, value);
+    return node == NULL ? NULL : PyBool_FromLong(ci_layout_is_c_order(node->rank, node->order));
+}
+
+/* Whether a view's elements lie one behind the other: it leaves out whole rows of its memory, and
+ * may give what is left another shape. */
+static bool
+is_dense(const CxView *v, const CiNode *base)
+{
+    if (v->op == CI_OP_reshape && v->parent != NULL)
+        v = v->parent;
+    const CiNode *part = v->node;
+    bool result = v->parent == NULL && part->rank == base->rank;
+    for (int k = 1; result && k < part->rank; k++)
+        result = part->sizes[part->order[k]] == base->sizes[part->order[k]];
+    return result;
 }
 
 /* detached(view): its value as an array of its own, without a copy where it lies densely. */
@@ -219,11 +257,7 @@ cx_method_detached(PyObject *self, PyObject *value)
     if (cx_traced_prepare(x) < 0)
         return NULL;
     CiNode *node = cx_node(x);
-    const CiNode *base = x->storage->node;
-    bool is_dense = node->rank == base->rank;
-    for (int k = 1; is_dense && k < node->rank; k++)
-        is_dense = node->sizes[node->order[k]] == base->sizes[node->order[k]];
-    if (!is_dense)
+    if (!is_dense(x->view, x->storage->node))
         node = cx_build_copy(t, x, node->order);
     return cx_traced_from_node(t, node, CI_KIND_array);
 }

@@ -42,12 +42,35 @@ cx_size_require(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr 
     return holds;
 }
 
+typedef struct Join {
+    CiSym *sym;
+    const CiExpr *a, *b, *result;
+} Join;
+
+static void
+body_join(CiContext *ctx, void *arg)
+{
+    Join *j = arg;
+    bool is_less = !ci_sym_known_le(j->sym, j->a, j->b) && ci_sym_known_le(j->sym, j->b, j->a);
+
+    (void)ctx;
+    j->result = is_less ? j->b : j->a;
+}
+
+/* One of two sizes that must be equal: a constant, else the one that can in no way be the larger,
+ * for bounds of it are better ones: n // 2 and not n - n // 2. */
 const CiExpr *
 cx_size_join(CxTracer *t, const CiExpr *a, const CiExpr *b)
 {
-    if (a != b && cx_size_require(t, CI_REL_eq, a, b, "sizes that must be equal") != 1)
+    Join join = {.sym = t->sym, .a = a, .b = b};
+
+    if (a == b)
+        return a;
+    if (cx_size_require(t, CI_REL_eq, a, b, "sizes that must be equal") != 1)
         return NULL;
-    return b->kind == CI_EXPR_const ? b : a;
+    if (b->kind == CI_EXPR_const || a->kind == CI_EXPR_const)
+        return b->kind == CI_EXPR_const ? b : a;
+    return cx_protect(t->state, t->sym_ctx, body_join, &join) < 0 ? NULL : join.result;
 }
 
 int

@@ -207,6 +207,10 @@ class Tracer:
         """A bool as Python's own."""
     def is_fixed(self, value: Any) -> bool:
         """Whether it is an int expression of the arguments' sizes and ints alone."""
+    def count(self, shape: Any) -> int | Traced:
+        """How many elements an array of that shape has."""
+    def is_c_order(self, value: Traced) -> bool:
+        """Whether the last axis is the innermost, as far as that makes a difference."""
     def at_least(self, value: int | Traced, low: int) -> int | Traced:
         """The larger of the two."""
     def forget_guards(self, mark: Mark) -> None: ...

@@ -60,7 +60,7 @@ class Carried:
         self.growths: dict[int, Growth] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
-        if loop.items is None or not self.runs_once():
+        if renewed and (loop.items is None or not self.runs_once()):
             renewed = set()
         self.names = tuple(name for name in loop.site.carried if name not in renewed)
         self.recall(loop.memory)

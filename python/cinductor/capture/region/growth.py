@@ -217,7 +217,7 @@ class Growth:
             if leaf.strong is not None:
                 self.loop.fail("a number of one class or another is appended to a list")
             return None
-        if leaf.ndim > 1 and self.tracer.same_type(leaf, self.tracer.copy(leaf, "C")) != 1:
+        if not self.tracer.is_c_order(leaf):
             self.loop.fail("arrays in Fortran's order are appended to a list")
         shared = None
         for array in (s.array for s in self.loop.regions.aliases.sources(leaf)):

@@ -58,7 +58,7 @@ class Loop(Region):
         if self.phase == REGION and self.offset:
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = 0
-        self.goes_on = True
+        self.goes_on = self.may_guess = True
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -173,8 +173,7 @@ class Loop(Region):
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
             if self.asked or self.rules:
-                self.attempt.end()  # type: ignore[union-attr]
-                self.attempt, self.now = None, self.entry
+                self.start_over()
             if self.rules and self.offset and self.again(REGION):
                 self.offset = self.memory.offset = 0  # no trip was unlike the others
             return True
@@ -268,10 +267,14 @@ class Loop(Region):
         return True
 
     def fall_back(self, reason: str, error: BaseException) -> bool:
-        """Python runs the loop where it can; else an outer construct does without a region."""
+        """Without guesses, if some were made; else Python runs the loop where it can; else an outer
+        construct does without a region.
+        """
         self.attempt.drop()  # type: ignore[union-attr]
-        self.attempt.end()  # type: ignore[union-attr]
-        self.attempt = None
+        self.start_over()
+        if self.may_guess and self.carried.types.guessed:  # type: ignore[union-attr]
+            self.may_guess = False
+            return True
         if self.growing is not None:
             self.regions.set_growing(self.growing)
         is_open = self.items is None or type(self.items.length) is Traced
@@ -288,6 +291,11 @@ class Loop(Region):
         return True
 
     # --- runs of the body ---
+
+    def start_over(self) -> None:
+        """The next run begins to learn anew."""
+        self.attempt.end()  # type: ignore[union-attr]
+        self.attempt, self.now = None, self.entry
 
     @property
     def extent(self) -> Any:

@@ -67,7 +67,7 @@ class Parameters:
             buffer = value = block.param(kind.like)
         else:
             buffer = block.param(self.tracer.blank(entry, shape_of_buffer(entry, kind)))
-            value = varying.read(self.tracer, buffer, kind.lengths)
+            value = varying.read(self.tracer, buffer, kind.lengths, entry.shape)
         self.all.append(Parameter(value, entry, buffer, value.version, kind))
         if not kind.mixed:
             return value
@@ -100,9 +100,11 @@ class Parameters:
         """An array as the region hands it on."""
         if not kind.lengths:
             return leaf
-        if not is_same(leaf, param.value) or param.value.version != param.version:
-            varying.write(self.tracer, param.buffer, leaf, kind.lengths)
-        return param.buffer
+        if is_same(leaf, param.value) and param.value.version == param.version:
+            return param.buffer
+        buffer = self.tracer.blank(param.buffer, param.buffer.shape)
+        varying.write(self.tracer, buffer, leaf, kind.lengths)
+        return buffer
 
     def hand_on(self, body: Any, results: list[Any]) -> None:
         """Makes them results of the body, and the sizes."""
@@ -131,7 +133,7 @@ class Parameters:
     def entry_buffer(self, leaf: Any, kind: Type) -> Any:
         """The array itself, or memory that is large enough with the array in it."""
         shape = shape_of_buffer(leaf, kind)
-        if all(map(is_same, shape, leaf.shape)):
+        if len(shape) == leaf.ndim and all(map(is_same, shape, leaf.shape)):
             return leaf
         buffer = self.tracer.blank(leaf, shape)
         varying.write(self.tracer, buffer, leaf, kind.lengths)
@@ -142,21 +144,23 @@ class Parameters:
         for length in self.types.lengths:
             length.define(self.tracer, next(made))
         return {
-            name: self.rebuilt(name, lambda _, kind: self.exit(kind, made))
+            name: self.rebuilt(name, lambda entry, kind: self.exit(entry, kind, made))
             for name in self.types.of
         }
 
-    def exit(self, kind: Type, made: Iterator[Any]) -> Any:
+    def exit(self, entry: Any, kind: Type, made: Iterator[Any]) -> Any:
         """A leaf behind the loop."""
         value = next(made)
         if kind.lengths:
-            return varying.read(self.tracer, value, kind.lengths)
+            return varying.read(self.tracer, value, kind.lengths, entry.shape)
         return self.tracer.mixed(value, next(made)) if kind.mixed else value
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
     """As large as an array becomes in all trips."""
     lengths = kind.lengths
+    if kind.room is not None:
+        return (kind.room,)
     return tuple(lengths[k].capacity if k in lengths else n for k, n in enumerate(entry.shape))
 
 

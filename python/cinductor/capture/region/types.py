@@ -33,16 +33,18 @@ if TYPE_CHECKING:
 
 class Type:
     """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
-    sizes that change, by axis; ends: with what, and what is enough for all trips.
+    sizes that change, by axis; ends: with what, and what is enough for all trips; room: where it
+    lies in a row, for how many elements.
     """
 
-    __slots__ = ("kind", "dtype", "like", "mixed", "lengths", "ends")
+    __slots__ = ("kind", "dtype", "like", "mixed", "lengths", "ends", "room")
 
     def __init__(self, kind: str, dtype: Any, like: Any = None, mixed: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
         self.mixed = mixed  # Python's number or NumPy's: a bool that says which goes with it
         self.lengths: dict[int, varying.Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
+        self.room: Any = None
 
 
 def type_of(value: Any) -> Type:
@@ -59,6 +61,8 @@ class Types:
         self.of: dict[str, list[Type | None]] = {}
         self.lengths: list[varying.Length] = []  # of all arrays whose sizes change
         self.joined: set[str] = set()  # names that are of another type at the loop's entry
+        self.moved = False  # an array to a row, or out of it
+        self.guessed = False  # sizes vary that may not
 
     # --- names that become known ---
 
@@ -176,22 +180,43 @@ class Types:
 
     def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
         """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
-        loop, tracer = self.loop, self.tracer
-        axes = varying.axes_that_vary(tracer, before, after)
+        axes = varying.axes_that_vary(self.tracer, before, after)
         if axes is None:
             return False
-        mark = loop.attempt.mark  # type: ignore[union-attr]
+        axes = sorted({*axes, *kind.lengths})
+        room = widening.room(self, kind, axes, entry, before, after)
+        self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
+        kind.room = room
         ends: dict[int, tuple[Any, Any]] = {}
-        for axis in sorted({*axes, *kind.lengths}):
+        for axis in axes:
             end = after.shape[axis]
-            most = varying.capacity(tracer, entry.shape[axis], end, mark)
-            most = widening.capacity(self, kind, axis, (entry.shape[axis], end), most)
-            is_known = axis not in kind.lengths and is_same(tracer.most(end, mark), end)
-            if most is None or (is_known and loop.may_peel and not self.carried.flag):
+            sizes = entry.shape[axis], before.shape[axis], end
+            most = widening.capacity(self, kind, axis, sizes)
+            if most is None and room is None:
                 return False
             ends[axis] = (end, most)
+        if self.is_once(kind, before, after, axes):
+            return False
         kind.ends = ends
         return True
+
+    def is_once(self, kind: Type, before: Any, after: Any, axes: list[int]) -> bool:
+        """Whether the first trip alone seems to change the sizes, for they end as something that
+        is known before the loop. Those of an array that becomes smaller are tried as ones that vary.
+        """
+        loop, tracer = self.loop, self.tracer
+        if not loop.may_peel or self.carried.flag:
+            return False
+        mark = loop.attempt.mark  # type: ignore[union-attr]
+        known = [k for k in axes if is_same(tracer.most(after.shape[k], mark), after.shape[k])]
+        if kind.lengths:
+            is_news = any(axis not in kind.lengths for axis in known)
+            return is_news or (self.guessed and len(known) == len(axes))
+        is_smaller = after.size <= before.size
+        if loop.may_guess and (is_smaller is True or tracer.is_so(is_smaller)):
+            self.guessed |= bool(known)
+            return False
+        return bool(known)
 
     def group(self) -> bool:
         """Finds which sizes change alike; whether that is news."""
@@ -202,7 +227,8 @@ class Types:
             if kind is not None and kind.ends
         ]
         lengths = varying.grouped(pairs, self.lengths)
+        has_moved, self.moved = self.moved, False
         if lengths is None:
-            return False
+            return has_moved
         self.lengths = lengths
         return True

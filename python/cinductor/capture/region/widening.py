@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..value import varying
 from ..value.objects import Traced
 from ..value.state import is_same, leaves
 from .region import Again
@@ -29,21 +30,25 @@ class Rule(NamedTuple):
     more: Any
 
 
-def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any], most: Any) -> Any:
-    """The most that a size, given at the loop's entry and at the end of a trip, can be: what is known
-    of it, or by its rule; None where there is no such number.
+def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
+    """The most that a size, given at the loop's entry and at the two ends of a trip, can be: that
+    at the entry where no trip makes it larger, what is known of it, or by its rule; None where there
+    is no such number.
     """
     loop, tracer = types.loop, types.tracer
+    entry, before, end = sizes
+    mark, length = loop.attempt.mark, kind.lengths.get(axis)  # type: ignore[union-attr]
     place = place_of(types, kind, axis)
-    if place is None or place in loop.capacities:
-        return most if place is None else loop.capacities[place]
-    length = kind.lengths.get(axis)
-    if most is None or length is None or is_same(most, length.capacity):
+    if place is not None and place in loop.capacities:
+        return loop.capacities[place]
+    if varying.is_at_most(tracer, end, before):
+        return tracer.most(entry, mark) if length is None else length.capacity
+    most = varying.capacity(tracer, entry, end, mark)
+    if place is None or most is None or length is None or is_same(most, length.capacity):
         return most
-    rule = tracer.growth(sizes[1], length.now)
+    rule = tracer.growth(end, length.now)
     if rule is None:
         return most
-    mark = loop.attempt.mark  # type: ignore[union-attr]
     more = tracer.most(rule[1], mark)
     trips = None if loop.items is None else loop.items.length
     is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
@@ -51,6 +56,21 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any], most: 
         return None
     loop.rules.append(Rule(place, rule[0], more))
     raise Again(loop)
+
+
+def room(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+    """The number of elements of a row that has room for an array in every trip, where no trip makes
+    more of them than there were; None where there is no such number, or no need of a row: arrays
+    that vary along their first axis lie densely as it is.
+    """
+    tracer, mark = types.tracer, types.loop.attempt.mark  # type: ignore[union-attr]
+    if axes == [0] or entry.ndim < 2 or not tracer.is_c_order(entry):
+        return None
+    pairs = zip(before.shape, after.shape, strict=True)
+    if not all(varying.is_at_most(tracer, b, a) for a, b in pairs):
+        if not varying.is_at_most(tracer, after.size, before.size):
+            return None
+    return tracer.most(entry.size, mark)
 
 
 def place_of(types: Types, kind: Type, axis: int) -> Place | None:

@@ -4,6 +4,9 @@ Such an array lies in the first elements of a buffer, whose size is the most tha
 in terms of what there is outside. How many they are is a number carried beside the buffer, and
 inside a symbol. Arrays whose sizes begin and end alike share the number, and so the symbol: `z`
 and `c` behind `z, c = z[stay], c[stay]` fit each other in the next trip, too.
+
+The buffer has the array's axes, each as long as it becomes; or it is a row in which the array lies
+densely, where one axis may grow as another shrinks and only their product has a bound.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from .state import is_same
 
 
 class Length:
-    """A size that varies: at the entry and at the end of a trip (or at the ends of two arms)."""
+    """A size that varies: at the entry and at the end of a trip (or at the ends of two arms); its
+    capacity is None where only that of a product is known.
+    """
 
     __slots__ = ("entry", "end", "capacity", "old", "param", "now")
 
@@ -25,7 +30,7 @@ class Length:
 
     def define(self, tracer: Any, number: Any) -> Any:
         """The number as a size, from here on."""
-        self.now = tracer.define(number, 0, self.capacity + 1)
+        self.now = tracer.define(number, 0, None if self.capacity is None else self.capacity + 1)
         return self.now
 
 
@@ -35,6 +40,11 @@ def capacity(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
     if most is None or (entry := tracer.most(entry, mark)) is None:
         return None
     return tracer.at_least(entry, most)
+
+
+def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
+    """Whether a size is known not to be larger than another."""
+    return is_same(tracer.at_least(size, other), other)
 
 
 def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
@@ -67,6 +77,8 @@ def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | N
             if length is None:
                 length = Length(entry, end, most, old)
                 groups.append(length)
+            elif length.capacity is None:
+                length.capacity = most
             mine[axis] = length
         found.append((kind, mine))
     olds = [group.old for group in groups]
@@ -89,15 +101,25 @@ def first_part(tracer: Any, buffer: Any, shape: tuple[Any, ...]) -> Any:
     return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
 
 
-def read(tracer: Any, buffer: Any, lengths: dict[int, Length]) -> Any:
-    """The array in a buffer. Where it may be returned it is one that has its own memory."""
-    shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(buffer.shape))
-    view = first_part(tracer, buffer, shape)
+def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None) -> Any:
+    """The array in a buffer; sizes: along axes that do not vary, where the buffer is a row. Where
+    it may be returned it is one that has its own memory.
+    """
+    sizes = buffer.shape if sizes is None else sizes
+    shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
+    if buffer.ndim == len(shape):
+        view = first_part(tracer, buffer, shape)
+    else:
+        view = tracer.reshape(first_part(tracer, buffer, (tracer.count(shape),)), shape)
     return tracer.detached(view) if tracer.in_region else tracer.copy(view, "K")
 
 
 def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
-    """Puts an array into a buffer."""
+    """Puts an array into a buffer; lengths: the axes that vary."""
+    if buffer.ndim != value.ndim:
+        value = tracer.reshape(value, (value.size,))
+        tracer.assign(first_part(tracer, buffer, value.shape), value)
+        return
     pairs = zip(value.shape, buffer.shape, strict=True)
     shape = tuple(mine if k in lengths else whole for k, (mine, whole) in enumerate(pairs))
     tracer.assign(first_part(tracer, buffer, shape), value)
