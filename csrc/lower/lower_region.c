@@ -158,13 +158,21 @@ has_users(const CiLowering *low, const CiNode *node, const CiNode *one, const Ci
     return result;
 }
 
-/* The first elements of the memory, one behind the other. */
+/* The first elements of the memory, one behind the other, which nobody sees but who writes there:
+ * some of its rows, or a part of one in another shape. */
 static bool
-is_first_part(const CiNode *view, const CiNode *base)
+is_first_part(const CiLowering *low, const CiNode *view, const CiNode *base, const CiNode *writer)
 {
+    bool result = true;
+    if (view->op == CI_OP_reshape && has_users(low, view, writer, writer)) {
+        result = base->rank == 1 && ci_layout_is_c_order(view->rank, view->order);
+        writer = view;
+        view = view->args[0];
+    }
     if (view == base)
-        return true;
-    bool result = view->op == CI_OP_slice && view->args[0] == base;
+        return result;
+    result &=
+        view->op == CI_OP_slice && view->args[0] == base && has_users(low, view, writer, writer);
     for (int k = 0; result && k < view->rank; k++) {
         int axis = view->order[k];
         result = base->order[k] == axis && ci_expr_equals_const(view->starts[axis], 0) &&
@@ -180,21 +188,16 @@ static void
 wish_room(CiLowering *low, CiNode *next, int first)
 {
     CiNode *room = next->args[0], *view = next->args[1], *value = next->args[2];
-    if (room->op != CI_OP_empty || room->id < first || !is_first_part(view, room) ||
-        !has_users(low, room, view, next) || (view != room && !has_users(low, view, next, next)))
+    const CiNode *inner = view->op == CI_OP_reshape ? view->args[0] : view;
+    if (room->op != CI_OP_empty || room->id < first || !is_first_part(low, view, room, next) ||
+        !has_users(low, room, inner == room ? view : inner, next))
         return;
     ci_lowering_state(low, room)->waits = true;
     bool is_whole = value->rank == view->rank && value->dtype == room->dtype;
     for (int k = 0; is_whole && k < value->rank; k++)
         is_whole = value->sizes[k] == view->sizes[k] && value->order[k] == view->order[k];
-    const CiNode *user = next;
-    if (value->op == CI_OP_reshape && has_users(low, value, next, next)) {
-        user = value;
-        value = value->args[0];
-        is_whole &= ci_layout_is_c_order(value->rank, value->order);
-    }
     if (is_whole && value->op == CI_OP_concat && value->id > first &&
-        has_users(low, value, user, user))
+        has_users(low, value, next, next))
         ci_lowering_state(low, value)->room = room;
 }
 

@@ -47,8 +47,6 @@ ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps)
 static bool
 is_there(const CiLowering *low, const CiNode *base, const CiNode *value)
 {
-    if (value->op == CI_OP_reshape)
-        value = value->args[0];
     const CiNodeState *state = ci_lowering_state(low, value);
     return state->room == base && state->home.buffer &&
            state->home.buffer == ci_lowering_state(low, base)->home.buffer;

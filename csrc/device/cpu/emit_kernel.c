@@ -88,6 +88,26 @@ is_flat(const CiKernel *kernel)
     return ci_cpu_is_flat(kernel) && !kernel->split_extent && kernel->nparallel == kernel->nouter;
 }
 
+/* Where the first row begins: its tile, and the outer indices, which go on by one from row to row,
+ * for rows may be so short that a division each would take longer than they do. */
+static void
+declare_rows(CiCpuEmitter *c, int rows)
+{
+    const CiKernel *kernel = c->kernel;
+    ci_text_line(c->out, "int64_t row = begin < end ? begin / tiles : 0;");
+    ci_text_line(c->out, "int64_t lo = (begin - row * tiles) * %d;", c->tile);
+    for (int k = rows - 1; k >= 0; k--) {
+        const char *name = kernel->outer[k].var->name,
+                   *extent = ci_emit_index_text(c->base, kernel->outer[k].extent);
+        if (k == 0) {
+            ci_text_line(c->out, "int64_t %s = row;", name);
+            continue;
+        }
+        ci_text_line(c->out, "int64_t %s = begin < end ? row %% (%s) : 0;", name, extent);
+        ci_text_line(c->out, "row = begin < end ? row / (%s) : 0;", extent);
+    }
+}
+
 static void
 emit_flat(CiCpuEmitter *c)
 {
@@ -99,19 +119,21 @@ emit_flat(CiCpuEmitter *c)
         ci_cpu_emit_stages(c, 0, 1, true);
         return;
     }
-    CiText body = ci_text_new(c->ctx), *saved = c->out;
-    body.indent = saved->indent + 4;
-    c->out = &body;
-    ci_cpu_emit_stages(c, 0, 1, true);
-    c->out = saved;
-    ci_text_open(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
-    declare_outer(c, "unit", body.data);
-    ci_text_line(c->out,
-                 "next = (unit / tiles + 1) * tiles < end ? (unit / tiles + 1) * tiles : end;");
-    ci_text_line(c->out,
-                 "const int64_t stop = lo + (next - unit) * %d, hi = stop < %s ? stop : %s;",
+    int rows = kernel->nouter - 1;
+    declare_rows(c, rows);
+    ci_text_open(c->out, "for (int64_t left = end - begin; left > 0;) {");
+    ci_text_line(c->out, "const int64_t stop = lo + left * %d, hi = stop < %s ? stop : %s;",
                  c->tile, n, n);
-    ci_text_add(c->out, "%s", body.data);
+    ci_cpu_emit_stages(c, 0, 1, true);
+    ci_text_line(c->out, "left -= tiles - lo / %d;", c->tile);
+    ci_text_line(c->out, "lo = 0;");
+    for (int k = rows - 1; k > 0; k--) {
+        const char *extent = ci_emit_index_text(c->base, kernel->outer[k].extent);
+        ci_text_line(c->out, "if (++%s < %s)", kernel->outer[k].var->name, extent);
+        ci_text_line(c->out, "    continue;");
+        ci_text_line(c->out, "%s = 0;", kernel->outer[k].var->name);
+    }
+    ci_text_line(c->out, "%s++;", kernel->outer[0].var->name);
     ci_text_close(c->out);
 }
 

@@ -1,4 +1,7 @@
-"""Arrays that grow by a rule in each trip: how large they become.
+"""Room for arrays whose sizes change from trip to trip.
+
+What no trip makes larger has room as it began. That is asked of each size, and of an array's number
+of elements, where one axis may grow as another shrinks: `(a // 2) * (2 * b) <= a * b`.
 
 A size that is u at the head of a trip and a*u + b at its end is a**n*e + b*(a**n - 1)/(a - 1) behind
 n trips that began with e. So much room their buffers get; it is computed before the loop. Every trip

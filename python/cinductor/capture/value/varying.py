@@ -97,8 +97,10 @@ def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | N
 
 
 def first_part(tracer: Any, buffer: Any, shape: tuple[Any, ...]) -> Any:
-    """The view of a buffer's first elements."""
-    return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
+    """The view of a buffer's first elements; those of a row in that shape."""
+    if buffer.ndim == len(shape):
+        return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
+    return tracer.reshape(tracer.slice(buffer, (0,), (1,), (tracer.count(shape),)), shape)
 
 
 def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None) -> Any:
@@ -107,21 +109,16 @@ def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None
     """
     sizes = buffer.shape if sizes is None else sizes
     shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
-    if buffer.ndim == len(shape):
-        view = first_part(tracer, buffer, shape)
-    else:
-        view = tracer.reshape(first_part(tracer, buffer, (tracer.count(shape),)), shape)
+    view = first_part(tracer, buffer, shape)
     return tracer.detached(view) if tracer.in_region else tracer.copy(view, "K")
 
 
 def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
     """Puts an array into a buffer; lengths: the axes that vary."""
-    if buffer.ndim != value.ndim:
-        value = tracer.reshape(value, (value.size,))
-        tracer.assign(first_part(tracer, buffer, value.shape), value)
-        return
-    pairs = zip(value.shape, buffer.shape, strict=True)
-    shape = tuple(mine if k in lengths else whole for k, (mine, whole) in enumerate(pairs))
+    shape = value.shape
+    if buffer.ndim == len(shape):
+        pairs = zip(shape, buffer.shape, strict=True)
+        shape = tuple(mine if k in lengths else whole for k, (mine, whole) in enumerate(pairs))
     tracer.assign(first_part(tracer, buffer, shape), value)
 
 
