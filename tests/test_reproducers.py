@@ -958,3 +958,41 @@ def test_an_element_that_is_added_to_in_a_view_of_one():
         cinductor.compile(program, backend="interp")(ours)
         program(theirs)
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_attributes_in_slots_that_a_watched_loop_sets():
+    """The loop had asked for the __dict__ that an object with slots has not."""
+
+    class Particle:
+        __slots__ = ("position", "velocity")
+
+        def __init__(self, position, velocity):
+            self.position, self.velocity = np.array(position), np.array(velocity)
+
+    def program(x, v, steps):
+        particles = [Particle(*pair) for pair in zip(x, v, strict=True)]
+        for _ in range(steps):
+            for p in particles:
+                force = np.zeros_like(p.position)
+                for q in particles:
+                    if q is not p:
+                        force += q.position - p.position
+                p.velocity += 0.01 * force
+            for p in particles:
+                p.position += 0.1 * p.velocity
+        return np.array([p.position for p in particles])
+
+    same(program, ROWS, ROWS[::-1], 5)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_einsum_takes_a_diagonal_of_a_clamped_slice(dynamic):
+    """What may not be contiguous had been copied, and the diagonal was no view."""
+
+    def program(a):
+        d = np.einsum("ii->i", a[:2, :2])
+        d += 1
+        return d
+
+    for size in (2, 3, 2):
+        same(program, np.arange(float(size * size)).reshape(size, size), dynamic=dynamic)

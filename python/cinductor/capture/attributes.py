@@ -41,6 +41,7 @@ METHOD_KINDS = frozenset(
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
 FLAGS = type(np.zeros(1).flags)
 METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
+OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
 # Classes whose attributes are functions of the value.
 VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
 
@@ -63,6 +64,8 @@ class Attributes:
                     return self.stage.adopt(self.stage.concrete(value).base)
                 if name == "flat" and value.kind == "array":
                     return Flat(value)
+                if name in OUR_NAMES and value.kind == "array":
+                    getattr(np.empty(0), name)  # raises
                 if value.kind == "python":  # a traced one has an array's attributes besides
                     getattr(value.__class__, name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
@@ -233,7 +236,7 @@ class Attributes:
         if regions.touched:
             own = getattr(value, "__dict__", None)
             if type(own) is not dict:
-                self.stage.stop(f"sets an attribute of a {type(value).__name__}")
+                return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
             regions.touch(own)
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:

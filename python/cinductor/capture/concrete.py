@@ -15,7 +15,7 @@ import numpy as np
 
 from .rewrite.asking import STAGE
 from .value.items import Flat
-from .value.objects import FREE_TYPES, Traced, remade
+from .value.objects import BOUND, FREE_TYPES, Traced, remade
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -61,6 +61,11 @@ class Concrete:
             return value
         elif cls is functools.partial:
             return self.partial(value)
+        elif cls in BOUND and type(value.__self__) is Traced:
+            return getattr(self.of(value.__self__), value.__name__)
+        elif cls is frozenset:
+            items = {self.of(v) for v in value}
+            return value if not any(type(v) is Traced for v in value) else frozenset(items)
         elif cls is types.GeneratorType:
             return (self.stage.concrete(v) for v in value)
         else:
@@ -84,10 +89,16 @@ class Concrete:
                 if (new := self.of(item)) is not item:
                     list.__setitem__(value, i, new)
         elif isinstance(value, dict):
+            self.fill_keys(value)
             for key, item in list(value.items()):
                 if (new := self.of(item)) is not item:
                     dict.__setitem__(value, key, new)
-        elif isinstance(value, set | frozenset) or type(value) is functools.partial:
+        elif isinstance(value, set):
+            real = [self.of(v) for v in value]
+            if not all(a is b for a, b in zip(real, value, strict=True)):
+                set.clear(value)
+                set.update(value, real)
+        elif type(value) is functools.partial:
             return
         else:
             attributes = getattr(value, "__dict__", None)
@@ -97,6 +108,14 @@ class Concrete:
                 for slot in list(cls.__dict__.values()):
                     if type(slot) is types.MemberDescriptorType:
                         self.fill_slot(value, slot)
+
+    def fill_keys(self, value: dict[Any, Any]) -> None:
+        """Makes real what a dict is searched by."""
+        keys = [self.of(key) for key in value]
+        if not all(a is b for a, b in zip(keys, value, strict=True)):
+            items = list(value.values())
+            dict.clear(value)
+            dict.update(value, zip(keys, items, strict=True))
 
     def fill_slot(self, value: Any, slot: Any) -> None:
         try:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from ..dynamic import Undecided
 from . import rescue
 from .plain_control import For, If, PlainControl, While
@@ -19,6 +21,7 @@ from .settle import tire
 from .value.objects import FREE_TYPES, Traced, Unsure
 
 OWN_FILES = frozenset({__file__, rescue.__file__})
+EQUALITIES = (operator.eq, operator.ne)
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
 
 
@@ -38,6 +41,21 @@ def count_frames(frame: FrameType) -> int:
         count += at.f_code is code
         at = at.f_back
     return count
+
+
+def is_complex(value: Any) -> bool:
+    """Whether it is a complex number of Python's."""
+    if type(value) is not Traced:
+        return type(value) is complex
+    return value.kind == "python" and value.dtype == np.complex128
+
+
+def is_double(stage: Any, value: Any) -> bool:
+    """Whether it is an np.float64, which is a float to Python's numbers."""
+    if type(value) is not Traced or value.dtype != np.float64:
+        return type(value) is np.float64
+    stage.regions.look_at_class((value,))
+    return value.kind == "scalar"
 
 
 class Watched(For):
@@ -100,6 +118,8 @@ class TracedControl(PlainControl):
         """A comparison; what sizes say is left open, for the program to find out."""
         a = a if type(a) in FREE_TYPES else self.stage.use(a)
         b = b if type(b) in FREE_TYPES else self.stage.use(b)
+        if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
+            return self.stage.tracer.as_python(relation(a, b))
         is_of_sizes = (type(a) is Traced and a.is_expression) or (
             type(b) is Traced and b.is_expression
         )

@@ -334,6 +334,10 @@ class Stage:
         """The value with everything traced made real."""
         return Concrete(self).of(value)
 
+    def concrete_keys(self, value: dict[Any, Any]) -> None:
+        """The keys of a dict made real."""
+        Concrete(self).fill_keys(value)
+
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known, its items when they are asked for."""
         hollow = np.broadcast(*(surface.dummy(a) for a in args))

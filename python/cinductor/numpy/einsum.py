@@ -115,7 +115,9 @@ def turned(t: Any, x: Any, term: str, output: str) -> Any:
     if len(set(term)) == len(term):
         return t.permute(x, [term.index(c) for c in output])
     refuse(term != output * 2 or not x.flags_now.c_contiguous, "a view of such a diagonal")
-    return t.reshape(x, (x.size,))[:: x.shape[0] + 1]
+    flat = t.reshape(x, (x.size,))
+    refuse(not flat.shares_storage(x), "a view of a diagonal of what may not be contiguous")
+    return flat[:: x.shape[0] + 1]
 
 
 def aligned_product(t: Any, terms: list[str], xs: list[Any], output: str) -> Any:

@@ -66,11 +66,14 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def vectorized(function: Callable[..., Any], dtype: Any, *args: Any) -> Any:
-    """A call of np.vectorize(function): of Python's numbers, as NumPy gives them."""
+    """A call of np.vectorize(function): of Python's numbers, as NumPy gives them, but that what it
+    makes of NumPy's first ones tells the dtype.
+    """
     arrays = np.broadcast_arrays(*args)
     rows = [a.reshape(-1) for a in arrays]
-    first = np.asarray(function(*[row[0].item() for row in rows]))
-    made = np.empty(rows[0].shape, first.dtype if dtype is None else dtype)
+    if dtype is None:
+        dtype = np.asarray(function(*[row[0] for row in rows])).dtype
+    made = np.empty(rows[0].shape, dtype)
     for k in range(made.shape[0]):
         made[k] = function(*[row[k].item() for row in rows])
     return made.reshape(arrays[0].shape)

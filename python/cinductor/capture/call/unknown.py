@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _core
+from ..value.objects import Method
 from .opaque import call_of, learn, make
 
 if TYPE_CHECKING:
     from ..scope import Scope
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
-BOUND_KINDS = frozenset(
-    {types.MethodWrapperType, type(_core.Tracer("", options={}).array(np.zeros(1)).sum)}
-)
+BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
 
 
 def name_of(f: Any) -> str:

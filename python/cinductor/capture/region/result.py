@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import _core
 from ..value.objects import (
+    BOUND,
     DTYPE_TYPES,
     IDENTITY_TYPES,
     MISSING,
@@ -95,6 +96,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.wrap(value)
     if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
         return value
+    if cls in BOUND and type(value.__self__) is Traced:
+        stage.effect("returns a method of an array")
+        return stage.concrete(value)
     if id(value) in stage.regions.growing:
         return Call(stage.regions.growing[id(value)].recipe())
     if id(value) in stage.regions.opened:
@@ -124,6 +128,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
     if cls is dict:
+        stage.concrete_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value

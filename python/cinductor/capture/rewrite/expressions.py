@@ -13,6 +13,7 @@ from .matches import Parts
 from .nodes import placed, walk
 from .source import FunctionNode
 
+SEEN = (int, complex)  # constants with which a comparison is seen
 COMPARISONS = {
     ast.Lt: "lt",
     ast.LtE: "le",
@@ -212,9 +213,11 @@ class Expressions(Asking):
         return placed(ast.Compare(left, [op], [self._compared(right, op)]), node)
 
     def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
-        """Whether the stage is to see the comparison: the program may find out what sizes say."""
+        """Whether the stage is to see the comparison: the program may find out what sizes say, or
+        Python answer for its complex numbers.
+        """
         both = (left, right)
-        known = [isinstance(v, ast.Constant) and type(v.value) is not int for v in both]
+        known = [isinstance(v, ast.Constant) and type(v.value) not in SEEN for v in both]
         is_told = all(isinstance(v, ast.Constant) for v in both)
         return self.with_regions and self.decisive == 0 and not any(known) and not is_told
 

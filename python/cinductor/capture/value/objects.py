@@ -18,6 +18,8 @@ import numpy as np
 from ... import _core
 
 Traced = _core.Traced
+Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
+BOUND = (Method, types.MethodWrapperType)
 MISSING = object()
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches

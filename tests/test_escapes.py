@@ -1,0 +1,140 @@
+"""What reaches the user is what NumPy and Python give: their classes, their objects, their messages."""
+
+import json
+
+import numpy as np
+import pytest
+
+import cinductor
+
+SHAPES = (np.arange(6.0).reshape(2, 3), np.arange(6, dtype=np.int32).reshape(2, 3))
+KEPT = []
+
+
+def foreign(value, seen=None):
+    """The class of something of ours that can be reached from a value, or None."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return None
+    seen.add(id(value))
+    if type(value).__module__.startswith("cinductor._core"):
+        return type(value)
+    inside = []
+    if isinstance(value, list | tuple | set | frozenset):
+        inside = list(value)
+    elif isinstance(value, dict):
+        inside = [*value.keys(), *value.values()]
+    elif isinstance(value, BaseException):
+        inside = list(value.args)
+    elif hasattr(value, "__self__"):
+        inside = [value.__self__]
+    return next((found for v in inside if (found := foreign(v, seen))), None)
+
+
+def kinds(value):
+    """A value with the class of everything in it."""
+    if isinstance(value, np.ndarray):
+        return (type(value), value.dtype, value.tolist())
+    if isinstance(value, tuple | list):
+        return (type(value), [kinds(v) for v in value])
+    if isinstance(value, set | frozenset):
+        return (type(value), sorted(map(repr, map(kinds, value))))
+    if isinstance(value, dict):
+        return (type(value), [(kinds(k), kinds(v)) for k, v in value.items()])
+    if hasattr(value, "__self__"):
+        return (type(value), value.__name__, kinds(value.__self__))
+    return (type(value), value)
+
+
+def outcome(f, x):
+    try:
+        result = f(x)
+    except Exception as error:
+        return (type(error), str(error))
+    assert foreign(result) is None
+    return kinds(result)
+
+
+def methods(m):
+    return m.reshape, [m.T.mean], {"copy": m.copy}, m.__iter__
+
+
+def keys(m):
+    return {m.sum(): 1}, {m.shape[0]: 2}, {(m.shape[0], 1): {int(m[0, 1]): 3}}
+
+
+def sets(m):
+    return {int(v) for v in m[0]}, frozenset(int(v) for v in m[0]), {m[0, 0], m[0, 1]}
+
+
+def counted(m):
+    seen, counts = set(), {}
+    for v in m.ravel():
+        if v not in seen:
+            seen.add(v)
+        counts[int(v) % 2] = counts.get(int(v) % 2, 0) + 1
+    return seen, counts
+
+
+def complex_first(m):
+    x = m[0, 1]
+    return (
+        1j == x,
+        1j != x,
+        x == 1j,
+        1j == np.float64(1),
+        1 == x,
+        1.5 == x,
+        2j == m.sum(),
+    )
+
+
+def attributes(m):
+    names = ("kind", "tracer", "storage", "version", "whole", "is_fresh", "strong", "concrete")
+    return [getattr(m, name, None) for name in names], [hasattr(m, name) for name in names]
+
+
+def own_name(m):
+    return m.kind
+
+
+def texts(m):
+    return repr(m), f"{m.sum()!r} {m[0, 1]:.2f} {m.shape[0]}", json.dumps([m.tolist(), m.shape])
+
+
+def vectorized(m):
+    return np.vectorize(lambda v: v * 2)(m), np.vectorize(lambda v: v / 2)(m)
+
+
+def arguments_of_exceptions(m):
+    try:
+        raise KeyError(m + 1, m.shape[0])
+    except KeyError as error:
+        return error.args
+
+
+CASES = (
+    methods, keys, sets, counted, complex_first, attributes, own_name, texts, vectorized,
+    arguments_of_exceptions,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("case", CASES)
+def test_what_reaches_the_user_is_numpys(case, dynamic):
+    f = cinductor.compile(case, backend="interp", dynamic=dynamic)
+    for x in (*SHAPES, *SHAPES):
+        assert outcome(f, x.copy()) == outcome(case, x.copy())
+
+
+def test_what_is_kept_is_numpys():
+    def keep(m):
+        KEPT.append({int(m[0, 1]): m * 2})
+        KEPT.append((m.sum, {m[0, 1]}))
+        return m + 1
+
+    KEPT.clear()
+    f = cinductor.compile(keep, backend="interp")
+    f(SHAPES[0])
+    f(SHAPES[0])
+    assert len(KEPT) == 4 and all(foreign(value) is None for value in KEPT)
