@@ -4,6 +4,7 @@ from the very step that failed; one warning tells of it, and every effect happen
 Mistakes are planted: a function of each layer raises, once, behind the first effect.
 """
 
+import math
 import warnings
 
 import numpy as np
@@ -225,3 +226,20 @@ def f(x, i):
             warnings.simplefilter("error")
             answers.append((fn(np.arange(3.0), 5).tolist(), list(seen)))
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("effect", [False, True])
+def test_what_a_library_call_raises_at_the_end_is_the_users(effect):
+    def program(x):
+        if effect:
+            note("a")
+        return math.fsum(x) + 1
+
+    large = np.array([1.7e308, 1.7e308, 1.0])
+    for f in (program, cinductor.compile(program, backend="interp")):
+        seen.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(OverflowError, match="intermediate overflow"):
+                f(large)
+        assert seen == ["a"] * effect

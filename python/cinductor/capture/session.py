@@ -327,7 +327,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """The call's result made real, and its specialisation. What fails there behind an effect was only
     for later calls.
     """
-    waiting = stage.stores.objects
+    waiting, stage.has_ended = stage.stores.objects, True
     try:
         return finish(job, stage, result)
     except Exception as error:
@@ -335,8 +335,11 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
             raise
         reason = error
     stage.stores.objects = waiting
-    stage.stores.flush()
-    made = stage.concrete(result)
+    try:
+        stage.stores.flush()
+        made = stage.concrete(result)
+    except Exception:
+        raise reason from None  # of a library call in what was still to run
     stage.tell(reason)
     return made, None
 
@@ -374,7 +377,7 @@ def failure_of(
     if stage.tracer.in_region and way.regions and not stage.effects:
         return _core.RegionBreak("an exception leaves an expression")
     if isinstance(error, Exception) and stage.begins_anew():
-        is_users = stage.runs or isinstance(error, MemoryError)
+        is_users = stage.runs or stage.has_ended or isinstance(error, MemoryError)
         job.last = Outcome(job, stage)
         return Raised(error) if is_users else Retry(error)
     return leave(job, stage, bound, error)

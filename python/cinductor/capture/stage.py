@@ -81,6 +81,7 @@ class Stage:
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
         self.runs = False  # the function's own code
+        self.has_ended = False  # that, with a result
         self.settles: int | None = None  # as many runs were worth while in a call like this one
         self.is_settled = False  # the rest of the call runs in NumPy
         self.stores = Stores(self)
