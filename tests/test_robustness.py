@@ -309,3 +309,15 @@ except KeyboardInterrupt:
     began = time.monotonic()
     assert run(tmp_path / "cache", program=program, CC=hangs) == ["interrupted"]
     assert time.monotonic() - began < 60
+
+
+def test_without_a_cache_of_kernels(tmp_path):
+    """Nothing is kept on disk, and nothing that is there is taken."""
+    assert run(tmp_path)[-1] != ""
+    kept = sorted(tmp_path.rglob("*.so"))
+    assert kept
+    run(tmp_path, CINDUCTOR_CACHE="0", program=PROGRAM.replace("a * b + 1", "a * b + 2"))
+    assert sorted(tmp_path.rglob("*.so")) == kept
+    for path in kept:
+        path.write_bytes(b"no object")
+    run(tmp_path, CINDUCTOR_CACHE="0")

@@ -100,16 +100,6 @@ typedef struct CiStageCode {
 
 CiStageCode *ci_stage_code_new(CiContext *ctx, const CiKernel *kernel, const CiStage *stage);
 bool ci_stage_stores(const CiStage *stage, const CiBuffer *buffer);
-static inline bool
-ci_nest_is_fold(const CiNest *nest) /* stored once, after its reduce axes */
-{
-    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) != CI_OPKIND_scan;
-}
-static inline bool
-ci_nest_is_scan(const CiNest *nest)
-{
-    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
-}
 
 /* What a fold computes in: any and all in bool, halves in float without rounding between; argmax
  * keeps the value's. */

@@ -39,6 +39,12 @@
  *       }
  *     }
  *
+ * Short rows. Where every stage with axes runs over one of the same unknown extent, the row, it may
+ * be short in a call. Then points run in tiles of the last outer axis, lanes outside; placements
+ * are per lane.
+ *
+ *     k0: for i0<s0 parallel, rows of s1<=16 are lanes {
+ *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
@@ -48,6 +54,9 @@
 
 #include "ir/loop.h"
 #include "ir/target.h"
+
+/* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
+#define CI_STAGE_TILE 64
 
 typedef enum CiLabel { CI_LABEL_serial, CI_LABEL_parallel, CI_LABEL_vector } CiLabel;
 
@@ -106,6 +115,7 @@ typedef struct CiPlacement {
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
     const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
+    int64_t short_size;           /* row: most elements of one where rows are short */
 } CiPlacement;
 
 struct CiKernel {
@@ -119,6 +129,8 @@ struct CiKernel {
     int nouter;
     int nparallel; /* the first nparallel outer axes are collapsed and run in ranges */
     bool lanes_on_outer;
+    const CiExpr *row; /* extent of all inner axes, where short rows are lanes; else NULL */
+    int64_t short_row; /* elements of the longest that is short */
     CiStage *stages;
     int nstages, capstages;
     const CiCheckItem **checks; /* of its tree */

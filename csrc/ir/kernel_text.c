@@ -195,6 +195,11 @@ print_loops(CiText *out, const CiKernel *kernel)
     print_axes(out, kernel->outer, kernel->nouter);
     if (kernel->lanes_on_outer)
         ci_text_add(out, " lanes on outer");
+    if (kernel->row) {
+        ci_text_add(out, ", rows of ");
+        ci_expr_print(out, kernel->row, CI_STYLE_text);
+        ci_text_add(out, "<=%lld are lanes", (long long)kernel->short_row);
+    }
     if (kernel->split_extent) {
         ci_text_add(out, " split ");
         ci_expr_print(out, kernel->split_extent, CI_STYLE_text);

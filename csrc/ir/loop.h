@@ -38,8 +38,9 @@
  *   rows     as lanes with L = 1: chains of CI_BLOCK_CHAIN, then the binary counter. For folds
  *            whose point axis is the contiguous one.
  *
- * Order-free folds (integers, min, max, any, all) ignore it. A serial fold is used for static
- * lengths up to CI_SERIAL_LIMIT. An empty float sum is +0.0 (the identity -0.0 plus 0.0). */
+ * A fold of at most CI_SERIAL_LIMIT elements is serial in each order, so lengths that are known and
+ * those that are not give the same bits. Order-free folds (integers, min, max, any, all) have no
+ * order. An empty float sum is +0.0 (the identity -0.0 plus 0.0). */
 #ifndef CI_IR_LOOP_H
 #define CI_IR_LOOP_H
 
@@ -216,6 +217,16 @@ bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
 /* It stores where data says, point by point: by pack, combined, or by a place not proved distinct.
  */
 bool ci_nest_is_serial(const CiNest *nest);
+static inline bool
+ci_nest_is_fold(const CiNest *nest) /* stored once, after its reduce axes */
+{
+    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) != CI_OPKIND_scan;
+}
+static inline bool
+ci_nest_is_scan(const CiNest *nest)
+{
+    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
+}
 /* It stores where data says: not at every element, maybe. */
 bool ci_nest_is_indirect(const CiNest *nest);
 /* A body with index symbols replaced. */

@@ -11,6 +11,7 @@ typedef struct CiTarget {
     bool has_lanes_across_threads; /* GPU: lanes of a row are threads of a block */
     int vector_bytes;              /* width of one vector register; 0 when the device has none */
     int64_t row_bytes; /* most bytes of scratch an outer iteration may hold (stays in near cache) */
+    bool has_short_rows; /* rows of unknown length have a second form, for where they are short */
     bool has_rows_of_any_size; /* scratch may be of a size that only a launch knows */
     int64_t chunk_elements;    /* elements of work worth a chunk of its own */
     int64_t tree_elements;     /* a statement with more of them is none of a tree's */

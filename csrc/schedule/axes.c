@@ -4,10 +4,8 @@
 
 /* Outer points below which a long fold is split into chunks. */
 #define CI_FEW_POINTS 16
-/* Lanes in a tile of an outer axis: alone, and with stages inside, where a tile's rows should stay
- * in near cache. */
+/* Lanes in a tile of an outer axis alone. */
 #define CI_FLAT_TILE 1024
-#define CI_STAGE_TILE 64
 /* Elements of one chunk of a split fold, times its lanes. */
 #define CI_SPLIT_ELEMENTS 65536
 /* Inner extents up to here are walked serially with lanes outside when order allows. */

@@ -122,6 +122,7 @@ finish_kernel(CiScheduler *s, int number)
     ci_add_locs(s, kernel, draft);
     ci_label_axes(s, kernel);
     ci_place_buffers(s, number);
+    ci_find_short_rows(s, kernel);
 }
 
 void

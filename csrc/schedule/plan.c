@@ -103,12 +103,6 @@ check_same_element(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, cons
     return a == b ? NULL : "it is read at another index of the same loop";
 }
 
-static bool
-is_reduction(const CiNest *nest)
-{
-    return nest->fold != CI_OP_none && ci_op_kind(nest->fold) != CI_OPKIND_scan;
-}
-
 /* late may run in the same loop as early: every dependence is on the element of the same iteration.
  */
 static bool
@@ -116,7 +110,7 @@ can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, cons
 {
     if (!depends(early, late))
         return true;
-    if (is_reduction(early) || early->target == late->target)
+    if (ci_nest_is_fold(early) || early->target == late->target)
         return false;
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
 }
@@ -310,7 +304,7 @@ static bool
 walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
     const CiExpr *outside, *inside, *rest;
-    if (kernel->nouter == 0 || is_reduction(nest) ||
+    if (kernel->nouter == 0 || ci_nest_is_fold(nest) ||
         !ci_expr_split_linear(s->sym, nest->store, kernel->outer[kernel->nouter - 1].var, &outside,
                               &rest))
         return false;

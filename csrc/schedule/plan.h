@@ -91,6 +91,9 @@ void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 
+/* short_rows.c: folds over rows of unknown length, which may be short. */
+void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
+
 /* tree.c: regions that are small enough to be trees inside one kernel. */
 const char *ci_why_not_tree(CiScheduler *s, const CiDraft *draft); /* its blocks are drafted */
 CiKernel *ci_finish_tree(CiScheduler *s, const CiDraft *draft);

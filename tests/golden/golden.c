@@ -3,7 +3,7 @@
  *   golden FILE
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels to print, graph when not
- * given; fusion, trees: 0 or 1), then a graph or loops as text. What stands behind a line that begins with `---` is what was
+ * given; fusion, trees, short_rows: 0 or 1), then a graph or loops as text. What stands behind a line that begins with `---` is what was
  * expected, and not read here. For each level comes a line `--- expected LEVEL` and its text; when a step fails,
  * `--- expected error` and the message, and nothing more. A text form is also read back and printed
  * again; a difference is an error of its own. */
@@ -34,7 +34,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees;
+    bool fusion, trees, short_rows;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -151,6 +151,7 @@ make_target(CiContext *ctx, const Run *run)
     *target = (CiTarget){.device = run->device,
                          .backend = run->backend,
                          .has_trees = run->trees,
+                         .has_short_rows = run->short_rows,
                          .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
@@ -265,6 +266,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->device = find_header(ctx, head, "device", "cpu");
     run->backend = find_header(ctx, head, "backend", "c");
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;
+    run->short_rows = strcmp(find_header(ctx, head, "short_rows", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
 

@@ -104,10 +104,17 @@ emit_units(CiContext *ctx, Build *b)
 
 /* ---- compiling ---- */
 
+/* Where objects are kept, or NULL. */
+static CiCache *
+cache_of(const Build *b)
+{
+    return b->options->cache ? b->runtime->cache : NULL;
+}
+
 static void
 open_directory(CiContext *ctx, Unit *unit)
 {
-    CiCache *cache = unit->build->runtime->cache;
+    CiCache *cache = cache_of(unit->build);
     if (cache && !ci_cache_scratch_open(cache, unit->directory, sizeof unit->directory))
         return;
     const char *base = getenv("TMPDIR");
@@ -137,7 +144,7 @@ remove_private_directory(const char *directory)
 static void
 store_object(Unit *unit)
 {
-    CiCache *cache = unit->build->runtime->cache;
+    CiCache *cache = cache_of(unit->build);
     void *payload = NULL;
     size_t size = 0;
     char stored[4096];
@@ -183,8 +190,9 @@ compile_missing(CiContext *ctx, Build *b)
     int count = 0, started = 0;
     for (int u = 0; u < b->nunits; u++) {
         Unit *unit = &b->units[u];
-        unit->from_cache = b->runtime->cache && ci_cache_find(b->runtime->cache, unit->key, "so",
-                                                              unit->path, sizeof unit->path);
+        CiCache *cache = cache_of(b);
+        unit->from_cache =
+            cache && ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path);
         if (unit->from_cache)
             continue;
         unit->ctx = ci_context_open();

@@ -1,11 +1,11 @@
-/* Batches: a kernel whose stages end in one value per point, with mathematics on it, runs its
+/* Runs of points as lanes.
+ *
+ * Batches: a kernel whose stages end in one value per point, with mathematics on it, runs its
  * points 64 at a time: first the stages with axes, point by point, then the last stages with the
  * points as lanes. So a call of vector mathematics is never made for one value.
  *
  * Invariant: a stage that is put off this way reads locals and memory of its own point alone. */
 #include "device/cpu/emit_cpu.h"
-
-#define BATCH 64
 
 static bool
 has_math(const CiStage *stage)
@@ -69,42 +69,65 @@ emit_batched_points(CiCpuEmitter *c)
     ci_text_line(c->out, "}");
 }
 
-void
-ci_cpu_emit_batches(CiCpuEmitter *c, int first)
+/* Units in runs of at most as many lanes as a tile has, which no two rows of the last outer axis
+ * share. The body was printed one level deeper. */
+static void
+emit_runs(CiCpuEmitter *c, const char *body)
 {
     const CiKernel *kernel = c->kernel;
-    const CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
-    const char *n = ci_emit_index_text(c->base, last->extent);
-    CiText points = ci_text_new(c->ctx), lanes = ci_text_new(c->ctx), *saved = c->out;
-    c->batch = BATCH;
-    points.indent = saved->indent + 4;
-    c->out = &points;
-    ci_cpu_emit_row_cases(c, emit_batched_points);
-    c->tile = BATCH;
-    lanes.indent = saved->indent + 4;
-    c->out = &lanes;
-    ci_cpu_emit_stages(c, first, kernel->nstages, false);
-    c->tile = 0;
-    c->out = saved;
-    const char *all = ci_format(c->ctx, "%s%s", points.data, lanes.data);
+    const char *n = ci_emit_index_text(c->base, kernel->outer[kernel->nouter - 1].extent);
     ci_text_open(c->out, "for (int64_t unit = begin, m; unit < end; unit += m) {");
     ci_text_line(
         c->out,
         "const int64_t lo = unit %% (%s), rest = %s - lo < end - unit ? %s - lo : end - unit;", n,
         n, n);
-    ci_text_line(c->out, "m = rest < %d ? rest : %d;", BATCH, BATCH);
+    ci_text_line(c->out, "m = rest < %d ? rest : %d;", CI_STAGE_TILE, CI_STAGE_TILE);
     for (int k = 0; k < kernel->nouter - 1; k++) {
         const char *divisor =
             ci_emit_product_text(c->base, kernel->outer + k + 1, kernel->nouter - 1 - k);
         const char *wrapped =
             k ? ci_format(c->ctx, " %% (%s)", ci_emit_index_text(c->base, kernel->outer[k].extent))
               : "";
-        if (ci_emit_mentions(all, kernel->outer[k].var->name))
+        if (ci_emit_mentions(body, kernel->outer[k].var->name))
             ci_text_line(c->out, "const int64_t %s = unit / (%s)%s;", kernel->outer[k].var->name,
                          divisor, wrapped);
     }
-    ci_cpu_declare_placements(c, all);
-    ci_text_add(c->out, "%s", all);
+    ci_cpu_declare_placements(c, body);
+    ci_text_add(c->out, "%s", body);
     ci_text_close(c->out);
+}
+
+void
+ci_cpu_emit_batches(CiCpuEmitter *c, int first)
+{
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    c->batch = CI_STAGE_TILE;
+    body.indent = saved->indent + 4;
+    c->out = &body;
+    ci_cpu_emit_row_cases(c, emit_batched_points);
+    c->tile = CI_STAGE_TILE;
+    ci_cpu_emit_stages(c, first, c->kernel->nstages, false);
+    c->tile = 0;
+    c->out = saved;
+    emit_runs(c, body.data);
     c->batch = 0;
+}
+
+void
+ci_cpu_emit_short_rows(CiCpuEmitter *c)
+{
+    const CiExpr *rest = ci_expr_index(c->sym, "rest", ci_expr_const(c->sym, c->kernel->short_row));
+    CiText body = ci_text_new(c->ctx), *saved = c->out;
+    body.indent = saved->indent + 4;
+    c->row = c->kernel->row;
+    c->row_here = ci_expr_add(c->sym, rest, ci_expr_const(c->sym, 1));
+    c->is_short = true;
+    c->tile = CI_STAGE_TILE;
+    c->out = &body;
+    ci_cpu_emit_stages(c, 0, c->kernel->nstages, false);
+    c->out = saved;
+    emit_runs(c, body.data);
+    c->tile = 0;
+    c->is_short = false;
+    c->row = NULL;
 }

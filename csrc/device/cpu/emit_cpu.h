@@ -19,7 +19,8 @@
 typedef enum CiFoldPlan {
     CI_PLAN_serial, /* one accumulator (per lane), in order */
     CI_PLAN_lanes,  /* inside: lanes of one row */
-    CI_PLAN_rows    /* outside: blocks of accumulators per lane */
+    CI_PLAN_rows,   /* outside: blocks of accumulators per lane */
+    CI_PLAN_short   /* outside, at most two values each: a few accumulators per lane */
 } CiFoldPlan;
 
 typedef struct CiCpuFold {
@@ -77,8 +78,10 @@ typedef struct CiCpuEmitter {
     CiCpuLevel level;
     CiText *out; /* where lines go now */
     const CiKernel *kernel;
-    int batch; /* points whose stages without axes run together, as lanes; 0: none */
-    int tile;  /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    int batch;     /* points whose stages without axes run together, as lanes; 0: none */
+    int tile;      /* lanes of a tile of the last outer axis; 0 when lanes are inside */
+    bool is_short; /* rows of the kernel are short here: kernel.h */
+    bool is_long;  /* or they are not, or empty */
     CiCpuFunction function;
     bool is_merging;              /* printing the merge of a split kernel's chunks */
     bool is_tree;                 /* printing leaves: the tree asks whether to go on */
@@ -86,8 +89,10 @@ typedef struct CiCpuEmitter {
     int nfolds;                   /* folds of the kernel so far */
     const CiExpr *row, *row_here; /* a length, and what it is known to be where lines go now */
     int nchoices;                 /* that the values of all kernels make */
-    uint64_t rests; /* bit k: the body mentions rest<k>, which is k, but no compiler knows */
-    bool has_math[CI_OP_COUNT][2];                 /* f32, f64 */
+    int64_t *hidden;              /* numbers that the body mentions and that no compiler may know */
+    int nhidden, caphidden;
+    const CiExpr *apart;           /* strides along this variable are hidden, or NULL */
+    bool has_math[CI_OP_COUNT][2]; /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
@@ -97,7 +102,9 @@ typedef enum CiFoldHelper {
     CI_HELPER_block = 4,
     CI_HELPER_push = 8,
     CI_HELPER_rows = 16,
-    CI_HELPER_vectors = 32
+    CI_HELPER_vectors = 32,
+    CI_HELPER_few = 64,
+    CI_HELPER_short = 128
 } CiFoldHelper;
 
 /* emit_plan.c: what a stage needs, decided before a line is printed. */
@@ -106,7 +113,9 @@ CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lan
 /* emit_late.c: in a tree, what waits for the trip before comes last. */
 void ci_cpu_plan_late(CiCpuEmitter *c, CiCpuStage *s);
 
-/* emit_place.c: a load of a buffer as text: memory, row, variable. */
+/* emit_place.c: the name of a number whose value no compiler knows. */
+const char *ci_cpu_hide(CiCpuEmitter *c, int64_t value);
+/* A load of a buffer as text: memory, row, variable. */
 const char *ci_cpu_load(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index);
 /* Stores a named value where its buffer lives; in lanes, `l` is the lane. */
 void ci_cpu_emit_store(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index, CiDtype dtype,
@@ -172,6 +181,8 @@ int ci_cpu_partial_bytes(CiCpuEmitter *c);
  * the number of stages; and the loop over batches of points. */
 int ci_cpu_first_batched_stage(const CiKernel *kernel);
 void ci_cpu_emit_batches(CiCpuEmitter *c, int first);
+/* All points of a kernel whose rows are short. */
+void ci_cpu_emit_short_rows(CiCpuEmitter *c);
 
 /* emit_tree.c: a tree with what is around it; the kernel has one. */
 void ci_cpu_emit_tree(CiCpuEmitter *c);

@@ -5,6 +5,8 @@
  *   lanes    L accumulators, as a few vectors where they can be, and the stack of the binary
  * counter; a fold of at most a block has no stack, or touches it not rows     per lane of the tile:
  * L rows of accumulators, and a stack of rows; without a tile the tile is 1
+ *   short    lanes of a fold of at most 2P values, per lane of the tile: accumulator k has values k
+ *            and k + P, which is the order of any L from P on; up to CI_SERIAL_LIMIT values k is 0
  *
  * Order-free folds have no blocks, and their zero is always +0 (a min or max of both zeros would
  * tell the order). */
@@ -98,6 +100,17 @@ start_serial(CiCpuEmitter *c, const CiCpuFold *fold)
                  fold->id, identity_of(c, fold), fold->id, first);
 }
 
+static void
+start_short(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    use_helper(c, fold, CI_HELPER_short);
+    ci_text_line(c->out, "%s f%d[%d] __attribute__((aligned(64)));", type_of(fold), fold->id,
+                 c->tile * fold->lanes);
+    ci_text_line(c->out, "const int64_t most%d = %s > %d ? %d : 0;", fold->id,
+                 ci_emit_index_text(c->base, c->kernel->row), CI_SERIAL_LIMIT, fold->lanes - 1);
+    ci_text_line(c->out, "start_short_%s(f%d, most%d);", tag_of(c, fold), fold->id, fold->id);
+}
+
 static bool
 has_counter(const CiCpuFold *fold)
 {
@@ -142,13 +155,13 @@ void
 ci_cpu_emit_fold_start(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
     (void)s;
-    if (fold->plan == CI_PLAN_rows) {
-        start_rows(c, fold);
-    } else if (fold->plan == CI_PLAN_serial) {
-        start_serial(c, fold);
-    } else {
-        start_lanes(c, fold);
-    }
+    static void (*const starts[])(CiCpuEmitter *, const CiCpuFold *) = {
+        [CI_PLAN_serial] = start_serial,
+        [CI_PLAN_lanes] = start_lanes,
+        [CI_PLAN_rows] = start_rows,
+        [CI_PLAN_short] = start_short,
+    };
+    starts[fold->plan](c, fold);
 }
 
 /* ---- one value ---- */
@@ -162,6 +175,9 @@ accumulator(CiCpuEmitter *c, const CiCpuFold *fold)
         return ci_format(c->ctx, "f%d[l]", fold->id);
     if (fold->plan == CI_PLAN_serial)
         return ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d", fold->id);
+    if (fold->plan == CI_PLAN_short)
+        return ci_format(c->ctx, "f%d[(%s & most%d) * %d + l]", fold->id,
+                         linear_index(c, fold->nest), fold->id, c->tile);
     if (fold->lanes > 1)
         return ci_format(c->ctx, c->tile ? "f%d[count%d %% %d * %d + l]" : "f%d[count%d %% %d]",
                          fold->id, fold->id, fold->lanes, c->tile);
@@ -391,9 +407,20 @@ final_text(CiCpuEmitter *c, const CiCpuFold *fold)
                : ci_format(c->ctx, c->tile ? "f%d[l]" : "f%d[0]", fold->id);
 }
 
-/* y3 = what the lanes come to, after the blocks in the counter, if there are any; and +0 of
- * nothing.
- */
+/* A fold of a few values is serial, and each is in a lane of its own. */
+static const char *
+few_text(CiCpuEmitter *c, const CiCpuFold *fold)
+{
+    const CiExpr *extent = ci_cpu_fold_extent(c, fold->nest);
+    if (c->is_long || extent->low > CI_SERIAL_LIMIT)
+        return "";
+    const char *length = ci_emit_index_text(c->base, extent);
+    use_helper(c, fold, CI_HELPER_few);
+    return ci_format(c->ctx, "%s <= %d ? few_%s(f%d, %s) : ", length, CI_SERIAL_LIMIT,
+                     tag_of(c, fold), fold->id, length);
+}
+
+/* y3 = what the lanes come to, behind the blocks in the counter, if there are any, or +0. */
 static void
 finish_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
 {
@@ -405,8 +432,8 @@ finish_ordered(CiCpuEmitter *c, const CiCpuFold *fold)
         return;
     }
     use_helper(c, fold, fold->is_vector ? CI_HELPER_vectors : CI_HELPER_pairwise);
-    ci_text_line(c->out, "%s y%d = %s_%s(f%d);", type, id, fold->is_vector ? "tree" : "pairwise",
-                 tag, id);
+    ci_text_line(c->out, "%s y%d = %s%s_%s(f%d);", type, id, few_text(c, fold),
+                 fold->is_vector ? "tree" : "pairwise", tag, id);
     if (!has_counter(fold))
         return;
     const char *length = c->function == CI_FUNCTION_part
@@ -446,6 +473,8 @@ finish(CiCpuEmitter *c, const CiCpuFold *fold)
     const char *tag = tag_of(c, fold);
     if (fold->plan == CI_PLAN_lanes) {
         finish_lanes(c, fold);
+    } else if (fold->plan == CI_PLAN_short) {
+        ci_text_line(c->out, "finish_short_%s(f%d, most%d);", tag, fold->id, fold->id);
     } else if (fold->plan == CI_PLAN_rows) {
         use_helper(c, fold, CI_HELPER_rows);
         ci_text_line(c->out, "finish_rows_%s(f%d, %d, stack%d, count%d, blocks%d, %d);", tag,
@@ -482,11 +511,7 @@ void
 ci_cpu_emit_fold_end(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *fold)
 {
     finish(c, fold);
-    if (!c->tile) {
-        ci_text_open(c->out, "{");
-    } else {
-        ci_text_open(c->out, "for (int64_t l = 0; l < m; l++) {");
-    }
+    ci_text_open(c->out, c->tile ? "for (int64_t l = 0; l < m; l++) {" : "{");
     CiText body = ci_text_new(c->ctx), *saved = c->out;
     body.indent = c->out->indent;
     c->out = &body;
@@ -563,12 +588,10 @@ ci_cpu_emit_fold_merge(CiCpuEmitter *c, CiCpuStage *s, const CiCpuFold *chunk_fo
     ci_text_line(c->out, "const char *partial = partials + c * stride;");
     if (fold.is_ordered) {
         merge_ordered(c, &fold);
-    } else if (c->tile) {
-        ci_text_open(c->out, "for (int64_t l = 0; l < %d; l++) {", c->tile);
+    } else {
+        ci_text_open(c->out, c->tile ? "for (int64_t l = 0; l < %d; l++) {" : "{", c->tile);
         merge_serial(c, &fold);
         ci_text_close(c->out);
-    } else {
-        merge_serial(c, &fold);
     }
     ci_text_close(c->out);
     ci_cpu_emit_fold_end(c, s, &fold);

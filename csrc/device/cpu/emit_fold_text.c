@@ -129,6 +129,42 @@ print_vectors(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char
     print_halves(c, out, fold, dtype);
 }
 
+/* The first values, each in a lane, one after another; lanes have constant numbers, so that
+ * accumulators stay registers. */
+static void
+print_few(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
+{
+    const char *type = ci_emit_type(dtype);
+    ci_text_add(out, "\n" INLINE "%s\nfew_%s(const void *lanes, int64_t count)\n{\n", type, tag);
+    ci_text_add(out, "    const %s *const f = lanes;\n", type);
+    ci_text_add(out, "    %s x = f[0];\n", type);
+    for (int k = 1; k < CI_SERIAL_LIMIT; k++)
+        ci_text_add(out, "    x = count > %d ? %s : x;\n", k,
+                    combined(c, fold, dtype, "x", ci_format(c->ctx, "f[%d]", k)));
+    ci_text_add(out, "    return x;\n}\n");
+}
+
+/* Accumulators 0 to `most` of each lane of a tile. */
+static void
+print_short(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
+{
+    const char *type = ci_emit_type(dtype);
+    ci_text_add(out,
+                "\nstatic __attribute__((noinline)) void\nstart_short_%s(%s *f, int64_t most)\n{\n",
+                tag, type);
+    ci_text_add(out, "    for (int64_t l = 0; l < (most + 1) * %d; l++)\n        f[l] = %s;\n}\n",
+                CI_STAGE_TILE, ci_cpu_fold_identity(c, fold, dtype));
+    ci_text_add(
+        out, "\nstatic __attribute__((noinline)) void\nfinish_short_%s(%s *f, int64_t most)\n{\n",
+        tag, type);
+    ci_text_add(
+        out,
+        "    for (int64_t h = (most + 1) / 2; h; h /= 2)\n#pragma omp simd\n        for "
+        "(int64_t l = 0; l < h * %d; l++)\n            f[l] = %s;\n}\n",
+        CI_STAGE_TILE,
+        combined(c, fold, dtype, "f[l]", ci_format(c->ctx, "f[l + h * %d]", CI_STAGE_TILE)));
+}
+
 /* argmax, argmin: the better value; of equals the smaller index. */
 static void
 print_pairwise_arg(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, const char *tag)
@@ -289,6 +325,10 @@ print_helpers(CiCpuEmitter *c, CiText *out, CiOp fold, CiDtype dtype, int helper
     }
     if (helpers & CI_HELPER_vectors)
         print_vectors(c, out, fold, dtype, tag);
+    if (helpers & CI_HELPER_short)
+        print_short(c, out, fold, dtype, tag);
+    if (helpers & CI_HELPER_few)
+        print_few(c, out, fold, dtype, tag);
     if (helpers & (CI_HELPER_counter | CI_HELPER_block))
         print_counter(c, out, fold, dtype, tag);
     if (helpers & CI_HELPER_block)

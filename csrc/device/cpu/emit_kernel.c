@@ -58,13 +58,32 @@ emit_unit_loop(CiCpuEmitter *c)
 }
 
 static void
-emit_units(CiCpuEmitter *c)
+emit_units_of_long_rows(CiCpuEmitter *c)
 {
     int batched = ci_cpu_first_batched_stage(c->kernel);
     if (batched < c->kernel->nstages)
         ci_cpu_emit_batches(c, batched);
     else
         ci_cpu_emit_row_cases(c, emit_unit_loop);
+}
+
+static void
+emit_units(CiCpuEmitter *c)
+{
+    const CiKernel *kernel = c->kernel;
+    if (!kernel->row) {
+        emit_units_of_long_rows(c);
+        return;
+    }
+    ci_text_open(c->out, "if ((uint64_t)(%s) - 1 < %lld) {",
+                 ci_emit_index_text(c->base, kernel->row), (long long)kernel->short_row);
+    ci_cpu_emit_short_rows(c);
+    c->out->indent -= 4;
+    ci_text_open(c->out, "} else {");
+    c->is_long = true;
+    emit_units_of_long_rows(c);
+    c->is_long = false;
+    ci_text_close(c->out);
 }
 
 /* Once, or once for each trip of the loop that is shared out. */
@@ -170,9 +189,9 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
             ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);
     }
     ci_text_add(out, "%s", late.data);
-    for (int k = 0; k < 64; k++)
-        if (c->rests >> k & 1)
-            ci_text_add(out, "    int64_t rest%d = %d;\n    CI_SETTLED(rest%d);\n", k, k, k);
+    for (int k = 0; k < c->nhidden; k++)
+        ci_text_add(out, "    int64_t hidden%lld = %lld;\n    CI_SETTLED(hidden%lld);\n",
+                    (long long)c->hidden[k], (long long)c->hidden[k], (long long)c->hidden[k]);
     CiText head = ci_text_new(c->ctx);
     ci_text_add(&head, "%s%s", out->data, body);
     for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
@@ -188,7 +207,7 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     c->out = &body;
     c->function = function;
     c->nfolds = 0;
-    c->rests = 0;
+    c->nhidden = 0;
     if (ci_kernel_tree(c->kernel))
         emit_tree_units(c);
     else if (is_flat(c->kernel))

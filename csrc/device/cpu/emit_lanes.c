@@ -259,8 +259,7 @@ print_known_lanes(CiCpuEmitter *c, CiCpuStage *s, int left)
     s->is_masked = lanes > left && can_mask(c, s);
     print_chunk_arrays(c, s, s->is_masked ? lanes : 0);
     if (s->is_masked) {
-        c->rests |= UINT64_C(1) << left;
-        print_masked_lanes(c, s, ci_format(c->ctx, "rest%d", left), lanes);
+        print_masked_lanes(c, s, ci_cpu_hide(c, left), lanes);
     } else {
         print_lane_loop(c, s, ci_format(c->ctx, "%d", left), "k",
                         ci_cpu_segment_text(c, s, 0, true, false, c->out->indent + 4), false);
@@ -272,6 +271,8 @@ print_unknown_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *left)
 {
     int lanes = s->folds[0].lanes;
     bool is_short = s->lane_extent->high < 16 * lanes;
+    if (s->lane_extent->high < lanes)
+        lanes = lanes_of_vectors(c, s, (int)s->lane_extent->high);
     s->is_masked = can_mask(c, s);
     print_chunk_arrays(c, s, s->is_masked ? lanes : 0);
     if (s->is_masked) {
@@ -370,6 +371,17 @@ has_lane_folds(const CiCpuStage *s)
     return false;
 }
 
+/* Of elements a known, small stride apart gcc makes vectors with shuffles, the last one element by
+ * element; a tile has few, and elements that folds choose from cost a wrong guess each. */
+static bool
+hides_strides(const CiCpuStage *s)
+{
+    for (int k = 0; k < s->nfolds && s->lanes == CI_LANES_tile; k++)
+        if (s->folds[k].is_arg || (!s->folds[k].is_ordered && ci_dtype_is_float(s->folds[k].dtype)))
+            return true;
+    return false;
+}
+
 void
 ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *to)
 {
@@ -378,6 +390,7 @@ ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
                                                          : CI_CPU_BLOCK;
     print_arrays(c, s, size);
     ci_cpu_emit_invariants(c, s, size);
+    c->apart = hides_strides(s) ? s->lane_var : NULL;
     if (s->lanes == CI_LANES_none) {
         for (int n = 0; n < s->stage->nnests; n++) {
             if (s->code->values[s->code->results[n]].is_needed)
@@ -392,6 +405,7 @@ ci_cpu_emit_lanes(CiCpuEmitter *c, CiCpuStage *s, const char *from, const char *
     } else {
         print_plain(c, s, from, to);
     }
+    c->apart = NULL;
     for (int k = 0; k < s->nfolds && s->lanes == CI_LANES_tile; k++)
         ci_cpu_emit_fold_block(c, s, &s->folds[k]);
 }

@@ -5,6 +5,29 @@
  * the array. */
 #include "device/cpu/emit_cpu.h"
 
+const char *
+ci_cpu_hide(CiCpuEmitter *c, int64_t value)
+{
+    bool is_known = false;
+    for (int k = 0; k < c->nhidden; k++)
+        is_known |= c->hidden[k] == value;
+    if (!is_known)
+        CI_PUSH(c->ctx, c->hidden, c->nhidden, c->caphidden, value);
+    return ci_format(c->ctx, "hidden%lld", (long long)value);
+}
+
+/* The number of an element in memory. */
+static const char *
+index_text(CiCpuEmitter *c, const CiExpr *index)
+{
+    const CiExpr *stride, *rest;
+    if (!c->apart || !ci_expr_split_linear(c->sym, index, c->apart, &stride, &rest) ||
+        stride->kind != CI_EXPR_const || stride->value < 2)
+        return ci_emit_index_text(c->base, index);
+    return ci_format(c->ctx, "%s*%s + (%s)", ci_cpu_hide(c, stride->value), c->apart->name,
+                     ci_emit_index_text(c->base, rest));
+}
+
 /* Where an element lives, as an lvalue. */
 static const char *
 place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
@@ -12,7 +35,7 @@ place_of(CiCpuEmitter *c, const CiBuffer *buffer, const CiExpr *index)
     const CiPlacement *placement = ci_kernel_find_placement(c->kernel, buffer);
     const char *name = ci_emit_buffer(c->base, buffer);
     if (!placement)
-        return ci_format(c->ctx, "%s[%s]", name, ci_emit_index_text(c->base, index));
+        return ci_format(c->ctx, "%s[%s]", name, index_text(c, index));
     if (placement->place == CI_PLACE_scalar)
         return ci_format(c->ctx, "scalar_%s", name);
     if (placement->place == CI_PLACE_local)
@@ -87,7 +110,10 @@ ci_cpu_declare_placements(CiCpuEmitter *c, const char *body)
         bool is_complex = ci_dtype_class(p->buffer->dtype) == CI_CLASS_complex;
         if (p->place == CI_PLACE_scalar)
             continue;
-        if (p->place == CI_PLACE_row)
+        if (p->place == CI_PLACE_row && c->is_short)
+            ci_text_line(c->out, "%s %s[%lld] __attribute__((aligned(64)));", storage, full,
+                         (long long)p->short_size * c->tile);
+        else if (p->place == CI_PLACE_row)
             ci_text_line(c->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", storage, full,
                          storage, ci_emit_index_text(c->base, p->scratch_offset));
         else if (c->tile || c->batch)

@@ -43,6 +43,10 @@ choose_plan(CiCpuEmitter *c, const CiCpuStage *s, CiCpuFold *fold)
     if (fold->is_ordered) {
         if (nest->order == CI_FOLD_serial)
             return CI_PLAN_serial;
+        if (c->is_short && nest->order == CI_FOLD_lanes) {
+            fold->lanes = (int)c->kernel->short_row / 2;
+            return CI_PLAN_short;
+        }
         return s->lanes == CI_LANES_tile || nest->order == CI_FOLD_rows ? CI_PLAN_rows
                                                                         : CI_PLAN_lanes;
     }

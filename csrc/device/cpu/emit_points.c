@@ -204,31 +204,44 @@ ci_cpu_emit_stages(CiCpuEmitter *c, int from, int to, bool is_flat)
     }
 }
 
-/* A row of a chunk, or of less, is straight code. Which it is is asked once for many rows, for one
- * is a few cycles. Compilers are told which rows are short of time: else they put masks and sums
- * of all cases into registers first. */
+/* The case of rows of low to high elements, after another. */
+static void
+emit_row_case(CiCpuEmitter *c, void (*emit)(CiCpuEmitter *c), int low, int high)
+{
+    const CiExpr *more = ci_expr_index(c->sym, "more", ci_expr_const(c->sym, high - low + 1));
+    const char *length = ci_emit_index_text(c->base, c->row);
+    c->out->indent -= 4;
+    ci_text_open(c->out, "} else if (%s <= %d) {", length, high);
+    ci_text_line(c->out, "int64_t more = %s - %d;", length, low);
+    ci_text_line(c->out, "CI_SETTLED(more);");
+    c->row_here = ci_expr_add(c->sym, more, ci_expr_const(c->sym, low));
+    emit(c);
+}
+
+/* A row of a chunk, or of less, is straight code, and the less the shorter. Which it is is asked
+ * once for many rows, for one is a few cycles. Compilers are told which rows are short of time:
+ * else they put masks and sums of all cases into registers first. */
 void
 ci_cpu_emit_row_cases(CiCpuEmitter *c, void (*emit)(CiCpuEmitter *c))
 {
-    int lanes;
+    enum { NARROW = 16 };
+    int lanes, least = c->is_long ? (int)c->kernel->short_row + 1 : 1;
     const CiExpr *row = ci_cpu_row_length(c, &lanes);
-    if (!row) {
+    if (!row || least > lanes) {
         emit(c);
         return;
     }
     const char *length = ci_emit_index_text(c->base, row);
-    const CiExpr *last = ci_expr_index(c->sym, "last", ci_expr_const(c->sym, lanes - 1));
     c->row = row;
     ci_text_open(c->out, "if (__builtin_expect((uint64_t)(%s) - 1 < %d, 1)) {", length, lanes);
     ci_text_open(c->out, "if (%s == %d) {", length, lanes);
     c->row_here = ci_expr_const(c->sym, lanes);
     emit(c);
-    c->out->indent -= 4;
-    ci_text_open(c->out, "} else {");
-    ci_text_line(c->out, "int64_t last = %s - 1;", length);
-    ci_text_line(c->out, "CI_SETTLED(last);");
-    c->row_here = ci_expr_add(c->sym, last, ci_expr_const(c->sym, 1));
-    emit(c);
+    if (c->is_long && least <= NARROW && lanes > NARROW) {
+        emit_row_case(c, emit, least, NARROW);
+        least = NARROW + 1;
+    }
+    emit_row_case(c, emit, least, lanes - 1);
     ci_text_close(c->out);
     c->row = NULL;
     c->out->indent -= 4;

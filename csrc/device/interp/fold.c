@@ -89,6 +89,14 @@ plain_zero(const CiInterpNest *nest, Fold *f)
         ((double *)f->rows)[k] += 0.0;
 }
 
+/* Lanes of a few values: each has a lane of its own, and they fold in order. */
+static void
+fold_few(Fold *f)
+{
+    for (int64_t k = 1; k < f->count; k++)
+        f->combine(f->rows, f->rows, row_of(f, f->rows, k), NULL, f->width);
+}
+
 /* Leaves the results in the first row. */
 static void
 finish_fold(Fold *f, const CiInterpNest *nest)
@@ -101,6 +109,10 @@ finish_fold(Fold *f, const CiInterpNest *nest)
     if (nest->order == CI_FOLD_serial) {
         for (int64_t k = 0; k < f->width && f->count == 0; k++)
             make_zero(nest, f, f->rows + (size_t)(k * f->size));
+        return;
+    }
+    if (f->lanes > 1 && f->count > 0 && f->count <= CI_SERIAL_LIMIT) {
+        fold_few(f);
         return;
     }
     if (f->count % (CI_BLOCK_CHAIN * f->lanes))

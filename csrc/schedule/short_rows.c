@@ -1,0 +1,98 @@
+/* Kernels whose rows have a length that only a call knows. A short row does not fill the lanes that
+ * a fold has, so such kernels have a second form, in which lanes are neighbouring points and each
+ * walks a row of its own. A call chooses by the length, once.
+ *
+ * needs: axes labelled, buffers placed. keeps: both forms fold in the same order. */
+#include "schedule/plan.h"
+
+/* Operations of all stages that are worth compiling twice. */
+#define CI_MOST_OPS 64
+/* Elements of the longest short row. Sums of one fold: a few masked lanes are soon quicker. Folds
+ * whose lanes cost more to bring together: 64 strides of a row's length stay in near cache. */
+#define CI_SHORT_SUM CI_SERIAL_LIMIT
+#define CI_SHORT_ROW 16
+#define CI_SHORT_CHOICE 64
+
+/* The one extent of all inner axes, one a stage; NULL: there is none, or it is known. */
+static const CiExpr *
+find_row(const CiKernel *kernel)
+{
+    const CiExpr *row = NULL;
+    for (int k = 0; k < kernel->nstages; k++) {
+        const CiStage *stage = &kernel->stages[k];
+        if (stage->naxes == 0)
+            continue;
+        if (stage->naxes > 1 || (row && row != stage->axes[0].extent))
+            return NULL;
+        row = stage->axes[0].extent;
+    }
+    return row && row->kind != CI_EXPR_const ? row : NULL;
+}
+
+/* Products of complex numbers start from their first factor, which is no matter of lanes. */
+static bool
+is_complex_product(const CiNest *nest)
+{
+    return ci_op_combine(nest->fold) == CI_OP_multiply &&
+           ci_dtype_class(nest->target->dtype) == CI_CLASS_complex;
+}
+
+/* Elements of the longest row that is short; 0: one form will do. */
+static int64_t
+short_row(const CiKernel *kernel)
+{
+    bool has_choice = false, has_sum = false;
+    int nops = 0, nlong = 0;
+    for (int k = 0; k < kernel->nstages; k++) {
+        nlong += kernel->stages[k].naxes > 0;
+        for (int n = 0; n < kernel->stages[k].nnests; n++) {
+            const CiNest *nest = kernel->stages[k].nests[n];
+            bool is_fold = ci_nest_is_fold(nest);
+            if (ci_nest_is_serial(nest) || (is_fold && is_complex_product(nest)))
+                return 0;
+            bool is_free = is_fold && ci_op_is_order_free(nest->fold, nest->target->dtype);
+            has_choice |= is_free;
+            has_sum |= is_fold && !is_free;
+            nops += nest->body.nops;
+        }
+    }
+    if (nops > CI_MOST_OPS || (!has_choice && !has_sum))
+        return 0;
+    if (nlong > 1 || (has_choice && has_sum))
+        return CI_SHORT_ROW;
+    return has_sum ? CI_SHORT_SUM : CI_SHORT_CHOICE;
+}
+
+/* The most elements that each buffer's row has where the kernel's are short. */
+static bool
+bound_rows(CiScheduler *s, CiKernel *kernel, const CiExpr *row, int64_t most)
+{
+    const CiExpr *one = ci_expr_const(s->sym, 1);
+    const CiExpr *rest = ci_expr_index(s->sym, "rest", ci_expr_const(s->sym, most));
+    const CiExpr *small = ci_expr_add(s->sym, rest, one);
+    int64_t bytes = 0;
+    for (int k = 0; k < kernel->nplacements; k++) {
+        CiPlacement *placement = &kernel->placements[k];
+        if (placement->place != CI_PLACE_row)
+            continue;
+        placement->short_size =
+            ci_expr_substitute(s->sym, placement->row_size, 1, &row, &small)->high;
+        if (placement->short_size > 4 * most)
+            return false;
+        bytes += placement->short_size * CI_STAGE_TILE * ci_dtype_size(placement->buffer->dtype);
+    }
+    return bytes <= s->target->row_bytes / 2;
+}
+
+void
+ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
+{
+    const CiExpr *row = find_row(kernel);
+    int64_t most = short_row(kernel);
+    if (!s->target->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
+        kernel->lanes_on_outer || kernel->split_extent || kernel->nparallel != kernel->nouter ||
+        most == 0 || !bound_rows(s, kernel, row, most))
+        return;
+    kernel->row = row;
+    kernel->short_row = most;
+}
