@@ -12,7 +12,7 @@
  * Values. Each node makes one value: dtype, symbolic sizes, a kind, and a stride order. Dtypes are
  * decided by capture; operands of a pointwise node have equal dtype (casts are explicit) and
  * broadcastable sizes. Kind: `array`; `scalar` (NumPy's: immutable, strong, rank 0); `python`
- * (weak, rank 0; f64, c128, i64 or bool). Stride order: order[0] is the axis with the largest
+ * (weak, rank 0; f64, c128, i64, u64 or bool). Stride order: order[0] is the axis with the largest
  * stride. C order is 0,1,2,…; printed only when it is not.
  *
  * Views share elements: permute, reshape, slice, expand, diagonal, window of a value are that
@@ -29,6 +29,10 @@
  * are effects: they stay, in program order, in their block. A define's symbol may be used behind it
  * in its block and in blocks inside. When one fails the program stops with CI_ERR_CHECK, and no
  * argument has been changed.
+ *
+ * Python's ints. A `python` i64 or u64 is equal to Python's int modulo 2**64, and is that int where
+ * the checks of it hold: check(c, v) says that v is what Python computes, given that v's operands
+ * are. It has a meaning only up to the pass `wrap`, which drops it or makes it a plain check.
  *
  * Indirect access. gather(a, i…) axes=[k…] takes elements of a at indices along axes k (ascending);
  * the axes of the indices, broadcast together, stand where the first of k was. scatter(base, view,
@@ -173,6 +177,8 @@ CiNode *ci_graph_expr(CiGraph *g, const CiExpr *e, CiLoc loc);
 CiNode *ci_graph_define(CiGraph *g, CiNode *value, const CiExpr *symbol, int64_t low,
                         const CiExpr *limit, CiLoc loc);
 CiNode *ci_graph_check(CiGraph *g, CiNode *condition, const char *why, CiLoc loc);
+/* Needed only where `value`, a Python int, is looked at beyond its lowest 64 bits; NULL: always. */
+CiNode *ci_graph_check_of(CiGraph *g, CiNode *condition, CiNode *value, const char *why, CiLoc loc);
 /* pointwise, math, composite, where: broadcasts operands (by index, no expand node needed) */
 CiNode *ci_graph_pointwise(CiGraph *g, CiOp op, int nargs, CiNode *const *args, CiLoc loc);
 CiNode *ci_graph_cast(CiGraph *g, CiNode *a, CiDtype dtype, CiLoc loc); /* a itself when equal */

@@ -178,7 +178,14 @@ ci_graph_define(CiGraph *g, CiNode *value, const CiExpr *symbol, int64_t low, co
 CiNode *
 ci_graph_check(CiGraph *g, CiNode *condition, const char *why, CiLoc loc)
 {
-    CiNode *node = new_node(g, CI_OP_check, 1, &condition, loc);
+    return ci_graph_check_of(g, condition, NULL, why, loc);
+}
+
+CiNode *
+ci_graph_check_of(CiGraph *g, CiNode *condition, CiNode *value, const char *why, CiLoc loc)
+{
+    CiNode *args[2] = {condition, value};
+    CiNode *node = new_node(g, CI_OP_check, value ? 2 : 1, args, loc);
     node->name = ci_intern(g->ctx, why);
     return append(g, node);
 }

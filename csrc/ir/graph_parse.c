@@ -211,9 +211,10 @@ parse_check(Parser *p)
     ci_lexer_expect(&p->lex, "check");
     ci_lexer_expect(&p->lex, "(");
     CiNode *condition = find_value(p);
+    CiNode *value = ci_lexer_accept(&p->lex, ",") ? find_value(p) : NULL;
     ci_lexer_expect(&p->lex, ")");
     const char *why = ci_form_parse_name(&p->lex);
-    ci_graph_check(p->g, condition, why, ci_form_parse_loc(&p->lex));
+    ci_graph_check_of(p->g, condition, value, why, ci_form_parse_loc(&p->lex));
 }
 
 static void

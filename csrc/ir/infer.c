@@ -409,6 +409,8 @@ infer_check(CiGraph *g, CiNode *node)
     const CiNode *condition = node->args[0];
     if (condition->dtype != CI_DTYPE_bool || condition->rank)
         ci_fail(g->ctx, CI_ERR_DTYPE, "check needs a bool without axes");
+    if (node->nargs > 2 || (node->nargs == 2 && node->args[1]->kind != CI_KIND_python))
+        ci_fail(g->ctx, CI_ERR_DTYPE, "check is of a Python int, or of nothing");
     node->dtype = CI_DTYPE_none;
     node->rank = 0;
 }

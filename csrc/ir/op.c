@@ -77,7 +77,6 @@ ci_op_arity(CiOp op)
     case CI_OP_cast:
     case CI_OP_copy:
     case CI_OP_define:
-    case CI_OP_check:
     case CI_OP_bind:
         return 1;
     case CI_OP_expr:
@@ -85,6 +84,7 @@ ci_op_arity(CiOp op)
     case CI_OP_compress:
     case CI_OP_pack:
         return 2;
+    case CI_OP_check:
     case CI_OP_place:
         return -1;
     case CI_OP_where:

@@ -79,7 +79,8 @@ verify_inference(const Verifier *v, const CiNode *node)
         fail_node(v, node, "the order of a view follows from what it sees");
     bool is_python = node->kind == CI_KIND_python;
     if (is_python && node->dtype != CI_DTYPE_f64 && node->dtype != CI_DTYPE_c128 &&
-        node->dtype != CI_DTYPE_i64 && node->dtype != CI_DTYPE_bool)
+        node->dtype != CI_DTYPE_i64 && node->dtype != CI_DTYPE_u64 &&
+        node->dtype != CI_DTYPE_bool)
         fail_node(v, node, "Python has no number of this dtype");
 }
 

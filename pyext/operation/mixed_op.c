@@ -156,7 +156,7 @@ int_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     PyObject *x = as_pythons(t, a), *y = as_pythons(t, b), *made = NULL, *result = NULL;
 
     if (x != NULL && (y != NULL || b == NULL))
-        made = cx_python_data(t, ufunc, x, y, NULL);
+        made = cx_python_data_either(t, ufunc, x, y);
     if (made == Py_NotImplemented)
         cx_raise_status(t->state, CI_ERR_INTERNAL, "an operation of ints that no graph has");
     else if (made != NULL)

@@ -134,7 +134,8 @@ body_call(CiContext *ctx, void *arg)
 
     (void)ctx;
     if (is_whole) {
-        c->building.result = cast(c, cx_node(c->traced[0]), CI_DTYPE_i64);
+        CiDtype dtype = c->dtypes[0] == CI_DTYPE_u64 ? CI_DTYPE_u64 : CI_DTYPE_i64;
+        c->building.result = cast(c, cx_node(c->traced[0]), dtype);
         return;
     }
     CiNode *x = operand(c, 0), *y = c->row->nargs > 1 ? operand(c, 1) : NULL;
@@ -151,8 +152,7 @@ set_operand(Call *c, int k, PyObject *o)
     if (cx_is_traced(o)) {
         c->traced[k] = (CxTraced *)o;
         c->dtypes[k] = cx_dtype(c->traced[k]);
-        return cx_rank(c->traced[k]) == 0 && ci_dtype_class(c->dtypes[k]) != CI_CLASS_complex &&
-               !(c->row->result == RESULT_whole && c->dtypes[k] == CI_DTYPE_u64);
+        return cx_rank(c->traced[k]) == 0 && ci_dtype_class(c->dtypes[k]) != CI_CLASS_complex;
     }
     if (!PyFloat_CheckExact(o) && !PyLong_CheckExact(o))
         return false;

@@ -342,7 +342,7 @@ fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *op
         if (a->traced != NULL && !is_python)
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
-        if (is_python && (number == NULL || a->traced->storage->expr != NULL)) {
+        if (is_python && !a->traced->storage->is_specialized) {
             int fits = cx_python_number_fits(a->traced, operands[k].want);
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;

@@ -209,6 +209,17 @@ size_fits(const CxCheck *c, PyObject *value, int64_t *table)
     return overflow == 0 && extent_fits(&c->sizes[0], found, table);
 }
 
+/* Exactly an int, of [0, 2**64). */
+static bool
+word_fits(PyObject *value)
+{
+    if (!PyLong_CheckExact(value))
+        return false;
+    bool fits = PyLong_AsUnsignedLongLong(value) != (unsigned long long)-1 || !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+}
+
 static bool
 same_double(double a, double b)
 {
@@ -342,6 +353,8 @@ check_holds(Lookup *l, const CxCheck *c)
         return value == c->a;
     case CHECK_type:
         return (PyObject *)Py_TYPE(value) == c->a;
+    case CHECK_word:
+        return word_fits(value);
     case CHECK_function:
         return function_fits(c, value);
     case CHECK_equals:

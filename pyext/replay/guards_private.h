@@ -28,6 +28,7 @@ typedef struct CxSource {
 typedef enum CxCheckKind {
     CHECK_is,
     CHECK_type,
+    CHECK_word,
     CHECK_function,
     CHECK_equals,
     CHECK_differs,

@@ -232,15 +232,11 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
         const char *word;
         CxCheckKind kind;
         const char *form;
-    } forms[] = {{"is", CHECK_is, "o"},
-                 {"type", CHECK_type, "o"},
-                 {"differs", CHECK_differs, "t"},
-                 {"equals", CHECK_equals, "o|k"},
-                 {"function", CHECK_function, "okn"},
-                 {"len", CHECK_len, "on"},
-                 {"keys", CHECK_keys, "ol"},
-                 {"same", CHECK_same, "s"},
-                 {"other", CHECK_other, "s"}};
+    } forms[] = {{"is", CHECK_is, "o"},           {"type", CHECK_type, "o"},
+                 {"word", CHECK_word, ""},        {"differs", CHECK_differs, "t"},
+                 {"equals", CHECK_equals, "o|k"}, {"function", CHECK_function, "okn"},
+                 {"len", CHECK_len, "on"},        {"keys", CHECK_keys, "ol"},
+                 {"same", CHECK_same, "s"},       {"other", CHECK_other, "s"}};
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     PyObject *word = PyTuple_GET_ITEM(tuple, 1);
     Fields fields = {&c->a, &c->b, &c->other, &c->count, g->nsources};

@@ -420,6 +420,8 @@ expectation(const CxGuards *g, const CxCheck *c)
         return code_text(c->a);
     case CHECK_type:
         return type_text((PyTypeObject *)c->a);
+    case CHECK_word:
+        return PyUnicode_FromString("an int of 64 bits without a sign");
     case CHECK_equals:
         return value_text(c->a);
     case CHECK_differs:

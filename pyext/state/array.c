@@ -161,6 +161,8 @@ cx_scalar_from(CxState *state, CiDtype dtype, CiKind kind, const void *element)
             return PyBool_FromLong(*(const uint8_t *)element);
         case CI_DTYPE_i64:
             return PyLong_FromLongLong(*(const int64_t *)element);
+        case CI_DTYPE_u64:
+            return PyLong_FromUnsignedLongLong(*(const uint64_t *)element);
         default:
             break;
         }
@@ -416,6 +418,9 @@ cx_slot_from(PyObject *value, CiDtype dtype, CiSlot *slot)
     }
     case CI_DTYPE_bool:
         slot->i = PyObject_IsTrue(value);
+        break;
+    case CI_DTYPE_u64:
+        slot->i = (int64_t)PyLong_AsUnsignedLongLong(value);
         break;
     default:
         slot->i = PyLong_AsLongLong(value);

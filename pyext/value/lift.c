@@ -40,6 +40,15 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *
     return traced;
 }
 
+/* A Python int of [2**63, 2**64); what a source has is guarded to be in [0, 2**64). */
+static bool
+is_large(PyObject *value)
+{
+    bool fits = PyLong_AsUnsignedLongLong(value) > INT64_MAX && !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+}
+
 PyObject *
 cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
 {
@@ -56,7 +65,7 @@ cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source)
     else if (code == CX_WEAK_complex)
         dtype = CI_DTYPE_c128;
     else if (code == CX_WEAK_int)
-        dtype = CI_DTYPE_i64;
+        dtype = source >= 0 || is_large(value) ? CI_DTYPE_u64 : CI_DTYPE_i64;
     else if (code == CI_DTYPE_bool)
         dtype = CI_DTYPE_bool;
     else {

@@ -69,12 +69,27 @@ add_input(CxStorage *s)
     return cx_build_input(s);
 }
 
+/* What Python computed may be more than the graph has of it. */
+static int
+check_width(const CxStorage *s)
+{
+    CiConst value;
+    bool is_int = s->kind == CI_KIND_python && s->value != NULL && PyLong_CheckExact(s->value);
+
+    if (!is_int || cx_const_of(s->tracer->state, s->value, s->dtype, &value) == 0)
+        return 0;
+    cx_raise_status(s->tracer->state, CI_ERR_UNSUPPORTED, "a Python int of more than 64 bits");
+    return -1;
+}
+
 /* A node of the pending graph for a storage that has none. */
 static int
 enter(CxStorage *s)
 {
     CxTracer *tracer = s->tracer;
 
+    if (check_width(s) < 0)
+        return -1;
     if (s->source == CX_SOURCE_constant)
         return add_constant(tracer, s);
     if (s->expr == NULL && s->epoch == tracer->epoch)

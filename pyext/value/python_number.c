@@ -1,9 +1,9 @@
 /* Operators of Python's numbers. Ints that are expressions of sizes and indices stay expressions,
  * and what is asked of them is decided now where that can be; other numbers are computed now, in
  * the graph too (python_data.c), or demanded. */
-#include "value/python_number.h"
 #include "graph/methods.h"
 #include "value/index.h"
+#include "value/python_int.h"
 
 /* ---- expressions ---- */
 
@@ -193,8 +193,9 @@ is_fixed_int(PyObject *o)
     if (o == NULL || !cx_is_traced(o))
         return false;
     const CxStorage *s = ((CxTraced *)o)->storage;
+    bool is_word = s->dtype == CI_DTYPE_u64 && s->source >= 0;
     return s->value != NULL && s->expr == NULL && s->epoch != s->tracer->epoch &&
-           (s->dtype == CI_DTYPE_i64 || s->dtype == CI_DTYPE_bool);
+           cx_is_int_dtype(s->dtype) && !is_word;
 }
 
 /* value: what Python made of the numbers of this call, or NULL with its exception. Steals it. */
@@ -273,8 +274,7 @@ cx_method_as_python(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
     CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
-    bool is_pythons = dtype == CI_DTYPE_bool || dtype == CI_DTYPE_i64 || dtype == CI_DTYPE_f64 ||
-                      dtype == CI_DTYPE_c128;
+    bool is_pythons = cx_is_int_dtype(dtype) || dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
     if (!is_pythons || cx_rank((CxTraced *)value) != 0)
         return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced number");
     if (cx_traced_prepare((CxTraced *)value) < 0)

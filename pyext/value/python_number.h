@@ -26,6 +26,8 @@ cx_python_value(PyObject *o) /* borrowed; NULL: only the program knows it */
 /* python_data.c: the operation in the graph. NotImplemented: it has none. value: what Python
  * computed, or NULL. */
 PyObject *cx_python_data(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b, PyObject *value);
+/* Of numbers that may be NumPy's as well. */
+PyObject *cx_python_data_either(CxTracer *tracer, int ufunc, PyObject *a, PyObject *b);
 
 /* python_number.c: operators of Python numbers of which at least one is Traced. */
 PyObject *cx_python_binary(int ufunc, PyObject *a, PyObject *b, binaryfunc python);

@@ -338,6 +338,8 @@ class Tracer:
         too late for a check."""
     # a 0-d result NumPy returns as a scalar
     def as_scalar(self, x: Traced) -> Traced: ...
+    def as_signed(self, x: Traced) -> Traced | None: ...
+    def as_unsigned(self, x: Traced) -> Traced | None: ...
     # may be set; a flush or finish that fails to compile leaves the graph pending, so that
     # another backend can be tried
     backend: str
@@ -409,6 +411,7 @@ class Specialization:
       (s, "differs", (value, …))  equal to none of them
       (s, "size", text)  exactly an int with that value
       (s, "float") (s, "complex") (s, "int")  exactly that Python type
+      (s, "word")  exactly an int, of [0, 2**64)
       (s, "len", type, n)  exact container type and length      (s, "keys", type, (k, …))  exact
       dict type and keys in order
       (s, "same", r)  the very object of source r (an array given twice)      (s, "other", r)  not

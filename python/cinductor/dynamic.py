@@ -349,6 +349,12 @@ class Symbols:
             return self.shared(place, value, less=1) or self.declare(place, source, value)
         return None
 
+    def is_word(self, value: int, words: str) -> bool:
+        """Whether an int argument that is too large for a size is data, as a float is."""
+        place = (words, None)
+        varies = place in self.profile.dynamic or self.dynamic is True
+        return varies and place not in self.profile.fixed and LARGEST_INT < value < 1 << 64
+
     def shared(self, place: Place, size: int, less: int = 0) -> str | None:
         """A symbol that has always been equal, or up to `less` more."""
         for difference in range(less + 1):

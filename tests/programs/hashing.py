@@ -108,6 +108,54 @@ def linear_congruence(seed, count):
     return out
 
 
+def fnv1a_of_bytes(text):
+    """Of a bytes object, in Python's integers."""
+    h = 0xCBF29CE484222325
+    for c in text:
+        h ^= c
+        h = (h * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return h
+
+
+def splitmix64(seed, count):
+    """Vigna's generator in Python's integers, whole words into an array of them."""
+    mask = (1 << 64) - 1
+    out = np.empty(count, np.uint64)
+    for k in range(count):
+        seed = (seed + 0x9E3779B97F4A7C15) & mask
+        z = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        out[k] = z ^ (z >> 31)
+    return out
+
+
+def xorshift64_star(state, count):
+    """Uniform numbers, and the state behind them."""
+    mask = (1 << 64) - 1
+    out = np.zeros(count)
+    for k in range(count):
+        state ^= state >> 12
+        state = (state ^ (state << 25)) & mask
+        state ^= state >> 27
+        out[k] = ((state * 0x2545F4914F6CDD1D & mask) >> 11) / (1 << 53)
+    return out, state
+
+
+def murmur3(words, seed):
+    """Of 32-bit words, each product and rotation masked."""
+    h = seed
+    for word in words:
+        k = (int(word) * 0xCC9E2D51) & 0xFFFFFFFF
+        k = ((k << 15) | (k >> 17)) & 0xFFFFFFFF
+        h ^= (k * 0x1B873593) & 0xFFFFFFFF
+        h = ((h << 13) | (h >> 19)) & 0xFFFFFFFF
+        h = (h * 5 + 0xE6546B64) & 0xFFFFFFFF
+    h ^= len(words) * 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        h = ((h ^ (h >> shift)) * factor) & 0xFFFFFFFF
+    return h ^ (h >> 16)
+
+
 def bloom_filter(keys, queries, bits):
     """Three hashes a key set bits; queries ask for all three."""
     table = np.zeros(bits, dtype=np.bool_)
@@ -182,6 +230,10 @@ PROGRAMS = [
     (djb2, lambda n, rng: (some_bytes(n, rng).tobytes(),), (3, 9, 40), 0),
     (xorshift, lambda n, rng: (rng.integers(1, 1 << 32, n, np.uint32), 5), (1, 4, 20), 0),
     (linear_congruence, lambda n, rng: (12345 + n, n), (3, 8, 30), 0),
+    (fnv1a_of_bytes, lambda n, rng: (some_bytes(n, rng).tobytes(),), (3, 9, 40), 0),
+    (splitmix64, lambda n, rng: (99 + n, n), (3, 8, 30), 0),
+    (xorshift64_star, lambda n, rng: (88172645463325252 + n, n), (3, 8, 30), 0),
+    (murmur3, lambda n, rng: (rng.integers(0, 1 << 32, n, np.uint32), 42), (3, 8, 30), 0),
     (
         bloom_filter,
         lambda n, rng: (rng.integers(0, 1000, n, np.uint64), rng.integers(0, 1000, 2 * n, np.uint64), 64),

@@ -202,6 +202,9 @@ class Stage:
             if text is not None:
                 self.check(source, "size", text)
                 return self.tracer.scalar(value, source, text)
+            if self.is_given(source) and self.symbols.is_word(value, self.place(source)):
+                self.check(source, "word")
+                return self.tracer.scalar(value, source)
         if cls in VALUE_TYPES or cls in DTYPE_TYPES:
             self.check(source, "equals", value)
             return value

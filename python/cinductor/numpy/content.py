@@ -79,7 +79,7 @@ def fill(t: Any, self: Any, value: Any) -> None:
     t.assign(self, value)
 
 
-PYTHONS = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}
+PYTHONS = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64, "c": np.complex128}
 
 
 @method("item")
@@ -96,8 +96,9 @@ def item(t: Any, self: Any, *args: Any) -> Any:
         if not same:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         element = t.as_scalar(t.reshape(array(t, self), ())) if self.kind == "array" else self
-    refuse(element.dtype == np.uint64, "an int that may be beyond 64 bits")
-    return t.as_python(t.cast(element, np.dtype(PYTHONS[element.dtype.kind])))
+    is_small = element.dtype.kind == "u" and element.dtype != np.uint64
+    python = np.int64 if is_small else PYTHONS[element.dtype.kind]
+    return t.as_python(t.cast(element, np.dtype(python)))
 
 
 @method("view")

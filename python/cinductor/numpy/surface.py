@@ -47,6 +47,7 @@ class Row:
         if self.handler is None:
             raise NotCaptured("it is followed only in a function with source")
         try:
+            args, kwargs = settled(t, args), settled(t, kwargs)
             return self.handler(t, *args, **kwargs)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             raise_numpys(self.function, args, kwargs)
@@ -58,6 +59,7 @@ class Row:
         """The method on a traced owner; raises NotCaptured."""
         assert self.handler is not None
         try:
+            args, kwargs = settled(t, args), settled(t, kwargs)
             return self.handler(t, owner, *args, **kwargs)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             raise_numpys(getattr(dummy(owner), self.function), args, kwargs)
@@ -92,6 +94,27 @@ def method(*names: str) -> Callable[[Any], Any]:
         return handler
 
     return enter
+
+
+def is_large_int(value: Any) -> bool:
+    """A Python int that may be beyond int64, whose value decides what array NumPy makes of it."""
+    return type(value) is Traced and value.kind == "python" and value.dtype == np.uint64
+
+
+def settled(t: Any, value: Any) -> Any:
+    """Nested arguments with such ints as those of int64, which the program checks."""
+    if isinstance(value, tuple | list):
+        items = [settled(t, v) for v in value]
+        if all(map(operator.is_, items, value)):
+            return value
+        return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)
+    if type(value) is dict:
+        return {k: settled(t, v) for k, v in value.items()}
+    if not is_large_int(value):
+        return value
+    small = t.as_signed(value)
+    refuse(small is None, "an int that may be beyond 64 bits")
+    return small
 
 
 def dummy(value: Any) -> Any:
@@ -193,6 +216,7 @@ def rank(x: Any) -> int:
 
 def boxed(t: _core.Tracer, x: Any) -> Any:
     """An array without dimensions that holds a traced scalar."""
+    x = settled(t, x)
     made = t.empty((), x.dtype)
     t.assign(made, x)
     return made

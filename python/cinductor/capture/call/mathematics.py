@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..value.objects import FREE_TYPES, Traced
-from ..value.state import is_int
 from .calls import dispatch, understands
 from .unknown import call_pure, call_unknown
 
@@ -93,7 +92,7 @@ def _convert(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if type(value) is Traced:
         if value.kind == "python" and value.__class__ is f:
             return value
-        if f is float and is_int(value):
+        if f is float and value.kind == "python" and value.dtype.kind in "iu":
             return value * 1.0
         result = scope.stage.tracer.number(f.__name__, f, args)
         return f(value) if result is NotImplemented else result

@@ -14,7 +14,7 @@ from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
 from ..value.objects import UNBOUND, Traced
-from ..value.state import is_of_class, kind_of, lifted
+from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted
 from .branch import Level
 from .ends import End
 from .merge import Merge
@@ -158,7 +158,11 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
         return None
     strong = [strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
     is_mixed = any(s is not strong[0] or type(s) is Traced for s in strong)
-    if kinds[0] != kinds[1] or is_mixed:
+    if kinds[0] != kinds[1] and are_ints(*kinds):
+        parts = [lifted(tracer, v, "python", UINT64) for v in (a, b)]
+        if any(p is None for p in parts):
+            return None
+    elif kinds[0] != kinds[1] or is_mixed:
         dtype = kinds[0][1] if kinds[0][0] == "scalar" else kinds[1][1]
         parts = [lifted(tracer, v, "scalar", dtype) for v in (a, b)]
         if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdDlq":

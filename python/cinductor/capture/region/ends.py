@@ -99,6 +99,15 @@ class InBuffer:
         self.held, self.shape, self.lengths = held, shape, lengths
 
 
+class Unsigned:
+    """A Python int, held or a constant, as one of [0, 2**64), which the other arm's is."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+
 class Size:
     """One of an array's sizes."""
 

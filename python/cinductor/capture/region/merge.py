@@ -15,6 +15,7 @@ from ..value.aliases import Source, is_loose, sources_in
 from ..value.objects import Traced, Unsure
 from ..value.state import (
     UNBOUND,
+    are_ints,
     have_same_structure,
     is_number,
     is_of_class,
@@ -24,7 +25,7 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
-from .ends import Blank, Bool, End, Held, InBuffer, Result, array_in, unheld
+from .ends import Blank, Bool, End, Held, InBuffer, Result, Unsigned, array_in, unheld
 from .growth import Maybe
 from .identity import Places
 from .pairs import Pairs
@@ -135,6 +136,7 @@ class Merge:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
             chosen = pair[0] if is_so else pair[1]
+            chosen = chosen.part if type(chosen) is Unsigned else chosen
             chosen = chosen.value if type(chosen) in (Held, Bool) else chosen
             if type(value) is Traced and value.kind == "python":
                 self.tracer.either(value, self.level.condition, chosen)
@@ -280,6 +282,8 @@ class Merge:
         kinds = kind_of(unheld(a)), kind_of(unheld(b))
         if (mixed := self.mix(a, b, kinds)) is not None:
             return mixed
+        if kinds[0] != kinds[1] and self.are_unsigned(a, b, kinds):
+            return self.pairs.want(Unsigned(a), Unsigned(b))
         if kinds[0] is None or kinds[0] != kinds[1]:
             self.region.fail(f"{name} is of another type in each branch")
         if kinds[0][0] == "array":  # type: ignore[index]
@@ -288,6 +292,12 @@ class Merge:
         elif not all(type(v) is Held or is_number(v) for v in (a, b)):
             self.region.fail(f"{name} is no 64-bit number")
         return self.pairs.want(a, b)
+
+    def are_unsigned(self, a: Any, b: Any, kinds: Any) -> bool:
+        """Whether both are ints of Python's that can be those of [0, 2**64)."""
+        return are_ints(*kinds) and all(
+            self.region.stage.may_check() if type(v) is Held else v >= 0 for v in (a, b)
+        )
 
     def join_sizes(self, name: str, a: Held, b: Held) -> Any:
         """Arrays of two shapes lie in buffers that are large enough for both."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..value import varying
-from ..value.state import kind_of, lifted
-from .ends import Blank, Bool, End, Held, InBuffer, Result, Size
+from ..value.state import UINT64, kind_of, lifted
+from .ends import Blank, Bool, End, Held, InBuffer, Result, Size, Unsigned
 from .region import Region, truth
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Pairs:
             return []
         harmless = all(block.is_harmless for block in self.blocks)
         is_small = all(
-            type(v) is not InBuffer and (type(v) is not Held or v.kind != "array")
+            type(v) not in (InBuffer, Unsigned) and (type(v) is not Held or v.kind != "array")
             for pair in self.all
             for v in pair
         )
@@ -127,7 +127,7 @@ class Pairs:
     def kind(self, pair: Pair) -> str:
         """The kind of a pair's result."""
         for value in pair:
-            if type(value) is Bool or type(value) is Size:
+            if type(value) in (Bool, Size, Unsigned):
                 return "python"
             if type(value) is InBuffer:
                 return "array"
@@ -138,6 +138,10 @@ class Pairs:
         """A part as a result of its arm."""
         if type(value) is Held:
             block.result(value.node, like)
+        elif type(value) is Unsigned:
+            part = value.part
+            held = block.value(part.number) if type(part) is Held else part
+            block.result(lifted(self.tracer, held, "python", UINT64))
         elif type(value) is Size:
             block.result(varying.number_of(self.tracer, value.size))
         elif type(value) is InBuffer:

@@ -14,7 +14,9 @@ import numpy as np
 from ..value import varying
 from ..value.objects import Traced
 from ..value.state import (
+    UINT64,
     UNBOUND,
+    are_ints,
     have_same_structure,
     is_number,
     is_of_class,
@@ -108,6 +110,8 @@ class Types:
             if old[0] != "array" and not (type(before) is Traced or is_number(before)):
                 self.loop.fail(f"{name} is no 64-bit number")
             return Type(*new, before if new[0] == "array" else None)
+        if are_ints(old, new) and self.are_unsigned(before, after):
+            return Type("python", UINT64)
         if old[0] == "python" and new[0] == "scalar":
             if old[1] == new[1] or lifted(self.tracer, before, *new) is not None:
                 self.joined.add(name)
@@ -147,9 +151,21 @@ class Types:
                 raise Peel(f"{name} changes its type")  # an entry that is an int is no float
             self.joined.discard(name)
             return Type("scalar", kind.dtype, mixed=True)
-        elif kind_of(after) != (kind.kind, kind.dtype) or not self.is_exact(kind, after):
+        elif kind_of(after) != (kind.kind, kind.dtype):
+            if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
+                raise Peel(f"{name} changes its type")
+            if not self.are_unsigned(entry, after):
+                raise Peel(f"{name} changes its type")
+            return None if kind.dtype == UINT64 else Type("python", UINT64)
+        elif not self.is_exact(kind, after):
             raise Peel(f"{name} changes its type")
         return None
+
+    def are_unsigned(self, *values: Any) -> bool:
+        """Whether Python's ints can be those of [0, 2**64), which the program checks."""
+        if any(type(v) is not Traced and v < 0 for v in values):
+            return False
+        return self.loop.stage.may_check() or all(type(v) is not Traced for v in values)
 
     def is_exact(self, kind: Type, value: Any) -> bool:
         """Whether a number is one of 64 bits."""

@@ -22,6 +22,7 @@ NUMBERS = frozenset({bool, int, float, complex})
 ATOMS = frozenset({*NUMBERS, str, bytes, type(None), type(Ellipsis), range, slice})
 PYTHON_DTYPES = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 INT64 = 1 << 63
+UINT64 = np.dtype(np.uint64)  # of Python's ints that are too large for int64, and not negative
 
 
 def is_same(a: Any, b: Any) -> bool:
@@ -72,7 +73,7 @@ def is_int(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """A constant that the graph can have."""
     if type(value) in NUMBERS:
-        return type(value) is not int or -INT64 <= value < INT64
+        return type(value) is not int or -INT64 <= value < 2 * INT64
     return isinstance(value, np.generic) and value.dtype.kind in "biufc"
 
 
@@ -81,7 +82,8 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
     if type(value) is Traced:
         return value.kind, value.dtype
     if type(value) in NUMBERS:
-        return "python", np.dtype(PYTHON_DTYPES[type(value)])
+        is_large = type(value) is int and value >= INT64
+        return "python", UINT64 if is_large else np.dtype(PYTHON_DTYPES[type(value)])
     if isinstance(value, np.generic) and value.dtype.kind in "biufc":
         return "scalar", value.dtype
     return None
@@ -110,8 +112,20 @@ def have_same_structure(a: Any, b: Any) -> bool:
     return True
 
 
+def are_ints(a: tuple[str, np.dtype] | None, b: tuple[str, np.dtype] | None) -> bool:
+    """Whether both are kinds of Python's ints: any of them is one of the larger ones, as far as the
+    program finds that it is not negative.
+    """
+    kinds = (a, b)
+    return all(k is not None and k[0] == "python" and k[1].kind in "iu" for k in kinds)
+
+
 def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     """A number as a Traced value of that kind and dtype, None where it is not exactly that."""
+    if dtype == UINT64 and are_ints(kind_of(value), (kind, dtype)):
+        if type(value) is not Traced and value < 0:
+            return None
+        return tracer.as_unsigned(value if type(value) is Traced else tracer.lift(value))
     if type(value) is Traced:
         if value.kind == "python" and kind == "scalar" and value.dtype == dtype:
             return tracer.as_scalar(value)

@@ -1,0 +1,249 @@
+/* Python's ints of which only the lowest 64 bits are looked at wrap: their checks go.
+ *
+ * A Python int of the graph is equal to Python's own modulo 2**64; a check of it, check(c, v), says
+ * that it is the same. Sums, products, shifts to the left and bitwise operations make the lowest
+ * bits of the lowest bits, so `x * 6364136223846793005 + 1 & 0xFFFF` needs no check of the product,
+ * and neither does a hash that a loop carries and that is masked behind it. Whatever else reads an
+ * int (a comparison, a division, an index, a float, an array, a result) asks for its value.
+ *
+ * From what is observed the need goes up to operands, arms and what loops carry. It only grows, so
+ * a stack of nodes whose need has grown comes to an end. A check of an int whose value is needed is
+ * a plain check from here on, and its condition is needed too.
+ *
+ * needs: nothing has been computed or simplified yet, for what looks at an int must still be there.
+ * keeps: every value that is needed is Python's, or a check fails. */
+#include "passes/pass.h"
+
+typedef enum Need { NEED_none, NEED_bits, NEED_value } Need;
+
+typedef struct Guard Guard;
+struct Guard {
+    const CiNode *check;
+    Guard *next;
+};
+
+typedef struct State {
+    Need need;
+    Guard *guards;
+    const CiNode *region; /* of a parameter */
+    int carried;          /* its number among those carried; -1: the trip */
+} State;
+
+typedef struct Wrap {
+    CiContext *ctx;
+    CiNode **stack; /* its need has grown */
+    int depth;
+} Wrap;
+
+static State *
+state_of(const CiNode *node)
+{
+    return node->mark;
+}
+
+static bool
+is_pythons(const CiNode *node)
+{
+    return node->kind == CI_KIND_python && node->rank == 0;
+}
+
+static bool
+is_int(const CiNode *node)
+{
+    return is_pythons(node) && (node->dtype == CI_DTYPE_i64 || node->dtype == CI_DTYPE_u64);
+}
+
+static void
+ask(Wrap *w, CiNode *node, Need need)
+{
+    if (state_of(node)->need >= need)
+        return;
+    state_of(node)->need = need;
+    w->stack[w->depth++] = node;
+}
+
+static void
+ask_args(Wrap *w, const CiNode *node)
+{
+    for (int k = 0; k < node->nargs; k++)
+        ask(w, node->args[k], NEED_value);
+}
+
+/* ---- one operation ---- */
+
+/* Masked, an int is its own bits, whatever stood above them. */
+static bool
+is_mask(const CiNode *node)
+{
+    return node->op == CI_OP_const && (node->dtype == CI_DTYPE_u64 || node->value.i >= 0);
+}
+
+static Need
+need_of_arg(const CiNode *node, int arg, Need need)
+{
+    if (!is_int(node) || !is_int(node->args[arg]))
+        return NEED_value;
+    switch (node->op) {
+    case CI_OP_bitwise_and:
+        return is_mask(node->args[!arg]) ? NEED_bits : need;
+    case CI_OP_add:
+    case CI_OP_subtract:
+    case CI_OP_multiply:
+    case CI_OP_negative:
+    case CI_OP_bitwise_or:
+    case CI_OP_bitwise_xor:
+    case CI_OP_invert:
+    case CI_OP_cast:
+    case CI_OP_where:
+        return need;
+    case CI_OP_left_shift:
+    case CI_OP_int_power:
+        return arg == 0 ? need : NEED_value;
+    default:
+        return NEED_value;
+    }
+}
+
+/* ---- regions ---- */
+
+static CiBlock *
+last_block(const CiNode *region)
+{
+    return region->blocks[region->nblocks - 1];
+}
+
+static void
+ask_param(Wrap *w, const State *state)
+{
+    if (state->region == NULL || state->carried < 0)
+        return;
+    ask(w, state->region->args[state->carried], state->need);
+    ask(w, last_block(state->region)->results[state->carried], state->need);
+}
+
+static void
+ask_result(Wrap *w, const CiNode *node)
+{
+    const CiNode *region = node->args[0];
+    Need need = state_of(node)->need;
+    if (region->op == CI_OP_if)
+        ask(w, region->blocks[0]->results[node->index], need);
+    else /* what no trip changes is handed on */
+        ask(w, region->args[node->index], need);
+    ask(w, last_block(region)->results[node->index], need);
+}
+
+static void
+spread(Wrap *w, const CiNode *node)
+{
+    const State *state = state_of(node);
+    for (const Guard *g = state->need == NEED_value ? state->guards : NULL; g; g = g->next)
+        ask(w, g->check->args[0], NEED_value);
+    if (node->op == CI_OP_param)
+        ask_param(w, state);
+    else if (node->op == CI_OP_result)
+        ask_result(w, node);
+    else
+        for (int k = 0; k < node->nargs; k++)
+            ask(w, node->args[k], need_of_arg(node, k, state->need));
+}
+
+/* ---- what is observed ---- */
+
+/* Only where somebody asks for it. */
+static bool
+is_lazy(const CiNode *node)
+{
+    CiOpKind kind = ci_op_kind(node->op);
+    return is_pythons(node) &&
+           (kind == CI_OPKIND_pointwise || node->op == CI_OP_cast || node->op == CI_OP_where ||
+            node->op == CI_OP_param || node->op == CI_OP_result || node->op == CI_OP_const);
+}
+
+static void
+ask_block(Wrap *w, const CiBlock *block)
+{
+    for (int k = 0; k < block->nparams; k++)
+        if (!is_lazy(block->params[k]))
+            ask(w, block->params[k], NEED_value);
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        bool is_guard = node->op == CI_OP_check && node->nargs == 2;
+        for (int b = 0; b < node->nblocks; b++)
+            ask_block(w, node->blocks[b]);
+        if (node->op == CI_OP_while)
+            ask(w, node->blocks[0]->results[0], NEED_value);
+        if (node->op == CI_OP_result ? !is_lazy(node) : node->op == CI_OP_if)
+            ask(w, node->op == CI_OP_if ? node->args[0] : node, NEED_value);
+        else if (!node->nblocks && !is_guard && !is_lazy(node))
+            ask_args(w, node);
+    }
+}
+
+/* ---- the pass ---- */
+
+static int
+clear_node(CiContext *ctx, CiNode *node)
+{
+    node->mark = CI_NEW(ctx, State);
+    return 1;
+}
+
+static int
+clear_block(CiContext *ctx, const CiBlock *block, const CiNode *region)
+{
+    int count = 0, first = region ? block->nparams - region->nargs : 0;
+    for (int k = 0; k < block->nparams; k++) {
+        count += clear_node(ctx, block->params[k]);
+        state_of(block->params[k])->region = region;
+        state_of(block->params[k])->carried = k - first;
+    }
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        count += clear_node(ctx, node);
+        for (int b = 0; b < node->nblocks; b++)
+            count += clear_block(ctx, node->blocks[b], node);
+        if (node->op == CI_OP_check && node->nargs == 2) {
+            Guard *guard = CI_NEW(ctx, Guard);
+            *guard = (Guard){node, state_of(node->args[1])->guards};
+            state_of(node->args[1])->guards = guard;
+        }
+    }
+    return count;
+}
+
+static void
+drop_checks(CiBlock *block)
+{
+    int kept = 0;
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            drop_checks(node->blocks[b]);
+        if (node->op == CI_OP_check && node->nargs == 2) {
+            if (state_of(node->args[1])->need < NEED_value)
+                continue;
+            node->nargs = 1;
+        }
+        block->nodes[kept++] = node;
+    }
+    block->nnodes = kept;
+}
+
+void
+ci_pass_wrap(CiGraph *g)
+{
+    int count = 0;
+    for (int k = 0; k < g->ninputs; k++)
+        count += clear_node(g->ctx, g->inputs[k]);
+    count += clear_block(g->ctx, g->body, NULL);
+    Wrap w = {g->ctx, CI_NEW_ARRAY(g->ctx, CiNode *, 2 * count + 1), 0};
+    for (int k = 0; k < g->body->nresults; k++)
+        ask(&w, g->body->results[k], NEED_value);
+    for (int k = 0; k < g->nwrites; k++)
+        ask(&w, g->writes[k].value, NEED_value);
+    ask_block(&w, g->body);
+    while (w.depth > 0)
+        spread(&w, w.stack[--w.depth]);
+    drop_checks(g->body);
+}

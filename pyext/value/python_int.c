@@ -1,0 +1,379 @@
+/* Python's ints in the graph: i64, or u64 for what lies in [0, 2**64), as masks of 64 bits make it.
+ *
+ * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
+ * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs
+ * the check where only the lowest 64 bits are looked at (csrc/passes/wrap.c), so every operation
+ * that makes them of its operands' lowest bits is made of its operands as they are. The others
+ * (division, shifts to the right, comparisons, floats) look at the value.
+ *
+ * Of two types, i64 is preferred for what both hold: all else in the graph takes it. */
+#include "value/python_int.h"
+#include "graph/size.h"
+
+static const char *const wide = "an int of more than 64 bits";
+
+CiNode *
+cx_number_constant(CxNumber *n, CiDtype dtype, double value)
+{
+    CiConst c = {(int64_t)value, value, 0.0};
+    return ci_graph_const(n->building.graph, dtype, CI_KIND_python, c, n->building.loc);
+}
+
+CiNode *
+cx_number_apply(CxNumber *n, CiOp op, CiNode *a, CiNode *b)
+{
+    CiNode *args[2] = {a, b};
+    CiNode *node =
+        ci_graph_pointwise(n->building.graph, op, b == NULL ? 1 : 2, args, n->building.loc);
+    return ci_node_set_kind(node, CI_KIND_python);
+}
+
+static void
+check_of(CxNumber *n, CiNode *condition, CiNode *value, const char *why)
+{
+    if (!n->may_check)
+        n->is_refused = true;
+    else
+        (void)ci_graph_check_of(n->building.graph, condition, n->is_either ? NULL : value, why,
+                                n->building.loc);
+}
+
+void
+cx_number_check(CxNumber *n, CiNode *condition, const char *why)
+{
+    check_of(n, condition, NULL, why);
+}
+
+static CiNode *
+int_const(CxNumber *n, CiDtype dtype, int64_t value)
+{
+    CiConst c = {value, 0.0, 0.0};
+    return ci_graph_const(n->building.graph, dtype, CI_KIND_python, c, n->building.loc);
+}
+
+/* A constant stays one: what masks and shifts do depends on it. */
+static CiNode *
+cast(CxNumber *n, CiNode *node, CiDtype want)
+{
+    if (node->dtype == want)
+        return node;
+    if (node->op == CI_OP_const)
+        return ci_graph_const(n->building.graph, want, CI_KIND_python,
+                              ci_const_cast(node->value, node->dtype, want), n->building.loc);
+    return ci_node_set_kind(ci_graph_cast(n->building.graph, node, want, n->building.loc),
+                            CI_KIND_python);
+}
+
+CiNode *
+cx_number_operand(CxNumber *n, int k, CiDtype want)
+{
+    if (n->traced[k] != NULL)
+        return cast(n, cx_node(n->traced[k]), want);
+    return ci_graph_const(n->building.graph, want, CI_KIND_python,
+                          ci_const_cast(n->values[k], n->dtypes[k], want), n->building.loc);
+}
+
+void
+cx_number_check_divisor(CxNumber *n, CiNode *b)
+{
+    if (b->op == CI_OP_const && (b->value.i != 0 || b->value.re != 0.0 || b->value.im != 0.0))
+        return;
+    cx_number_check(n, cx_number_apply(n, CI_OP_not_equal, b, cx_number_constant(n, b->dtype, 0.0)),
+                    "division by zero");
+}
+
+/* ---- the two types ---- */
+
+static bool
+is_unsigned(const CiNode *node)
+{
+    return node->dtype == CI_DTYPE_u64;
+}
+
+static CiNode *
+bits_of(CxNumber *n, CiNode *node) /* the lowest 64 */
+{
+    return cast(n, node, CI_DTYPE_i64);
+}
+
+static CiNode *
+is_not_negative(CxNumber *n, CiNode *node)
+{
+    return cx_number_apply(n, CI_OP_greater_equal, bits_of(n, node), int_const(n, CI_DTYPE_i64, 0));
+}
+
+/* The same int as u64. where: what the check that it is not negative is of; NULL: of anything. */
+static CiNode *
+as_unsigned(CxNumber *n, CiNode *node, CiNode **negative)
+{
+    *negative = NULL;
+    if (is_unsigned(node))
+        return node;
+    bool is_narrowed = node->op == CI_OP_cast && is_unsigned(node->args[0]);
+    if (is_narrowed && node->kind == CI_KIND_python && node->args[0]->kind == CI_KIND_python)
+        return node->args[0];
+    if (node->op != CI_OP_const || node->value.i < 0)
+        *negative = node;
+    return cast(n, node, CI_DTYPE_u64);
+}
+
+/* ---- operations ---- */
+
+/* size: the magnitude of an int, as a float within a few units of the last place. */
+static void
+check_fits(CxNumber *n, CiNode *size, CiNode *value)
+{
+    CiNode *limit = cx_number_constant(n, CI_DTYPE_f64, 9.2e18);
+    check_of(n, cx_number_apply(n, CI_OP_less, size, limit), value, wide);
+}
+
+static CiNode *
+sum(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiOp op = (CiOp)n->ufunc;
+    CiNode *x = bits_of(n, a), *y = bits_of(n, b), *result = cx_number_apply(n, op, x, y);
+    if (is_unsigned(a) || is_unsigned(b)) {
+        CiNode *f = cx_number_apply(n, op, cast(n, a, CI_DTYPE_f64), cast(n, b, CI_DTYPE_f64));
+        check_fits(n, cx_number_apply(n, CI_OP_absolute, f, NULL), result);
+        return result;
+    }
+    /* It is too large where its sign differs from that of both that make it a sum. */
+    bool is_sum = n->ufunc == CI_OP_add;
+    CiNode *whole = is_sum ? result : x, *part = is_sum ? x : y, *other = is_sum ? y : result;
+    CiNode *signs =
+        cx_number_apply(n, CI_OP_bitwise_and, cx_number_apply(n, CI_OP_bitwise_xor, whole, part),
+                        cx_number_apply(n, CI_OP_bitwise_xor, whole, other));
+    check_of(n, is_not_negative(n, signs), result, wide);
+    return result;
+}
+
+static CiNode *
+product(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiNode *f =
+        cx_number_apply(n, CI_OP_multiply, cast(n, a, CI_DTYPE_f64), cast(n, b, CI_DTYPE_f64));
+    CiNode *result = cx_number_apply(n, CI_OP_multiply, bits_of(n, a), bits_of(n, b));
+    check_fits(n, cx_number_apply(n, CI_OP_absolute, f, NULL), result);
+    return result;
+}
+
+/* Of one operand. The least int has no opposite. */
+static CiNode *
+opposite(CxNumber *n, CiNode *a)
+{
+    if (n->ufunc == CI_OP_absolute && is_unsigned(a))
+        return a;
+    CiNode *x = bits_of(n, a), *result = cx_number_apply(n, (CiOp)n->ufunc, x, NULL);
+    if (is_unsigned(a))
+        check_of(n, is_not_negative(n, a), result, wide);
+    else if (n->ufunc != CI_OP_invert)
+        check_of(n, cx_number_apply(n, CI_OP_not_equal, x, int_const(n, CI_DTYPE_i64, INT64_MIN)),
+                 result, wide);
+    return result;
+}
+
+/* By a power of two, of up to 64 bits: what the lowest bits are. */
+static CiNode *
+low_bits(CxNumber *n, CiNode *a, uint64_t mask)
+{
+    CiDtype dtype = mask >> 63 ? CI_DTYPE_u64 : CI_DTYPE_i64;
+    return cx_number_apply(n, CI_OP_bitwise_and, cast(n, a, dtype),
+                           int_const(n, dtype, (int64_t)mask));
+}
+
+/* The quotient or the rest. With u64 neither operand may be negative. */
+static CiNode *
+quotient(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiOp op = (CiOp)n->ufunc;
+    uint64_t divisor = b->op == CI_OP_const ? (uint64_t)b->value.i : 0;
+    bool is_power = divisor && !(divisor & (divisor - 1)) && (is_unsigned(b) || b->value.i > 0);
+    if (is_power && op == CI_OP_remainder)
+        return low_bits(n, a, divisor - 1);
+    cx_number_check_divisor(n, b);
+    if (!is_unsigned(a) && !is_unsigned(b)) {
+        CiNode *result = cx_number_apply(n, op, a, b);
+        if (op == CI_OP_floor_divide && (b->op != CI_OP_const || b->value.i == -1))
+            check_of(n,
+                     cx_number_apply(n, CI_OP_not_equal, a, int_const(n, CI_DTYPE_i64, INT64_MIN)),
+                     result, wide);
+        return result;
+    }
+    CiNode *negative[2], *x = as_unsigned(n, a, &negative[0]), *y = as_unsigned(n, b, &negative[1]);
+    for (int k = 0; k < 2; k++)
+        if (negative[k] != NULL && negative[k]->op == CI_OP_const)
+            n->is_refused = true;
+        else if (negative[k] != NULL)
+            cx_number_check(n, is_not_negative(n, negative[k]),
+                            "a negative int beside a large one");
+    CiNode *result = cx_number_apply(n, op, x, y);
+    bool is_small = op == CI_OP_remainder ? !is_unsigned(b) : !is_unsigned(a) || divisor > 1;
+    return is_small ? bits_of(n, result) : result;
+}
+
+/* A bit operation on operands of which one is u64: above its bits there are those of a sign. */
+static CiNode *
+mixed_bits(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiNode *other = is_unsigned(a) ? b : a, *large = is_unsigned(a) ? a : b, *negative;
+    CiOp op = (CiOp)n->ufunc;
+    if (op == CI_OP_bitwise_and) { /* what stands for a negative constant is no mask */
+        CiNode *same = ci_graph_cast(n->building.graph, other, CI_DTYPE_u64, n->building.loc);
+        return cx_number_apply(n, op, large, ci_node_set_kind(same, CI_KIND_python));
+    }
+    if (other->op == CI_OP_const && other->value.i < 0) {
+        CiNode *result = cx_number_apply(n, op, bits_of(n, large), other);
+        if (op == CI_OP_bitwise_xor)
+            check_of(n, is_not_negative(n, large), result, wide);
+        return result;
+    }
+    CiNode *result = cx_number_apply(n, op, large, as_unsigned(n, other, &negative));
+    if (negative != NULL)
+        check_of(n, is_not_negative(n, negative), result, wide);
+    return result;
+}
+
+static CiNode *
+bits(CxNumber *n, CiNode *a, CiNode *b)
+{
+    for (int k = 0; k < 2 && n->ufunc == CI_OP_bitwise_and; k++) {
+        const CiNode *mask = k == 0 ? b : a;
+        if (mask->op == CI_OP_const && (is_unsigned(mask) || mask->value.i >= 0))
+            return low_bits(n, k == 0 ? a : b, (uint64_t)mask->value.i);
+    }
+    if (is_unsigned(a) != is_unsigned(b))
+        return mixed_bits(n, a, b);
+    return cx_number_apply(n, (CiOp)n->ufunc, a, b);
+}
+
+static CiNode *
+shift(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiNode *count = bits_of(n, b); /* a larger one looks negative */
+    bool is_known = count->op == CI_OP_const && count->value.i >= 0;
+    if (!is_known)
+        cx_number_check(n, is_not_negative(n, count), "a negative shift count");
+    CiNode *most = is_known
+                       ? int_const(n, CI_DTYPE_i64, count->value.i < 63 ? count->value.i : 63)
+                       : cx_number_apply(n, CI_OP_minimum, count, int_const(n, CI_DTYPE_i64, 63));
+    if (n->ufunc == CI_OP_right_shift && is_unsigned(a)) { /* by 64 and more it is 0 */
+        CiNode *result = cx_number_apply(n, CI_OP_right_shift, a, cast(n, count, CI_DTYPE_u64));
+        return is_known && count->value.i > 0 ? bits_of(n, result) : result;
+    }
+    if (n->ufunc == CI_OP_right_shift)
+        return cx_number_apply(n, CI_OP_right_shift, a, most);
+    CiNode *x = bits_of(n, a), *result = cx_number_apply(n, CI_OP_left_shift, x, count);
+    /* Shifted back it is what it was. */
+    check_of(
+        n, cx_number_apply(n, CI_OP_equal, cx_number_apply(n, CI_OP_right_shift, result, most), x),
+        result, wide);
+    if (is_unsigned(a))
+        check_of(n, is_not_negative(n, x), result, wide);
+    return result;
+}
+
+/* An operand whose value is in i64. */
+static CiNode *
+narrowed(CxNumber *n, CiNode *node)
+{
+    if (is_unsigned(node))
+        cx_number_check(n, is_not_negative(n, node), wide);
+    return bits_of(n, node);
+}
+
+/* a ** b: no fraction, and in 64 bits. */
+static CiNode *
+power(CxNumber *n, CiNode *a, CiNode *b)
+{
+    CiNode *x = narrowed(n, a), *y = narrowed(n, b);
+    CiNode *base = cx_number_apply(n, CI_OP_absolute, cast(n, x, CI_DTYPE_f64), NULL);
+    CiNode *size = cx_number_apply(n, CI_OP_power, base, cast(n, y, CI_DTYPE_f64));
+    cx_number_check(n, is_not_negative(n, y), "an int to a negative power");
+    CiNode *result = cx_number_apply(n, CI_OP_int_power, x, y);
+    check_fits(n, size, result);
+    return result;
+}
+
+static CiNode *
+int_operand(CxNumber *n, int k)
+{
+    return cx_number_operand(n, k, n->dtypes[k] == CI_DTYPE_u64 ? CI_DTYPE_u64 : CI_DTYPE_i64);
+}
+
+CiNode *
+cx_int_cast(CxNumber *n)
+{
+    CiNode *a = int_operand(n, 0), *negative;
+    if (n->cast == CI_DTYPE_i64)
+        return narrowed(n, a);
+    CiNode *result = as_unsigned(n, a, &negative);
+    if (negative != NULL)
+        check_of(n, is_not_negative(n, negative), result, "an int that is not negative");
+    return result;
+}
+
+CiNode *
+cx_int_op(CxNumber *n)
+{
+    CiNode *a = int_operand(n, 0), *b = n->nargs > 1 ? int_operand(n, 1) : NULL;
+    switch (n->ufunc) {
+    case CI_OP_add:
+    case CI_OP_subtract:
+        return sum(n, a, b);
+    case CI_OP_multiply:
+        return product(n, a, b);
+    case CI_OP_negative:
+    case CI_OP_absolute:
+    case CI_OP_invert:
+        return opposite(n, a);
+    case CI_OP_floor_divide:
+    case CI_OP_remainder:
+        return quotient(n, a, b);
+    case CI_OP_positive:
+        return a;
+    case CI_OP_bitwise_and:
+    case CI_OP_bitwise_or:
+    case CI_OP_bitwise_xor:
+        return bits(n, a, b);
+    case CI_OP_right_shift:
+    case CI_OP_left_shift:
+        return shift(n, a, b);
+    case CI_OP_power:
+        return power(n, a, b);
+    default:
+        return NULL;
+    }
+}
+
+/* Beside what is u64 a negative int is the smaller one, whatever its bits are. */
+CiNode *
+cx_int_compare(CxNumber *n)
+{
+    bool has_unsigned = n->dtypes[0] == CI_DTYPE_u64 || n->dtypes[1] == CI_DTYPE_u64;
+    CiNode *nodes[2], *result, *negative;
+    int ufunc = n->ufunc;
+
+    for (int k = 0; k < 2; k++)
+        nodes[k] = int_operand(n, k);
+    if (!has_unsigned)
+        return cx_number_apply(n, (CiOp)ufunc, nodes[0], nodes[1]);
+    CiNode *either = NULL;
+    bool is_left = false;
+    for (int k = 0; k < 2; k++) {
+        nodes[k] = as_unsigned(n, nodes[k], &negative);
+        if (negative != NULL) {
+            either = negative;
+            is_left = k == 0;
+        }
+    }
+    result = cx_number_apply(n, (CiOp)ufunc, nodes[0], nodes[1]);
+    if (either == NULL)
+        return result;
+    bool is_less = ufunc == CI_OP_less || ufunc == CI_OP_less_equal,
+         is_greater = ufunc == CI_OP_greater || ufunc == CI_OP_greater_equal;
+    CiNode *fits = is_not_negative(n, either);
+    if (ufunc == CI_OP_not_equal || (is_left ? is_less : is_greater))
+        return cx_number_apply(n, CI_OP_logical_or, result,
+                               cx_number_apply(n, CI_OP_logical_not, fits, NULL));
+    return cx_number_apply(n, CI_OP_logical_and, result, fits);
+}
