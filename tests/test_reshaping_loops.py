@@ -340,3 +340,45 @@ def test_right_however_they_change(fn, dynamic):
             agree(compiled, x, k)
             if (want := raises_nothing(lambda x, k=k: fn(x, k), x)) is not None:
                 assert strides(compiled(x, k)) == want
+
+
+def turned(x, k):
+    y = x[:, None] * np.arange(1.0, 4.0)
+    for _ in range(k):
+        y = y.T * 1.5
+    return y, y.T
+
+
+def turned_alone(x, k):
+    y = x[:, None] * np.arange(1.0, 4.0)
+    for _ in range(k):
+        y = y.T
+    return y
+
+
+def turned_with_its_sums(x, k):
+    y, sums = x[:, None] * np.arange(1.0, 4.0), np.zeros(1)
+    for i in range(k):
+        y = (y + i).T
+        sums = sums + y[0].sum()
+    return y, sums
+
+
+@pytest.mark.parametrize("fn", [turned, turned_alone, turned_with_its_sums])
+def test_an_order_by_turns(fn):
+    """One program for an even number of trips, one for an odd."""
+    compiled = cinductor.compile(fn, dynamic=True, backend="interp")
+    for n in (8, 20, 0, 1, 2, 3):
+        for k in (9, 3, 1, 2, 6, 0):
+            x = np.arange(n) + 0.5
+            agree(compiled, x, k)
+            if n > 1:
+                assert strides(compiled(x, k)) == strides(fn(x, k)), (n, k)
+    assert captures(compiled) <= 2, compiled._cinductor_job.reasons
+    assert compiled._cinductor_job.last.regions[0].endswith("for captured")
+
+
+def test_a_view_of_one_row_lies_as_numpys():
+    compiled = cinductor.compile(lambda x: (x[:, None] * np.arange(3.0)).T, dynamic=True)
+    for n in (8, 1, 2):
+        assert compiled(np.ones(n)).strides == (8, 24)

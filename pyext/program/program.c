@@ -216,7 +216,8 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)
             ? cx_device_array_new(p->state, p->backend, buffer->dtype, rank, sizes, steps)
-            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
+        : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
+                : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }

@@ -84,30 +84,45 @@ cx_descr(CxState *state, CiDtype dtype)
     return (PyArray_Descr *)state->descrs[dtype];
 }
 
+/* minds: also where an axis of one element lies, which makes no difference but can be seen. */
 static bool
-is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
+is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides, bool minds)
 {
     int64_t expected = ci_dtype_size(dtype);
     for (int k = rank - 1; k >= 0; k--) {
-        if (sizes[k] != 1 && strides[k] != expected)
+        if ((minds || sizes[k] != 1) && strides[k] != expected)
             return false;
         expected *= sizes[k];
     }
     return true;
 }
 
-PyObject *
-cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
+/* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
+static PyObject *
+new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
+          bool minds)
 {
     PyArray_Descr *descr = cx_descr(state, dtype);
 
-    /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own.
-     */
-    if (strides != NULL && (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides)))
+    if (strides != NULL &&
+        (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides, minds)))
         strides = NULL;
     Py_INCREF(descr);
     return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
                                 (const npy_intp *)strides, NULL, 0, NULL);
+}
+
+PyObject *
+cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
+{
+    return new_array(state, dtype, rank, sizes, strides, false);
+}
+
+PyObject *
+cx_array_new_view(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
+                  const int64_t *strides)
+{
+    return new_array(state, dtype, rank, sizes, strides, true);
 }
 
 PyObject *

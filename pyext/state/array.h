@@ -10,6 +10,9 @@ CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
+/* The same in place of a view of all of a new array: strides are those of the view. */
+PyObject *cx_array_new_view(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
+                            const int64_t *strides);
 /* A view of base's memory; strides and offset in bytes. */
 PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
                         const int64_t *sizes, const int64_t *strides, int64_t offset,
@@ -32,8 +35,8 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
-/* layout.c. The gap of each axis in elements; -1 where there is none to speak of: its steps are dense
- * in those of the axis inside, it has a stride of 0, steps that overlap, or size 1. */
+/* layout.c. The gap of each axis in elements; -1 where there is none to speak of: its steps are
+ * dense in those of the axis inside, it has a stride of 0, steps that overlap, or size 1. */
 void cx_layout_gaps(PyArrayObject *array, int64_t *gaps);
 /* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
  * sizes and gaps say, or the numbers they are where gaps[k] is NULL and memory is not dense. */

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import Traced, Unsure
-from ..value.state import UNBOUND, is_int, is_same, kind_of, leaves
+from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves
 from . import dense
 from .growth import Growth, is_longer
 from .identity import Places
@@ -227,7 +227,7 @@ class Carried:
         }
         written = self.tracer.written(loop.attempt.mark)
         news = [handle for handle in written if self.is_new(handle)]
-        if changed and self.rotates(changed, written):
+        if changed and (self.rotates(changed, written) or self.turns_round(changed)):
             return False
         again = self.grows
         for handle in news:
@@ -335,11 +335,29 @@ class Carried:
                 self.loop.fail("arrays change places")
         if self.period > 1 or self.flag or self.loop.items is None:
             self.loop.fail("arrays change places")
+        self.repeat(period)
+        return True
+
+    def turns_round(self, changed: dict[str, Any]) -> bool:
+        """Whether trips hand on arrays in C's order and in another by turns: `a = a.T * 2`."""
+        if self.period > 1 or self.flag or self.loop.items is None or self.loop.tail:
+            return False
+        for name, value in changed.items():
+            pairs = zip(leaves(self.head[name]), leaves(value), strict=False)
+            if any(is_array(a) and is_array(b) and self.is_turned(a, b) for a, b in pairs):
+                self.repeat(2)
+                return True
+        return False
+
+    def is_turned(self, a: Any, b: Any) -> bool:
+        return a.ndim == b.ndim > 1 and self.tracer.is_c_order(a) != self.tracer.is_c_order(b)
+
+    def repeat(self, period: int) -> None:
+        """From here on the body runs that often in one trip of the region."""
         self.period, self.names = period, self.loop.site.carried
         rest = self.loop.extent % period
         self.loop.tail += int(rest)
         self.promises.append(lambda: int(rest))
-        return True
 
     def carry(self, name: str, value: Any) -> None:
         """A name that a trip changed."""

@@ -296,6 +296,7 @@ class Loop(Region):
         """The next run begins to learn anew."""
         self.attempt.end()  # type: ignore[union-attr]
         self.attempt, self.now = None, self.entry
+        self.tail = 0
 
     @property
     def extent(self) -> Any:
