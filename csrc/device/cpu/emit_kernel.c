@@ -158,6 +158,30 @@ emit_flat(CiCpuEmitter *c)
 
 /* ---- functions ---- */
 
+/* Numbers of a kernel that sizes make. */
+static CiText
+derived_sizes(CiCpuEmitter *c, const char *body)
+{
+    const CiKernel *kernel = c->kernel;
+    CiText text = ci_text_new(c->ctx);
+    if (ci_emit_mentions(body, "tiles")) {
+        const char *n = ci_emit_index_text(c->base, kernel->outer[kernel->nouter - 1].extent);
+        ci_text_add(&text, "    const int64_t tiles = (%s + %d) / %d;\n", n, c->tile - 1, c->tile);
+    }
+    if (ci_emit_mentions(body, "chunks")) {
+        const char *split = ci_emit_index_text(c->base, kernel->split_extent);
+        ci_text_add(&text, "    const int64_t length = %s;\n",
+                    ci_emit_product_text(c->base, kernel->stages[0].axes, kernel->stages[0].naxes));
+        ci_text_add(&text, "    const int64_t chunks = (length + %s - 1) / %s;\n", split, split);
+    }
+    for (int lanes = 16; lanes <= 64 && kernel->row; lanes *= 2) {
+        if (ci_emit_mentions(body, ci_format(c->ctx, "rest%d", lanes)))
+            ci_text_add(&text, "    const int64_t rest%d = (%s) %% %d;\n", lanes,
+                        ci_emit_index_text(c->base, kernel->row), lanes);
+    }
+    return text;
+}
+
 static void
 declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
 {
@@ -172,17 +196,7 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
                         kernel->is_stored[k] ? "" : "const ", ci_emit_storage(buffer->dtype),
                         is_moved ? "" : "restrict const ", name, k);
     }
-    CiText late = ci_text_new(c->ctx);
-    if (ci_emit_mentions(body, "tiles")) {
-        const char *n = ci_emit_index_text(c->base, kernel->outer[kernel->nouter - 1].extent);
-        ci_text_add(&late, "    const int64_t tiles = (%s + %d) / %d;\n", n, c->tile - 1, c->tile);
-    }
-    if (ci_emit_mentions(body, "chunks")) {
-        const char *split = ci_emit_index_text(c->base, kernel->split_extent);
-        ci_text_add(&late, "    const int64_t length = %s;\n",
-                    ci_emit_product_text(c->base, kernel->stages[0].axes, kernel->stages[0].naxes));
-        ci_text_add(&late, "    const int64_t chunks = (length + %s - 1) / %s;\n", split, split);
-    }
+    CiText late = derived_sizes(c, body);
     for (int k = 0; k < kernel->nsize_args; k++) {
         const char *name = ci_format(c->ctx, "size%d", k);
         if (ci_emit_mentions(body, name) || ci_emit_mentions(late.data, name))

@@ -298,12 +298,15 @@ print_tail(CiCpuEmitter *c, CiCpuStage *s, const char *to)
 {
     int lanes = s->folds[0].lanes;
     bool is_known = s->lane_extent->kind == CI_EXPR_const && c->function != CI_FUNCTION_part;
-    ci_text_open(c->out, is_known || is_part_of_chunk(s) ? "{" : "if (k < %s) {", to);
+    /* The same for all rows, so masks are made before them. */
+    const char *left = s->lane_extent == c->kernel->row ? ci_format(c->ctx, "rest%d", lanes)
+                                                        : ci_format(c->ctx, "%s - k", to);
+    ci_text_open(c->out, is_known || is_part_of_chunk(s) ? "{" : "if (%s > 0) {", left);
     s->is_tail = true;
     if (is_known)
         print_known_lanes(c, s, (int)(s->lane_extent->value % lanes));
     else
-        print_unknown_lanes(c, s, ci_format(c->ctx, "%s - k", to));
+        print_unknown_lanes(c, s, left);
     for (int k = 0; k < s->nfolds; k++)
         ci_cpu_emit_fold_chunk(c, &s->folds[k], true);
     s->is_tail = s->is_masked = false;
