@@ -7,10 +7,14 @@
 
 /* Operations of all stages that are worth compiling twice. */
 #define CI_MOST_OPS 64
-/* Elements of the longest short row. Sums of one fold: a few masked lanes are soon quicker. Folds
- * whose lanes cost more to bring together: 64 strides of a row's length stay in near cache. */
+/* Elements of the longest short row, by what else there is. One sum of each row: a few masked lanes
+ * are soon quicker. Several walks, or a sum beside something dearer: rows of unknown length leave
+ * single elements over. Choices and mathematics: the less of a vector they fill the dearer they
+ * are. One choice: its lanes cost much to bring together, and 64 strides of a row's length stay in
+ * near cache. */
 #define CI_SHORT_SUM CI_SERIAL_LIMIT
-#define CI_SHORT_ROW 16
+#define CI_SHORT_WALKS 16
+#define CI_SHORT_DEAR_WALKS 31
 #define CI_SHORT_CHOICE 64
 
 /* The one extent of all inner axes, one a stage; NULL: there is none, or it is known. */
@@ -37,30 +41,43 @@ is_complex_product(const CiNest *nest)
            ci_dtype_class(nest->target->dtype) == CI_CLASS_complex;
 }
 
+static bool
+calls_mathematics(const CiBody *body)
+{
+    for (int k = 0; k < body->nops; k++)
+        if (ci_op_kind(body->ops[k].op) == CI_OPKIND_math)
+            return true;
+    return false;
+}
+
 /* Elements of the longest row that is short; 0: one form will do. */
 static int64_t
 short_row(const CiKernel *kernel)
 {
-    bool has_choice = false, has_sum = false;
+    bool has_choice = false, has_sum = false, has_math = false;
     int nops = 0, nlong = 0;
     for (int k = 0; k < kernel->nstages; k++) {
-        nlong += kernel->stages[k].naxes > 0;
-        for (int n = 0; n < kernel->stages[k].nnests; n++) {
-            const CiNest *nest = kernel->stages[k].nests[n];
+        const CiStage *stage = &kernel->stages[k];
+        nlong += stage->naxes > 0;
+        for (int n = 0; n < stage->nnests; n++) {
+            const CiNest *nest = stage->nests[n];
             bool is_fold = ci_nest_is_fold(nest);
             if (ci_nest_is_serial(nest) || (is_fold && is_complex_product(nest)))
                 return 0;
             bool is_free = is_fold && ci_op_is_order_free(nest->fold, nest->target->dtype);
             has_choice |= is_free;
             has_sum |= is_fold && !is_free;
+            has_math |= stage->naxes > 0 && calls_mathematics(&nest->body);
             nops += nest->body.nops;
         }
     }
     if (nops > CI_MOST_OPS || (!has_choice && !has_sum))
         return 0;
-    if (nlong > 1 || (has_choice && has_sum))
-        return CI_SHORT_ROW;
-    return has_sum ? CI_SHORT_SUM : CI_SHORT_CHOICE;
+    if (nlong > 1)
+        return has_choice || has_math ? CI_SHORT_DEAR_WALKS : CI_SHORT_WALKS;
+    if (has_sum)
+        return has_choice || has_math ? CI_SHORT_WALKS : CI_SHORT_SUM;
+    return CI_SHORT_CHOICE;
 }
 
 /* The most elements that each buffer's row has where the kernel's are short. */

@@ -44,7 +44,7 @@ choose_plan(CiCpuEmitter *c, const CiCpuStage *s, CiCpuFold *fold)
         if (nest->order == CI_FOLD_serial)
             return CI_PLAN_serial;
         if (c->is_short && nest->order == CI_FOLD_lanes) {
-            fold->lanes = (int)c->kernel->short_row / 2;
+            fold->lanes = (int)(c->kernel->short_row + 1) / 2; /* a power of two */
             return CI_PLAN_short;
         }
         return s->lanes == CI_LANES_tile || nest->order == CI_FOLD_rows ? CI_PLAN_rows
