@@ -293,3 +293,26 @@ def test_python_floats_are_added_as_python_does():
         )
 
     agree(f, (X, 12), (X, 30), (X, 31))
+
+
+def in_lambdas(x):
+    rows = list(map(lambda row: [v + 1 for v in row], [x, x * 2]))
+    return (lambda y: [v * 2 for v in y])(x), (lambda y: sum([v for v in y]))(x), rows
+
+
+def lambda_that_stays(x):
+    twice = lambda y: [v * 2 for v in y]  # noqa: E731
+    return twice, twice(x)
+
+
+def test_comprehensions_in_lambdas():
+    """A lambda that is nothing but a comprehension is the user's code like any other."""
+    x = np.arange(5.0)
+    assert not cinductor.explain(in_lambdas, x).breaks
+    compiled = cinductor.compile(in_lambdas, backend="interp")
+    for n in (5, 5, 3):
+        mine, numpys = compiled(np.arange(float(n))), in_lambdas(np.arange(float(n)))
+        assert repr(mine) == repr(numpys)
+    kept, made = cinductor.compile(lambda_that_stays, backend="interp")(x)
+    assert repr(made) == repr(lambda_that_stays(x)[1])
+    assert repr(kept(x + 1)) == repr(lambda_that_stays(x)[0](x + 1))

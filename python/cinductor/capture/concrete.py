@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .rewrite.asking import STAGE
+from .rewrite.asking import OURS, STAGE
 from .value.items import Flat
 from .value.objects import BOUND, FREE_TYPES, Traced, remade
 
@@ -130,7 +130,7 @@ class Concrete:
         """A function made in this call, for use outside of it: its scope does the plain thing."""
         from .plain import PlainScope
 
-        if STAGE not in fn.__code__.co_freevars:
+        if not any(name.startswith(OURS) for name in fn.__code__.co_freevars):
             return fn
         cells = []
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):

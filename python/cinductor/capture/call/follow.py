@@ -7,7 +7,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from ...user import PACKAGE
-from ..rewrite.rewrite import STAGE, NotRewritable, rewrite
+from ..rewrite.asking import OURS, STAGE
+from ..rewrite.rewrite import NotRewritable, rewrite
 from ..stage import Stage
 from ..value.objects import FREE_TYPES, is_numpys
 from .unknown import call_unknown, name_of
@@ -31,8 +32,8 @@ def call_function(
     """Follows a function into its rewritten code."""
     stage = scope.stage
     bound = stage.functions.get(id(f))
-    if STAGE in f.__code__.co_freevars:
-        if not is_of_call(stage, f):
+    if (own := scope_in(f)) is not None:
+        if own.stage is not stage:  # what it reads and sets around it nobody would hear of
             return call_unknown(
                 scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
             )
@@ -58,12 +59,15 @@ def call_function(
         stage.depth -= 1
 
 
-def is_of_call(stage: Stage, f: types.FunctionType) -> bool:
-    """Whether a function of rewritten code was made in this call. What one of an earlier call reads and
-    sets of the functions around it nobody would hear of.
-    """
-    cell = f.__closure__[f.__code__.co_freevars.index(STAGE)]  # type: ignore[index]
-    return cell.cell_contents.stage is stage
+def scope_in(f: types.FunctionType) -> Any:
+    """The scope of a function of rewritten code, which only a comprehension in it may know; or None."""
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    if STAGE in cells:
+        return cells[STAGE].cell_contents
+    for name, cell in cells.items():
+        if name.startswith(OURS):
+            return scope_in(cell.cell_contents)
+    return None
 
 
 def why_not_followed(f: types.FunctionType, scope: Scope) -> str | None:

@@ -20,7 +20,7 @@ import types
 from typing import Any
 
 from ...user import wrong
-from .asking import STAGE
+from .asking import OURS, STAGE
 from .comprehensions import COMPREHENSION, with_loops
 from .control import Control
 from .exits import with_exits_behind
@@ -123,7 +123,7 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
     if code.co_name == "__annotate__":
         raise NotRewritable("it evaluates annotations, and the compiler made it")
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-    if any(name.startswith("__ci_") for name in names):
+    if any(name.startswith(OURS) for name in names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
     try:
         return _rewrite_source(code, qualname, given, True) or _rewrite_source(
