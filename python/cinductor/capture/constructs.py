@@ -212,17 +212,19 @@ class TracedControl(PlainControl):
         tire(self.stage)
         return True
 
-    def is_undoable(self) -> bool:
-        """Whether an expression that cannot be captured can be left for another way: by a construct
-        around it, or by capturing the call anew.
+    def is_open(self, line: int) -> bool:
+        """Whether an expression on the line that cannot be captured can be left for another way: by a
+        construct around it, or by capturing the call anew.
         """
         stage = self.stage
-        return stage.captures and (stage.may_check() or stage.tracer.in_region)
+        is_refused = (self.file, line) in stage.regions.decided
+        is_undoable = stage.may_check() or stage.tracer.in_region
+        return stage.captures and is_undoable and not is_refused
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
         conditions = self.stage.regions.conditions
         line = asking_frame().f_lineno
-        if is_condition(value) and self.is_undoable() and not self.recurses(line):
+        if is_condition(value) and self.is_open(line) and not self.recurses(line):
             value = Operand(self, line, value, is_and)
             conditions.append((self, value))
             return value
@@ -273,7 +275,7 @@ class TracedControl(PlainControl):
     def then(self, value: Any) -> Any:
         value = self.opened(value)
         line = asking_frame().f_lineno
-        if is_condition(value) and self.is_undoable() and not self.recurses(line):
+        if is_condition(value) and self.is_open(line) and not self.recurses(line):
             return Choice(self, line, value)
         return super().then(value)
 

@@ -28,7 +28,7 @@ from .failure import Abandon, Raised, names_traced, reword
 from .iteration import Iteration
 from .region import dense
 from .region.opened import call_with_opened
-from .region.region import Again, Looked, Raising
+from .region.region import Again, Looked, Raising, Refused
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
 from .settle import tire
@@ -53,6 +53,7 @@ OWN_ERRORS = (
     Again,
     Looked,
     Raising,
+    Refused,
     _core.RegionBreak,
     _core.CheckFailed,
     _core.CinductorError,

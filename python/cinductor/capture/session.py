@@ -23,7 +23,7 @@ from .driver import plan_of
 from .entry import arguments_of, call
 from .failure import Abandon, Raised, Tired, names_traced, reword
 from .plain import PlainScope
-from .region.region import Looked
+from .region.region import Looked, Refused
 from .region.result import finish, place_of_function
 from .rescue import is_of_ours
 from .stage import Stage
@@ -218,6 +218,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             way, why = way._replace(regions=False), failure.args[0]
         except Looked:
             way = way._replace(opens=False)
+        except Refused as failure:
+            job.decided |= {failure.place}
         else:
             break
     seconds = Race.clock() - began
@@ -288,6 +290,7 @@ def begin(job: Job, way: Way) -> Stage:
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
     stage.captures, stage.regions.may_open = way.regions, way.opens
+    stage.regions.decided = job.decided
     stage.settles, stage.leaves_open = way.settles, way.leaves_open
     return stage
 
@@ -370,7 +373,7 @@ def failure_of(
         return stage.symbols.denied(error)  # type: ignore[union-attr]
     if isinstance(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
-    if isinstance(error, _core.RegionBreak | Looked):
+    if isinstance(error, _core.RegionBreak | Looked | Refused):
         return half_captured(job, stage, bound, way, error)
     if isinstance(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)

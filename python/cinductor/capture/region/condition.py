@@ -18,7 +18,7 @@ from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted
 from .branch import Level
 from .ends import End
 from .merge import Merge
-from .region import Region, truth
+from .region import Refused, Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."
 VALUE = "operand"
@@ -47,6 +47,14 @@ class Condition(Region):
         self.others = {} if self.frame is None else dict(self.frame.f_locals)
         self.condition = truth(self.stage, value)
         self.level = Level(self, self.condition, 0, {})
+
+    def fail(self, reason: str) -> Any:
+        """Gives this attempt up: in no construct that could do without a region, all of the call."""
+        place = (self.scope.file, self.site.line)
+        is_known = place in self.regions.decided
+        if self.regions.active or is_known or not self.stage.may_check():
+            super().fail(reason)
+        raise Refused(reason, place)
 
     def elsewhere(self) -> list[Any] | None:
         """Not known here."""

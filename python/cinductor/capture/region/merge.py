@@ -186,7 +186,9 @@ class Merge:
             return False
         if "array" in (kinds[0][0], kinds[1][0]):
             return kinds[0] == kinds[1]
-        return kinds[0] == kinds[1] or {kinds[0][0], kinds[1][0]} == {"python", "scalar"}
+        dtype = next((kind[1] for kind in kinds if kind[0] == "scalar"), None)
+        is_either = kinds[0][0] != kinds[1][0] and all(is_of_class(kind, dtype) for kind in kinds)
+        return kinds[0] == kinds[1] or is_either
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made anew by whoever returns it."""

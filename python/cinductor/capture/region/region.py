@@ -46,6 +46,16 @@ class Looked(BaseException):
     """Somebody wants to know what a list holds that is as long as there were trips."""
 
 
+class Refused(BaseException):
+    """The operands of a condition in an expression are no one value: where nothing has happened the call
+    is captured anew, and Python decides there. place: file and line.
+    """
+
+    def __init__(self, reason: str, place: tuple[str, int]) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 
@@ -59,6 +69,7 @@ class Regions:
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(stage)
         self.tests = 0  # decided so far, by branches
+        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that are Python's
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work

@@ -31,8 +31,9 @@ from .nodes import Visitor, children, placed, walk
 from .source import FunctionNode
 
 COMPREHENSION = "__ci_"  # our functions' names: that, what tracebacks call them, and a number
-ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE = (
+ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
     "made.items", "made.list", "made.item", "made.result", "made.carry", "made.callee",
+    "made.some",
 )  # fmt: skip
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted", "sum"})
@@ -119,6 +120,8 @@ class Comprehensions(Visitor):
             self._reduce(node, inner, looked_for(elt) if is_list else found(elt), False)
         elif name == "all":
             self._reduce(node, inner, looked_for(elt, True) if is_list else found(elt, True), True)
+        elif name == "sum" and is_filtered(inner) and not (is_int(elt) or SUM_IS_OF_TWO):
+            self._plan_filtered(node, inner)
         elif name == "sum" and (SUM_IS_PLAIN or is_int(elt)):
             self._reduce(node, inner, added(elt), 0)
         elif name == "sum" and not SUM_IS_OF_TWO:
@@ -131,6 +134,20 @@ class Comprehensions(Visitor):
             self._plan(node, inner, in_list(elt), new_list(), given, func, builtin)
         elif is_list:
             self._plan(inner, inner, in_list(elt), new_list(), load(LIST))
+
+    def _plan_filtered(self, node: ast.Call, inner: Any) -> None:
+        """A sum of what passes a test: an int only where nothing does, so nothing is added to that."""
+        item, total = load(ITEM), load(RESULT)
+        if SUM_IS_PLAIN:
+            first = assign(RESULT, ast.BinOp(ast.Constant(0), ast.Add(), item))
+            more, end = added(item)[0], total
+        else:
+            first = assign_both(ours("sum_and_carry", ast.Constant(0), ast.Constant(0.0), item))
+            more, end = added_with_care(item)[0], ours("sum_of", total, load(CARRY))
+        begun = assign(SOME, ast.Constant(True))
+        step = [assign(ITEM, inner.elt), ast.If(load(SOME), [more], [first, begun])]
+        result = ast.IfExp(load(SOME), end, ast.Constant(0))
+        self._plan(node, inner, step, assign(SOME, ast.Constant(False)), result, builtin="sum")
 
     def _is_of_module(self, node: ast.expr) -> bool:
         """Perhaps: an attribute, of attributes, of a name that no function around binds."""
@@ -222,6 +239,11 @@ def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
     test = ast.UnaryOp(ast.Not(), load(ITEM)) if negated else load(ITEM)
     is_found = ast.If(test, [assign(RESULT, ast.Constant(not negated))], [])
     return [assign(ITEM, elt), ast.If(is_open, [is_found], [])]
+
+
+def is_filtered(node: Any) -> bool:
+    """Whether a comprehension leaves something out."""
+    return any(generator.ifs for generator in node.generators)
 
 
 def is_int(elt: ast.expr) -> bool:
