@@ -316,3 +316,94 @@ def test_comprehensions_in_lambdas():
     kept, made = cinductor.compile(lambda_that_stays, backend="interp")(x)
     assert repr(made) == repr(lambda_that_stays(x)[1])
     assert repr(kept(x + 1)) == repr(lambda_that_stays(x)[0](x + 1))
+
+
+def sum_of_some(x):
+    return sum(v for v in x if v > 1)
+
+
+def sum_of_some_used(x):
+    return x - sum(v * 2 for v in x if v > 1) / 2
+
+
+def sum_of_a_list_of_some(x):
+    return sum([v for v in x if v > 1])
+
+
+def extremes_of_some(x):
+    return max(v for v in x if v > 1), min(v * 2 for v in x if v > 1)
+
+
+def extremes_or_a_float(x):
+    return max((v for v in x if v > 1), default=0.5), min((v for v in x if v > 1), default=-1.0)
+
+
+def extreme_or_an_int(x):
+    return max((v for v in x if v > 1), default=0), x + 1
+
+
+def extreme_or_none(x):
+    found = min((v for v in x if v > 1), default=None)
+    return -1 if found is None else found * 2
+
+
+def extreme_of_ints(x):
+    return max((int(v) for v in x if v > 1), default=0) + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize(
+    "fn, breaks",
+    [(sum_of_some, 1), (sum_of_some_used, 1), (sum_of_a_list_of_some, 1), (extremes_of_some, 0),
+     (extremes_or_a_float, 0), (extreme_or_an_int, 1), (extreme_or_none, 1), (extreme_of_ints, 0)],
+)  # fmt: skip
+def test_what_passes_a_test_of_data(fn, breaks, dtype):
+    """The loop is captured; where only the type of the result depends on the data, the use breaks."""
+    x = np.array([0.5, 1.5, 2.5, -3.0, 2.5, 1.0]).astype(dtype)
+    calls = [(x,), (x * 0,), (x * 3,), (x[:0],), (x[:1] + 2,), (np.append(x, x),)]
+    agree(fn, *calls)
+    agree(fn, *calls[::-1], dynamic=True)
+    if dtype is np.float64:
+        report = cinductor.explain(fn, np.arange(40.0) / 10)
+        assert len(report.breaks) == breaks
+        assert any("for captured" in line for line in report.regions)
+
+
+def test_a_nan_among_what_passes():
+    nan = float("nan")
+    for values in ([nan, 2.0, 1.5], [2.0, nan, 3.0], [nan, nan], [-0.0, 0.0, 2.0]):
+        agree(extremes_or_a_float, (np.array(values),))
+        agree(lambda x: max(v for v in x if not v < 0), (np.array(values),))
+
+
+def test_a_conditional_expression_of_two_types_is_pythons():
+    """It had the whole call captured without loops."""
+
+    def program(x):
+        total, count = 0.0, 0
+        for v in x:
+            if v > 1:
+                total += v
+                count += 1
+        return (total if count else 0), x * 2
+
+    report = cinductor.explain(program, X)
+    assert len(report.breaks) == 1 and any("for captured" in line for line in report.regions)
+    agree(program, (X,), (X * 0,), (X,), (X[:0],))
+
+
+def test_one_of_two_results_of_other_dtypes():
+    def program(x):
+        has_some = False
+        for v in x:
+            if v > 1:
+                if has_some:
+                    total = total + v
+                else:
+                    total, has_some = v, True
+        if has_some:
+            return total
+        return 0
+
+    assert not cinductor.explain(program, X).breaks
+    agree(program, (X,), (X * 0,), (X,), (X[:0],))

@@ -13,7 +13,9 @@ becomes a call of a function that stands at the top of the one rewritten,
 
 so that what captures loops and branches captures it. What it reads of the functions around is
 handed to it: a comprehension binds no names there, and nothing else runs while it does. `sum`,
-`any` and `all` of a comprehension are loops that add up, or that end where the answer is known.
+`any` and `all` of a comprehension are loops that add up, or that end where the answer is known; where
+it leaves something out, so are `max` and `min`, and a sum begins with the first item, for of none the
+result is of another type.
 Which node has such a function is in its `ci_loop`; the comprehension stays in the tree, for where
 that cannot be used.
 """
@@ -23,6 +25,7 @@ from __future__ import annotations
 import ast
 import copy
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +109,12 @@ class Comprehensions(Visitor):
         self._plan(node, node, in_list(node.elt), new_list(), load(LIST))
 
     def visit_Call(self, node: ast.Call) -> None:
-        inner: Any = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        inner: Any = node.args[0] if len(node.args) == 1 else None
+        if is_filtered_extreme(node) and node.func.id not in self.bound:
+            self._inside(inner)
+            self._plan_extreme(node, inner)
+            return
+        inner = None if node.keywords else inner
         is_list = isinstance(inner, ast.ListComp)
         if not is_list and not isinstance(inner, ast.GeneratorExp):
             self.generic_visit(node)
@@ -149,6 +157,26 @@ class Comprehensions(Visitor):
         result = ast.IfExp(load(SOME), end, ast.Constant(0))
         self._plan(node, inner, step, assign(SOME, ast.Constant(False)), result, builtin="sum")
 
+    def _plan_extreme(self, node: Any, inner: Any) -> None:
+        """max or min of what passes a test: that of the default where nothing does, or its exception."""
+        order: ast.cmpop = ast.Gt() if node.func.id == "max" else ast.Lt()
+        taken = assign(RESULT, load(ITEM))
+        better = ast.If(ast.Compare(load(ITEM), [order], [load(RESULT)]), [taken], [])
+        begun = assign(SOME, ast.Constant(True))
+        step = [
+            assign(ITEM, inner.elt),
+            ast.If(load(SOME), [better], [copy.deepcopy(taken), begun]),
+        ]
+        result: ast.expr = load(RESULT)
+        after: list[ast.stmt] = []
+        if node.keywords:
+            result = ast.IfExp(load(SOME), result, node.keywords[0].value)
+        else:
+            empty = ast.Call(load(node.func.id), [ast.Tuple([], ast.Load())], [])
+            after = [ast.If(ast.UnaryOp(ast.Not(), load(SOME)), [ast.Expr(empty)], [])]
+        start = assign(SOME, ast.Constant(False))
+        self._plan(node, inner, step, start, result, builtin=node.func.id, after=after)
+
     def _is_of_module(self, node: ast.expr) -> bool:
         """Perhaps: an attribute, of attributes, of a name that no function around binds."""
         is_attribute = isinstance(node, ast.Attribute)
@@ -169,6 +197,7 @@ class Comprehensions(Visitor):
         result: ast.expr,
         callee: ast.expr | None = None,
         builtin: str | None = None,
+        after: Iterable[ast.stmt] = (),
     ) -> None:
         """Makes the function whose trips do that step; none where it would not be the same."""
         first, *others = inner.generators
@@ -187,10 +216,10 @@ class Comprehensions(Visitor):
         names = tuple(sorted(read & self.bound))
         given = (*([CALLEE] if callee is not None else ()), ITEMS, *names)
         arguments = ast.arguments([], [ast.arg(n) for n in given], None, [], [], None, [])
-        end = placed_at_end(ast.Return(result), node)
+        ends = [placed_at_end(statement, node) for statement in (*after, ast.Return(result))]
         kind = "listcomp" if isinstance(inner, ast.ListComp) else "genexpr"
         name = f"{COMPREHENSION}{kind}{len(self.functions)}"
-        function = ast.FunctionDef(name, arguments, [before, *body, end], [])
+        function = ast.FunctionDef(name, arguments, [before, *body, *ends], [])
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # type: ignore[attr-defined]
         function.ci_is_closed = True  # type: ignore[attr-defined]
@@ -244,6 +273,22 @@ def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
 def is_filtered(node: Any) -> bool:
     """Whether a comprehension leaves something out."""
     return any(generator.ifs for generator in node.generators)
+
+
+def is_filtered_extreme(node: ast.Call) -> bool:
+    """max or min of a generator that leaves something out, with nothing but a number as default."""
+    is_extreme = isinstance(node.func, ast.Name) and node.func.id in ("max", "min")
+    if not is_extreme or len(node.args) != 1 or not isinstance(node.args[0], ast.GeneratorExp):
+        return False
+    defaults = [k.value for k in node.keywords if k.arg == "default"]
+    is_plain = len(defaults) == len(node.keywords) and all(map(is_constant, defaults))
+    return is_plain and is_filtered(node.args[0])
+
+
+def is_constant(node: ast.expr) -> bool:
+    """A number, or anything else that is written out, or the negative of one."""
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant)
 
 
 def is_int(elt: ast.expr) -> bool:
