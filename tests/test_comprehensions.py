@@ -398,7 +398,7 @@ def test_one_of_two_results_of_other_dtypes():
         for v in x:
             if v > 1:
                 if has_some:
-                    total = total + v
+                    total = total + v  # noqa: F821
                 else:
                     total, has_some = v, True
         if has_some:
