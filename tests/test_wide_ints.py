@@ -320,6 +320,76 @@ def test_what_an_int_of_a_call_is_made_of(dtype):
         assert outcome(compiled, *args) == outcome(shifted, *args), n
 
 
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def hashed(data, out):
+    h = 0xCBF29CE484222325
+    for c in data:
+        h = ((h ^ c) * 0x100000001B3) & M
+    return h
+
+
+def counted(data, out):
+    for k, c in enumerate(data):
+        out[c & 3] += k
+    return out, len(data)
+
+
+def found(data, out):
+    k = 0
+    while k < len(data) and data[k] != 111:
+        out[data[k] & 3] += data[-1 - k]
+        k += 1
+    return k, out
+
+
+def first(data, out):
+    return data[0] * 3, data[len(data) - 1] << 60 & M, out
+
+
+def handed_back(data, out):
+    for c in data:
+        out[c & 3] += 1
+    return data, out
+
+
+def of_wrong_index(data, out):
+    out += len(data)
+    return data[1.0], out
+
+
+BYTES = [
+    b"hello world",
+    b"ABCDEFGHIJ",
+    b"xy",
+    b"",
+    b"o",
+    bytes(range(256)),
+    bytearray(b"abc"),
+    "text",
+    [1, 2, 300],
+]
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", [hashed, counted, found, first, handed_back, of_wrong_index])
+def test_bytes(fn, dynamic):
+    """A bytes object that differs from call to call is an array where only its items are looked at."""
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for data in (*BYTES, *BYTES):
+        args = data, np.zeros(4)
+        assert outcome(compiled, *args) == outcome(fn, *args), data
+
+
+def test_one_program_for_any_bytes():
+    compiled = cinductor.compile(hashed, backend="interp", fullgraph=True)
+    for n in (9, 4, 30, 8, 100, 17, 5, 12, 3, 60, 2):
+        data = bytes(range(n))
+        assert compiled(data, None) == hashed(data, None)
+    assert len(compiled.specializations) <= 2 and compiled.failed_checks == 0
+
+
 @pytest.mark.parametrize("seeds", [range(k, k + 10) for k in range(0, 100, 10)], ids=str)
 def test_random_programs(seeds):
     answered = [check_program(seed, "interp") for seed in seeds]

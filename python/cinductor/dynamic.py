@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
+import zlib
 from typing import Any
 
 import numpy as np
@@ -354,6 +355,12 @@ class Symbols:
         place = (words, None)
         varies = place in self.profile.dynamic or self.dynamic is True
         return varies and place not in self.profile.fixed and LARGEST_INT < value < 1 << 64
+
+    def are_data(self, value: bytes, words: str) -> bool:
+        """Whether a bytes object is data, as an array is: it has differed."""
+        place = (f"bytes {words}", None)
+        self.profile.meet(self.record, place, zlib.crc32(value))
+        return self.dynamic is not False and (self.dynamic is True or place in self.profile.dynamic)
 
     def shared(self, place: Place, size: int, less: int = 0) -> str | None:
         """A symbol that has always been equal, or up to `less` more."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .rewrite.asking import OURS, STAGE
-from .value.items import Flat
+from .value.items import Flat, Octets
 from .value.objects import BOUND, FREE_TYPES, Traced, remade
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class Concrete:
         cls = type(value)
         if cls is Flat:
             return value.real(self.stage)
+        if cls is Octets:
+            return value.value
         if cls is Traced:
             return self.stage.arrays.real(value)
         if cls in FREE_TYPES and cls is not types.FunctionType or isinstance(value, type):

@@ -16,9 +16,11 @@ from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .call.calls import dispatch
 from .call.follow import bind
 from .failure import Abandon
+from .rewrite.octets import LOOKED_AT, names_of_octets
 from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
 from .scope import Scope
 from .stage import Stage
+from .value.items import Octets, octets_in
 from .value.objects import OPAQUE
 
 QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
@@ -127,10 +129,23 @@ def enter_arguments(
         elif kind == VAR_KEYWORD:
             named.update(zip(value, stage.items_of(value, source), strict=True))
         elif kind == KEYWORD_ONLY:
-            named[name] = stage.enter(value, source)
+            named[name] = enter_argument(job.fn, stage, name, value, source)
         else:
-            positional.append(stage.enter(value, source))
+            positional.append(enter_argument(job.fn, stage, name, value, source))
     return positional, named
+
+
+def enter_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
+    """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
+    if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
+        return stage.enter(value, source)
+    has_builtins = LOOKED_AT.isdisjoint(fn.__globals__)
+    is_taken_apart = has_builtins and name in names_of_octets(fn.__code__, fn.__qualname__)
+    if not is_taken_apart or not stage.symbols.are_data(value, stage.place(source)):
+        return stage.enter(value, source)
+    stage.check(source, "type", bytes)
+    array = stage.make(octets_in, source, value)
+    return Octets(value, stage.enter(array, stage.source_of(array)))
 
 
 def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .value.items import Flat, Items, Range
+from .value.items import Flat, Items, Octets, Range
 from .value.objects import (
     CONTAINER_TYPES,
     MISSING,
@@ -52,7 +52,7 @@ class Iteration:
             return self._iter_array(value)
         if cls is np.broadcast:
             return iter(stage.filled(value))
-        if cls is Flat:
+        if cls is Flat or cls is Octets:
             value = value.items
             cls = Items
         if cls is Items or cls is Range:

@@ -145,9 +145,10 @@ class Stage:
             return self.source("const", value)
         return next((s for s, (_, new) in self.entered.items() if new is value), None)
 
-    def make(self, f: Any, source: int) -> Any:
+    def make(self, f: Any, source: int, *given: Any) -> Any:
         """f(value), or f() where the source is -1: each call of the program makes its own."""
-        given = () if source < 0 else (self.value_of(source),)
+        if not given and source >= 0:
+            given = (self.value_of(source),)
         made = f(*given)
         self.known[id(made)] = (made, self.source("made", f, source))
         return made

@@ -16,7 +16,7 @@ import numpy as np
 from .call.numpys import constants
 from .slot import Slot
 from .value import flat
-from .value.items import Flat, Range
+from .value.items import Flat, Octets, Range
 from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -94,6 +94,8 @@ class Subscripts:
             )
         if cls is Flat:
             return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
+        if cls is Octets:
+            return value.item(key if type(key) in FREE_TYPES else self._key(key))
         if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):

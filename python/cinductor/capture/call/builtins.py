@@ -23,7 +23,7 @@ from ...numpy.random import GLOBAL, Draw
 from ...user import PACKAGE
 from ..region.condition import select
 from ..region.region import Raising, is_condition
-from ..value.items import Flat, Range, backwards, enumerated, numbered, zipped
+from ..value.items import Flat, Octets, Range, backwards, enumerated, numbered, zipped
 from ..value.objects import PURE_TYPES, Traced, find_in_class, foreign_in
 from ..value.state import is_int
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
@@ -69,7 +69,7 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         stage = scope.stage
         if type(value) is Range:
             return value.length
-        if type(value) is Flat:
+        if type(value) is Flat or type(value) is Octets:
             return value.array.size
         if isinstance(value, list | tuple | dict | set):
             if id(value) in stage.regions.growing:

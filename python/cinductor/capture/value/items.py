@@ -4,8 +4,11 @@ of them. Each is what Python would iterate, too: then its length has to be known
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from ... import _core
 from .objects import Traced
@@ -86,7 +89,7 @@ def items_of(value: Any) -> Items | None:
         return Items(len(value), lambda i: start + i * step)
     if cls is Range:
         return Items(value.length, value.get)
-    if cls is Flat:
+    if cls is Flat or cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
         return Items(value.shape[0], lambda i: value[i])
@@ -136,6 +139,45 @@ class Flat:
         """NumPy's own."""
         stage.stop("hands on array.flat itself, not its items")
         return stage.concrete(self.array).flat
+
+
+class Octets:
+    """Stands for a bytes object of which only items are taken: an array of them, of this call's."""
+
+    __slots__ = ("value", "array")
+
+    def __init__(self, value: bytes, array: Traced) -> None:
+        self.value, self.array = value, array
+
+    def item(self, index: Any) -> Any:
+        """The int of that index."""
+        if type(index) is not Traced:
+            if not hasattr(index, "__index__"):
+                return self.value[index]  # raises
+            index = operator.index(index)
+        try:
+            return self.array[index].item()
+        except IndexError:
+            raise IndexError("index out of range") from None
+
+    @property
+    def items(self) -> Items:
+        """The ints, for a loop."""
+        return Items(self.array.shape[0], self.item)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.value)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, index: Any) -> int:
+        return self.value[index]
+
+
+def octets_in(value: bytes) -> np.ndarray:
+    """The bytes as an array."""
+    return np.frombuffer(value, np.uint8)
 
 
 def zipped(parts: list[Items]) -> Items | None:
