@@ -225,3 +225,17 @@ def test_a_length_of_many_threads():
                 FUNCTIONS[name], backend="c", dynamic=True, options={"threads": threads}
             )
             same(fn(x), want, (name, threads))
+
+
+@pytest.mark.parametrize("length", [3, 20, 70])
+def test_pairs_of_many_threads(length):
+    """Chunks begin and end anywhere in a run of the last outer axis."""
+    rng = np.random.default_rng(9)
+    a, b = rng.standard_normal((301, length)), rng.standard_normal((701, length))
+    want = cinductor.compile(distances, backend="interp", dynamic=True)(a, b)
+    for threads in (1, 3):
+        options = {"threads": threads}
+        fn = cinductor.compile(distances, backend="c", dynamic=True, options=options)
+        same(fn(a, b), want, threads)
+        same(fn(a[:1], b), want[:1], threads)
+        same(fn(a, b[:1]), want[:, :1].copy(), threads)

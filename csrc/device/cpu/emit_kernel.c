@@ -12,6 +12,17 @@ static const CiSpelling cpu_spelling = {
 
 /* ---- units ---- */
 
+/* Units that are neighbours along the last outer axis are a loop: a division by a number that no
+ * compiler knows takes as long as a short row. */
+static bool
+has_runs(const CiCpuEmitter *c)
+{
+    const CiKernel *kernel = c->kernel;
+    return c->function == CI_FUNCTION_whole && !c->tile && kernel->nouter > 1 &&
+           kernel->nparallel == kernel->nouter &&
+           kernel->outer[kernel->nouter - 1].extent->kind != CI_EXPR_const;
+}
+
 /* Index variables of the collapsed parallel axes, each straight from the point's number. */
 static void
 declare_outer(CiCpuEmitter *c, const char *point, const char *body)
@@ -36,7 +47,8 @@ declare_outer(CiCpuEmitter *c, const char *point, const char *body)
             if (ci_emit_mentions(body, "m"))
                 ci_text_line(c->out, "const int64_t m = %s - lo < %d ? %s - lo : %d;", n, c->tile,
                              n, c->tile);
-        } else if (ci_emit_mentions(body, kernel->outer[k].var->name)) {
+        } else if (ci_emit_mentions(body, kernel->outer[k].var->name) &&
+                   !(k == kernel->nouter - 1 && has_runs(c))) {
             ci_text_line(c->out, "const int64_t %s = %s;", kernel->outer[k].var->name, text.data);
         }
     }
@@ -45,15 +57,29 @@ declare_outer(CiCpuEmitter *c, const char *point, const char *body)
 static void
 emit_unit_loop(CiCpuEmitter *c)
 {
+    bool runs = has_runs(c);
     CiText body = ci_text_new(c->ctx), *saved = c->out;
-    body.indent = saved->indent + 4;
+    body.indent = saved->indent + (runs ? 8 : 4);
     c->out = &body;
     ci_cpu_emit_points(c, c->kernel->nparallel);
     c->out = saved;
-    ci_text_open(c->out, "for (int64_t unit = begin; unit < end; unit++) {");
-    declare_outer(c, c->function == CI_FUNCTION_part ? "unit / chunks" : "unit", body.data);
+    if (!runs) {
+        ci_text_open(c->out, "for (int64_t unit = begin; unit < end; unit++) {");
+        declare_outer(c, c->function == CI_FUNCTION_part ? "unit / chunks" : "unit", body.data);
+    } else {
+        const CiKernelAxis *last = &c->kernel->outer[c->kernel->nouter - 1];
+        const char *n = ci_emit_index_text(c->base, last->extent);
+        ci_text_open(c->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
+        declare_outer(c, "unit", body.data);
+        ci_text_line(c->out, "const int64_t lo = unit %% (%s);", n);
+        ci_text_line(c->out, "next = %s - lo < end - unit ? unit + %s - lo : end;", n, n);
+        ci_text_open(c->out, "for (int64_t %s = lo; %s < lo + next - unit; %s++) {",
+                     last->var->name, last->var->name, last->var->name);
+    }
     ci_cpu_declare_placements(c, body.data);
     ci_text_add(c->out, "%s", body.data);
+    if (runs)
+        ci_text_close(c->out);
     ci_text_close(c->out);
 }
 
