@@ -21,6 +21,7 @@ FLOAT64 = np.dtype(np.float64)
 OLD = "legacy_"  # before the names of what np.random's functions draw in their own way
 DRAWS: dict[str, Callable[..., Any]] = {}
 LEGACY: dict[str, Callable[..., Any]] = {}  # those of a RandomState, np.random's functions
+WRITING_DRAWS = frozenset({"shuffle"})  # they change their first argument, x
 
 
 class Draw:

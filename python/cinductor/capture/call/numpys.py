@@ -10,7 +10,7 @@ import numpy as np
 
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
-from ...numpy.random import DRAWS, GLOBAL, LEGACY, Draw, state_of
+from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
 from ..region.opened import JOINS
 from ..value.items import Flat
 from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
@@ -210,7 +210,8 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
     target = args[0] if args else kwargs.get("x")
-    if f.name == "shuffle" and type(target) is Traced and stage.arrays.before_write(target):
+    writes = f.name in WRITING_DRAWS and type(target) is Traced
+    if writes and stage.arrays.before_write(target):
         return call_unknown(scope, method, args, kwargs)
     if id(f.generator) not in stage.draws:
         stage.draws[id(f.generator)] = (f.generator, state_of(f.generator))
