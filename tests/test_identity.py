@@ -674,3 +674,18 @@ def test_copies_of_one_array(n, backend):
         want, got = copies_of_one(x, 3.0), compiled(y, 3.0)
         np.testing.assert_equal([*got, y], [*want, x])
         assert not any(np.may_share_memory(p, q) for k, p in enumerate(got) for q in [y, *got[:k]])
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_part_of_what_a_loop_may_have_left_alone(whole):
+    """It had been returned as memory of its own, for it is shorter than the argument."""
+
+    def halved(a, b):
+        h = a
+        for _ in range(len(a)):
+            if b[0]:
+                h = h[: len(h) // 2]
+        return h if whole else h[:1]
+
+    makes = [lambda v=v: (numbers(12), numbers(3) + v) for v in (0, 1, 0)]
+    alike(halved, *makes)

@@ -1,9 +1,12 @@
 """Indexing by arrays and masks, and the functions that stand on it, compiled, against NumPy."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import cinductor
+from cinductor import testing
 from cinductor.testing import check
 
 BACKENDS = ["c", "interp"]
@@ -113,16 +116,10 @@ WRITES = {
     "int to float": set_item(lambda a, m, v: v, lambda i, j: i, lambda v, i: 2),
     "values": set_item(lambda a, m, v: v, lambda i, j: i, lambda v, i: i * 0.5),
     "row to rows": set_item(lambda a, m, v: m, lambda i, j: i, lambda v, i: v),
-    "columns": set_item(
-        lambda a, m, v: m, lambda i, j: (slice(None), i), lambda v, i: i * 1.0
-    ),
+    "columns": set_item(lambda a, m, v: m, lambda i, j: (slice(None), i), lambda v, i: i * 1.0),
     "pairs": set_item(lambda a, m, v: m, lambda i, j: (i, i), lambda v, i: 9.0),
-    "apart": set_item(
-        lambda a, m, v: a, lambda i, j: (i, slice(None), i), lambda v, i: 3.0
-    ),
-    "through a view": set_item(
-        lambda a, m, v: m[::-1, 1:].T, lambda i, j: i, lambda v, i: 4.0
-    ),
+    "apart": set_item(lambda a, m, v: a, lambda i, j: (i, slice(None), i), lambda v, i: 3.0),
+    "through a view": set_item(lambda a, m, v: m[::-1, 1:].T, lambda i, j: i, lambda v, i: 4.0),
     "table": set_item(lambda a, m, v: v, lambda i, j: j, lambda v, i: v[:3]),
     "leading ones": set_item(lambda a, m, v: v, lambda i, j: i, lambda v, i: v[None, :5]),
     "add to rows": add_to_rows,
@@ -130,9 +127,7 @@ WRITES = {
     "add.at pairs": written(lambda a, m, v, i, j: np.add.at(m, (i, i), 1.0)),
     "put": written(lambda a, m, v, i, j: np.put(m, i, [1.0, 2.0])),
     "put method": written(lambda a, m, v, i, j: m.put(i, 7.0)),
-    "along": written(
-        lambda a, m, v, i, j: np.put_along_axis(m, np.argmax(m, 1)[:, None], 0.0, 1)
-    ),
+    "along": written(lambda a, m, v, i, j: np.put_along_axis(m, np.argmax(m, 1)[:, None], 0.0, 1)),
     "sort": written(lambda a, m, v, i, j: m.sort(axis=1)),
     "own values": written(lambda a, m, v, i, j: v.__setitem__(i, v[i[::-1]])),
 }
@@ -308,7 +303,11 @@ def random_key(rng, shape):
             indices, axis = 2, axis + 2
             continue
         if kind <= 3 and indices < 3:
-            part = index_shape[rng.integers(0, len(index_shape)) :] if rng.random() < 0.3 else index_shape
+            part = (
+                index_shape[rng.integers(0, len(index_shape)) :]
+                if rng.random() < 0.3
+                else index_shape
+            )
             key.append(rng.integers(-shape[axis], shape[axis], part))
             indices += 1
         elif kind == 4:
@@ -355,7 +354,13 @@ def test_random_keys(seed):
         size = x[key].shape
     except IndexError:
         return
-    check(write, x, rng.standard_normal(size[rng.integers(0, len(size) + 1) :]), arrays, backend=backend)
+    check(
+        write,
+        x,
+        rng.standard_normal(size[rng.integers(0, len(size) + 1) :]),
+        arrays,
+        backend=backend,
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -369,3 +374,42 @@ def test_views_of_results_of_any_size(backend):
     compiled = cinductor.compile(fn, backend=backend)
     for seed in range(3):
         check(fn, data(seed)[1], compiled=compiled)
+
+
+def an_element(a, v):
+    a[0] = v
+
+
+def an_element_of_a_matrix(a, v):
+    a.reshape(1, -1)[0, 0] = v
+
+
+def elements_in_a_loop(a, v):
+    for i in range(len(a)):
+        a[i] = v
+
+
+def every_element(a, v):
+    a.fill(v)
+
+
+def a_part_of_one(a, v):
+    a[:1] = v
+    a[..., 0] = v
+
+
+@pytest.mark.parametrize("size", [1, 2, 0])
+@pytest.mark.parametrize(
+    "fn", [an_element, an_element_of_a_matrix, elements_in_a_loop, every_element, a_part_of_one]
+)
+def test_an_array_of_one_element_is_one_where_numpy_says_so(fn, size):
+    """NumPy 2.4 no longer takes it."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for _ in range(2):
+        ours, theirs = np.zeros(3), np.zeros(3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got, raised = testing.outcome(compiled, (ours, np.ones(size)))
+            want, expected = testing.outcome(fn, (theirs, np.ones(size)))
+        assert (type(raised), str(raised), got) == (type(expected), str(expected), want)
+        np.testing.assert_array_equal(ours, theirs)

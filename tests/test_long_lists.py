@@ -118,3 +118,35 @@ def test_right_whatever_is_done_with_them(fn, dynamic):
     compiled = cinductor.compile(fn, dynamic=dynamic, backend="interp")
     for n in (*SIZES, 7, 9):
         agree(compiled, [1, 2, 5], n)
+
+
+def behind_a_break(x):
+    """The list of each trip is an array's; in a loop nobody can look at what is in it."""
+    x[[0, -1]] += 1
+    print(end="")
+    made = None
+    for _ in range(len(x)):
+        made = np.array([2 * k for k, _ in enumerate(x)])
+    return made
+
+
+def settled_in_between(x):
+    """Python begins an `or` that was to be captured."""
+    n = 0
+    kept = [x]
+    while n < len(x) and kept[0] is x:
+        n += 1
+        made = np.array([v for v in x if v > -1.5] or [0.0])
+        print(end="")
+    return made
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("fn", [behind_a_break, settled_in_between])
+def test_where_python_runs_in_between(fn, dynamic):
+    compiled = cinductor.compile(fn, dynamic=dynamic, backend="interp")
+    for n in (12, 12, 40, 7):
+        ours, theirs = np.arange(n) * 1.0, np.arange(n) * 1.0
+        np.testing.assert_array_equal(compiled(ours), fn(theirs))
+        np.testing.assert_array_equal(ours, theirs)

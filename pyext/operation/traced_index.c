@@ -297,6 +297,21 @@ cx_subscript(PyObject *self, PyObject *key)
     return index.is_scalar ? scalar_of(view) : view;
 }
 
+/* Whether NumPy takes an array as one element: some versions do where it has one, others do not. */
+static bool
+is_element(CxTraced *view, PyObject *value)
+{
+    if (!cx_is_traced(value) || cx_rank((CxTraced *)value) == 0)
+        return true;
+    PyObject *into = cx_size_dummy(view), *from = into ? cx_size_dummy((CxTraced *)value) : NULL,
+             *key = from ? PyTuple_New(0) : NULL;
+    bool fits = key != NULL && PyObject_SetItem(into, key, from) == 0;
+    Py_XDECREF(key);
+    Py_XDECREF(from);
+    Py_XDECREF(into);
+    return fits;
+}
+
 int
 cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
 {
@@ -330,7 +345,8 @@ cx_ass_subscript(PyObject *self, PyObject *key, PyObject *value)
         return done == NULL ? -1 : 0;
     }
     PyObject *view = make_view(x, &index);
-    int result = view ? cx_assign_value((CxTraced *)view, value, CX_ASSIGNED_READONLY) : -1;
+    bool fits = view != NULL && (!index.is_scalar || is_element((CxTraced *)view, value));
+    int result = fits ? cx_assign_value((CxTraced *)view, value, CX_ASSIGNED_READONLY) : -1;
     Py_XDECREF(view);
     return result;
 }

@@ -232,6 +232,8 @@ class TracedControl(PlainControl):
         return super().bool_begin(value, is_and)
 
     def bool_end(self, value: Any) -> Any:
+        if self.stage.is_settled:  # since the frame has read this method: Python has begun it
+            return super().bool_end(value)
         conditions = self.stage.regions.conditions
         scope, operand = conditions.pop()
         while scope is not self:

@@ -358,7 +358,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """args[0](*args[1:], **kwargs)"""
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
-            if not self.stage.tracer.flushes:
+            if not self.stage.tracer.flushes or self.stage.tracer.in_region:
                 return call_with_opened(self.stage, args[0], opened[id(args[1])])
             opened[id(args[1])].look(self.stage, "a list behind a break")
         return dispatch(self, args[0], args[1:], kwargs)

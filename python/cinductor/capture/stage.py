@@ -35,6 +35,7 @@ from .value.objects import (
     NUMBER_TYPES,
     OPAQUE,
     VALUE_TYPES,
+    Traced,
     has_operators,
     remade,
     why_not_array,
@@ -342,6 +343,15 @@ class Stage:
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""
         Concrete(self).fill_keys(value)
+
+    def demanded(self, value: Any) -> Any:
+        """The value made real; calls in which it is another are not alike, or need Python."""
+        if type(value) is Traced and not self.tracer.in_region:
+            if value.kind == "array":
+                self.tracer.note_break("the values of an array are asked for")
+            else:
+                hash(value)
+        return self.concrete(value)
 
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known, its items when they are asked for."""

@@ -7,6 +7,7 @@ it. An index has been looked into before an array gets it.
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -111,7 +112,8 @@ class Subscripts:
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
         if type(key) is Traced:
-            key = stage.concrete(key)
+            is_position = type(value) is not dict and key.dtype.kind in "iu"
+            key = operator.index(key) if is_position else stage.demanded(key)
         if type(key) is slice:
             return stage.shallow(value)[key]
         if waiting := stage.stores.of(value):

@@ -14,6 +14,7 @@ from .surface import (
     array,
     converted,
     dtype_of,
+    dummy,
     function,
     laid_out,
     method,
@@ -76,6 +77,8 @@ def fill(t: Any, self: Any, value: Any) -> None:
     """ndarray.fill"""
     if type(value) is not Traced and not isinstance(value, int | float | complex | np.generic):
         value = operand(t, value, self.dtype)
+    if type(value) is Traced and value.ndim:
+        np.empty((), value.dtype).fill(dummy(value))  # which not every version takes
     t.assign(self, value)
 
 

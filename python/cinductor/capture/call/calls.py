@@ -225,7 +225,7 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if issubclass(cls, np.generic):
         return call_numpy_scalar(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
-        return cls(*(stage.concrete(scope.use(a)) for a in args), **kwargs)
+        return cls(*(stage.demanded(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
         return call_pure(scope, cls, args, kwargs)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):

@@ -110,7 +110,8 @@ class Growth:
             for outer in loop.regions.active[:-1]
             for value in (*outer.entry.values(), *outer.others.values())
         )
-        can_look = loop.stage.effects == 0 or self.tracer.flushes > 0  # `Opened.look`
+        is_real = self.tracer.flushes > 0 and not self.tracer.in_region
+        can_look = loop.stage.effects == 0 or is_real  # `Opened.look`
         return loop.regions.may_open and held and not (self.before or is_older) and can_look
 
     def close(self) -> None:

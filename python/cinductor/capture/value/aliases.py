@@ -184,7 +184,7 @@ class Aliases:
                 if any(s.storage == other.storage and not s.excludes(other) for s in sources):
                     raise RegionBreak("an array that may be one of several is returned", "", 0)
             taken += sources
-            shared += [(value, source) for source in sources[1:] if not source.alone]
+            shared += [(value.whole, source) for source in sources[1:] if not source.alone]
         for value, source in shared:
             if self.stage.effects or not self.is_like(value, source):
                 self.check_other(value, source)
