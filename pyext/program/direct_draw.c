@@ -174,13 +174,13 @@ cx_generators_close(CxGenerators *g)
 
 /* ---- the draws ---- */
 
-/* Numbers of that dtype, from parameters that are one number each of it. */
+/* Numbers of that dtype, from an address and parameters that are one number each of it. */
 static bool
 is_of_numbers(const CiExternCall *call, int nparameters, CiDtype dtype)
 {
     int n = call->noperands;
 
-    if (n != nparameters + 1 || call->ranks[0] != 0 || call->dtypes[0] != CI_DTYPE_i64)
+    if (n != nparameters + 1 || call->ranks[0] != 0 || call->dtypes[0] != CI_DTYPE_u64)
         return false;
     for (int k = 1; k <= n; k++)
         if ((k < n && call->ranks[k] != 0) || call->dtypes[k] != dtype)

@@ -33,6 +33,10 @@ VERSION = 1
 SUFFIX = ".shapes"
 
 
+class MarkViolated(ValueError):
+    """A size is outside of what was declared of it, or the function needs to know it."""
+
+
 def is_gap(place: Place) -> bool:
     """Whether it is no size, but what memory leaves out between two steps of an axis."""
     return place[0].endswith(" gap")
@@ -288,7 +292,7 @@ class Symbols:
         if mark is not None and mark.kind != "static":
             words = f"{words}.shape[{place[1]}]"
             if size < mark.low or (mark.high is not None and size > mark.high):
-                raise ValueError(f"{words} is {size}, outside of {range_text(mark)}")
+                raise MarkViolated(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
         if mark is not None or self.dynamic is False or size == 1:
             return None
@@ -401,7 +405,7 @@ class Symbols:
         """What the user is told of a demand."""
         name, file, line, who = demand.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
-        return ValueError(
+        return MarkViolated(
             f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"
         )
 
@@ -418,7 +422,7 @@ class Symbols:
                 if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
-                    raise ValueError(
+                    raise MarkViolated(
                         f"{words} was marked dynamic, but {where} is right only where {told}"
                     )
             for name, _, place in self.made:

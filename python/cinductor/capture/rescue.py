@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..dynamic import MarkViolated
 from ..user import PACKAGE
 from .settle import plain_scope, settle
 
@@ -31,7 +32,7 @@ def is_of_ours(error: BaseException) -> bool:
     """Whether an exception may be a mistake: those that say what capture cannot do are none."""
     if isinstance(error, _core.CinductorError):
         return isinstance(error, _core.InternalError)
-    return not isinstance(error, MemoryError | RecursionError)
+    return not isinstance(error, MemoryError | RecursionError | MarkViolated)
 
 
 def is_asked_by_users() -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..dynamic import Demand, StaticRetry, Symbols, Undecided, any_unbacked
+from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
 from ..job import Job
 from ..numpy import surface
 from ..race import Race, likeness
@@ -365,6 +365,9 @@ def failure_of(
     job: Job, compiled: Any, stage: Stage, bound: Any, way: Way, error: BaseException
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
+    if isinstance(error, MarkViolated):
+        stage.begins_anew()
+        return error
     if isinstance(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
