@@ -79,6 +79,57 @@ def find(m, limit):
                 return i, j
     else:
         return -1, -1
+
+
+def scaled(v, by=2, *, into=None):
+    r = v * by
+    if into is not None:
+        into[...] = r
+        return into
+    return r
+
+
+def first_of(*vs):
+    for v in vs:
+        if len(v):
+            return v
+    return vs[0]
+
+
+def rotated(vs):
+    return [*vs[1:], vs[0]]
+
+
+def nested(v, n):
+    def inner(x):
+        nonlocal v
+        v = v + x
+        return v
+
+    for _ in range(n):
+        inner(1)
+    return v
+
+
+def depth_of(v, n=0):
+    if n > 3 or v[0] > 2:
+        return n
+    v[0] += 1
+    return depth_of(v, n + 1)
+
+
+def total(vs, start=0):
+    for v in vs:
+        start = start + v.sum()
+    return start
+
+
+def cleaned(v):
+    try:
+        v[len(v) // 2] += 1
+        return v
+    finally:
+        v *= 1
 """
 PARAMETERS = "a, b, M, u, w, k, t, flag, rng"
 SIZES = [(7, 4), (12, 5), (9, 9), (1, 3), (0, 2), (2, 1), (16, 3), (5, 8)]
@@ -117,6 +168,32 @@ VIEWS = [
     "np.einsum('ij->ji', M)[0]",
     "np.ascontiguousarray(V)",
     "V.ravel('K')",
+    "scaled(V, into=W)",
+    "first_of(V, W)",
+    "rotated([V, W])[0]",
+    "cleaned(V)",
+    "L[k % len(L)]",
+    "(V, W)[k % 2]",
+    "D['x' if C else 'y']",
+    "(V, W)[C]",
+    "M[I][::-1]",
+    "M[I:][0]",
+    "M[0]",
+    "M[-1]",
+    "M.reshape(M.shape[::-1])[0]",
+    "V[:, None][:, 0]",
+    "V[None][0]",
+    "np.moveaxis(M, 0, 1)[0]",
+    "M.swapaxes(0, 1)[0]",
+    "V[:len(V) // 2]",
+    "V[len(V) // 2:]",
+    "V.reshape(2, -1)[0]",
+    "np.flip(V)",
+    "np.atleast_1d(V)",
+    "np.broadcast_to(V, V.shape)",
+    "next(iter(L))",
+    "min(L, key=len)",
+    "max([V, W], key=lambda z: len(z))",
 ]
 FRESH = [
     "V.copy()",
@@ -131,6 +208,41 @@ FRESH = [
     "np.concatenate([V, W])",
     "V.astype(np.float32)",
     "np.ones_like(V)",
+    "nested(V, 3)",
+    "scaled(V)",
+    "scaled(V, by=k % 4)",
+    "np.sort(V)",
+    "np.unique(V)",
+    "V[V != W] if len(V) == len(W) else V + 0",
+    "np.cumsum(V)",
+    "np.roll(V, 1)",
+    "np.repeat(V, 2)",
+    "np.tile(V, 2)",
+    "np.append(V, W)",
+    "np.stack([V, W])[0]",
+    "sum(L)",
+    "np.array([x for x in V])",
+    "np.array([x * 2 for x in V if x.real > 0] or [R])",
+    "np.delete(V, 0)",
+    "np.insert(V, 0, 1)",
+    "np.hstack([V, V])",
+    "np.outer(V, V)[0]",
+    "M.sum(0)",
+    "M @ M[0]",
+    "np.vstack(L).max(0).real",
+    "V.take([0, -1])",
+    "np.diff(V)",
+    "V.compress(V != 0)",
+    "M.max(axis=1)",
+    "np.full(len(V), k % 9, V.dtype)",
+    "V - 2",
+    "np.where(V == W, V, W)",
+    "V[np.argsort(V)]",
+    "V[np.arange(len(V))[::-1]]",
+    "V[[0, -1]]",
+    "np.tril(M)[0]",
+    "V[~(V == R)]",
+    "np.pad(V, 1)",
 ]
 WRITES = [
     "V[S] = W[S]",
@@ -202,6 +314,67 @@ WRITES = [
     "np.add(M.diagonal(), V, out=M.diagonal())",
     "np.einsum('ii->i', M[:1, :1])[...] = R",
     "np.broadcast_to(V, (2, len(V)))[0] = W",
+    "V[U > K] = R",
+    "V[V == W] = R",
+    "V[[0, -1]] = W[[0, -1]]",
+    "V[[0, -1]] += 1",
+    "M[:, I] = M[:, 0]",
+    "M[M == R] = 0",
+    "M[I, 0] = R",
+    "M[I][0] = R",
+    "M[0, :], M[-1, :] = M[-1, :].copy(), M[0, :].copy()",
+    "V[I], V[0] = V[0], V[I]",
+    "V[:2] = V[-2:]",
+    "V[1:-1] = (V[2:] + V[:-2]) / 2",
+    "V[::2] = V[1::2][:len(V[::2])]",
+    "V = V + W",
+    "V = V * 2 - W",
+    "V = W",
+    "V, W = V + 1, V",
+    "a = V",
+    "b = a",
+    "M = M.T",
+    "M = M.copy()",
+    "M = M[::-1]",
+    "M = M + M[0]",
+    "M *= 2",
+    "M -= M[:, :1]",
+    "M[...] = M[::-1]",
+    "M.T[0] = R",
+    "V[()] = R",
+    "np.copyto(V[::-1], W)",
+    "V[:] = sorted(V.real)",
+    "V.partition(0)",
+    "V.put([0], R)",
+    "np.put_along_axis(V, np.array([0]), R, 0)",
+    "np.place(V, V == R, [1, 2])",
+    "V[np.where(V.real > 0)] = R",
+    "V[np.nonzero(U)[0] % max(len(V), 1)] += 1",
+    "V[-len(V):] = W",
+    "depth_of(V)",
+    "V += V[::-1]",
+    "V[1:] -= V[:-1]",
+    "V -= 1",
+    "V -= V[0]",
+    "V[0] -= V.sum()",
+    "V[slice(None, None, 2)] = R",
+    "V[..., 0] = R",
+    "V.flat = W",
+    "V.flat[::2] = R",
+    "M.flat[k % max(M.size, 1)] = R",
+    "M[I] = V[:M.shape[1]]",
+    "M[:, -1] = V",
+    "M[np.ix_([0], [0])] = R",
+    "M[tuple([0, 0])] = R",
+    "M[M.sum(1) > R] = 0",
+    "M[:, M.sum(0) > R] += 1",
+    "for x_ in (V, W): x_ += 1",
+    "for i_ in range(len(V)): V[i_] = V[i_ - 1]",
+    "for i_ in range(1, len(V)): V[i_] += V[i_ - 1]",
+    "for i_ in range(len(V) - 1): V[i_], V[i_ + 1] = V[i_ + 1], V[i_]",
+    "while V[0].real < 3: V += 1",
+    "V = [V, W][C]",
+    "V = np.maximum(V.real, W.real)",
 ]
 INTEGER_WRITES = [
     "U += 1",
@@ -291,6 +464,58 @@ NUMBERS = [
     "t = t / 2",
     "k = U[0] * U[-1]",
     "k = K % 7",
+    "k = total([V]).real > 2",
+    "k = sum(1 for x in V if x.real > 0)",
+    "t = sum(x.real for x in V)",
+    "t = max((x.real for x in V), default=0)",
+    "flag = any(x > 0 for x in U)",
+    "flag = all(x.real > R for x in V)",
+    "flag = V is W",
+    "flag = V is a or V is b",
+    "flag = any(x is V for x in L)",
+    "k = len(L) + len(D)",
+    "k = [1, 2, 3][k % 3]",
+    "k = {0: 1, 1: 2}.get(k % 3, 5)",
+    "k = divmod(k, 3)[1]",
+    "k, t = K, R",
+    "k = int(V.argmax())",
+    "k = np.argmin(V)",
+    "t = np.abs(V).max()",
+    "t = 1.5",
+    "t = min(t, R, 3)",
+    "k = (U > 0).sum()",
+    "k = np.count_nonzero(U)",
+    "k = int(t)",
+    "t = abs(t)",
+    "t = -t",
+    "k = ~k",
+    "k = k & 7",
+    "k = k | 1",
+    "k = k >> 1",
+    "k = 1 << (k % 8)",
+    "k = bool(k)",
+    "t = k / 4",
+    "t = k ** 2",
+    "k = k ** 2 % 1000",
+    "t = 2.0 ** (k % 5)",
+    "k = (k > 2) + (t > 1)",
+    "flag = flag ^ C",
+    "flag = flag and C or not C",
+    "k = U.size",
+    "k = V.ndim + V.shape[0]",
+    "t = np.float64(R.real)",
+    "k = np.int64(k % 1000)",
+    "k = k if C else -k",
+    "t = t if t == t else 0.0",
+    "k = depth_of(V)",
+    "k = min(len(V), len(W))",
+    "k = int(str(k)) if abs(k) < 99 else 0",
+    "t = round(t, 1)",
+    "k = max(int(x) for x in U) if len(U) else 0",
+    "k += 1 if C else 2",
+    "k -= flag",
+    "k = hash(k) % 5",
+    "k = (k := k + 1) * 2",
 ]
 CONTAINERS = [
     "L.append(V) if len(L) < 5 else L.pop()",
@@ -329,6 +554,65 @@ CONTAINERS = [
     "D['x'] = D['x'].ravel()",
     "B.v = B.v[:]",
     "for N in D.values(): N *= 2",
+    "L.insert(0, V)",
+    "del L[0:len(L) - 2]",
+    "L[1:] = [V]",
+    "L += [V] if len(L) < 5 else []",
+    "L.extend([V, W] if len(L) < 4 else [])",
+    "L.remove(L[0]) if len(L) > 1 else None",
+    "L = sorted(L, key=len)",
+    "L = [x + 1 for x in L if len(x)] or [V]",
+    "L = [*map(np.copy, L)]",
+    "L = list(zip(L, L))[0]; L = list(L)",
+    "for N in L: N[...] = R",
+    "for i_, N in enumerate(L): L[i_] = N + 1",
+    "for q_, N in D.items(): N += 1",
+    "for q_ in list(D): D[q_] = D[q_] * 2",
+    "D = {q_: x[::-1] for q_, x in D.items()}",
+    "D = {**D, 'w': V}",
+    "D.pop('w', None)",
+    "D['x'], V = V, D['x']",
+    "V, *rest_ = [V, W, V]; W = rest_[0]",
+    "(V, W), k = (W, V), K",
+    "T = (T[1], T[0])",
+    "T = T[::-1]",
+    "T = (V, T[0])",
+    "V = T[k % 2]",
+    "L = list(T)",
+    "T = tuple(L[:2]) if len(L) > 1 else T",
+    "B.v = B.v + 1",
+    "B.v += V",
+    "B.v, V = V, B.v",
+    "B.n = k",
+    "B.add(B.v)",
+    "B = Box(B.v)",
+    "B.v[:] = V",
+    "C2 = Box(V); C2.v += 1",
+    "setattr(B, 'v', V)",
+    "V = getattr(B, 'v')",
+    "L[k % len(L)] = V",
+    "V = L[k % len(L)]",
+    "V = D.get('z', W)",
+    "V = L[-1] if L else V",
+    "L = [L[0]] * 2",
+    "L[0] = L[-1] = V",
+    "V = W = V + 1",
+    "L = [[V, W], [V]][C]; L = list(L)",
+    "W = dict(p=V, q=W)['p']",
+    "V = L.pop(0) if len(L) > 2 else V",
+    "L.append(L[0][1:]) if len(L) < 5 else L.clear() or L.append(V)",
+    "L.sort(key=len)",
+    "V = np.concatenate(L)",
+    "V = np.concatenate(list(D.values()))",
+    "D = {'x': D['y'], 'y': D['x']}",
+    "E_ = [V]; E_[0] += 1",
+    "E_ = {1: V}; V = E_[1] + 1",
+    "for N, x_ in zip(L, L[::-1]): N[0] = x_[-1]",
+    "for N in reversed(L): N *= 2",
+    "[N.fill(1) for N in L]",
+    "D[k % 3] = V",
+    "V = D.get(k % 3, V)",
+    "D = {q_: D[q_] for q_ in ('x', 'y')}",
 ]
 DRAWS = [
     "V += rng.integers(0, 4, len(V))",
@@ -365,6 +649,47 @@ CONDITIONS = [
     "isinstance(t, float)",
     "B.n > 1",
     "'z' in D",
+    "a is b",
+    "V is not W",
+    "V is not a",
+    "V is L[0]",
+    "L[0] is a",
+    "D['x'] is V",
+    "B.v is V",
+    "V is D['y']",
+    "T[0] is V",
+    "V.base is None",
+    "len(V) == len(W)",
+    "any(x is V for x in L)",
+    "V.size and V[0].real > 0",
+    "not len(V)",
+    "k in (1, 2, 3)",
+    "k not in [0, 5]",
+    "len(L) > 2",
+    "t is None",
+    "V.dtype == np.float64",
+    "V.ndim == 1",
+    "np.array_equal(V, W)",
+    "np.allclose(V, W)",
+    "(V != W).any() and k",
+    "k or t",
+    "t and k > 1",
+    "U.any()",
+    "bool(U[0])",
+    "V.sum().real > t",
+    "M.shape[0] == M.shape[1]",
+    "isinstance(k, int)",
+    "type(t) is float",
+    "hasattr(B, 'v')",
+    "U.max() > K",
+    "-1 < k <= 3",
+    "k == 1 or flag",
+    "not (k > 2 and flag)",
+    "len(D) == 2",
+    "all(len(x) for x in L)",
+    "V.flags.writeable",
+    "V[-1] == W[-1]",
+    "abs(t) < 1",
 ]
 POSITIONS = ["0", "-1", "1", "len(V) // 2", "k % max(len(V), 1)", "-2", "int(u[0]) % 3"]
 

@@ -461,3 +461,15 @@ def test_random_states(backend):
 def test_random_states_are_captured_whole():
     assert cinductor.explain(of_one_that_is_made, 5, 3).breaks == []
     assert cinductor.explain(of_a_random_state, np.random.RandomState(2), 5).breaks == []
+
+
+def test_nothing_is_drawn_for_what_cannot_be_written():
+    def shuffled(rng, x):
+        rng.shuffle(np.broadcast_to(x, x.shape))
+
+    compiled = cinductor.compile(shuffled, backend="interp")
+    for _ in range(2):
+        rng = np.random.default_rng(0)
+        with pytest.raises(ValueError, match="read-only"):
+            compiled(rng, np.arange(5.0))
+        assert rng.random() == np.random.default_rng(0).random()

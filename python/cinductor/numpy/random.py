@@ -269,6 +269,7 @@ def shuffle(t: Any, address: Any, x: Any, axis: int = 0) -> None:
 def shuffled(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> None:
     """The rows of an array change places."""
     refuse(type(x) is not Traced or x.kind != "array", "such an array")
+    refuse(not x.flags_now.writeable, "a read-only array")  # NumPy complains, and draws nothing
     normal_axis(fixed.get("axis", 0), x.ndim)
 
     def call(where: Any, given: Any, out: Any) -> None:
