@@ -689,3 +689,17 @@ def test_a_part_of_what_a_loop_may_have_left_alone(whole):
 
     makes = [lambda v=v: (numbers(12), numbers(3) + v) for v in (0, 1, 0)]
     alike(halved, *makes)
+
+
+def test_the_base_of_what_a_loop_hands_on():
+    """What NumPy copies had been a view of memory of ours."""
+
+    def program(a, b):
+        h, n = a[: len(a) // 2], 0
+        for _ in range(10):
+            a += 1
+            n += h.base is None
+            h = b.ravel("K")
+        return n
+
+    alike(program, *(lambda s=s: (numbers(12), numbers(24)[::s]) for s in (1, 2, 1, 2)))

@@ -18,6 +18,7 @@ from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
+from .failure import Abandon
 from .slot import Slot
 from .value.items import Flat
 from .value.objects import (
@@ -60,6 +61,8 @@ class Attributes:
             if cls is Traced:
                 self.stage.regions.look_at_class((value,))
                 if name == "base" and value.kind == "array":
+                    if not self.stage.tracer.in_region and self.stage.begins_anew():
+                        raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.adopt(self.stage.concrete(value).base)
                 if name == "flat" and value.kind == "array":
