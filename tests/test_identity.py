@@ -703,3 +703,14 @@ def test_the_base_of_what_a_loop_hands_on():
         return n
 
     alike(program, *(lambda s=s: (numbers(12), numbers(24)[::s]) for s in (1, 2, 1, 2)))
+
+
+def test_the_flags_of_what_a_loop_hands_on():
+    def program(a, b):
+        h, n = a + 1, 0
+        for i in range(10):
+            n += h.flags.owndata + 2 * h.flags.c_contiguous
+            h = h[::2] if i % 2 else h + b[: len(h)]
+        return n
+
+    alike(program, *(lambda n=n: (numbers(n), numbers(n)) for n in (12, 12, 40)))

@@ -65,6 +65,9 @@ class Attributes:
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.adopt(self.stage.concrete(value).base)
+                if name == "flags" and self.stage.regions.is_handed_on(value):
+                    self.stage.abandon("reads flags of an array that may be one of several")
+                    return self.stage.concrete(value).flags
                 if name == "flat" and value.kind == "array":
                     return Flat(value)
                 if name in OUR_NAMES and value.kind == "array":

@@ -115,6 +115,13 @@ class Regions:
         while len(self.facts) > count:
             self.stage.tracer.forget(self.facts.pop())
 
+    def is_handed_on(self, value: Any) -> bool:
+        """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
+        if value.kind != "array" or value.storage in self.aliases.records:
+            return value.kind == "array"
+        loops = (getattr(region, "carried", None) for region in self.active)
+        return any(value.storage == p.value.storage for c in loops if c for p in c.parameters)
+
     def touch(self, container: Any) -> None:
         """Called before a list, dict, set or cell made in the call changes."""
         for touched in self.touched:
