@@ -714,3 +714,20 @@ def test_the_flags_of_what_a_loop_hands_on():
         return n
 
     alike(program, *(lambda n=n: (numbers(n), numbers(n)) for n in (12, 12, 40)))
+
+
+def test_two_names_of_a_loop_that_may_be_one_are_asked_of_a_tuple():
+    """What is asked of one was asked of the other, and again of that one, without end."""
+
+    def program(a, b, k):
+        kept = (a, b)
+        h = b.reshape(2, -1)[0]
+        for _ in range(10):
+            for _ in range(1, len(a)):
+                a = h[1:]
+                v = (h, a)[k % 2 == 0]
+            if kept[0] is a:
+                h = b[::-1].copy()
+        return h, a, v
+
+    alike(program, *(lambda k=k: (numbers(12), numbers(12), k) for k in (1, 2, 1)))

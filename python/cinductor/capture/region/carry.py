@@ -188,6 +188,9 @@ class Carried:
 
     def tell_apart(self, a: Any, b: Any) -> None:
         """Two arrays are not one in this trip: where one is carried that has to be so in each."""
+        told = {(x.storage, y.storage) for x, y in self.told_apart}
+        if (a.storage, b.storage) in told:
+            return
         if any(p.value.storage in (a.storage, b.storage) for p in self.parameters):
             self.told_apart.append((a, b))
 
