@@ -40,9 +40,7 @@ class Job:
         self.captures = self.misses = self.eager = 0
         self.is_at_limit = False  # compiled once more for any sizes
         self.leaves_open = True  # conditions on sizes are the program's
-        self.decided: frozenset[tuple[str, int]] = (
-            frozenset()
-        )  # conditions Python decides, by place
+        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
         self.breaks_by_itself = False  # Python is needed in a call, symbols or not
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
