@@ -1,9 +1,10 @@
 """Programs of loops: NumPy, cinductor, Numba, and the same algorithm written in C (loops.c at -O3).
 
-    python benchmarks/loops.py [--threads 1,2] [--programs cholesky,lu] [--out DIRECTORY]
+    python benchmarks/loops.py [--threads 1,2] [--programs cholesky,lu] [--rounds 3] [--out DIRECTORY]
 
-Every figure is the best of several calls in a process of its own, on fresh copies of the arguments (making them is not
-timed): neighbours on the machine make calls longer, never shorter. Nodes and compile time are given for few trips and
+A process's figure is the best of several calls on fresh copies of the arguments (making them is not timed): neighbours
+on the machine make calls longer, never shorter. Peers take turns, and the median of a peer's processes is given, for
+one process may lie badly in memory throughout. Nodes and compile time are given for few trips and
 for many of the same loops, and for those of tests/programs at two sizes: neither may grow. Compile time is what
 processors worked for it, the compiler's processes included. What falls short of the project's aims is listed at the end.
 """
@@ -89,7 +90,7 @@ def fresh(arguments):
     return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
 
 
-def measure(call, arguments, *, seconds=2.0, least=1, most=30):
+def measure(call, arguments, *, seconds=1.0, least=1, most=30):
     """Least seconds of a call on fresh copies of its arguments."""
     times, until = [], time.perf_counter() + seconds
     while len(times) < least or (time.perf_counter() < until and len(times) < most):
@@ -153,8 +154,8 @@ def compiled(peer, function, name):
     return cinductor.compile(function, options={"threads": int(os.environ["CINDUCTOR_THREADS"])})
 
 
-def run_one(peer, name):
-    """Figures of one program under one peer, in this process."""
+def run_one(peer, name, is_checked):
+    """Figures of one program under one peer, in this process; checked, it is compared with NumPy."""
     function, arguments = program(name)
     call = compiled(peer, function, name)
     operands = fresh(arguments)
@@ -162,7 +163,7 @@ def run_one(peer, name):
     got = call(*operands)
     found = {"first": time.perf_counter() - start}
     found["steady"] = found["first"] if peer == "numpy" and found["first"] > 2 else measure(call, arguments)
-    if peer != "numpy" and PROGRAMS[name][1][0] <= 1000:
+    if is_checked and peer != "numpy" and PROGRAMS[name][1][0] <= 1000:
         expected = fresh(arguments)
         found["right"] = is_same(got, function(*expected), operands, expected)
     return found
@@ -292,6 +293,23 @@ def while_trip():
     return {"while_ns": 1e9 * (times[11000] - times[1000]) / 10000}
 
 
+def in_turns(name, peers, rounds):
+    """What each of the peers, (name, threads), found in the median of its processes, which take turns."""
+    found = {peer: [] for peer in peers}
+    for k in range(rounds):
+        for peer, threads in peers:
+            found[peer, threads].append(child(["--one", peer, name, *(["--checked"] if k == 0 else [])], threads))
+    return {peer: median_of(figures) for peer, figures in found.items()}
+
+
+def median_of(figures):
+    """The figure whose time is the median; one that failed, or is wrong, speaks for all."""
+    for figure in figures:
+        if "error" in figure or not figure.get("right", True):
+            return figure
+    return sorted(figures, key=lambda figure: figure["steady"])[len(figures) // 2]
+
+
 def child(arguments, threads):
     """Runs this file in a process of its own with that many threads; its JSON, or why there is none."""
     with tempfile.TemporaryDirectory() as cache:
@@ -402,10 +420,13 @@ def compile_modules(jobs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=2, metavar=("PEER", "PROGRAM"))
+    parser.add_argument("--checked", action="store_true", help="compare with NumPy")
     parser.add_argument("--compile", nargs=2, metavar=("PROGRAM", "WHICH"))
     parser.add_argument("--choose-sizes", metavar="MODULE")
     parser.add_argument("--compile-module", nargs=3, metavar=("MODULE", "WHICH", "SIZES"))
     parser.add_argument("--compile-only", action="store_true", help="the tables of compilation alone")
+    parser.add_argument("--run-only", action="store_true", help="the table of running times alone")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each peer, which take turns")
     parser.add_argument("--jobs", type=int, default=1, help="modules of tests/programs that are compiled side by side")
     parser.add_argument("--while-trip", action="store_true")
     parser.add_argument("--threads", default="1,2")
@@ -413,7 +434,7 @@ def main():
     parser.add_argument("--out", type=Path, default=HERE / "out")
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(run_one(*options.one)))
+        print(json.dumps(run_one(*options.one, options.checked)))
         return
     if options.compile:
         print(json.dumps(compile_program(options.compile[0], int(options.compile[1]))))
@@ -435,12 +456,15 @@ def main():
     peers = ["cinductor", *(["numba"] if importlib.util.find_spec("numba") else [])]
     for name in options.programs.split(","):
         found = results[name] = {"numpy": child(["--one", "numpy", name], 1)}
-        if PROGRAMS[name][4]:
-            found["c"] = child(["--one", "c", name], 1)
-        for t in threads:
-            for peer in ("cinductor", "numba"):
-                found[f"{peer} {t}"] = child(["--one", peer, name], t) if peer in peers else {"error": "not installed"}
+        in_c = [("c", 1)] if PROGRAMS[name][4] else []
+        for (peer, t), figure in in_turns(name, [*in_c, *[(peer, t) for t in threads for peer in peers]], options.rounds).items():
+            found["c" if peer == "c" else f"{peer} {t}"] = figure
+        if "numba" not in peers:
+            found.update({f"numba {t}": {"error": "not installed"} for t in threads})
         print(f"{name:16} {found}", file=sys.stderr, flush=True)
+    if options.run_only:
+        print(table(results, threads))
+        return
     pairs = {name: compiled_twice(name) for name in results}
     modules, others = compile_modules(options.jobs)
     trip = child(["--while-trip"], threads[-1]).get("while_ns", float("nan"))

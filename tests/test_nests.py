@@ -1,6 +1,8 @@
 """Loops that are turned around, and elements that live in variables: the results of Python, where that is done and where
 it must not be."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -252,3 +254,39 @@ def test_blocks_of_columns(sweep, is_parallel, dynamic):
     kernels = cinductor.explain(fn, a.copy(), 40).kernels
     if not dynamic:
         assert ("parallel" in kernels) == is_parallel, kernels
+
+
+@pytest.mark.parametrize("arch", ["x86-64-v3", "x86-64-v4"])
+def test_folds_in_order_are_made_of_half_vectors(arch):
+    cpuinfo = Path("/proc/cpuinfo")
+    if arch == "x86-64-v4" and not (cpuinfo.exists() and "avx512vl" in cpuinfo.read_text()):
+        pytest.skip("no AVX-512")
+    b = np.random.default_rng(1).random((30, 30))
+    a = b @ b.T + 30 * np.eye(30)
+    want = a.copy()
+    cholesky(want)
+    fn = cinductor.compile(cholesky, backend="c", options={"arch": arch})
+    got = a.copy()
+    fn(got)
+    np.testing.assert_array_equal(got, want)
+    assert ("CI_HALF_VECTORS int32_t" in cinductor.explain(fn, a).source) == (arch == "x86-64-v4")
+
+
+def test_bits_of_a_second_byte():
+    """Masks that are tested, and masks whose bits are used."""
+
+    def mixed(data):
+        crc, count = 0x1D0F, 0
+        for byte in data:
+            crc ^= int(byte) << 8
+            crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
+            if crc & 0x0F00 == 0:
+                count += 1
+            count += (crc & 0x300) >> 8
+            crc &= 0xFFFF
+        return crc, count
+
+    data = np.random.default_rng(2).integers(0, 256, 500).astype(np.uint8)
+    fn = cinductor.compile(mixed, backend="c", fullgraph=True)
+    assert fn(data) == mixed(data)
+    assert "hidden32768" in cinductor.explain(fn, data).source

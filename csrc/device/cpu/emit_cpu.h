@@ -57,6 +57,7 @@ typedef struct CiCpuStage {
     bool *is_invariant; /* the same for all lanes: computed once before them */
     bool *is_cheap;     /* recomputed where it is used instead of kept in an array */
     bool *is_settled;   /* the compiler may not see how it is made */
+    bool *is_hidden;    /* a number that it may not know */
     int *segment;       /* calls of mathematics and scans cut the code into segments */
     int *slot;          /* array that carries it from one segment to the next, or -1 */
     int nsegments;
@@ -112,6 +113,9 @@ CiCpuStage *ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lan
 
 /* emit_late.c: in a tree, what waits for the trip before comes last. */
 void ci_cpu_plan_late(CiCpuEmitter *c, CiCpuStage *s);
+
+/* emit_mask.c: in a tree, masks of tests that the compiler may not know. */
+void ci_cpu_plan_masks(CiCpuStage *s);
 
 /* emit_place.c: the name of a number whose value no compiler knows. */
 const char *ci_cpu_hide(CiCpuEmitter *c, int64_t value);

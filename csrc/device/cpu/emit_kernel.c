@@ -239,6 +239,19 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
             ci_text_add(out, "    (void)%s;\n", parameters[k]);
 }
 
+/* A fold in order in a register: where it is made of vectors, their elements are taken out one by
+ * one, and what does so shares its port with the folding where vectors are as long as they can be. */
+static bool
+wants_half_vectors(const CiCpuEmitter *c)
+{
+    const CiKernel *kernel = c->kernel;
+    bool has_float = false;
+    for (int k = 0; k < kernel->nplacements && ci_kernel_tree(kernel); k++)
+        has_float |= kernel->placements[k].place == CI_PLACE_scalar &&
+                     ci_dtype_is_float(kernel->placements[k].buffer->dtype);
+    return has_float && c->level == CI_CPU_V4;
+}
+
 static void
 emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
 {
@@ -255,6 +268,8 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     else
         emit_units(c);
     declare_arguments(c, &head, body.data);
+    if (wants_half_vectors(c))
+        ci_text_add(out, "CI_HALF_VECTORS ");
     ci_text_add(out,
                 "int32_t\n%s%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
                 "int64_t begin, int64_t end, CiRun *run)\n",
@@ -349,6 +364,9 @@ print_macros(CiText *out, const char *helpers, const char *functions)
     if (ci_emit_mentions(helpers, "CI_COLD"))
         ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
                          "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
+    if (ci_emit_mentions(functions, "CI_HALF_VECTORS"))
+        ci_text_add(out, "#ifdef __clang__\n#define CI_HALF_VECTORS\n#else\n#define CI_HALF_VECTORS "
+                         "__attribute__((target(\"prefer-vector-width=256\")))\n#endif\n");
     if (ci_emit_mentions(functions, "CI_SETTLED"))
         ci_text_add(out, "#define CI_SETTLED(v) __asm__(\"\" : \"+r\"(v))\n");
     if (ci_emit_mentions(functions, "CI_NO_VECTOR"))

@@ -339,6 +339,7 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
     s->is_invariant = CI_NEW_ARRAY(c->ctx, bool, count);
     s->is_cheap = CI_NEW_ARRAY(c->ctx, bool, count);
     s->is_settled = CI_NEW_ARRAY(c->ctx, bool, count);
+    s->is_hidden = CI_NEW_ARRAY(c->ctx, bool, count);
     s->segment = CI_NEW_ARRAY(c->ctx, int, count);
     s->slot = CI_NEW_ARRAY(c->ctx, int, count);
     if (lanes != CI_LANES_none) {
@@ -348,8 +349,10 @@ ci_cpu_plan_stage(CiCpuEmitter *c, const CiStage *stage, CiLanes lanes)
         s->lane_var = axis->var;
         s->lane_extent = extent_here(c, axis->extent);
     }
-    if (c->is_tree && lanes == CI_LANES_none)
+    if (c->is_tree && lanes == CI_LANES_none) {
         ci_cpu_plan_late(c, s);
+        ci_cpu_plan_masks(s);
+    }
     plan_folds(c, s);
     find_invariants(c, s);
     find_segments(s);

@@ -55,6 +55,10 @@ print_plain_value(CiCpuEmitter *c, const CiCpuStage *s, int value)
     const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
     if (op->op == CI_OP_pack) /* its store says it all */
         return;
+    if (s->is_hidden[value]) {
+        declare(c, s, value, ci_cpu_hide(c, op->value.i));
+        return;
+    }
     if (op->op == CI_OP_load) {
         declare(c, s, value, ci_cpu_load(c, op->buffer, op->index));
         return;
