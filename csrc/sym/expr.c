@@ -25,6 +25,8 @@ ci_sym_new(CiContext *ctx)
     sym->symbols = ci_map_new(ctx);
     sym->quotients = ci_map_new(ctx);
     sym->remainders = ci_map_new(ctx);
+    sym->minima = ci_map_new(ctx);
+    sym->maxima = ci_map_new(ctx);
     return sym;
 }
 

@@ -1,10 +1,14 @@
-/* Floor division, remainder, minimum and maximum. Each rewriting here is exact for all integers
- * with Python's floor semantics, given the ranges and limits of the symbols: (m*q + r) // m = q +
- * r//m          (m*q + r) % m = r % m k*m <= r < (k+1)*m:  r//m = k,     r % m = r - k*m 0 <= y <
- * g, g divides m:  (g*x + y) // m = x // (m/g),    (g*x + y) % m = g*(x % (m/g)) + y (x//a + k) //
- * b = (x + k*a) // (a*b)          a, b > 0 (x % (a*b)) // a = (x//a) % b,     c*(x % k) % m = c*x %
- * m where m divides c*k
- *   (-x) // m = -((x + m - 1) // m)    so that both ways to round up are one */
+/* Floor division, remainder, minimum and maximum.
+ *
+ * Each rewriting here is exact for all integers with Python's floor semantics, given the ranges and
+ * limits of the symbols:
+ *
+ * - (m*q + r) // m = q + r//m, and (m*q + r) % m = r % m;
+ * - k*m <= r < (k+1)*m: r//m = k, and r % m = r - k*m;
+ * - 0 <= y < g, g divides m: (g*x + y) // m = x // (m/g), and (g*x + y) % m = g*(x % (m/g)) + y;
+ * - a, b > 0: (x//a + k) // b = (x + k*a) // (a*b), and (x % (a*b)) // a = (x//a) % b;
+ * - m divides c*k: c*(x % k) % m = c*x % m;
+ * - (-x) // m = -((x + m - 1) // m), so that both ways to round up are one. */
 #include "sym/expr_private.h"
 
 static int64_t
@@ -220,6 +224,12 @@ mod(CiSym *sym, const CiExpr *a, const CiExpr *b)
     return mod_by_const(sym, a, m);
 }
 
+static uint64_t
+key_of(const CiExpr *a, const CiExpr *b)
+{
+    return (uint64_t)a->id << 32 | b->id;
+}
+
 typedef struct Division {
     CiSym *sym;
     CiExprKind kind;
@@ -242,7 +252,7 @@ remembered(CiSym *sym, CiMap *memo, CiExprKind kind, const CiExpr *a, const CiEx
 {
     if (ci_expr_equals_const(b, 0))
         ci_fail(sym->ctx, CI_ERR_VALUE, "a size or an index is divided by zero");
-    uint64_t key = (uint64_t)a->id << 32 | b->id;
+    uint64_t key = key_of(a, b);
     const CiExpr *known = ci_map_find(memo, key);
     if (known)
         return known;
@@ -327,16 +337,29 @@ extremum(CiSym *sym, CiExprKind kind, const CiExpr *a, const CiExpr *b)
     return count == 1 ? kept[0] : ci_expr_node(sym, kind, count, kept);
 }
 
+/* Remembered as quotients are: each pair of args is a proof, and a chain of slices is rebuilt at
+ * each step. */
+static const CiExpr *
+remembered_extremum(CiSym *sym, CiMap *memo, CiExprKind kind, const CiExpr *a, const CiExpr *b)
+{
+    const CiExpr *known = ci_map_find(memo, key_of(a, b));
+    if (!known) {
+        known = extremum(sym, kind, a, b);
+        ci_map_put(memo, key_of(a, b), (void *)known);
+    }
+    return known;
+}
+
 const CiExpr *
 ci_expr_min(CiSym *sym, const CiExpr *a, const CiExpr *b)
 {
-    return extremum(sym, CI_EXPR_min, a, b);
+    return remembered_extremum(sym, sym->minima, CI_EXPR_min, a, b);
 }
 
 const CiExpr *
 ci_expr_max(CiSym *sym, const CiExpr *a, const CiExpr *b)
 {
-    return extremum(sym, CI_EXPR_max, a, b);
+    return remembered_extremum(sym, sym->maxima, CI_EXPR_max, a, b);
 }
 
 const CiExpr *

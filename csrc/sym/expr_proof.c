@@ -1,10 +1,15 @@
 /* Proofs without guards. a <= b is proved by finding a lower bound of b - a that is not negative:
  * the interval first; then some y in d = c*y + rest, where the sign of c is known, gives way to a
- * bound symbol      low <= y <= high or limit - 1 x // m      x - m + 1 <= m*y <= x           m >
- * 0, after d is multiplied by m x % m       0 <= y <= m - 1 min, max    y is one of the args, and
- * at most (at least) each of them and the search goes on. Each step holds at every point, so rest
- * and c may contain y too. The search is bounded by depth, by fuel and by the terms it handles, for
- * sums may be long: a false answer means "not proved", never "not so". */
+ * bound.
+ *
+ * - symbol: low <= y <= high, or y <= limit - 1;
+ * - x // m, m > 0: x - m + 1 <= m*y <= x, after d is multiplied by m;
+ * - x % m: 0 <= y <= m - 1;
+ * - min, max: y is one of the args, and at most (at least) each of them;
+ *
+ * and the search goes on. Each step holds at every point, so rest and c may contain y too. The
+ * search is bounded by depth, by fuel and by the terms it handles, for sums may be long: a false
+ * answer means "not proved", never "not so". */
 #include "sym/expr_private.h"
 
 #define MAX_DEPTH 10
