@@ -79,25 +79,11 @@ def ways_of(seed):
     return ["interp", "dynamic", "c", "c, dynamic"] if seed % 20 == 5 else ["interp", "dynamic"]
 
 
-def ends(program, made):
-    """Whether NumPy is done with every call before long."""
-    for number in sorted(set(CALLS)):
-        signal.alarm(5)
-        try:
-            with np.errstate(all="ignore"):
-                testing.outcome(program, copied(made.arguments(number, np)))
-        except test_fuzz.Endless:
-            return False
-        finally:
-            signal.alarm(0)
-    return True
-
-
 def check(seed, folder, ways):
     made = memory_generator.Generator(seed)
     source = made.source()
     program = test_fuzz.load(source, folder / f"memory_{seed}.py")
-    if not ends(program, made):
+    if not test_fuzz.ends(program, [copied(made.arguments(number, np)) for number in sorted(set(CALLS))]):
         return
     for way in ways:
         compiled = cinductor.compile(program, **test_fuzz.WAYS[way])
