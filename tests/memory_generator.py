@@ -304,7 +304,7 @@ WRITES = [
     "V = V[...]",
     "W = V[:]",
     "V, W = W[...], V",
-    "if abs(V).max(initial=0) < 1000: V **= 2",
+    "V *= np.where(abs(V) < 1000, V, 1)",
     "V.ravel()[:1] += 1",
     "M.ravel()[::2] = R",
     "M.diagonal()[...] = R",
