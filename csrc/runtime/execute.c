@@ -288,7 +288,7 @@ run_frame(Frame *frame, int64_t *table)
     ci_float_flags_clear();
     int32_t status = run_steps(frame);
     call->float_flags = frame->flags | ci_float_flags_read();
-    if (call->symbols)
+    if (call->symbols && program->values.nsymbols) /* a program without values has no table */
         memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);
     if (status)
         for (int i = program->ninputs; i < program->nslots; i++)

@@ -414,6 +414,21 @@ TEST(scalars_reach_library_calls)
     stop(program);
 }
 
+TEST(symbols_of_a_program_without_any)
+{
+    start();
+    CiProgram *program = open_text(ctx, "graph f(in0: f64[0]) {\n"
+                                        "  write in0 = in0\n"
+                                        "  return\n"
+                                        "}\n");
+    double a[N] = {0};
+    int64_t symbols[1] = {7};
+    CiCall call = {.inputs = (void *[]){a}, .new_result = new_result, .symbols = symbols};
+    CHECK_INT(ci_program_run(program, &call), CI_OK);
+    CHECK_INT(symbols[0], 7);
+    stop(program);
+}
+
 #define SYMBOLIC                                                                                   \
     "symbols {s0 in [0, inf), s1 in [0, inf)}\n"                                                   \
     "graph f(in0: f64[s0,s1], in1: f64[s1]) {\n"                                                   \
