@@ -93,7 +93,7 @@ typedef struct CiCpuEmitter {
     int64_t *hidden;              /* numbers that the body mentions and that no compiler may know */
     int nhidden, caphidden;
     const CiExpr *apart;           /* strides along this variable are hidden, or NULL */
-    bool has_math[CI_OP_COUNT][2]; /* f32, f64 */
+    bool has_math[CI_OP_COUNT][2], has_single_math[CI_OP_COUNT][2]; /* f32, f64 */
     uint8_t has_fold[CI_OP_COUNT][CI_DTYPE_COUNT]; /* bits of CiFoldHelper */
 } CiCpuEmitter;
 
@@ -153,6 +153,8 @@ const char *ci_cpu_vector_type(CiDtype dtype);
 int ci_cpu_vector_lanes(const CiCpuEmitter *c, CiDtype dtype);
 void ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, const char *b,
                            const char *result, const char *count);
+/* The function of one value, an expression; names as of an op's operands. */
+const char *ci_cpu_single_math(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *const *names);
 void ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out);
 
 /* emit_segment.c */

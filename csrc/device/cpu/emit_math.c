@@ -25,6 +25,41 @@ ci_cpu_emit_math_call(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *a, co
                  b ? ", " : "", b ? b : "", result, count);
 }
 
+const char *
+ci_cpu_single_math(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *const *names)
+{
+    c->has_single_math[op][dtype == CI_DTYPE_f64] = true;
+    return ci_format(c->ctx, "%s_%s_one(%s%s%s)", ci_op_name(op), ci_dtype_name(dtype), names[0],
+                     ci_op_arity(op) == 2 ? ", " : "", names[1]);
+}
+
+static void
+print_routine(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
+{
+    char symbol[40];
+    CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
+    const char *vector = ci_cpu_vector_type(dtype);
+    ci_cpu_math_symbol(op, dtype, c->level, symbol);
+    ci_text_add(out, "\n%s %s(%s%s%s);\n", vector, symbol, vector,
+                ci_op_arity(op) == 2 ? ", " : "", ci_op_arity(op) == 2 ? vector : "");
+}
+
+/* All lanes are the value; a difference, for the sum of -0.0 and 0.0 is 0.0. */
+static void
+print_single_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
+{
+    char symbol[40];
+    bool is_binary = ci_op_arity(op) == 2;
+    CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
+    const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype);
+    ci_cpu_math_symbol(op, dtype, c->level, symbol);
+    ci_text_add(out, "static inline %s\n%s_%s_one(%s a%s%s%s)\n{\n", type, ci_op_name(op),
+                ci_dtype_name(dtype), type, is_binary ? ", " : "", is_binary ? type : "",
+                is_binary ? " b" : "");
+    ci_text_add(out, "    const %s none = {0};\n    return %s(a - none%s)[0];\n}\n", vector, symbol,
+                is_binary ? ", b - none" : "");
+}
+
 static void
 print_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
 {
@@ -34,8 +69,6 @@ print_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
     const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype);
     int lanes = ci_cpu_vector_lanes(c, dtype);
     ci_cpu_math_symbol(op, dtype, c->level, symbol);
-    ci_text_add(out, "\n%s %s(%s%s);\n", vector, symbol, vector,
-                is_binary ? is_double ? ", ci_v64" : ", ci_v32" : "");
     ci_text_add(out, "static void\n%s_%s(%s *a, %s%s%s *y, int64_t m)\n{\n", ci_op_name(op),
                 ci_dtype_name(dtype), type, is_binary ? type : "", is_binary ? " *b, " : "", type);
     ci_text_add(out, "    for (int64_t k = m; k %% %d; k++)\n        a[k] = a[m - 1]%s;\n", lanes,
@@ -53,7 +86,8 @@ ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out)
 {
     bool has_any = false;
     for (int op = 0; op < CI_OP_COUNT; op++) {
-        has_any |= c->has_math[op][0] || c->has_math[op][1];
+        for (int k = 0; k < 2; k++)
+            has_any |= c->has_math[op][k] || c->has_single_math[op][k];
         for (int k = 0; k < CI_DTYPE_COUNT; k++)
             has_any |= (c->has_fold[op][k] & CI_HELPER_vectors) != 0;
     }
@@ -63,7 +97,13 @@ ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out)
         ci_text_add(out, "typedef double ci_v64 __attribute__((vector_size(%d)));\n", bytes);
     }
     for (int op = 0; op < CI_OP_COUNT; op++)
-        for (int is_double = 0; is_double < 2; is_double++)
-            if (c->has_math[op][is_double])
+        for (int is_double = 0; is_double < 2; is_double++) {
+            bool has_many = c->has_math[op][is_double], has_one = c->has_single_math[op][is_double];
+            if (has_many || has_one)
+                print_routine(c, out, (CiOp)op, is_double);
+            if (has_many)
                 print_helper(c, out, (CiOp)op, is_double);
+            if (has_one)
+                print_single_helper(c, out, (CiOp)op, is_double);
+        }
 }

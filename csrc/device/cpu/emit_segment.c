@@ -72,25 +72,17 @@ print_plain_value(CiCpuEmitter *c, const CiCpuStage *s, int value)
     declare(c, s, value, text.data);
 }
 
-/* Mathematics on one value: the same routine, over a padded vector. */
 static void
 print_single_math(CiCpuEmitter *c, const CiCpuStage *s, int value)
 {
     const CiScalar *op = &s->code->values[value].op;
-    CiDtype dtype = ci_dtype_compute(op->dtype);
-    const char *names[2] = {NULL, NULL};
-    for (int a = 0; a < op->nargs; a++) {
-        names[a] = ci_format(c->ctx, "one%d%c", value, "ab"[a]);
-        ci_text_line(c->out, "%s %s[16] __attribute__((aligned(64))) = {v%d};", ci_emit_type(dtype),
-                     names[a], op->args[a]);
-    }
-    ci_cpu_emit_math_call(c, op->op, dtype, names[0], names[1], names[0], "1");
-    CiText text = ci_text_new(c->ctx);
+    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
+    for (int a = 0; a < op->nargs; a++)
+        names[a] = name_of(c, op->args[a]);
+    const char *text = ci_cpu_single_math(c, op->op, ci_dtype_compute(op->dtype), names);
     if (op->dtype == CI_DTYPE_f16)
-        ci_text_add(&text, "%s(%s[0])", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), names[0]);
-    else
-        ci_text_add(&text, "%s[0]", names[0]);
-    declare(c, s, value, text.data);
+        text = ci_format(c->ctx, "%s(%s)", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), text);
+    declare(c, s, value, text);
 }
 
 void
