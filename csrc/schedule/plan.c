@@ -103,6 +103,14 @@ check_same_element(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, cons
     return a == b ? NULL : "it is read at another index of the same loop";
 }
 
+/* Both store, one after the other, what the later one makes of the element. */
+static bool
+can_store_both(const CiNest *early, const CiNest *late)
+{
+    return early->fold == CI_OP_none && late->fold == CI_OP_none && !ci_nest_is_indirect(early) &&
+           !ci_nest_is_indirect(late);
+}
+
 /* late may run in the same loop as early: every dependence is on the element of the same iteration.
  */
 static bool
@@ -110,7 +118,8 @@ can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, cons
 {
     if (!depends(early, late))
         return true;
-    if (ci_nest_is_fold(early) || early->target == late->target)
+    if (ci_nest_is_fold(early) ||
+        (early->target == late->target && !can_store_both(early, late)))
         return false;
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
 }
