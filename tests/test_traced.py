@@ -904,3 +904,28 @@ def test_every_failing_allocation_is_a_memory_error():
             _testcapi.remove_mem_hooks()
         site += 1
     assert site > 100
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+def test_every_failing_allocation_in_a_failing_check_is_a_memory_error():
+    """The exception of the check is neither lost nor shown."""
+    import _testcapi
+
+    def count(a, k):
+        found = np.zeros(k, dtype=np.int64)
+        for x in a:
+            found[int(x)] += 1
+        return found
+
+    compiled = cinductor.compile(count, backend="interp")
+    a = np.arange(3.0)
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            compiled(a, 2)
+    for site in range(60):
+        with pytest.raises((IndexError, MemoryError)):
+            _testcapi.set_nomemory(site, site + 1)
+            try:
+                compiled(a, 2)
+            finally:
+                _testcapi.remove_mem_hooks()

@@ -59,11 +59,17 @@ cx_errors_init(CxState *state, PyObject *module)
     return 0;
 }
 
+/* Asked while an exception is set, and where memory has run out: nothing is made to look it up. */
 PyObject *
 cx_exception(CxState *state, const char *name)
 {
-    PyObject *type = state->exceptions ? PyDict_GetItemString(state->exceptions, name) : NULL;
-    return type != NULL ? type : PyExc_RuntimeError;
+    PyObject *known, *type;
+    Py_ssize_t at = 0;
+
+    while (state->exceptions != NULL && PyDict_Next(state->exceptions, &at, &known, &type))
+        if (PyUnicode_CompareWithASCIIString(known, name) == 0)
+            return type;
+    return PyExc_RuntimeError;
 }
 
 int
