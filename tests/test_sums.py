@@ -35,6 +35,7 @@ def test_sums_of_floats(backend, monkeypatch):
     from cinductor.capture.call import mathematics
 
     monkeypatch.setattr(mathematics, "ADDS_WITH_CARE", True)
+    monkeypatch.setattr(mathematics, "ADDS_INTS_WITH_CARE", False)
 
     def sums(a, b, c, n, x):
         return sum([a, b, c]), sum([a, n, b, -a, True, c]), sum((a, x[0], b, c), 0.5), sum([n, n]), sum([a * c] * 9, n), sum([-0.0, a * 0])
@@ -54,3 +55,42 @@ def test_sums_of_floats(backend, monkeypatch):
             assert type(p) is type(q) and (p == q or (p != p and q != q)) and math.copysign(1, p) == math.copysign(1, q)
     if sys.version_info >= (3, 12):
         assert sum([0.1] * 10) == neumaier([0.1] * 10)
+
+
+def lists(a, n, z, x):
+    return (
+        sum([a, n, -a, n]),
+        sum([a, n, n, -a, True, 0.1], 0.25),
+        sum([z, a, n, -z, a, z]),
+        sum([n, a, z, n, -a, -z, x[0], n], 0.5),
+        sum([a, z, x[0], -z, z * 0.1]),
+    )
+
+
+def generators(a, n, z, x):
+    numbers = [a, -1e16, n, 0.1, a]
+    return (
+        sum(v * n for v in numbers),
+        sum(v * z for v in numbers),
+        sum(z * k for k in range(n)),
+        sum(z * k for k in range(n) if k > 2),
+        sum(complex(x[k] * 1e16, x[k]) - z for k in range(len(x))),
+        sum(k if k % 2 else a for k in range(n)),
+        sum([(k, a, z, x[1])[k % 4] for k in range(n)]),
+    )
+
+
+@pytest.mark.parametrize("fn", (lists, generators), ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("backend", ("c", "interp"))
+def test_sums_of_numbers_of_three_types(fn, backend):
+    """Ints among floats carry errors along since 3.14, and so do the parts of complex numbers."""
+    compiled = cinductor.compile(fn, backend=backend)
+    x = np.array([0.1, 2.0, 1e-3, -0.1])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for a in (1e16, 0.1, -0.0, 1e308, math.inf):
+            for n, z in ((13, 0.1 + 1e16j), (2**53 + 1, 1e16 - 0.1j), (0, complex(-0.0, -0.0))):
+                if fn is generators:
+                    n = n % 29
+                got, want = compiled(a, n, z, x), fn(a, n, z, x)
+                assert [(type(v), repr(v)) for v in got] == [(type(v), repr(v)) for v in want]

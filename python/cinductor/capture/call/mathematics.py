@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
 ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # and of complex numbers
+ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 does
 
 
 def is_traced(*values: Any) -> bool:
@@ -179,6 +180,8 @@ def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int
         x = t.as_scalar(t.lift(items[at]))
         if _is_python(items[at], float):
             whole.add(x)
+        elif ADDS_INTS_WITH_CARE:
+            whole.add(t.cast(x, np.float64))
         else:
             whole.total = whole.total + x
         at += 1
@@ -230,34 +233,81 @@ class Compensated:
 
 
 def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
-    """A sum with one more item, and the error that it carries along while it is Python's float."""
-    if not _is_python(total, float):
-        return total + item, carry
-    if not _is_python(item, float):
-        if isinstance(item, int) or _is_python(item, int):
-            return total + item, carry
-        return sum_of(scope, total, carry) + item, 0.0
-    if not is_traced(total, carry, item):
-        new = total + item
-        big, small = (item, total) if abs(total) < abs(item) else (total, item)
-        return new, carry + ((big - new) + small)
-    t = scope.stage.tracer
-    whole = Compensated(t, t.as_scalar(t.lift(total)))
-    whole.carry = t.as_scalar(t.lift(carry))
-    whole.add(t.as_scalar(t.lift(item)))
-    return t.as_python(whole.total), t.as_python(whole.carry)
+    """A sum with one more item, and the error that it carries along while it is Python's float, or
+    a complex number where those are added with care: the errors of its two parts are one number.
+    """
+    if _is_python(total, float):
+        if _is_python(item, float):
+            return _more(scope, total, carry, item)
+        if isinstance(item, int):
+            return _more(scope, total, carry, item) if ADDS_INTS_WITH_CARE else (total + item, carry)
+    elif _is_careful_complex(total):
+        if _is_python(item, complex):
+            pairs = zip(*(_parts(scope, v) for v in (total, carry, item)), strict=True)
+            real, imag = (_more(scope, *pair) for pair in pairs)
+            return _join(scope, real[0], imag[0]), _join(scope, real[1], imag[1])
+        if isinstance(item, float | int):
+            (real, imag), (error, other) = _parts(scope, total), _parts(scope, carry)
+            real, error = _more(scope, real, error, item)
+            return _join(scope, real, imag), _join(scope, error, other)
+    else:
+        return _begun(total + item, carry)
+    return _begun(sum_of(scope, total, carry) + item, 0.0)
 
 
 def sum_of(scope: Scope, total: Any, carry: Any) -> Any:
     """The sum with what it carries."""
-    if not _is_python(total, float) or (type(carry) is float and not carry):
+    if not (_is_python(total, float) or _is_careful_complex(total)):
         return total
+    if type(carry) in (float, complex) and not carry:
+        return total
+    if not _is_python(total, float):
+        pairs = zip(_parts(scope, total), _parts(scope, carry), strict=True)
+        return _join(scope, *(sum_of(scope, *pair) for pair in pairs))
     if not is_traced(total, carry):
         return total + carry if math.isfinite(carry) else total
     t = scope.stage.tracer
     whole = Compensated(t, t.as_scalar(t.lift(total)))
     whole.carry = t.as_scalar(t.lift(carry))
     return t.as_python(whole.result())
+
+
+def _more(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+    """A float with one more number, and what both carry."""
+    if not is_traced(total, carry, item):
+        item = float(item)
+        new = total + item
+        big, small = (item, total) if abs(total) < abs(item) else (total, item)
+        return new, carry + ((big - new) + small)
+    t = scope.stage.tracer
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    whole.carry = t.as_scalar(t.lift(carry))
+    whole.add(t.cast(t.as_scalar(t.lift(item)), np.float64))
+    return t.as_python(whole.total), t.as_python(whole.carry)
+
+
+def _is_careful_complex(total: Any) -> bool:
+    """A sum so far whose two parts are added with care."""
+    return ADDS_COMPLEX_WITH_CARE and _is_python(total, complex)
+
+
+def _parts(scope: Scope, z: Any) -> tuple[Any, Any]:
+    """The parts of a complex number."""
+    if type(z) is not Traced:
+        return z.real, z.imag
+    t = scope.stage.tracer
+    x = t.as_scalar(t.lift(z))
+    return t.as_python(t.apply("real", x)), t.as_python(t.apply("imag", x))
+
+
+def _join(scope: Scope, real: Any, imag: Any) -> Any:
+    """The complex number of two parts."""
+    return _complex(scope, complex, (real, imag), {})
+
+
+def _begun(total: Any, carry: Any) -> tuple[Any, Any]:
+    """The sum so far, and a carry of its type: loops keep both as they are from there on."""
+    return total, 0j if _is_careful_complex(total) else carry
 
 
 def _is_python(value: Any, kind: type) -> bool:

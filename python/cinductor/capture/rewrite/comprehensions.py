@@ -39,10 +39,9 @@ ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
     "made.some",
 )  # fmt: skip
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
-CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted", "sum"})
+CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted"})
 # sum() of Python's floats carries the error along since 3.12, that of complex numbers since 3.14.
 SUM_IS_PLAIN = sys.version_info < (3, 12)
-SUM_IS_OF_TWO = sys.version_info >= (3, 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +127,11 @@ class Comprehensions(Visitor):
             self._reduce(node, inner, looked_for(elt) if is_list else found(elt), False)
         elif name == "all":
             self._reduce(node, inner, looked_for(elt, True) if is_list else found(elt, True), True)
-        elif name == "sum" and is_filtered(inner) and not (is_int(elt) or SUM_IS_OF_TWO):
+        elif name == "sum" and is_filtered(inner) and not is_int(elt):
             self._plan_filtered(node, inner)
         elif name == "sum" and (SUM_IS_PLAIN or is_int(elt)):
             self._reduce(node, inner, added(elt), 0)
-        elif name == "sum" and not SUM_IS_OF_TWO:
+        elif name == "sum":
             start = assign_both(ast.Tuple([ast.Constant(0), ast.Constant(0.0)], ast.Load()))
             total = ours("sum_of", load(RESULT), load(CARRY))
             self._plan(node, inner, added_with_care(elt), start, total, builtin="sum")
