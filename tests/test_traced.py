@@ -2,6 +2,7 @@
 
 import importlib.util
 import operator
+import sys
 import warnings
 
 import numpy as np
@@ -876,8 +877,11 @@ def test_long_chains_of_numbers_are_released():
     del number
 
 
-def test_every_failing_allocation_is_a_memory_error():
+def test_every_failing_allocation_is_a_memory_error(monkeypatch):
     import _testcapi
+
+    swallowed = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda hidden: swallowed.append(hidden.err_msg))
 
     def f(x, y):
         z = x * y + 1
@@ -904,6 +908,7 @@ def test_every_failing_allocation_is_a_memory_error():
             _testcapi.remove_mem_hooks()
         site += 1
     assert site > 100
+    assert not swallowed
 
 
 @pytest.mark.usefixtures("pieces_are_compiled")

@@ -66,14 +66,14 @@ PyObject *
 cx_program_text(CxProgram *p, const char *level)
 {
     CiRequest request;
-    PyObject *text = PyDict_GetItemString(p->texts, level);
+    PyObject *text = cx_dict_named(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
         if (cx_program_make(p->state, p->graph, &p->options, p->backend, keep_text, p->texts,
                             &request) < 0)
             return NULL;
         ci_program_release(request.program);
-        text = PyDict_GetItemString(p->texts, level);
+        text = cx_dict_named(p->texts, level);
     }
     if (text == NULL && strcmp(level, "source") == 0)
         return PyUnicode_FromString("");

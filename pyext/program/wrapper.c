@@ -267,7 +267,7 @@ cx_wrapper_open(CxProgram *p)
     if (code != NULL)
         done = PyEval_EvalCode(code, names, names);
     if (done != NULL) {
-        p->wrapper = Py_XNewRef(PyDict_GetItemString(names, "call"));
+        p->wrapper = Py_XNewRef(cx_dict_named(names, "call"));
         if (p->wrapper == NULL)
             cx_raise_status(p->state, CI_ERR_INTERNAL, "the printed wrapper has no function");
     }

@@ -116,4 +116,17 @@ cx_dict_find(PyObject *dict, PyObject *key, int *failed)
     return value;
 }
 
+/* The value of that name, borrowed, or NULL. It makes no string to look for: nothing fails, also
+ * where memory is short, and an exception being raised stays as it is. */
+static inline PyObject *
+cx_dict_named(PyObject *dict, const char *name)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value))
+        if (PyUnicode_Check(key) && PyUnicode_CompareWithASCIIString(key, name) == 0)
+            return value;
+    return NULL;
+}
+
 #endif

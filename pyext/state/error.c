@@ -45,9 +45,9 @@ cx_errors_init(CxState *state, PyObject *module)
         return -1;
     for (int k = 1; k < CI_ERR_COUNT; k++) {
         const char *name = exception_names[k];
-        if (name[0] == '\0' || PyDict_GetItemString(state->exceptions, name) != NULL)
+        if (name[0] == '\0' || cx_dict_named(state->exceptions, name) != NULL)
             continue;
-        PyObject *known = PyDict_GetItemString(builtins, name);
+        PyObject *known = cx_dict_named(builtins, name);
         if (known != NULL) {
             if (PyDict_SetItemString(state->exceptions, name, known) < 0)
                 return -1;
@@ -63,13 +63,8 @@ cx_errors_init(CxState *state, PyObject *module)
 PyObject *
 cx_exception(CxState *state, const char *name)
 {
-    PyObject *known, *type;
-    Py_ssize_t at = 0;
-
-    while (state->exceptions != NULL && PyDict_Next(state->exceptions, &at, &known, &type))
-        if (PyUnicode_CompareWithASCIIString(known, name) == 0)
-            return type;
-    return PyExc_RuntimeError;
+    PyObject *type = state->exceptions ? cx_dict_named(state->exceptions, name) : NULL;
+    return type != NULL ? type : PyExc_RuntimeError;
 }
 
 int
