@@ -421,6 +421,59 @@ def test_annotations_may_name_what_comes_later(tmp_path, monkeypatch):
     assert module.f.__annotations__ == {"x": int, "return": int}
 
 
+def test_functions_that_are_returned_keep_their_annotations():
+    """Also those of the call that is captured, and with real arrays in them."""
+
+    def program(x):
+        y = x + 1
+
+        def inner(a: int, b: "text" = 2, *, c: y = 1) -> float:  # noqa: F821
+            return a * b + y
+
+        return y, inner
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(3):
+        y, inner = compiled(X)
+        np.testing.assert_array_equal(inner(X), X * 2 + y)
+        assert inner.__annotations__ == {"a": int, "b": "text", "c": y, "return": float}
+        assert inner.__annotations__["c"] is y
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated with the def")
+def test_functions_that_are_returned_may_name_what_comes_later(monkeypatch):
+    from annotationlib import Format, get_annotations
+
+    def program(x):
+        def inner(a: Later) -> float:  # noqa: F821
+            return a + x
+
+        return x + 1, inner
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(2):
+        _, inner = compiled(X)
+        assert get_annotations(inner, format=Format.STRING) == {"a": "Later", "return": "float"}
+        with pytest.raises(NameError, match="Later"):
+            _ = inner.__annotations__
+    monkeypatch.setitem(globals(), "Later", int)
+    assert inner.__annotations__ == {"a": int, "return": float}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters")
+def test_functions_that_are_returned_keep_their_type_parameters(tmp_path, monkeypatch):
+    (tmp_path / "generic_module.py").write_text(
+        "def f(x):\n    def inner[T](a: T) -> T:\n        return a + x\n    return x + 1, inner\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    compiled = cinductor.compile(importlib.import_module("generic_module").f, backend="interp")
+    for _ in range(2):
+        _, inner = compiled(X)
+        (parameter,) = inner.__type_params__
+        assert parameter.__name__ == "T"
+        assert inner.__annotations__ == {"a": parameter, "return": parameter}
+
+
 inf, nan = math.inf, math.nan
 COMPLEX = [1 + 2j, complex(0.0, -0.0), complex(inf, 1.0), complex(-0.0, nan), complex(1e16, -0.0)]
 REAL = [0.5, -0.0, inf, 3, True]

@@ -139,12 +139,7 @@ class Concrete:
             if name == STAGE:
                 cell = types.CellType(PlainScope.like(cell.cell_contents))
             else:
-                try:
-                    item = cell.cell_contents
-                except ValueError:
-                    pass
-                else:
-                    cell.cell_contents = self.of(item)
+                self.fill_cell(cell)
             cells.append(cell)
         defaults = fn.__defaults__ and self.of(fn.__defaults__)
         new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
@@ -152,4 +147,27 @@ class Concrete:
             new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
         new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
         new.__dict__.update(fn.__dict__)
+        self.annotate(new, fn)
         return new
+
+    def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
+        """Gives new the annotations of fn and its type parameters, where this Python has those.
+        Annotations that wait to be asked for (3.14) go on waiting: they may name what comes later.
+        """
+        waiting = getattr(fn, "__annotate__", None)
+        if waiting is None:
+            new.__annotations__ = fn.__annotations__
+            self.fill(new.__annotations__)
+        else:
+            new.__annotate__ = self.of(waiting)  # type: ignore[attr-defined]
+            for cell in getattr(waiting, "__closure__", None) or ():
+                self.fill_cell(cell)
+        if hasattr(fn, "__type_params__"):
+            new.__type_params__ = fn.__type_params__  # type: ignore[attr-defined]
+
+    def fill_cell(self, cell: types.CellType) -> None:
+        try:
+            item = cell.cell_contents
+        except ValueError:  # it is empty
+            return
+        cell.cell_contents = self.of(item)
