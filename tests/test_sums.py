@@ -3,6 +3,7 @@
 import math
 import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -94,3 +95,23 @@ def test_sums_of_numbers_of_three_types(fn, backend):
                     n = n % 29
                 got, want = compiled(a, n, z, x), fn(a, n, z, x)
                 assert [(type(v), repr(v)) for v in got] == [(type(v), repr(v)) for v in want]
+
+
+def test_sums_that_meet_another_type_go_on_without_care():
+    """Also where they come back to floats, as Python's do."""
+
+    def program(a, x):
+        half = Fraction(1, 2)
+        return (
+            sum([1, half, a, a * 1e16, -a * 1e16]),
+            sum([1.5, half, a, a * 1e16, -a * 1e16]),
+            sum(v for v in [1, half, a, a * 1e16, -a * 1e16]),
+            sum(v for v in [1.5, half, a, a * 1e16, -a * 1e16]),
+            sum([1.5, a * 1j, half, a * 1e16, 0.1, -a * 1e16]),
+            sum([1.5, a * 1j, x[0], 1e16, 0.1, -1e16]),
+            sum(v for v in [1.5, a * 1j, x[0], 1e16, 0.1, -1e16]),
+        )
+
+    compiled = cinductor.compile(program, backend="interp")
+    for _ in range(2):
+        assert repr(compiled(0.1, np.ones(2))) == repr(program(0.1, np.ones(2)))

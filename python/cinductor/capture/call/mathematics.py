@@ -162,15 +162,17 @@ def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = list(scope.iter(args[0])) if args else []
     if not is_traced(start, *items):
         return f(items, *args[1:], **kwargs) if args else f(*args, **kwargs)
-    at = 0
-    while at < len(items):
-        if ADDS_WITH_CARE and _is_python(start, float):
-            start, at = _add_floats(scope.stage.tracer, start, items, at)
-        elif ADDS_COMPLEX_WITH_CARE and _is_python(start, complex):
-            start, at = _add_complex(scope.stage.tracer, start, items, at)
+    at, is_int = 0, True
+    while at < len(items) and is_int and _is_python(start, int):
+        is_int = _is_python(items[at], int) or _is_python(items[at], bool)
+        start, at = start + items[at], at + 1
+    if ADDS_WITH_CARE and _is_python(start, float):
+        start, at = _add_floats(scope.stage.tracer, start, items, at)
         if at < len(items):
             start, at = start + items[at], at + 1
-    return start
+    if ADDS_COMPLEX_WITH_CARE and _is_python(start, complex):
+        start, at = _add_complex(scope.stage.tracer, start, items, at)
+    return functools.reduce(operator.add, items[at:], start)  # the rest as it comes
 
 
 def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
@@ -235,13 +237,18 @@ class Compensated:
 def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
     """A sum with one more item, and the error that it carries along while it is Python's float, or
     a complex number where those are added with care: the errors of its two parts are one number.
+    From the first item on that is of another type there is no carry, None.
     """
+    if carry is None:
+        return total + item, None
     if _is_python(total, float):
         if _is_python(item, float):
             return _more(scope, total, carry, item)
         if isinstance(item, int):
             return _more(scope, total, carry, item) if ADDS_INTS_WITH_CARE else (total + item, carry)
-    elif _is_careful_complex(total):
+        new = sum_of(scope, total, carry) + item
+        return new, 0j if _is_careful_complex(new) else None
+    if _is_careful_complex(total):
         if _is_python(item, complex):
             pairs = zip(*(_parts(scope, v) for v in (total, carry, item)), strict=True)
             real, imag = (_more(scope, *pair) for pair in pairs)
@@ -250,16 +257,19 @@ def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any,
             (real, imag), (error, other) = _parts(scope, total), _parts(scope, carry)
             real, error = _more(scope, real, error, item)
             return _join(scope, real, imag), _join(scope, error, other)
-    else:
-        return _begun(total + item, carry)
-    return _begun(sum_of(scope, total, carry) + item, 0.0)
+        return sum_of(scope, total, carry) + item, None
+    new = total + item
+    if _is_careful_complex(new):
+        return new, 0j
+    is_int = _is_python(item, int) or _is_python(item, bool)
+    return new, carry if is_int or _is_python(new, float) else None
 
 
 def sum_of(scope: Scope, total: Any, carry: Any) -> Any:
     """The sum with what it carries."""
     if not (_is_python(total, float) or _is_careful_complex(total)):
         return total
-    if type(carry) in (float, complex) and not carry:
+    if carry is None or (type(carry) in (float, complex) and not carry):
         return total
     if not _is_python(total, float):
         pairs = zip(_parts(scope, total), _parts(scope, carry), strict=True)
@@ -303,11 +313,6 @@ def _parts(scope: Scope, z: Any) -> tuple[Any, Any]:
 def _join(scope: Scope, real: Any, imag: Any) -> Any:
     """The complex number of two parts."""
     return _complex(scope, complex, (real, imag), {})
-
-
-def _begun(total: Any, carry: Any) -> tuple[Any, Any]:
-    """The sum so far, and a carry of its type: loops keep both as they are from there on."""
-    return total, 0j if _is_careful_complex(total) else carry
 
 
 def _is_python(value: Any, kind: type) -> bool:
