@@ -53,7 +53,9 @@ add_item(CiLowering *low, CiItemKind kind, CiRegion *region)
 
 /* ---- what is read from outside ---- */
 
-/* Made of constants, run-time scalars and loop variables alone, which no write changes. */
+/* Made of constants, run-time scalars and loop variables alone, which no write changes, by what
+ * takes no longer than a load: C compilers do not take a division out of a loop that may have no
+ * trip. */
 static bool
 is_cheap(CiLowering *low, const CiNode *node, int *budget)
 {
@@ -61,7 +63,7 @@ is_cheap(CiLowering *low, const CiNode *node, int *budget)
     if (state->induction || ci_op_kind(node->op) == CI_OPKIND_create)
         return state->induction || !state->home.buffer ||
                state->home.buffer->kind == CI_BUFFER_scalar;
-    if (node->rank || state->home.buffer || ci_op_kind(node->op) == CI_OPKIND_math || --*budget < 0)
+    if (node->rank || state->home.buffer || ci_op_is_expensive(node->op) || --*budget < 0)
         return false;
     for (int k = 0; k < node->nargs; k++) {
         if (!is_cheap(low, node->args[k], budget))
