@@ -240,7 +240,7 @@ declare_arguments(CiCpuEmitter *c, CiText *out, const char *body)
 }
 
 /* A fold in order in a register: where it is made of vectors, their elements are taken out one by
- * one, and what does so shares its port with the folding where vectors are as long as they can be. */
+ * one, and what does so shares its port with the folding where vectors are as long as can be. */
 static bool
 wants_half_vectors(const CiCpuEmitter *c)
 {
@@ -365,7 +365,8 @@ print_macros(CiText *out, const char *helpers, const char *functions)
         ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
                          "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
     if (ci_emit_mentions(functions, "CI_HALF_VECTORS"))
-        ci_text_add(out, "#ifdef __clang__\n#define CI_HALF_VECTORS\n#else\n#define CI_HALF_VECTORS "
+        ci_text_add(out, "#ifdef __clang__\n#define CI_HALF_VECTORS\n#else\n"
+                         "#define CI_HALF_VECTORS "
                          "__attribute__((target(\"prefer-vector-width=256\")))\n#endif\n");
     if (ci_emit_mentions(functions, "CI_SETTLED"))
         ci_text_add(out, "#define CI_SETTLED(v) __asm__(\"\" : \"+r\"(v))\n");

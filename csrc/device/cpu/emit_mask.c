@@ -1,8 +1,8 @@
 /* Tests of a bit among the bits 8 to 15 of a number, as (crc & 0x8000) != 0 is one.
  *
- * gcc makes them tests of the second byte of a register (testb $-128, %ah), which Intel's processors
- * read late; a trip that waits for the one before, as a CRC's does, takes a quarter longer. With a
- * mask that it does not know it tests the register. */
+ * gcc makes them tests of the second byte of a register (testb $-128, %ah), which Intel's
+ * processors read late; a trip that waits for the one before, as a CRC's does, takes a quarter
+ * longer. With a mask that it does not know it tests the register. */
 #include "device/cpu/emit_cpu.h"
 
 /* Whether a value of this stage is of some kind. */

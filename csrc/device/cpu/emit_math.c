@@ -33,51 +33,57 @@ ci_cpu_single_math(CiCpuEmitter *c, CiOp op, CiDtype dtype, const char *const *n
                      ci_op_arity(op) == 2 ? ", " : "", names[1]);
 }
 
-static void
-print_routine(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
-{
+/* How a function of the C library and its operands are written. */
+typedef struct Routine {
     char symbol[40];
-    CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
-    const char *vector = ci_cpu_vector_type(dtype);
-    ci_cpu_math_symbol(op, dtype, c->level, symbol);
-    ci_text_add(out, "\n%s %s(%s%s%s);\n", vector, symbol, vector,
-                ci_op_arity(op) == 2 ? ", " : "", ci_op_arity(op) == 2 ? vector : "");
+    const char *name, *dtype, *type, *vector;
+    bool is_binary;
+    int lanes;
+} Routine;
+
+static Routine
+routine_of(const CiCpuEmitter *c, CiOp op, CiDtype dtype)
+{
+    Routine r = {.name = ci_op_name(op),
+                 .dtype = ci_dtype_name(dtype),
+                 .type = ci_emit_type(dtype),
+                 .vector = ci_cpu_vector_type(dtype),
+                 .is_binary = ci_op_arity(op) == 2,
+                 .lanes = ci_cpu_vector_lanes(c, dtype)};
+    ci_cpu_math_symbol(op, dtype, c->level, r.symbol);
+    return r;
+}
+
+static void
+print_routine(CiText *out, const Routine *r)
+{
+    ci_text_add(out, "\n%s %s(%s%s%s);\n", r->vector, r->symbol, r->vector,
+                r->is_binary ? ", " : "", r->is_binary ? r->vector : "");
 }
 
 /* All lanes are the value; a difference, for the sum of -0.0 and 0.0 is 0.0. */
 static void
-print_single_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
+print_single_helper(CiText *out, const Routine *r)
 {
-    char symbol[40];
-    bool is_binary = ci_op_arity(op) == 2;
-    CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
-    const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype);
-    ci_cpu_math_symbol(op, dtype, c->level, symbol);
-    ci_text_add(out, "static inline %s\n%s_%s_one(%s a%s%s%s)\n{\n", type, ci_op_name(op),
-                ci_dtype_name(dtype), type, is_binary ? ", " : "", is_binary ? type : "",
-                is_binary ? " b" : "");
-    ci_text_add(out, "    const %s none = {0};\n    return %s(a - none%s)[0];\n}\n", vector, symbol,
-                is_binary ? ", b - none" : "");
+    ci_text_add(out, "static inline %s\n%s_%s_one(%s a%s%s%s)\n{\n", r->type, r->name, r->dtype,
+                r->type, r->is_binary ? ", " : "", r->is_binary ? r->type : "",
+                r->is_binary ? " b" : "");
+    ci_text_add(out, "    const %s none = {0};\n    return %s(a - none%s)[0];\n}\n", r->vector,
+                r->symbol, r->is_binary ? ", b - none" : "");
 }
 
 static void
-print_helper(CiCpuEmitter *c, CiText *out, CiOp op, bool is_double)
+print_helper(CiText *out, const Routine *r)
 {
-    char symbol[40];
-    bool is_binary = ci_op_arity(op) == 2;
-    CiDtype dtype = is_double ? CI_DTYPE_f64 : CI_DTYPE_f32;
-    const char *type = ci_emit_type(dtype), *vector = ci_cpu_vector_type(dtype);
-    int lanes = ci_cpu_vector_lanes(c, dtype);
-    ci_cpu_math_symbol(op, dtype, c->level, symbol);
-    ci_text_add(out, "static void\n%s_%s(%s *a, %s%s%s *y, int64_t m)\n{\n", ci_op_name(op),
-                ci_dtype_name(dtype), type, is_binary ? type : "", is_binary ? " *b, " : "", type);
-    ci_text_add(out, "    for (int64_t k = m; k %% %d; k++)\n        a[k] = a[m - 1]%s;\n", lanes,
-                is_binary ? ", b[k] = b[m - 1]" : "");
+    ci_text_add(out, "static void\n%s_%s(%s *a, %s%s%s *y, int64_t m)\n{\n", r->name, r->dtype,
+                r->type, r->is_binary ? r->type : "", r->is_binary ? " *b, " : "", r->type);
+    ci_text_add(out, "    for (int64_t k = m; k %% %d; k++)\n        a[k] = a[m - 1]%s;\n",
+                r->lanes, r->is_binary ? ", b[k] = b[m - 1]" : "");
     ci_text_add(
         out, "    for (int64_t k = 0; k < m; k += %d)\n        *(%s *)(y + k) = %s(*(%s *)(a + k)",
-        lanes, vector, symbol, vector);
-    if (is_binary)
-        ci_text_add(out, ", *(%s *)(b + k)", vector);
+        r->lanes, r->vector, r->symbol, r->vector);
+    if (r->is_binary)
+        ci_text_add(out, ", *(%s *)(b + k)", r->vector);
     ci_text_add(out, ");\n}\n");
 }
 
@@ -99,11 +105,13 @@ ci_cpu_emit_math_helpers(CiCpuEmitter *c, CiText *out)
     for (int op = 0; op < CI_OP_COUNT; op++)
         for (int is_double = 0; is_double < 2; is_double++) {
             bool has_many = c->has_math[op][is_double], has_one = c->has_single_math[op][is_double];
-            if (has_many || has_one)
-                print_routine(c, out, (CiOp)op, is_double);
+            if (!has_many && !has_one)
+                continue;
+            Routine r = routine_of(c, (CiOp)op, is_double ? CI_DTYPE_f64 : CI_DTYPE_f32);
+            print_routine(out, &r);
             if (has_many)
-                print_helper(c, out, (CiOp)op, is_double);
+                print_helper(out, &r);
             if (has_one)
-                print_single_helper(c, out, (CiOp)op, is_double);
+                print_single_helper(out, &r);
         }
 }
