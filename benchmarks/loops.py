@@ -3,10 +3,11 @@
     python benchmarks/loops.py [--threads 1,2] [--programs cholesky,lu] [--rounds 3] [--out DIRECTORY]
 
 A process's figure is the best of several calls on fresh copies of the arguments (making them is not timed): neighbours
-on the machine make calls longer, never shorter. Peers take turns, and the median of a peer's processes is given, for
-one process may lie badly in memory throughout. Nodes and compile time are given for few trips and
-for many of the same loops, and for those of tests/programs at two sizes: neither may grow. Compile time is what
-processors worked for it, the compiler's processes included. What falls short of the project's aims is listed at the end.
+on the machine make calls longer, never shorter. Peers take turns, and the median of a peer's processes is given, for one
+process may lie badly in memory throughout. Nodes and compile time are given for few trips and for many of the same
+loops, and for those of tests/programs at two sizes: neither may grow. Compile time is what processors worked for it,
+the compiler's processes included. What falls short of the project's aims is listed at the end. `--beside-numba 4` gives
+the programs of tests/programs instead, four times as large as in tests.
 """
 
 import argparse
@@ -260,6 +261,41 @@ def module_twice(module):
     return pairs, {f"{module}.{name}": c["nodes"] for name, c in chosen.items() if not c["sizes"]}
 
 
+def beside_numba(module, name, factor):
+    """Seconds of a program of tests/programs under both, or why Numba does not take it."""
+    import numba
+
+    import cinductor
+
+    function, make, size = next(p[1:] for p in programs_of(module) if p[0] == name)
+    arguments, found = make(size * factor, np.random.default_rng(1)), {}
+    for peer, call in (("cinductor", cinductor.compile(function, options={"threads": 1})), ("numba", numba.njit(function))):
+        try:
+            with np.errstate(all="ignore"):
+                for _ in range(2):  # the second call may be compiled otherwise
+                    call(*copy.deepcopy(arguments))
+                found[peer] = measure(lambda *given, call=call: call(*given), copy.deepcopy(arguments))
+        except Exception as why:
+            found[peer] = type(why).__name__
+    return found
+
+
+def beside_numba_table(factor):
+    """All of them, and how many take no longer than Numba's."""
+    lines, ratios = ["| program | cinductor, µs | numba, µs | numba / cinductor |", "|---|---|---|---|"], []
+    for module in program_modules():
+        for name, *_ in programs_of(module):
+            found = child(["--beside", module, name, str(factor)], 1)
+            ours, theirs = (found.get(peer, found.get("error")) for peer in ("cinductor", "numba"))
+            is_timed = all(isinstance(seconds, float) for seconds in (ours, theirs))
+            ratios += [theirs / ours] if is_timed else []
+            cells = [f"{1e6 * v:.2f}" if isinstance(v, float) else v for v in (ours, theirs)]
+            lines.append(f"| {module}.{name} | " + " | ".join(cells) + f" | {f'{ratios[-1]:.2f}' if is_timed else ''} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    good = sum(ratio * NOISE >= 1 for ratio in ratios)
+    return "\n".join([*lines, "", f"Numba takes {len(ratios)}; {good} of those take no longer than {NOISE} times its time."])
+
+
 def raises(function, arguments):
     """Whether the plain function raises."""
     with np.errstate(all="ignore"):
@@ -405,9 +441,13 @@ def compile_report(pairs, modules, others):
     ])  # fmt: skip
 
 
+def program_modules():
+    return sorted(path.stem for path in PROGRAM_FILES.glob("[a-z]*.py") if path.stem != "failures")
+
+
 def compile_modules(jobs):
     """module_twice of all modules of tests/programs, so many side by side."""
-    modules = sorted(path.stem for path in PROGRAM_FILES.glob("[a-z]*.py") if path.stem != "failures")
+    modules = program_modules()
     pairs, others = {}, {}
     with ThreadPoolExecutor(jobs) as workers:
         for module, (found, differ) in zip(modules, workers.map(module_twice, modules)):
@@ -425,6 +465,8 @@ def main():
     parser.add_argument("--choose-sizes", metavar="MODULE")
     parser.add_argument("--compile-module", nargs=3, metavar=("MODULE", "WHICH", "SIZES"))
     parser.add_argument("--compile-only", action="store_true", help="the tables of compilation alone")
+    parser.add_argument("--beside", nargs=3, metavar=("MODULE", "PROGRAM", "FACTOR"))
+    parser.add_argument("--beside-numba", type=int, metavar="FACTOR", help="the programs of tests/programs, so many times as large, beside Numba")
     parser.add_argument("--run-only", action="store_true", help="the table of running times alone")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each peer, which take turns")
     parser.add_argument("--jobs", type=int, default=1, help="modules of tests/programs that are compiled side by side")
@@ -445,6 +487,13 @@ def main():
     if options.compile_module:
         module, which, sizes = options.compile_module
         print(json.dumps(compile_module(module, int(which), json.loads(sizes))))
+        return
+    if options.beside:
+        module, name, factor = options.beside
+        print(json.dumps(beside_numba(module, name, int(factor))))
+        return
+    if options.beside_numba:
+        print(beside_numba_table(options.beside_numba))
         return
     if options.while_trip:
         print(json.dumps(while_trip()))

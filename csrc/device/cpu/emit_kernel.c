@@ -245,11 +245,14 @@ static bool
 wants_half_vectors(const CiCpuEmitter *c)
 {
     const CiKernel *kernel = c->kernel;
-    bool has_float = false;
-    for (int k = 0; k < kernel->nplacements && ci_kernel_tree(kernel); k++)
-        has_float |= kernel->placements[k].place == CI_PLACE_scalar &&
-                     ci_dtype_is_float(kernel->placements[k].buffer->dtype);
-    return has_float && c->level == CI_CPU_V4;
+    if (c->level != CI_CPU_V4 || !ci_kernel_tree(kernel))
+        return false;
+    for (int k = 0; k < kernel->nplacements; k++) {
+        const CiPlacement *p = &kernel->placements[k];
+        if (p->place == CI_PLACE_scalar && ci_dtype_is_float(p->buffer->dtype))
+            return true;
+    }
+    return false;
 }
 
 static void
