@@ -1,6 +1,7 @@
 /* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
  * specializations by their guards, and asks Python (miss) when none fits. The table of
  * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
+#include "replay/body.h"
 #include "replay/driven.h"
 #include "replay/signature.h"
 #include "replay/specialization.h"
@@ -10,6 +11,8 @@ typedef struct CxFunction {
     CxState *state;
     CxSignature signature;
     PyObject *fn, *miss, *table, *dict, *weakrefs;
+    PyObject *renew;   /* what gives the parameters again when the function has others, or NULL */
+    CxBody body;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
     CxDriven driven;        /* those that a driver answers */
     const PyObject *latest; /* the specialization that answered last: only compared */
@@ -183,6 +186,32 @@ done:
     return result;
 }
 
+/* ---- the function's own code and defaults, which may be set ---- */
+
+/* The parameters anew; what was compiled is forgotten by `renew`. */
+static int
+renew(CxFunction *f)
+{
+    PyObject *names = NULL, *kinds = NULL, *defaults = NULL, *made = NULL;
+    CxSignature fresh = {0};
+
+    cx_body_note(&f->body, f->body.function);
+    if (f->renew == NULL)
+        return 0;
+    made = PyObject_CallOneArg(f->renew, (PyObject *)f);
+    if (made == NULL ||
+        !PyArg_ParseTuple(made, "O!O!O!", &PyTuple_Type, &names, &PyTuple_Type, &kinds,
+                          &PyTuple_Type, &defaults) ||
+        cx_signature_open(&fresh, names, kinds, defaults, f->state->missing) < 0) {
+        Py_XDECREF(made);
+        return -1;
+    }
+    cx_signature_close(&f->signature);
+    f->signature = fresh;
+    Py_DECREF(made);
+    return 0;
+}
+
 static PyObject *
 function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
@@ -195,6 +224,8 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
     f->calls++;
     if (stance == 1)
         return PyObject_Vectorcall(f->fn, args, nargsf, names);
+    if (!cx_body_is_same(&f->body, &f->signature) && renew(f) < 0)
+        return NULL;
     /* All positional and complete: the caller's references do. */
     if (names == NULL && nargs == f->signature.count &&
         f->signature.npositional == f->signature.count)
@@ -202,12 +233,13 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
     if (f->signature.count > 16 &&
         (bound = PyMem_Calloc((size_t)f->signature.count, sizeof *bound)) == NULL)
         return PyErr_NoMemory();
+    int count = f->signature.count; /* the call may renew it */
     int status = cx_signature_bind(&f->signature, args, nargs, names, bound);
     if (status > 0)
         result = call_bound(f, bound, args, nargsf, names, stance);
     else if (status == 0) /* raises the TypeError that names what is wrong */
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    for (int k = 0; k < f->signature.count; k++)
+    for (int k = 0; k < count; k++)
         Py_XDECREF(bound[k]);
     if (bound != small)
         PyMem_Free(bound);
@@ -216,25 +248,11 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
 
 /* ---- the type ---- */
 
-/* The Python function that a callable runs, or NULL without an exception. */
-static PyObject *
-python_function(PyObject *fn)
-{
-    PyObject *found = PyFunction_Check(fn) ? Py_NewRef(fn)
-                      : PyMethod_Check(fn)
-                          ? Py_NewRef(PyMethod_GET_FUNCTION(fn))
-                          : PyObject_GetAttrString((PyObject *)Py_TYPE(fn), "__call__");
-    PyErr_Clear();
-    if (found != NULL && !PyFunction_Check(found))
-        Py_CLEAR(found);
-    return found;
-}
-
 /* Where a function is, as guards name it; NULL without an exception for what has no code. */
 static PyObject *
 find_place(PyObject *fn)
 {
-    PyObject *function = python_function(fn);
+    PyObject *function = cx_python_function(fn);
     PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
     Py_XDECREF(function); /* fn keeps it */
     if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
@@ -252,14 +270,15 @@ find_place(PyObject *fn)
 static PyObject *
 function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fn", "parameters", "kinds", "defaults", "miss", NULL};
-    PyObject *fn = NULL, *parameters = NULL, *kinds = NULL, *defaults = NULL, *miss = NULL;
+    static char *names[] = {"fn", "parameters", "kinds", "defaults", "miss", "renew", NULL};
+    PyObject *fn = NULL, *parameters = NULL, *kinds = NULL, *defaults = NULL, *miss = NULL,
+             *renew = NULL;
     CxFunction *f = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O:CompiledFunction", names, &fn,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!O|O:CompiledFunction", names, &fn,
                                      &PyTuple_Type, &parameters, &PyTuple_Type, &kinds,
-                                     &PyTuple_Type, &defaults, &miss))
+                                     &PyTuple_Type, &defaults, &miss, &renew))
         return NULL;
     CxState *state = cx_state_of_type(type);
     f = state ? (CxFunction *)type->tp_alloc(type, 0) : NULL;
@@ -269,6 +288,10 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     f->vectorcall = function_vectorcall;
     f->fn = Py_NewRef(fn);
     f->miss = Py_NewRef(miss);
+    f->renew = Py_XNewRef(renew);
+    PyObject *function = cx_python_function(fn);
+    cx_body_note(&f->body, function);
+    Py_XDECREF(function);
     f->table = PyTuple_New(0);
     f->plain = PyTuple_New(0);
     f->where = find_place(fn);
@@ -286,6 +309,8 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->fn);
     Py_VISIT(f->signature.defaults);
     Py_VISIT(f->miss);
+    Py_VISIT(f->renew);
+    Py_VISIT(f->body.function);
     Py_VISIT(f->table);
     Py_VISIT(f->plain);
     Py_VISIT(f->dict);
@@ -305,6 +330,8 @@ function_clear(PyObject *self)
         Py_XSETREF(f->table, empty);
     else
         PyErr_Clear();
+    Py_CLEAR(f->renew);
+    cx_body_note(&f->body, NULL);
     if (f->fn != NULL)
         Py_SETREF(f->fn, Py_NewRef(Py_None));
     if (f->miss != NULL)
@@ -331,6 +358,8 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->fn);
     cx_signature_close(&f->signature);
     Py_XDECREF(f->miss);
+    Py_XDECREF(f->renew);
+    cx_body_note(&f->body, NULL);
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
     cx_driven_clear(&f->driven);

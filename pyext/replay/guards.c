@@ -6,6 +6,7 @@
  * Sizes that vary are values of the call's table: arrays fill in the symbols, then everything that
  * is computed from them is, then what depends on that is compared. */
 #include "replay/guards_private.h"
+#include "replay/namespace.h"
 #include "state/array.h"
 
 void
@@ -334,15 +335,45 @@ check_is_array(Lookup *l, const CxCheck *c)
     return value != NULL && array_fits(c, value, l->table);
 }
 
+/* The stamp is read first: what changes while names are looked up is seen by the next call. */
 static bool
-check_holds(Lookup *l, const CxCheck *c)
+names_hold(const CxGuards *g, CxCheck *c)
+{
+    Py_ssize_t which = 0;
+    uint64_t stamp = cx_namespace_stamp(c->a);
+
+    if (stamp != 0 && stamp == c->stamp)
+        return true;
+    if (!cx_namespace_has(c->a, c->b, g->state->missing, &which))
+        return false;
+    c->stamp = stamp;
+    return true;
+}
+
+static bool
+or_none(PyObject *found, PyObject *wanted)
+{
+    return (found != NULL ? found : Py_None) == wanted;
+}
+
+static bool
+body_fits(PyObject *value, PyObject *parts)
+{
+    return PyFunction_Check(value) && PyTuple_GET_SIZE(parts) == 3 &&
+           PyFunction_GET_CODE(value) == PyTuple_GET_ITEM(parts, 0) &&
+           or_none(PyFunction_GET_DEFAULTS(value), PyTuple_GET_ITEM(parts, 1)) &&
+           or_none(PyFunction_GET_KW_DEFAULTS(value), PyTuple_GET_ITEM(parts, 2));
+}
+
+static bool
+check_holds(Lookup *l, CxCheck *c)
 {
     PyObject *value = NULL;
 
     if (c->kind == CHECK_disjoint)
         return are_disjoint(l, c);
-    if (c->kind == CHECK_absent)
-        return PyDict_GetItemWithError(c->a, c->b) == NULL && !PyErr_Occurred();
+    if (c->kind == CHECK_names)
+        return names_hold(l->guards, c);
     value = find_value(l, c->source);
     if (value == NULL)
         return false;
@@ -357,6 +388,8 @@ check_holds(Lookup *l, const CxCheck *c)
         return word_fits(value);
     case CHECK_function:
         return function_fits(c, value);
+    case CHECK_body:
+        return body_fits(value, c->a);
     case CHECK_equals:
         return value_equals(value, c->a);
     case CHECK_differs:
@@ -443,7 +476,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     if (g->values.count > 0)
         memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
     for (int k = 0; k < g->nchecks; k++) {
-        const CxCheck *c = &g->checks[k];
+        CxCheck *c = &g->checks[k];
         if (c->kind == CHECK_array ? check_is_array(&lookup, c) : check_holds(&lookup, c))
             continue;
         PyErr_Clear();

@@ -38,7 +38,8 @@ typedef enum CxCheckKind {
     CHECK_keys,
     CHECK_same,
     CHECK_other,
-    CHECK_absent,
+    CHECK_names,
+    CHECK_body,
     CHECK_disjoint
 } CxCheckKind;
 
@@ -67,8 +68,10 @@ typedef struct CxCheck {
     int other;       /* same: the other source; disjoint: how many there are, of which `source` are
                         written */
     PyObject *a, *b; /* object, type, value; keys; equals: b is the line that asked, or NULL;
-                      * function: code and globals */
+                      * function: code and globals; names: the namespace, and pairs of them;
+                      * body: code, defaults and keyword defaults, or None for each */
     int *sources;    /* disjoint */
+    uint64_t stamp;  /* names: of the namespace when it was last looked at */
     int64_t count;   /* len; array: elements, -1 when that varies; function: CxDefaults */
 } CxCheck;
 

@@ -1,5 +1,6 @@
 /* Guards from the tuples that describe them: see Specialization in _core.pyi. */
 #include "replay/guards_private.h"
+#include "replay/namespace.h"
 
 static bool
 word_is(PyObject *word, const char *text)
@@ -236,6 +237,7 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
                  {"word", CHECK_word, ""},        {"differs", CHECK_differs, "t"},
                  {"equals", CHECK_equals, "o|k"}, {"function", CHECK_function, "okn"},
                  {"len", CHECK_len, "on"},        {"keys", CHECK_keys, "ol"},
+                 {"body", CHECK_body, "t"},
                  {"same", CHECK_same, "s"},       {"other", CHECK_other, "s"}};
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     PyObject *word = PyTuple_GET_ITEM(tuple, 1);
@@ -258,6 +260,19 @@ read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
     return bad(tuple);
 }
 
+/* ("names", dict or class, (name, value, ...)) */
+static int
+read_names(CxCheck *c, PyObject *tuple)
+{
+    PyObject *space = PyTuple_GET_ITEM(tuple, 1), *pairs = PyTuple_GET_ITEM(tuple, 2);
+    if (!(PyDict_Check(space) || PyType_Check(space)) || !PyTuple_Check(pairs))
+        return bad(tuple);
+    c->kind = CHECK_names;
+    c->a = Py_NewRef(space);
+    c->b = Py_NewRef(pairs);
+    return cx_namespace_watch(space);
+}
+
 static int
 read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
@@ -266,12 +281,8 @@ read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
 
     if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "disjoint"))
         return read_disjoint(c, tuple, g->nsources);
-    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "absent") && PyDict_Check(word)) {
-        c->kind = CHECK_absent;
-        c->a = Py_NewRef(word);
-        c->b = Py_NewRef(PyTuple_GET_ITEM(tuple, 2));
-        return 0;
-    }
+    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "names"))
+        return read_names(c, tuple);
     c->source = n >= 2 ? (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 0)) : -1;
     if (c->source < 0 || c->source >= g->nsources)
         return PyErr_Occurred() ? -1 : bad(tuple);
@@ -302,7 +313,7 @@ cost_of(const CxGuards *g, const CxCheck *c)
                                 [SOURCE_made] = 5, [SOURCE_address] = 0, [SOURCE_const] = 5};
     if (c->kind == CHECK_disjoint)
         return INT_MAX;
-    if (c->kind == CHECK_absent)
+    if (c->kind == CHECK_names)
         return 4;
     int depth = depth_of(g, c->source);
     bool has_two = c->kind == CHECK_same || c->kind == CHECK_other;

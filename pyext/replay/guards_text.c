@@ -1,5 +1,6 @@
 /* Guards in the user's words: what each asks for, and what a call that fails one has instead. */
 #include "replay/guards_private.h"
+#include "replay/namespace.h"
 #include "state/array.h"
 
 static PyObject *
@@ -418,6 +419,8 @@ expectation(const CxGuards *g, const CxCheck *c)
         return object_text(c->a);
     case CHECK_function:
         return code_text(c->a);
+    case CHECK_body:
+        return code_text(PyTuple_GET_ITEM(c->a, 0));
     case CHECK_type:
         return type_text((PyTypeObject *)c->a);
     case CHECK_word:
@@ -467,6 +470,11 @@ found_text(const CxCheck *c, PyObject *value)
         return PyUnicode_FromFormat("one with other %s",
                                     PyFunction_GET_GLOBALS(value) != c->b ? "globals" : "defaults");
     }
+    if (c->kind == CHECK_body && PyFunction_Check(value)) {
+        if (PyFunction_GET_CODE(value) != PyTuple_GET_ITEM(c->a, 0))
+            return code_text(PyFunction_GET_CODE(value));
+        return PyUnicode_FromString("one with other defaults");
+    }
     bool is_number = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value);
     bool is_alike = c->kind == CHECK_equals && Py_TYPE(value) == Py_TYPE(c->a);
     if (is_alike || value == Py_None || PyUnicode_Check(value) ||
@@ -492,15 +500,13 @@ found_text(const CxCheck *c, PyObject *value)
 }
 
 static PyObject *
-special_text(const CxCheck *c, bool is_failure)
+special_text(const CxGuards *g, const CxCheck *c, bool is_failure)
 {
     if (c->kind == CHECK_disjoint)
         return PyUnicode_FromString(is_failure
                                         ? "an array that is written shares memory with another"
                                         : "arrays that are written share no memory with others");
-    return PyUnicode_FromFormat(is_failure ? "global %S is set, and hides Python's own"
-                                           : "%S is Python's own: no global has that name",
-                                c->b);
+    return cx_namespace_text(c->a, c->b, g->state->missing, is_failure);
 }
 
 PyObject *
@@ -517,8 +523,8 @@ cx_guards_failure(CxGuards *g, const CxCheck *c, PyObject **values, const int64_
 {
     PyObject *name = NULL, *value = NULL, *text = NULL, *place = NULL;
 
-    if (c->kind == CHECK_disjoint || c->kind == CHECK_absent)
-        return special_text(c, true);
+    if (c->kind == CHECK_disjoint || c->kind == CHECK_names)
+        return special_text(g, c, true);
     value = values[c->source];
     if (value == NULL)
         return cx_guards_missing(g, c->source);
@@ -540,8 +546,8 @@ check_text(const CxGuards *g, const CxCheck *c)
 {
     PyObject *name = NULL, *expected = NULL, *text = NULL;
 
-    if (c->kind == CHECK_disjoint || c->kind == CHECK_absent)
-        return special_text(c, false);
+    if (c->kind == CHECK_disjoint || c->kind == CHECK_names)
+        return special_text(g, c, false);
     name = source_text(g, c->source);
     expected = name ? expectation(g, c) : NULL;
     if (expected != NULL)

@@ -49,6 +49,12 @@ cx_signature_open(CxSignature *s, PyObject *names, PyObject *kinds, PyObject *de
     return read_kinds(s, kinds);
 }
 
+bool
+cx_signature_is_named(const CxSignature *s, int number)
+{
+    return s->kind[number] == KEYWORD_ONLY;
+}
+
 void
 cx_signature_clear(CxSignature *s)
 {

@@ -17,6 +17,8 @@ typedef struct CxSignature {
  * none the less. */
 int cx_signature_open(CxSignature *signature, PyObject *names, PyObject *kinds, PyObject *defaults,
                       PyObject *missing);
+/* Can the parameter be given by its name alone? */
+bool cx_signature_is_named(const CxSignature *signature, int number);
 void cx_signature_clear(CxSignature *signature); /* of what may hold others: it binds nothing */
 void cx_signature_close(CxSignature *signature);
 /* Fills bound with new references. 1: bound; 0: Python itself will say what is wrong; -1: an

@@ -437,8 +437,9 @@ class CompiledFunction:
     """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
     specializations (most recent first) by guards in C, runs the program;
     when none fits calls miss(self, bound_args, args, kwargs). A descriptor: binds like a function.
-    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING. Has
-    a __dict__ and weakrefs."""
+    parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
+    renew(self) gives these three again, and forgets what was compiled, when the function has got
+    another code or other defaults. Has a __dict__ and weakrefs."""
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -446,6 +447,7 @@ class CompiledFunction:
         kinds: tuple[int, ...],
         defaults: tuple[Any, ...],
         miss: Callable[..., Any],
+        renew: Callable[..., Any] = ...,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     specializations: tuple[Specialization, ...]

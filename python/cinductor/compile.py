@@ -135,7 +135,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
 
     job = Job(fn, settings)
     names, kinds, defaults = signature_of(fn)
-    compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss)
+    compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:

@@ -59,6 +59,14 @@ class Job:
         """As it was before the first call."""
         self.__init__(self.fn, self.settings)  # type: ignore[misc]
 
+    def renew(self, compiled: Any) -> tuple[Any, ...]:
+        """The function's parameters, which has got another code or other defaults: nothing that was
+        compiled of it is true any more.
+        """
+        compiled.clear()
+        self.forget()
+        return signature_of(self.fn)
+
     @property
     def name(self) -> str:
         """The function's name, for messages."""

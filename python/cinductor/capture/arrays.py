@@ -69,6 +69,10 @@ class Arrays:
             self.add(real, OPAQUE, traced)
         return real
 
+    def is_callers(self, traced: Any) -> bool:
+        """Whether a traced array stands for an object that code outside of the call may hold."""
+        return any(t is traced for _, _, t in self.known.values())
+
     def tell_apart(self, a: Any, b: Any) -> None:
         """Arrays that are not one object are not in later calls."""
         sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]

@@ -44,6 +44,8 @@ FLAGS = type(np.zeros(1).flags)
 METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
 # Classes whose attributes are functions of the value.
+PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
+PLAIN_DELETERS = (object.__delattr__, types.SimpleNamespace.__delattr__)
 VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
 
 
@@ -88,9 +90,11 @@ class Attributes:
     def _module_attr(self, module: types.ModuleType, name: str) -> Any:
         where = module.__dict__
         own = where.get("__name__")
-        if is_numpys(own) or own in PURE_MODULES:
-            return getattr(module, name)
         value = where.get(name, MISSING)
+        if is_numpys(own) or own in PURE_MODULES:
+            if value is not MISSING and not self.is_library:
+                self.stage.note_name(where, name, value)
+            return getattr(module, name)
         if value is MISSING:
             return self.stage.adopt(getattr(module, name))
         cache = self.stage.globals.get(id(where))
@@ -145,6 +149,8 @@ class Attributes:
         if kind is types.FunctionType:
             self._guard_method(value, cls, name, found)
             return getattr(value, name)
+        if name == "__dict__":
+            return self._read(value, name, own)
         if name.startswith("__"):
             return stage.wrap(getattr(value, name))
         if kind is classmethod:
@@ -226,7 +232,7 @@ class Attributes:
             self.call(found.fset, value, item)
             return None
         if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
-            if cls.__setattr__ is object.__setattr__:
+            if cls.__setattr__ in PLAIN_SETTERS and not hasattr(type(found), "__set__"):
                 self._touch_attributes(value)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
@@ -234,20 +240,22 @@ class Attributes:
         stage.effect(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
+            stage.concrete(value)
         return setattr(value, name, stage.concrete(item))
 
     def _touch_attributes(self, value: Any) -> None:
         """Called before an attribute of an object made in the call is set or deleted."""
         regions = self.stage.regions
-        if regions.touched:
+        if regions.journal.marks:
             own = getattr(value, "__dict__", None)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
-            regions.touch(own)
+            regions.journal.before_change(own)
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
-        if name == "shape":
+        if name == "shape" and not stage.arrays.is_callers(value):
+            stage.regions.journal.before_change(value)
             try:
                 value.shape = item
             except (TypeError, ValueError, AttributeError):
@@ -266,9 +274,17 @@ class Attributes:
         else:
             stage.abandon(f"assigns .{name} of an array")
         setattr(stage.concrete(value), name, stage.concrete(item))
+        if name == "shape":
+            value.shape = stage.concrete(item)
 
     def _del_attr(self, name: str, value: Any) -> None:
-        if self.stage.source_of(value) is not None or type(value) is Traced:
+        found = find_in_class(type(value), name)
+        if type(found) is property and type(found.fdel) is types.FunctionType:
+            self._guard_class(type(value), name, found)
+            self.call(found.fdel, value)
+            return
+        is_plain = type(value).__delattr__ in PLAIN_DELETERS and not hasattr(type(found), "__delete__")
+        if self.stage.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
         else:
             self._touch_attributes(value)

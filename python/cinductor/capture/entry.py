@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..job import Job
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .call.calls import dispatch
@@ -164,6 +165,9 @@ def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...])
         value = fn.__globals__.get(name, builtins.get(name))
         if value is np:
             stage.enter(value, stage.source("global", fn.__globals__, name))
+        elif name not in fn.__globals__ and name in builtins and value in QUIET_BUILTINS:
+            stage.note_name(fn.__globals__, name, _core.MISSING)
+            stage.note_name(builtins, name, value)
         elif name in fn.__globals__ or (name in builtins and value not in QUIET_BUILTINS):
             return f"it uses {name}"
     return None

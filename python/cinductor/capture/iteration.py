@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .value.items import Flat, Items, Octets, Range
+from .value.items import Flat, Octets, Range
 from .value.objects import (
     CONTAINER_TYPES,
     MISSING,
@@ -16,6 +16,9 @@ from .value.objects import (
     VALUE_TYPES,
     Traced,
     find_in_class,
+    has_length,
+    is_ours,
+    is_standard,
 )
 
 if TYPE_CHECKING:
@@ -50,12 +53,10 @@ class Iteration:
             cls = type(value)
         if cls is Traced:
             return self._iter_array(value)
-        if cls is np.broadcast:
-            return iter(stage.filled(value))
         if cls is Flat or cls is Octets:
             value = value.items
-            cls = Items
-        if cls is Items or cls is Range:
+            return iter(value)
+        if cls is Range:
             return iter(value)
         source = stage.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
@@ -70,14 +71,45 @@ class Iteration:
                 return iter(value)
             return self._iter_guarded(value, source)
         if source is None:
-            method = find_in_class(cls, "__iter__")
-            if type(method) is types.FunctionType and cls is not types.GeneratorType:
-                return iter(self.call(method, value))
-            return value
-        if cls in VALUE_TYPES or isinstance(value, type):
+            if hasattr(cls, "__next__"):
+                return self._steps(value)
+            method = self.stage.class_attr(cls, "__iter__")
+            if type(method) is types.FunctionType and not has_length(cls):
+                return self._steps(self.call(method, value))
+            if not self.stage.has_hooks(cls):
+                return value
+        elif cls in VALUE_TYPES or (isinstance(value, type) and is_standard(cls)):
             return value
         stage.stop(f"iterates a {cls.__name__}")
-        return self._iter_unknown(value)
+        return self._iter_unknown(stage.concrete(value))
+
+    def star(self, value: Any) -> Any:
+        """What a star unpacks: Python itself asks an object of the user's how long it is."""
+        if has_length(type(value)):
+            self.stage.stop(f"unpacks a {type(value).__name__}")
+            return self.stage.concrete(value)
+        return self.iter(value)
+
+    def step(self, value: Any) -> Any:
+        """next(value), of an iterator made in the call."""
+        method = self.stage.class_attr(type(value), "__next__")
+        if type(method) is types.FunctionType and not is_ours(type(value)):
+            return self.call(method, value)
+        self.stage.regions.journal.before_change(value)
+        if type(value) is np.broadcast:
+            value = self.stage.filled(value)
+        return self.stage.wrap(next(value))
+
+    def _steps(self, value: Any) -> Iterator[Any]:
+        """What is left of an iterator, a step at a time."""
+        if not hasattr(type(value), "__next__"):
+            raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
+        while True:
+            try:
+                item = self.step(value)
+            except StopIteration:
+                return
+            yield item
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
@@ -118,10 +150,10 @@ class Iteration:
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
             return self.stage.concrete(value)  # raises when unpacked, as NumPy's does
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
-            if not isinstance(value, tuple) and hasattr(type(value), "__next__"):
-                return map(self.stage.wrap, self.iter(value))
-        items = list(self.iter(value))
-        for i, inner in enumerate(shape[: len(items)]):
-            if inner is not None:
-                items[i] = self.unpack(items[i], inner)
-        return items
+            return self._unpack_each(self.iter(value), shape)
+        return [*self._unpack_each(self.iter(value), shape)]
+
+    def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
+        for i, item in enumerate(items):
+            inner = shape[i] if i < len(shape) else None
+            yield self.stage.wrap(item) if inner is None else self.unpack(item, inner)

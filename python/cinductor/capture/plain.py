@@ -36,9 +36,10 @@ class PlainScope(Scope):
     def free(self, name: str, value: Any) -> Any:
         return value
 
-    truth = local = use = operand = members = test = mapping = iter = context = staticmethod(
+    truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
+    key = born = truth
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .scope import Scope
     from .stage import Stage
 
-LAZY = frozenset({"for_", "iter", "iter_unpacked", "unpack"})  # Python asks what is iterated later
+LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
 PLACES = PACKAGE + "capture/slot.py"  # which asks in the user's stead
 
 

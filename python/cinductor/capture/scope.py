@@ -31,7 +31,7 @@ from .region.opened import call_with_opened
 from .region.region import Again, Looked, Raising, Refused
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
-from .settle import tire
+from .settle import settle, tire
 from .slot import Managed, Slot
 from .stage import Stage
 from .subscripts import Subscripts
@@ -40,7 +40,6 @@ from .value.objects import (
     FREE_TYPES,
     MISSING,
     Traced,
-    find_in_class,
     is_numpys,
 )
 
@@ -96,6 +95,10 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """Before a trip that Python runs: it may be one too many."""
         tire(self.stage)
 
+    def settle(self, why: str) -> None:
+        """The rest of the call is Python's and NumPy's."""
+        settle(self.stage, why)
+
     # --- names ---
 
     def name(self, name: str) -> Any:
@@ -136,7 +139,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if value is MISSING:
             raise NameError(f"name '{name}' is not defined", name=name)
         if not self.is_library:
-            self.stage.check("absent", self.fn_globals, name)
+            self.stage.note_name(self.fn_globals, name, _core.MISSING)
+            self.stage.note_name(self.builtins, name, value)
         self.cache[name] = (value, value)
         return value
 
@@ -181,6 +185,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         del self.cells[name].cell_contents
 
     # --- operands and tests ---
+
+    def born(self, value: Any) -> Any:
+        """A generator expression, made by Python itself."""
+        return self.stage.regions.journal.note_born(value)
+
+    def key(self, value: Any) -> Any:
+        """What a dict or set that is written out hashes."""
+        return value if type(value) in FREE_TYPES else self.use(value)
 
     def adopted(self, value: Any) -> Any:
         """What a call gave that is not made twice."""
@@ -247,7 +259,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 stage.guard_length(value, source)
             return value
         for name in ("__bool__", "__len__"):
-            method = find_in_class(cls, name)
+            method = stage.class_attr(cls, name)
             if type(method) is types.FunctionType:
                 return self.call(method, value)
             if method is not MISSING and stage.source_of(value) is not None:
@@ -277,7 +289,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             stage.effect(f"changes a {cls.__name__} in place")
             return op(value, stage.concrete(other))
         if cls in (list, dict, set):
-            stage.regions.touch(value)
+            stage.regions.journal.before_change(value)
         return op(value if cls is list else self.use(value), other)
 
     # --- statements ---
@@ -297,7 +309,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def shares(self, names: types.FunctionType) -> None:
         """First in a function that sets names of one around it: they are in the cells of `names`."""
-        self.stage.regions.share(names.__closure__ or ())
+        self.stage.regions.journal.share(names.__closure__ or ())
 
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business,
@@ -367,7 +379,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 # What rewritten code asks for, but what looks at the frame that asks or has no answer of its own.
 RESCUED = """
     name free local use operand repeat joined members contains test augment context mapping iter
-    iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
+    star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item

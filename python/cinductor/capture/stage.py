@@ -31,12 +31,18 @@ from .value.objects import (
     DTYPE_TYPES,
     FREE_TYPES,
     GROWING,
+    HOLDERS,
     IDENTITY_TYPES,
+    MISSING,
     NUMBER_TYPES,
     OPAQUE,
     VALUE_TYPES,
     Traced,
-    has_operators,
+    find_in_class,
+    has_hooks,
+    hooked_in,
+    is_standard,
+    is_users,
     remade,
     why_not_array,
 )
@@ -70,6 +76,8 @@ class Stage:
         self.entered: dict[int, tuple[Any, Any]] = {}
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.checked: set[Any] = set()
+        # By id: dicts of modules and classes in which names were looked up, with what was found.
+        self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.scopes: list[Any] = []
         self.anew: set[int] = set()  # sources of functions of which another call may have its own
@@ -139,6 +147,31 @@ class Stage:
         if key not in self.checked:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
+
+    def note_name(self, space: Any, name: str | None, value: Any) -> None:
+        """Guards what a name is in the dict of a module or in a class: MISSING, that there is none.
+        No name: that a function of the namespace gives a false value.
+        """
+        self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
+
+    def check_names(self) -> None:
+        """Adds the guards of all names."""
+        for space, found in self.namespaces.values():
+            self.checks.append(("names", space, tuple(v for pair in found.items() for v in pair)))
+
+    def class_attr(self, cls: type, name: str) -> Any:
+        """The attribute of a class as its dictionaries have it, or MISSING, guarded."""
+        found = find_in_class(cls, name)
+        if is_users(cls):
+            self.note_name(cls, name, _core.MISSING if found is MISSING else found)
+        return found
+
+    def has_hooks(self, cls: type) -> bool:
+        """Whether such an object has methods of its own for Python's protocols, guarded."""
+        found = has_hooks(cls)
+        if not found and is_users(cls):
+            self.note_name(cls, None, has_hooks)
+        return found
 
     def source_of_int(self, value: Any) -> int | None:
         """The source that an int is read from, itself and nothing computed of it."""
@@ -445,13 +478,18 @@ class Stage:
         cls = type(value)
         if cls is np.ndarray:
             return self.arrays.enter(value, OPAQUE)
-        if isinstance(value, list | tuple | dict | set | frozenset):
+        hooked = None
+        if isinstance(value, HOLDERS):
             source = self.source_of(value)
             if source is not None and source >= 0:
                 self.guard_all(value, source)
-        elif isinstance(value, type | enum.Enum | np.generic | BaseException):
-            return value
-        elif has_operators(cls) and cls not in IDENTITY_TYPES:
-            self.stop(f"an operator of class {cls.__name__}")
+            if cls is not dict or value:
+                hooked = hooked_in((value,))
+        elif isinstance(value, type):
+            hooked = cls if has_hooks(cls) and not is_standard(cls) else None
+        elif self.has_hooks(cls):
+            hooked = cls
+        if hooked is not None:
+            self.stop(f"an operator of class {hooked.__name__}")
             return self.concrete(value)
         return value

@@ -68,13 +68,12 @@ class Stores:
             place = place % len(value)
         waiting = self.objects.setdefault(id(value), (value, {}))[1]
         now = value if holds_items(value) else value.__dict__
-        if regions.touched and place not in waiting and (type(now) is list or place in now):
+        if regions.journal.marks and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
             source = stage.source(kind, stage.source_of(value), place)
             waiting[place] = stage.enter(now[place], source)
-            for touched in regions.touched:
-                touched.amend(waiting, place)
-        regions.touch(waiting)
+            regions.journal.amend(waiting, place)
+        regions.journal.before_change(waiting)
         waiting[place] = item
 
     def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:

@@ -26,6 +26,8 @@ from .value.objects import (
     PURE_TYPES,
     Traced,
     find_in_class,
+    has_hooks,
+    hooked_in,
     is_foreign,
     is_numpys,
 )
@@ -34,6 +36,7 @@ from .value.picks import is_place, pick
 if TYPE_CHECKING:
     from .stage import Stage
 
+CALLED = (types.FunctionType,)
 INDEX_TRICKS = frozenset(
     {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
 )
@@ -57,24 +60,49 @@ class Subscripts:
     call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
-        """start:stop:step"""
-        return slice(*(b if type(b) in FREE_TYPES else self._bound(b) for b in bounds))
+        """start:stop:step; whoever reads it asks its bounds for their ints."""
+        return slice(*bounds)
 
-    def _bound(self, value: Any) -> Any:
-        cls = type(value)
-        method = find_in_class(cls, "__index__")
+    def _index(self, key: Any) -> Any:
+        """An index with ints in the places of objects that have a method for it."""
+        cls = type(key)
+        if cls is slice:
+            bounds = (key.start, key.stop, key.step)
+            if all(type(b) in FREE_TYPES for b in bounds):
+                return key
+            return slice(*(self._index(b) for b in bounds))
+        if cls in FREE_TYPES:
+            return key
+        method = self.stage.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
-            return self.call(method, value)
-        self.stage.stop(f"a bound of a slice is of class {cls.__name__}")
-        return value
+            return self.call(method, key)
+        if self.stage.has_hooks(cls):
+            self.stage.stop(f"an index is of class {cls.__name__}")
+            return self.stage.concrete(key)
+        return key
+
+    def _place(self, value: Any, key: Any) -> Any:
+        """A key of a dict, or an index of a sequence."""
+        if not isinstance(value, dict):
+            return key if type(key) in FREE_TYPES and type(key) is not slice else self._index(key)
+        hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
+        if hooked is None and self.stage.source_of(value) is None:
+            hooked = hooked_in(value)
+        if hooked is not None:
+            self.stage.stop(f"looks for a key of class {hooked.__name__}")
+            return self.stage.concrete(key)
+        return key
 
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
         cls = type(value)
         if cls is Traced:
-            return value[key if type(key) in FREE_TYPES else self._key(key)]
+            if type(key) not in FREE_TYPES or type(key) is slice:
+                key = self._key(key)
+            return value[key]
         stage = self.stage
         if cls in CONTAINER_TYPES or isinstance(value, tuple):
+            key = self._place(value, key)
             growth = stage.regions.growing.get(id(value))
             if growth is not None:
                 return growth.item(key)
@@ -97,11 +125,13 @@ class Subscripts:
             return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if cls in PURE_TYPES or isinstance(value, type | types.GenericAlias):
+        if cls in PURE_TYPES or isinstance(value, types.GenericAlias):
+            return value[self._index(key)]
+        if isinstance(value, type) and not has_hooks(cls):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
             return constants(self, value[key])
-        method = find_in_class(cls, "__getitem__")
+        method = self.stage.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call(method, value, key)
         if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
@@ -128,7 +158,9 @@ class Subscripts:
     def _key(self, key: Any) -> Any:
         """An index with everything in it seen."""
         if type(key) is tuple and self.stage.source_of(key) is None:
-            return tuple(k if type(k) in FREE_TYPES else self._key(k) for k in key)
+            return tuple(map(self._key, key))
+        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) in CALLED:
+            return self._index(key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.deep(key)
         if type(key) is Range:
@@ -151,7 +183,8 @@ class Subscripts:
             value = stage.wrap(value)
             cls = type(value)
         if cls is Traced:
-            key = self._key(key) if type(key) not in FREE_TYPES else key
+            if type(key) not in FREE_TYPES or type(key) is slice:
+                key = self._key(key)
             if type(item) not in FREE_TYPES:
                 item = self.array_of(item, value.dtype)
             if stage.arrays.before_write(value):
@@ -162,13 +195,15 @@ class Subscripts:
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
             return flat.write(self, value, key, self.array_of(item))
+        if isinstance(value, list | dict):
+            key = self._place(value, key)
         if id(value) in stage.regions.growing:
             stage.regions.growing[id(value)].set_item(key, item)
             return
         source = stage.source_of(value)
-        method = find_in_class(cls, "__setitem__")
+        method = self.stage.class_attr(cls, "__setitem__")
         if source is None and cls in (list, dict):
-            stage.regions.touch(value)
+            stage.regions.journal.before_change(value)
             value[key] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
@@ -187,12 +222,14 @@ class Subscripts:
 
     def _del_item(self, key: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)
-        method = find_in_class(cls, "__delitem__")
+        method = self.stage.class_attr(cls, "__delitem__")
         if type(method) is types.FunctionType:
             self.call(method, value, key)
             return
+        if isinstance(value, list | dict):
+            key = self._place(value, key)
         if stage.source_of(value) is not None or cls not in (list, dict):
             stage.effect(f"deletes an item of a {cls.__name__}")
         else:
-            stage.regions.touch(value)
+            stage.regions.journal.before_change(value)
         del value[stage.concrete(key)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import builtins
 import contextlib
 import copy
 import functools
@@ -24,7 +26,15 @@ from ...user import PACKAGE
 from ..region.condition import select
 from ..region.region import Raising, is_condition
 from ..value.items import Flat, Octets, Range, backwards, enumerated, numbered, zipped
-from ..value.objects import PURE_TYPES, Traced, find_in_class, foreign_in
+from ..value.objects import (
+    PURE_TYPES,
+    Traced,
+    foreign_in,
+    has_hooks,
+    has_length,
+    is_numpys,
+    is_standard,
+)
 from ..value.state import is_int
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from .calls import TABLE, called_by, dispatch, understands
@@ -36,25 +46,49 @@ if TYPE_CHECKING:
     from ..scope import Scope
 
 
-for _f in (
-    *(abs, bin, callable, chr, divmod, hash, hex, isinstance, issubclass, oct, ord),
-    *(format, repr, ascii, slice, range, str, bytes, object),
-    *(f for n, f in vars(operator).items() if callable(f) and not n.startswith("_")),
-    *(np.promote_types, np.isdtype, np.broadcast_shapes),
-    *(np.issubdtype, np.finfo, np.iinfo, np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
-):
+# What only looks at the values it is given: each is a row, by its name.
+LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
+OPERATORS = """lt le eq ne ge gt not_ truth is_ is_not is_none is_not_none abs add and_ floordiv index
+    inv invert lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
+    indexOf length_hint""".split()
+IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
+    iconcat""".split()
+PURE = (
+    *(getattr(builtins, name) for name in LOOKS),
+    *(slice, range, str, bytes, object),
+    *(getattr(operator, name) for name in OPERATORS if hasattr(operator, name)),
+    *(np.promote_types, np.isdtype, np.broadcast_shapes, np.issubdtype, np.finfo, np.iinfo),
+    *(np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
+    *(np.lib.array_utils.normalize_axis_index,),
+)
+for _f in PURE:
     TABLE[id(_f)] = (_f, call_pure)
-for _f in (operator.setitem, operator.delitem, operator.attrgetter, operator.itemgetter):
-    TABLE.pop(id(_f), None)
-TABLE.pop(id(operator.methodcaller), None)
 
 
-@understands(*(getattr(operator, n) for n in dir(operator) if n.startswith("i") and n != "is_"))
+@understands(*(getattr(operator, name) for name in IN_PLACE))
 def _in_place(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    name = f.__name__
-    if name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul"):
-        return scope.augment(name, *args)
-    return call_pure(scope, f, args, kwargs)
+    if len(args) != 2 or kwargs:
+        return f(*args, **kwargs)  # raises
+    return scope.augment("iadd" if f is operator.iconcat else f.__name__, *args)
+
+
+@understands(operator.setitem)
+def _setitem(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value, key, item = args
+    return scope._set_item(key, item, value)
+
+
+@understands(operator.delitem)
+def _delitem(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    value, key = args
+    return scope._del_item(key, value)
+
+
+if hasattr(operator, "call"):
+
+    @understands(operator.call)
+    def _call(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+        return dispatch(scope, args[0], args[1:], kwargs)
 
 
 @understands(operator.getitem)
@@ -81,7 +115,7 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         if type(value) is Traced and value.kind == "array" and value.ndim:
             return value.shape[0]
         if type(value) not in PURE_TYPES and type(value) is not Traced:
-            method = find_in_class(type(value), "__len__")
+            method = stage.class_attr(type(value), "__len__")
             if type(method) is types.FunctionType:
                 return dispatch(scope, method, (value,), {})
             return call_unknown(scope, f, args, kwargs)
@@ -164,41 +198,73 @@ def _ndenumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return numbered(array.shape, lambda place: (place, array[place]))
 
 
-@understands(enumerate, reversed)
-def _numbered(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+@understands(enumerate)
+def _enumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
-    if items is None or kwargs.keys() - {"start"}:
-        return _sequence(scope, f, args, kwargs)
-    if f is reversed:
-        return backwards(items)
-    return enumerated(items, args[1] if len(args) > 1 else kwargs.get("start", 0))
-
-
-@understands(list, tuple, set, frozenset, iter)
-def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    if not args or (f is iter and len(args) > 1):
-        return f(*args, **kwargs) if not args else call_unknown(scope, f, args, kwargs)
-    if f is reversed and type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
+    if items is not None and not kwargs.keys() - {"start"}:
+        start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+        return scope.born(enumerated(items, start))
+    if not args:
         return call_unknown(scope, f, args, kwargs)
-    items = scope.iter(args[0])
-    if f is reversed:
-        if type(args[0]) in (range, str, bytes):
-            return reversed(args[0])
-        items = list(items)
-    elif f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
+    return scope.born(enumerate(scope.iter(args[0]), *args[1:], **kwargs))
+
+
+@understands(list, tuple, set, frozenset)
+def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args:
+        return f(*args, **kwargs)
+    if asks_length(args[0]):
+        return call_unknown(scope, f, args, kwargs)
+    if f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
         return args[0]
-    elif f is iter:
-        return iter(items)
-    return f(items, *args[1:], **kwargs)
+    items = [*scope.iter(args[0])]
+    return f(scope.use(items) if f in (set, frozenset) else items, *args[1:], **kwargs)
+
+
+def asks_length(value: Any) -> bool:
+    """Whether Python asks code of the user's how long an iterable is, before it makes a list."""
+    return type(value) is not Traced and has_length(type(value))
+
+
+@understands(iter)
+def _iter(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs:
+        return call_unknown(scope, f, args, kwargs)
+    value = args[0]
+    if hasattr(type(value), "__next__") and scope.stage.source_of(value) is None:
+        method = scope.stage.class_attr(type(value), "__iter__")
+        return dispatch(scope, method, args, {}) if type(method) is types.FunctionType else value
+    if asks_length(value) or hasattr(type(value), "__next__"):
+        return call_unknown(scope, f, args, kwargs)
+    return scope.born(iter(scope.iter(value)))
+
+
+@understands(reversed)
+def _reversed(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
+    if items is not None and not kwargs:
+        return scope.born(backwards(items))
+    if not args or type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
+        return call_unknown(scope, f, args, kwargs)
+    if type(args[0]) in (range, str, bytes):
+        return scope.born(reversed(args[0]))
+    return scope.born(reversed([*scope.iter(args[0])]))
+
+
+TWO = itertools.repeat((None, None))
 
 
 @understands(dict)
 def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         first = args[0]
-        if isinstance(first, dict):
+        if type(first) is dict:
             return dict(scope.stage.shallow(first), **kwargs)
-        return dict([tuple(scope.unpack(p, (None, None))) for p in scope.iter(first)], **kwargs)
+        is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
+        if is_plain and not hasattr(type(first), "keys"):
+            pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
+            return dict(pairs, **kwargs)
+        return call_unknown(scope, f, args, kwargs)
     return dict(*args, **kwargs)
 
 
@@ -208,16 +274,16 @@ def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if parts and all(parts) and not kwargs and scope.stage.captures:
         items = zipped([part for part in parts if part is not None])
         if items is not None:
-            return items
-    return zip(*(scope.iter(a) for a in args), **kwargs)  # noqa: B905
+            return scope.born(items)
+    return scope.born(zip(*(scope.iter(a) for a in args), **kwargs))  # noqa: B905
 
 
 @understands(map, filter)
 def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) < 2:
         return call_unknown(scope, f, args, kwargs)
-    function = args[0] if args[0] is None else called_by(scope, args[0])
-    return f(function, *(scope.iter(a) for a in args[1:]), **kwargs)
+    function = called_by(scope, bool if args[0] is None and f is filter else args[0])
+    return scope.born(f(function, *(scope.iter(a) for a in args[1:]), **kwargs))
 
 
 @understands(sorted)
@@ -228,7 +294,10 @@ def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         return items[::-1] if kwargs.get("reverse") else items
     if kwargs.get("key") is not None:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    return sorted(list(scope.iter(args[0])), *args[1:], **kwargs)
+    if not args or asks_length(args[0]):
+        return call_unknown(scope, f, args, kwargs)
+    items = [*scope.iter(args[0])]
+    return sorted(items if "key" in kwargs else scope.use(items), *args[1:], **kwargs)
 
 
 @understands(min, max)
@@ -238,9 +307,9 @@ def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
     elif items and any(type(v) is Traced for v in items) and "default" not in kwargs:
         return chosen(scope, f, items)
-    if len(args) == 1:
-        return f(items, **kwargs)
-    return f(*items, **kwargs)
+    if "key" not in kwargs:
+        items = scope.use(items)
+    return f(items, **kwargs) if len(args) == 1 else f(*items, **kwargs)
 
 
 def chosen(scope: Scope, f: Any, items: list[Any]) -> Any:
@@ -269,9 +338,14 @@ def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
-    if args and type(args[0]) is np.broadcast:
-        args = (scope.stage.filled(args[0]), *args[1:])
-    return scope.stage.wrap(next(*args))
+    if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):
+        return next(*args, **kwargs)  # raises
+    try:
+        return scope.step(args[0])
+    except StopIteration:
+        if len(args) == 1:
+            raise
+        return args[1]
 
 
 @understands(getattr)
@@ -425,7 +499,18 @@ def _default_rng(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(isinstance, issubclass, callable)
 def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.look_at_class(args)
+    classes = args[1] if len(args) > 1 and isinstance(args[1], tuple) else args[1:]
+    if not all(isinstance(c, types.UnionType) or is_standard_class(c) for c in classes):
+        return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
+
+
+def is_standard_class(value: Any) -> bool:
+    """A class which answers whether something is of it without code of the user's."""
+    meta = type(value)
+    if not isinstance(value, type) or (meta is not type and not is_standard(meta)):
+        return False
+    return meta is not abc.ABCMeta or is_standard(value) or is_numpys(value.__module__)
 
 
 @understands(np.result_type, np.can_cast)
@@ -455,18 +540,29 @@ def _measure(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return call_pure(scope, f, args, kwargs)
 
 
+TAKES_FUNCTION = frozenset(
+    {itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse}
+)
+TAKES_ONE = frozenset(
+    {
+        *(itertools.islice, itertools.combinations, itertools.permutations, itertools.cycle),
+        *(itertools.combinations_with_replacement, getattr(itertools, "batched", itertools.cycle)),
+    }
+)
+
+
 @understands(*(f for f in vars(itertools).values() if isinstance(f, type)))
 def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if f in (itertools.count, itertools.repeat):
-        return f(*args, **kwargs)
-    if f in (itertools.accumulate, itertools.groupby):
+        return scope.born(f(*args, **kwargs))
+    if f in (itertools.accumulate, itertools.groupby, itertools.tee):
         return call_unknown(scope, f, args, kwargs)
-    callers = (itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
-    if f in callers:
-        return f(called_by(scope, args[0]), scope.iter(args[1]))
-    if f in (itertools.islice, itertools.combinations, itertools.permutations):
-        return f(scope.iter(args[0]), *args[1:])
-    return f(*(scope.iter(a) for a in args), **kwargs)
+    if f in TAKES_FUNCTION and len(args) == 2:
+        function = called_by(scope, bool if args[0] is None else args[0])
+        return scope.born(f(function, scope.iter(args[1])))
+    if f in TAKES_ONE and args:
+        return scope.born(f(scope.iter(args[0]), *args[1:], **kwargs))
+    return scope.born(f(*(scope.iter(a) for a in args), **kwargs))
 
 
 @understands(_core.is_compiling, is_compiling)

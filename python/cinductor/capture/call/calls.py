@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,16 @@ import numpy as np
 
 from ... import _core
 from ...numpy.random import GLOBAL, LEGACY, Draw
-from ..value.objects import MISSING, PURE_TYPES, Traced, find_in_class, is_numpys
+from ..value.objects import (
+    MISSING,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    has_length,
+    hooked_in,
+    is_numpys,
+    is_standard,
+)
 from .follow import call_function, enter_items
 from .numpys import (
     call_array_method,
@@ -27,7 +35,6 @@ from .numpys import (
     call_ufunc,
     call_ufunc_method,
     call_vectorized,
-    is_traced_inside,
     ufunc,
 )
 from .unknown import BOUND_KINDS, call_pure, call_unknown
@@ -81,7 +88,7 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return dispatch(scope, f.__wrapped__, args, kwargs)
     if cls is np.vectorize:
         return call_vectorized(scope, f, args, kwargs)
-    method = find_in_class(cls, "__call__")
+    method = scope.stage.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
         return dispatch(scope, method, (f, *args), kwargs)
     return call_unknown(scope, f, args, kwargs)
@@ -134,10 +141,6 @@ def call_builtin(
     owner = f.__self__
     cls = type(owner)
     if owner is None or cls is types.ModuleType:
-        if getattr(f, "__module__", None) in ("math", "cmath", "_operator"):
-            return call_pure(scope, f, args, kwargs)
-        if is_numpys(scope.fn_globals.get("__name__")) and not is_traced_inside(args):
-            return call_pure(scope, f, args, kwargs)
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)
@@ -145,19 +148,46 @@ def call_builtin(
         return call_container(scope, f, owner, args, kwargs)
     if cls is ufunc:
         return call_ufunc_method(scope, f, args, kwargs)
-    if cls in PURE_TYPES:
+    if f.__name__ in PROTOCOLS and scope.stage.source_of(owner) is None:
+        return PROTOCOLS[f.__name__](scope, owner, *args)
+    if cls in PURE_TYPES and f.__name__ not in NOT_PURE:
         if cls is str and f.__name__ == "join" and args:
             args = (list(scope.iter(args[0])),)
         return call_pure(scope, f, args, kwargs)
     if isinstance(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
         args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
-    if f is getattr(object, "__init__", None) or f.__name__ in ("__init__", "__new__"):
-        if getattr(f, "__objclass__", None) is object or owner is object:
-            return f(*args, **kwargs)
-    if isinstance(owner, enum.Enum | np.dtype | np.generic | BaseException):
+    if f.__name__ == "__init__" and getattr(f, "__objclass__", None) is object:
+        return f(*args, **kwargs)
+    if f.__name__ == "__new__" and owner is object:
+        return make_object(scope, f, args, kwargs)
+    if isinstance(owner, enum.Enum | np.dtype | np.generic) and f.__name__ not in NOT_PURE:
         return call_pure(scope, f, args, kwargs)
     return call_unknown(scope, f, args, kwargs)
+
+
+# Methods of values that look at more, or change something.
+NOT_PURE = frozenset(
+    """__setattr__ __delattr__ __setstate__ __reduce__ __reduce_ex__ __init__ __init_subclass__
+    __subclasshook__ __next__ reset setflags setfield tofile dump dumps data __array_wrap__
+    newbyteorder_ __setitem__ __delitem__""".split()
+)
+PROTOCOLS: dict[str, Callable[..., Any]] = {
+    "__next__": lambda scope, owner: dispatch(scope, next, (owner,), {}),
+    "__setattr__": lambda scope, owner, name, item: scope._set_attr(name, item, owner),
+    "__delattr__": lambda scope, owner, name: scope._del_attr(name, owner),
+}
+
+
+def make_object(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """object.__new__(cls): nobody but the program sees such an object die, unless its class asks."""
+    if args and isinstance(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
+        return call_unknown(scope, f, args, kwargs)
+    return f(*args, **kwargs)
+
+
+# Methods of lists, dicts and sets that neither compare nor hash anything.
+STORING = frozenset("append extend insert pop clear copy reverse popitem keys values items".split())
 
 
 def call_container(
@@ -173,24 +203,14 @@ def call_container(
     kind = next(k for k in READERS if isinstance(owner, k))
     source = stage.source_of(owner)
     if source is None:
-        if name in ("extend", "update") and args:
-            first = args[0]
-            if isinstance(owner, list):
-                args = (list(scope.iter(first)),)
-            elif isinstance(first, dict):
-                args = (stage.shallow(first), *args[1:])
-            else:
-                args = (list(scope.iter(first)), *args[1:])
-        elif name == "sort" and kwargs.get("key") is not None:
-            kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-        if name not in READERS[kind] and not isinstance(owner, tuple):
-            stage.regions.touch(owner)
-        return stage.wrap(f(*args, **kwargs))
+        return call_new_container(scope, f, owner, kind, args, kwargs)
     if name in READERS[kind]:
         if kind is set:
             stage.use(owner)
             return f(*(scope.use(a) for a in args))
         inside = stage.shallow(owner)
+        if name not in STORING:
+            inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
     stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")
     if name in ("extend", "update", "sort"):
@@ -198,6 +218,53 @@ def call_container(
     args = tuple(stage.concrete(a) for a in args)
     kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
     return scope.adopted(f(*args, **kwargs))
+
+
+def call_new_container(
+    scope: Scope, f: Any, owner: Any, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The same of one made in the call."""
+    stage, name = scope.stage, f.__name__
+    if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
+        if kind is list or kind is dict:
+            return call_operator(scope, owner, name, args)
+    if name in ("extend", "update") and args:
+        first = args[0]
+        if isinstance(owner, list):
+            if has_length(type(first)):
+                return call_unknown(scope, f, args, kwargs)
+            args = (list(scope.iter(first)),)
+        elif type(first) is dict:
+            args = (stage.shallow(first), *args[1:])
+        elif hasattr(type(first), "keys"):
+            return call_unknown(scope, f, args, kwargs)
+        else:
+            args = (list(scope.iter(first)), *args[1:])
+    elif name == "sort" and kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+    if name not in STORING and not (name == "sort" and "key" in kwargs):
+        if hooked_in((owner,)) is not None:
+            return call_unknown(scope, f, args, kwargs)
+    args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
+    if name not in READERS[kind] and not isinstance(owner, tuple):
+        stage.regions.journal.before_change(owner)
+    return stage.wrap(f(*args, **kwargs))
+
+
+def is_looked_at(name: str, number: int) -> bool:
+    """Whether a container looks into that argument of a method, and does not only store it."""
+    if name in ("append", "extend"):
+        return False
+    return not (name in ("insert", "setdefault") and number == 1)
+
+
+def call_operator(scope: Scope, owner: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """An operator of a list or dict, called by its name."""
+    if name == "__setitem__" and len(args) == 2:
+        return scope._set_item(args[0], args[1], owner)
+    if name == "__delitem__" and len(args) == 1:
+        return scope._del_item(args[0], owner)
+    return scope.augment(name.strip("_"), owner, *args)
 
 
 def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -210,6 +277,8 @@ def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
             return call_array_method(scope, method, args[0], name, args[1:], kwargs)
     elif owner is object and f.__name__ in ("__init__", "__init_subclass__"):
         return f(*args, **kwargs)
+    elif owner is object and f.__name__ in PROTOCOLS and args:
+        return PROTOCOLS[f.__name__](scope, *args)
     elif owner in PURE_TYPES and args and isinstance(args[0], owner):
         if type(args[0]) in PURE_TYPES:
             return dispatch(scope, getattr(args[0], f.__name__), args[1:], kwargs)
@@ -224,6 +293,8 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     stage = scope.stage
     if issubclass(cls, np.generic):
         return call_numpy_scalar(scope, cls, args, kwargs)
+    if stage.class_attr(cls, "__del__") is not MISSING:
+        return call_unknown(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
         return cls(*(stage.demanded(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
@@ -234,16 +305,16 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
             return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)
-    init = find_in_class(cls, "__init__")
-    made_by_object = find_in_class(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
+    init = stage.class_attr(cls, "__init__")
+    made_by_object = stage.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
     if "__dataclass_fields__" in cls.__dict__ and made_by_object:
         if type(init) is types.FunctionType and init.__code__.co_filename == "<string>":
             return make_dataclass(scope, cls, args, kwargs)
     elif made_by_object and not is_standard(cls):
         if init is object.__dict__["__init__"]:
-            return cls(*args, **kwargs)
+            return scope.born(cls(*args, **kwargs))
         if type(init) is types.FunctionType:
-            new = object.__new__(cls)
+            new = scope.born(object.__new__(cls))
             if (result := dispatch(scope, init, (new, *args), kwargs)) is not None:
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
             return new
@@ -252,7 +323,7 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
 
 def make_dataclass(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A dataclass: its __init__ only fills attributes; its __post_init__ is followed."""
-    after = find_in_class(cls, "__post_init__")
+    after = scope.stage.class_attr(cls, "__post_init__")
     if after is MISSING:
         return cls(*args, **kwargs)
     if type(after) is not types.FunctionType or find_in_class(cls, "__init_subclass__") not in (
@@ -270,13 +341,6 @@ def make_dataclass(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[
     object.__setattr__(made, "__class__", cls)
     dispatch(scope, after, (made, *given), {})
     return made
-
-
-def is_standard(cls: type) -> bool:
-    """Whether a class comes with Python."""
-    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
-        cls.__module__ != "__main__"
-    )
 
 
 PURE_CLASSES = frozenset(

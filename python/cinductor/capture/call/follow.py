@@ -99,14 +99,18 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     from ..scope import Scope
 
     rewritten = rewrite(f)
+    source = stage.source_of(f)
+    if source not in stage.anew and not is_numpys(f.__module__):
+        body = (f.__code__, f.__defaults__, f.__kwdefaults__)
+        stage.check_once(stage.source("const", f), "body", body)
     new = rewritten.bind(f, types.CellType(Scope(stage, f, rewritten.sites)))
     for field in ("__defaults__", "__kwdefaults__"):
         values = getattr(f, field)
         if not values:
             continue
         source = stage.source_of(f)
-        items = values.values() if isinstance(values, dict) else values
-        if source not in stage.anew and all(type(v) in FREE_TYPES for v in items):
+        is_fixed = isinstance(values, tuple) and source not in stage.anew
+        if is_fixed and all(type(v) in FREE_TYPES for v in values):
             continue
         if source is None or source < 0:
             source = stage.source("const", f)
@@ -120,11 +124,16 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     have one of its own.
     """
     is_anew = stage.sources[source][1] in stage.anew
-    if is_anew:
+    is_fixed = isinstance(values, tuple) and not is_anew
+    if is_fixed:
+        stage.check_once(source, "is", values)
+    else:
         stage.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
-        if not is_anew and type(value) in FREE_TYPES:
+        if type(value) in FREE_TYPES and not is_anew:
+            if not is_fixed:
+                stage.check_once(stage.source("item", source, key), "is", value)
             return value
         return stage.enter(value, stage.source("item", source, key))
 

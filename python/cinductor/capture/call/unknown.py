@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..value.objects import Method
+from ..value.objects import MISSING, Method, find_in_class
 from .opaque import call_of, learn, make
 
 if TYPE_CHECKING:
     from ..scope import Scope
 
 DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
+LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # who see objects die
 BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
 
 
@@ -45,6 +47,11 @@ def call_unknown(
     module = getattr(f, "__module__", None)
     if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+    if sees_deaths(f, module):
+        why = f"calls {name_of(f)}, which sees objects die"
+        stage.abandon(why)
+        scope.settle(why)
+        return scope.call(f, *stage.concrete(args), **stage.concrete(kwargs))
     if is_pure:
         stage.tracer.note_break(reason)
     else:
@@ -60,6 +67,13 @@ def call_unknown(
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
     return scope.adopted(result)
+
+
+def sees_deaths(f: Any, module: Any) -> bool:
+    """Whether it matters when an object dies: what is captured may hold it for longer."""
+    if isinstance(f, type) and find_in_class(f, "__del__") is not MISSING:
+        return True
+    return f is sys.getrefcount or (isinstance(module, str) and module in LIFETIMES)
 
 
 def call_with_foreign(

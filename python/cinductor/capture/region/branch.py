@@ -70,7 +70,7 @@ class Level:
         """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
         for container in self.region.changed_containers(self.attempt):
-            before = self.attempt.touched.before[id(container)][1]
+            before = self.attempt.changes.before[id(container)][1]
             if is_unchanged(before, container):
                 continue
             if is_longer(before, container):

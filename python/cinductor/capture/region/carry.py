@@ -268,7 +268,7 @@ class Carried:
         loop = self.loop
         self.grows = False
         for container in loop.changed_containers(loop.attempt):
-            before = loop.attempt.touched.before[id(container)][1]  # type: ignore[union-attr]
+            before = loop.attempt.changes.before[id(container)][1]  # type: ignore[union-attr]
             if id(container) in self.growths:
                 self.growths[id(container)].learn()
                 continue

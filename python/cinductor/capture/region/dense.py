@@ -140,7 +140,7 @@ class Dense:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.stage.regions.touch(self.cells)
+        self.stage.regions.journal.before_change(self.cells)
         self.cells[0] = length
 
     def look(self) -> None:
@@ -151,7 +151,7 @@ class Dense:
         make, strong, *columns = self.recipe()
         self.stage.stop("a list whose length data decide is looked at")
         items = make(strong, *(self.stage.concrete(column) for column in columns))
-        regions.touch(self.container)
+        regions.journal.before_change(self.container)
         fill(self.container, items)
         growing = {k: g for k, g in regions.growing.items() if g is not self}
         regions.set_growing(growing)

@@ -90,7 +90,7 @@ class Growth:
 
     def open(self) -> None:
         """The list at the head of a trip."""
-        self.loop.regions.touch(self.container)
+        self.loop.regions.journal.before_change(self.container)
         fill(self.container, [*self.before, GAP])
         self.loop.regions.grow(self)
 
@@ -130,7 +130,7 @@ class Growth:
             leaf = leaves(names[holder[0]])[holder[1]]
             last = leaf, leaf.version
         regions, container = self.loop.regions, self.container
-        regions.touch(container)
+        regions.journal.before_change(container)
         fill(container, [])
         regions.aliases.forget(leaves(item.value))
         kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
@@ -160,7 +160,7 @@ class Growth:
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
-        self.loop.regions.touch(self.container)
+        self.loop.regions.journal.before_change(self.container)
         self.container.append(item)
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
@@ -345,7 +345,7 @@ class Growth:
         columns = [self.column(item, trips, made, names) for item in self.items]
         found = [value for values in zip(*columns, strict=True) for value in values]
         appended = [value for value in found if value is not GAP]
-        self.loop.regions.touch(self.container)
+        self.loop.regions.journal.before_change(self.container)
         fill(self.container, [*self.before, *appended])
         self.loop.regions.aliases.forget(
             [leaf for item in self.items for leaf in leaves(item.value)]
@@ -415,6 +415,6 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
             continue
         seen = walk([*loop.entry.values(), *loop.others.values(), *loop.callers()])
         if seen is not None and id(container) in seen:
-            carried.grow(container, loop.attempt.touched.before[id(container)][1])
+            carried.grow(container, loop.attempt.changes.before[id(container)][1])
             raise Again(loop)
     return dense.ask(region, container, item)

@@ -77,7 +77,7 @@ class Loop(Region):
         """The names of the frame before the loop."""
         self.start(names)
         self.first = self.now = self.entry
-        self.base = Attempt(self)
+        self.base = Attempt(self, is_kept=True)
 
     def __iter__(self) -> Loop:
         return self

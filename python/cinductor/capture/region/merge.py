@@ -82,7 +82,7 @@ class Merge:
             names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
         for growth, item in appended:
             value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
-            self.region.regions.touch(growth.container)
+            self.region.regions.journal.before_change(growth.container)
             growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
         for is_then, name in self.checks:

@@ -59,7 +59,7 @@ class Opened(NamedTuple):
             items = [stage.wrap(item) for item in items]
         if self.last is not None and items:
             items[-1] = self.last[0]
-        stage.regions.touch(self.container)
+        stage.regions.journal.before_change(self.container)
         fill(self.container, items)
         del stage.regions.opened[id(self.container)]
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
+from ..value.journal import Journal
 from ..value.objects import GROWING, Traced
-from ..value.state import UNBOUND, Touched, fill, is_one, walk
+from ..value.state import UNBOUND, fill, is_one, walk
 
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
@@ -63,8 +64,7 @@ class Regions:
         self.stage = stage
         self.active: list[Region] = []
         self.blocks: list[Any] = []
-        self.touched: list[Touched] = []
-        self.cells: list[Any] = []  # of names that functions inside of others set
+        self.journal = Journal()
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(stage)
@@ -121,18 +121,6 @@ class Regions:
             return value.kind == "array"
         loops = (getattr(region, "carried", None) for region in self.active)
         return any(value.storage == p.value.storage for c in loops if c for p in c.parameters)
-
-    def touch(self, container: Any) -> None:
-        """Called before a list, dict, set or cell made in the call changes."""
-        for touched in self.touched:
-            touched.note(container)
-
-    def share(self, cells: Iterable[Any]) -> None:
-        """Cells that may be set from here on, unseen."""
-        for cell in cells:
-            if not any(cell is known for known in self.cells):
-                self.cells.append(cell)
-                self.touch(cell)
 
     def grow(self, growth: Any) -> None:
         """From here on a list has a gap."""
@@ -200,11 +188,11 @@ class Regions:
 class Attempt:
     """What can be undone: everything since it was made."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, is_kept: bool = False) -> None:
         self.regions, self.stage = region.regions, region.stage
         self.mark = self.stage.tracer.mark()
         self.nblocks = len(self.regions.blocks)
-        self.ntouched = len(self.regions.touched)
+        self.nmarks = len(self.regions.journal.marks)
         self.nactive = len(self.regions.active)
         self.records = self.regions.aliases.records
         self.nfacts = len(self.regions.facts)
@@ -212,13 +200,13 @@ class Attempt:
         self.effects = self.stage.effects
         self.growing = self.regions.growing
         self.is_elsewhere = self.stage.tracer.is_elsewhere
-        self.touched = Touched(self.regions.cells)
-        self.regions.touched.append(self.touched)
+        self.changes = self.regions.journal.mark(is_kept)
 
     @property
     def can_undo(self) -> bool:
         """Whether nothing has happened since that stays."""
-        return self.mark.is_valid and self.stage.effects == self.effects
+        is_kept = self.changes.can_undo and self.mark.is_valid
+        return is_kept and self.stage.effects == self.effects
 
     def drop(self) -> None:
         """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
@@ -232,8 +220,8 @@ class Attempt:
         regions = self.regions
         regions.unwind(self.nblocks)
         regions.set_growing(self.growing)
-        self.touched.undo(regions.cells)
-        del regions.touched[self.ntouched + 1 :]
+        regions.journal.cut(self.nmarks + 1)
+        self.changes.undo(regions.journal.cells)
         del regions.active[self.nactive :]
         regions.aliases.set_records(self.records)
         del regions.conditions[self.nconditions :]
@@ -245,7 +233,7 @@ class Attempt:
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
         self.regions.set_growing({**self.growing, **self.regions.dense})
-        del self.regions.touched[self.ntouched :]
+        self.regions.journal.cut(self.nmarks, keeps_born=True)
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)
         self.stage.tracer.is_elsewhere = self.is_elsewhere
@@ -321,9 +309,9 @@ class Region:
 
     def changed_containers(self, attempt: Attempt) -> list[Any]:
         """The containers of before the attempt that it changed."""
-        if not attempt.touched.before:
+        if not attempt.changes.before:
             return []
-        now = attempt.touched.swap()
+        now = attempt.changes.swap()
         seen = walk([*self.entry.values(), *self.others.values(), *self.callers()])
         for container, items in now:
             fill(container, items)

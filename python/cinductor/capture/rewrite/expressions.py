@@ -99,7 +99,7 @@ class Expressions(Asking):
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         if isinstance(node.ctx, ast.Load):
-            node.value = self.ask(node.value, "iter", self.visit(node.value))
+            node.value = self.ask(node.value, "star", self.visit(node.value))
         else:
             node.value = self.visit(node.value)
         return node
@@ -110,9 +110,19 @@ class Expressions(Asking):
             if key is None:
                 value = self.ask(value, "mapping", value)
             else:
-                node.keys[i] = self.visit(key)
+                node.keys[i] = self._key_of(key)
             node.values[i] = value
         return node
+
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        node.elts = [
+            self.visit(e) if isinstance(e, ast.Starred) else self._key_of(e) for e in node.elts
+        ]
+        return node
+
+    def _key_of(self, node: ast.expr) -> ast.expr:
+        """What is hashed."""
+        return self._use(node, "key")
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         func = node.func
@@ -347,10 +357,12 @@ class Expressions(Asking):
             generator.target = self.visit(generator.target)
             generator.ifs = [self._test(t) for t in generator.ifs]
         for field in ("elt", "key", "value"):
-            if getattr(node, field, None) is not None:
-                setattr(node, field, self.visit(getattr(node, field)))
+            part = getattr(node, field, None)
+            if part is not None:
+                is_hashed = field == "key" or isinstance(node, ast.SetComp)
+                setattr(node, field, self._key_of(part) if is_hashed else self.visit(part))
         self.hidden.pop()
-        return node
+        return self.ask(node, "born", node) if isinstance(node, ast.GeneratorExp) else node
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

@@ -40,7 +40,7 @@ class Contents:
     def check_condition(self, loop: Any, head: dict[str, Any]) -> None:
         """Raises where a while's condition, which runs once more than the body, changed anything."""
         for container in loop.changed_containers(loop.attempt):
-            before, now = loop.attempt.touched.before[id(container)][1], container
+            before, now = loop.attempt.changes.before[id(container)][1], container
             if self.has(container):
                 before, now = list(head[self.name_of(container)]), list(items_in(container))
             if not is_unchanged(before, now):
@@ -73,6 +73,6 @@ def is_unchanged(before: Any, now: Any) -> bool:
 
 def refill(regions: Any, container: Any, items: tuple[Any, ...]) -> None:
     """Other items in the places of a container."""
-    regions.touch(container)
+    regions.journal.before_change(container)
     is_dict = isinstance(container, dict)
     fill(container, dict(zip(container, items, strict=True)) if is_dict else list(items))

@@ -6,6 +6,7 @@ Nothing here runs code of the user's: classes are looked into, never asked.
 
 from __future__ import annotations
 
+import builtins
 import enum
 import functools
 import sys
@@ -108,17 +109,6 @@ IDENTITY_TYPES = frozenset(
         _core.CompiledFunction,
     }
 )
-OPERATORS = tuple(
-    f"__{prefix}{name}__"
-    for name in (
-        "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
-    )
-    for prefix in ("", "r", "i")
-) + tuple(
-    f"__{n}__"
-    for n in "eq ne lt le gt ge contains neg pos invert abs format str repr".split()
-    + "iter getitem index int float array".split()
-)
 KINDS = "biufc"
 DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
@@ -153,9 +143,6 @@ def find_in_class(cls: type, name: str) -> Any:
     return MISSING
 
 
-_has_operators: dict[type, bool] = {type(np._NoValue): False}  # it is only compared
-
-
 def holds_items(value: Any) -> bool:
     """A list or dict, which is set by its items; other objects are by their attributes."""
     return type(value) in (list, dict)
@@ -169,13 +156,83 @@ def put(value: Any, place: Any, item: Any) -> None:
         setattr(value, place, item)
 
 
-def has_operators(cls: type) -> bool:
-    """Whether operators on such an object run code of its own."""
-    found = _has_operators.get(cls)
-    if found is None:
-        found = any(name in base.__dict__ for base in cls.__mro__[:-1] for name in OPERATORS)
-        _has_operators[cls] = found
-    return found
+# Special names by which nothing runs when an object is compared, hashed, formatted, iterated, ...
+INERT = frozenset(
+    """__module__ __dict__ __weakref__ __doc__ __qualname__ __slots__ __annotations__ __annotate__
+    __annotate_func__ __annotations_cache__ __firstlineno__ __static_attributes__ __match_args__
+    __orig_bases__ __parameters__ __type_params__ __abstractmethods__ __dataclass_fields__
+    __dataclass_params__ __init__ __new__ __post_init__ __init_subclass__ __class_getitem__ __del__
+    __getnewargs__ __getnewargs_ex__ __getstate__ __setstate__ __reduce__ __reduce_ex__ __copy__
+    __deepcopy__ __replace__ __signature__""".split()
+)
+# Classes of whose methods none runs code of a user's, but that of what they hold.
+PLAIN_BASES = frozenset(
+    {
+        *(base for cls in PURE_TYPES | IDENTITY_TYPES for base in cls.__mro__),
+        *(c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)),
+        *(c for c in vars(enum).values() if isinstance(c, type) and issubclass(c, enum.Enum)),
+        *(np.ndarray, type(np._NoValue)),
+    }
+)
+OF_PYTHON = frozenset({"collections", "enum"})  # whose methods of named tuples and members are pure
+HOLDERS = (list, tuple, dict, set, frozenset)
+
+
+def has_hooks(cls: type) -> bool:
+    """Whether the protocols of such an object, other than its attributes, may run code that nobody
+    has looked at: comparing, hashing, its truth, its length, its items, what a conversion gives.
+    """
+    return any(
+        is_hook(name, found)
+        for base in cls.__mro__
+        if base not in PLAIN_BASES
+        for name, found in base.__dict__.items()
+    )
+
+
+HEAP = 1 << 9  # of the flags of classes: made when Python runs, so its attributes may be set
+
+
+def is_users(cls: type) -> bool:
+    """Whether a class is of the user's code, or of a library's written in Python."""
+    return bool(cls.__flags__ & HEAP) and not is_numpys(cls.__module__)
+
+
+def is_hook(name: str, found: Any) -> bool:
+    """Whether an attribute of a class is run by Python itself."""
+    if not (name.startswith("__") and name.endswith("__")) or name in INERT:
+        return False
+    return getattr(found, "__globals__", {}).get("__name__") not in OF_PYTHON
+
+
+def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
+    """The first class with hooks among values and in the containers among them, or None."""
+    classes = {*map(type, values)} - FREE_TYPES
+    if not classes:
+        return None
+    holders = []
+    for cls in classes:
+        if issubclass(cls, HOLDERS):
+            holders.append(cls)
+        elif not issubclass(cls, type) and has_hooks(cls):
+            return cls
+    for value in values if holders else ():
+        if type(value) in holders and depth:
+            inside = [*value, *value.values()] if isinstance(value, dict) else value
+            if (found := hooked_in(inside, depth - 1)) is not None:
+                return found
+    return next((cls for cls in holders if has_hooks(cls)), None)
+
+
+def has_length(cls: type) -> bool:
+    """Whether Python asks an iterable for a hint of its length, and so code of the user's."""
+    hints = (find_in_class(cls, name) for name in ("__len__", "__length_hint__"))
+    return any(type(hint) is types.FunctionType for hint in hints)
+
+
+def is_ours(cls: type) -> bool:
+    """A class of this package: its objects hold what is at work, not what the user can see."""
+    return cls.__module__.partition(".")[0] == "cinductor"
 
 
 # What NumPy reads as it is: values that are guarded by what they are, what it only calls, and its own
@@ -222,6 +279,13 @@ def foreign_in(values: Iterable[Any]) -> str | None:
 def is_numpys(module: str | None) -> bool:
     """Whether a module's name is NumPy's own."""
     return module is not None and (module == "numpy" or module.startswith("numpy."))
+
+
+def is_standard(cls: type) -> bool:
+    """Whether a class comes with Python."""
+    return cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
+        cls.__module__ != "__main__"
+    )
 
 
 PLAIN_GETTERS = frozenset(

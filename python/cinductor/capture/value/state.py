@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .objects import UNBOUND, Traced
+from .objects import UNBOUND, Traced, is_ours
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -158,55 +158,6 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
 # --- containers -----------------------------------------------------------------------------------
 
 
-class Touched:
-    """The containers changed since a place, with what they held there."""
-
-    def __init__(self, cells: Iterable[types.CellType]) -> None:
-        self.before: dict[int, tuple[Any, Any]] = {}
-        self.begin(cells)
-
-    def begin(self, cells: Iterable[types.CellType]) -> None:
-        """Nothing has changed yet; of a change of these cells nobody will tell."""
-        self.before.clear()
-        for cell in cells:
-            self.note(cell)
-
-    def note(self, container: Any) -> None:
-        """Called before a list, dict, set, cell or an instance's attributes change."""
-        if id(container) not in self.before:
-            self.before[id(container)] = (container, copied(container))
-
-    def amend(self, container: dict[str, Any], key: str) -> None:
-        """The dict had this item all along: nobody had looked."""
-        found = self.before.get(id(container))
-        if found is not None:
-            found[1][key] = container[key]
-
-    def swap(self) -> list[tuple[Any, Any]]:
-        """Puts back what the containers held; returns what they hold now, but for cells that nobody
-        has set.
-        """
-        now = []
-        for container, before in self.before.values():
-            items = copied(container)
-            if type(container) is types.CellType and all(map(is_one, before, items)):
-                if len(before) == len(items):
-                    continue
-            now.append((container, items))
-            fill(container, before)
-        return now
-
-    def undo(self, cells: Iterable[types.CellType]) -> None:
-        """Puts back what the containers held, and begins anew."""
-        self.swap()
-        self.begin(cells)
-
-
-def copied(container: Any) -> Any:
-    """What a container holds."""
-    return held(container) if type(container) is types.CellType else container.copy()
-
-
 def held(cell: types.CellType) -> tuple[Any, ...]:
     """The value of a cell, if it has one."""
     try:
@@ -251,11 +202,6 @@ def references(
             return limit
         stack.extend(inside(value))
     return count
-
-
-def is_ours(cls: type) -> bool:
-    """A class of this package: its objects hold what is at work, not what the user can see."""
-    return cls.__module__.partition(".")[0] == "cinductor"
 
 
 def inside(value: Any) -> list[Any]:

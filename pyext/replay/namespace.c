@@ -1,0 +1,144 @@
+/* A stamp makes the question cheap: while it is the one of the last look, nothing is looked up.
+ * Dicts have one of their own up to Python 3.11; from 3.12 on a watcher counts the changes of all
+ * watched dicts together, which are few: NumPy's, math's and Python's own names. */
+#include "replay/namespace.h"
+
+#include <stdatomic.h>
+
+#if PY_VERSION_HEX >= 0x030C0000
+
+static _Atomic uint64_t changes = 1;
+static _Atomic int watcher = -1;
+
+static int
+note_change(PyDict_WatchEvent event, PyObject *dict, PyObject *key, PyObject *value)
+{
+    (void)event, (void)dict, (void)key, (void)value;
+    atomic_fetch_add(&changes, 1);
+    return 0;
+}
+
+int
+cx_namespace_watch(PyObject *space)
+{
+    if (!PyDict_Check(space))
+        return 0;
+    if (atomic_load(&watcher) < 0) {
+        int made = PyDict_AddWatcher(note_change);
+        if (made < 0)
+            return -1;
+        atomic_store(&watcher, made);
+    }
+    return PyDict_Watch(atomic_load(&watcher), space);
+}
+
+static uint64_t
+dict_stamp(PyObject *dict)
+{
+    (void)dict;
+    return atomic_load(&changes);
+}
+
+#else
+
+int
+cx_namespace_watch(PyObject *space)
+{
+    (void)space;
+    return 0;
+}
+
+static uint64_t
+dict_stamp(PyObject *dict)
+{
+    return ((PyDictObject *)dict)->ma_version_tag;
+}
+
+#endif
+
+uint64_t
+cx_namespace_stamp(PyObject *space)
+{
+    if (PyDict_Check(space))
+        return dict_stamp(space);
+    return PyType_Check(space) ? ((PyTypeObject *)space)->tp_version_tag : 0;
+}
+
+/* Borrowed; NULL without an exception where there is none. */
+static PyObject *
+find(PyObject *space, PyObject *name)
+{
+    PyObject *found = PyType_Check(space) ? _PyType_Lookup((PyTypeObject *)space, name)
+                                          : PyDict_GetItemWithError(space, name);
+    PyErr_Clear();
+    return found;
+}
+
+static bool
+is_so(PyObject *space, PyObject *name, PyObject *value, PyObject *missing)
+{
+    if (name != Py_None) {
+        PyObject *found = find(space, name);
+        return found == value || (found == NULL && value == missing);
+    }
+    PyObject *answer = PyObject_CallOneArg(value, space);
+    bool is_false = answer != NULL && PyObject_IsTrue(answer) == 0;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return is_false;
+}
+
+bool
+cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t *which)
+{
+    for (Py_ssize_t k = 0; k + 1 < PyTuple_GET_SIZE(pairs); k += 2)
+        if (!is_so(space, PyTuple_GET_ITEM(pairs, k), PyTuple_GET_ITEM(pairs, k + 1), missing)) {
+            *which = k;
+            return false;
+        }
+    return true;
+}
+
+/* What a namespace is called: a module, a class. */
+static PyObject *
+space_text(PyObject *space)
+{
+    PyObject *name = NULL;
+    if (PyType_Check(space))
+        return PyUnicode_FromFormat("class %s", ((PyTypeObject *)space)->tp_name);
+    name = PyDict_GetItemString(space, "__name__");
+    return name != NULL && PyUnicode_Check(name) ? PyUnicode_FromFormat("module %U", name)
+                                                 : PyUnicode_FromString("the globals");
+}
+
+PyObject *
+cx_namespace_text(PyObject *of, PyObject *pairs, PyObject *missing, bool is_failure)
+{
+    Py_ssize_t which = 0;
+    PyObject *space = space_text(of), *comma = NULL, *names = NULL, *text = NULL;
+
+    if (space == NULL)
+        return NULL;
+    if (is_failure && !cx_namespace_has(of, pairs, missing, &which)) {
+        PyObject *name = PyTuple_GET_ITEM(pairs, which);
+        text = name == Py_None ? PyUnicode_FromFormat("%U has got special methods", space)
+                               : PyUnicode_FromFormat("%S of %U is another now", name, space);
+        Py_DECREF(space);
+        return text;
+    }
+    comma = PyUnicode_FromString(", ");
+    names = PyList_New(0);
+    for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(pairs); k += 2) {
+        PyObject *name = PyTuple_GET_ITEM(pairs, k);
+        if (name != Py_None && PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+    }
+    PyObject *all = comma && names ? PyUnicode_Join(comma, names) : NULL;
+    if (all != NULL)
+        text = PyUnicode_FromFormat("%U has the same %U", space, all);
+    Py_XDECREF(space);
+    Py_XDECREF(comma);
+    Py_XDECREF(names);
+    Py_XDECREF(all);
+    return text;
+}

@@ -1,0 +1,593 @@
+"""Random functions whose bodies use objects with hidden state, as source: iterators, containers of the standard library, objects
+whose classes have hooks, and everything that changes them by another name than a statement.
+
+A program makes objects or takes them from an argument, a global, a default or a cell; a construct uses them: a loop, a branch, an
+operand, a comprehension, a `try`; and what is left of them is part of the result. Hooks note in a log that they ran.
+"""
+
+import random
+
+PRELUDE = '''
+import bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, math, operator, random, types
+import numpy as np
+
+LOG = []
+
+
+class Counter:
+    """An iterator with an attribute."""
+
+    def __init__(self, stop=40):
+        self.k, self.stop = 0, stop
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.k >= self.stop:
+            raise StopIteration
+        self.k += 1
+        return float(self.k)
+
+
+class Box:
+    """A value with hooks of many kinds."""
+
+    def __init__(self, value=1.0):
+        self.value = value
+
+
+class Index:
+    def __init__(self, k):
+        self.k = k
+
+    def __index__(self):
+        LOG.append("index")
+        return self.k
+
+
+class Sized:
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        LOG.append("len")
+        return len(self.items)
+
+    def __getitem__(self, k):
+        LOG.append(("getitem", k))
+        return self.items[k]
+
+
+class Iterable:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        LOG.append("iter")
+        return iter(self.items)
+
+    def __len__(self):
+        LOG.append("len")
+        return len(self.items)
+
+    def __contains__(self, value):
+        LOG.append("contains")
+        return value in self.items
+
+
+class Truth:
+    def __init__(self, value):
+        self.value = value
+
+    def __bool__(self):
+        LOG.append("bool")
+        return self.value
+
+
+class Equal:
+    def __init__(self, k):
+        self.k = k
+
+    def __eq__(self, other):
+        LOG.append("eq")
+        return isinstance(other, Equal) and other.k == self.k
+
+    def __hash__(self):
+        LOG.append("hash")
+        return hash(self.k)
+
+    def __lt__(self, other):
+        LOG.append("lt")
+        return self.k < other.k
+
+
+class Number:
+    def __init__(self, k):
+        self.k = k
+
+    def __float__(self):
+        LOG.append("float")
+        return float(self.k)
+
+    def __int__(self):
+        LOG.append("int")
+        return int(self.k)
+
+    def __round__(self, *digits):
+        LOG.append("round")
+        return self.k
+
+    def __abs__(self):
+        LOG.append("abs")
+        return abs(self.k)
+
+    def __add__(self, other):
+        LOG.append("add")
+        return self.k + other
+
+    def __format__(self, text):
+        LOG.append("format")
+        return "N"
+
+    def __iadd__(self, other):
+        LOG.append("iadd")
+        self.k += 1
+        return self
+
+
+class Dying:
+    def __del__(self):
+        LOG.append("del")
+
+
+class Called:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, v):
+        self.calls += 1
+        return v + self.calls
+
+
+class Hooked:
+    def __init__(self):
+        self.__dict__["a"] = 1.0
+
+    def __getattr__(self, name):
+        LOG.append(("getattr", name))
+        return 2.0
+
+    def __setattr__(self, name, value):
+        LOG.append(("setattr", name))
+        self.__dict__[name] = value
+
+    def __setitem__(self, key, value):
+        LOG.append(("setitem", key))
+
+    def __delitem__(self, key):
+        LOG.append(("delitem", key))
+
+
+class Property:
+    def __init__(self):
+        self._v = 1.0
+
+    @property
+    def v(self):
+        LOG.append("get v")
+        return self._v
+
+    @v.setter
+    def v(self, value):
+        LOG.append("set v")
+        self._v = value
+
+
+class Slotted:
+    __slots__ = ("v",)
+
+    def __init__(self):
+        self.v = 1.0
+
+
+class Entered:
+    def __enter__(self):
+        LOG.append("enter")
+        return self
+
+    def __exit__(self, *error):
+        LOG.append("exit")
+        return False
+
+
+@dataclasses.dataclass
+class Data:
+    v: float = 1.0
+    items: list = dataclasses.field(default_factory=list)
+
+
+class Items(list):
+    pass
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def numbers(stop=40):
+    for k in range(stop):
+        yield k + 0.5
+
+
+@contextlib.contextmanager
+def noted(box):
+    box.value += 1
+    yield box
+    box.value += 2
+
+
+@functools.lru_cache(maxsize=4)
+def remembered(k):
+    LOG.append(("computed", k))
+    return k * 2.0
+
+
+def left(it):
+    """What is left of an iterator."""
+    return list(itertools.islice(it, 6))
+'''
+
+# How an iterator of floats is made.
+ITERATORS = [
+    "iter([1., 2., 3., 4., 5., 6., 7., 8., 9.])",
+    "iter((1., 2., 3., 4., 5., 6., 7., 8.))",
+    "iter(range(30))",
+    "iter({1.: 2, 3.: 4, 5.: 6})",
+    "iter({5.: 2, 3.: 4}.values())",
+    "iter({4.})",
+    "iter(x)",
+    "iter(x.tolist())",
+    "reversed([1., 2., 3., 4., 5., 6.])",
+    "(v + 0.25 for v in range(40))",
+    "(v + 0.25 for v in x)",
+    "numbers()",
+    "Counter()",
+    "iter(Counter())",
+    "map(float, range(40))",
+    "map(lambda v: v + 1, [1., 2., 3., 4., 5., 6., 7.])",
+    "filter(lambda v: v > 1, [1., 2., 3., 4., 5., 6., 7.])",
+    "itertools.count(1.5)",
+    "itertools.cycle([1., 2., 3.])",
+    "itertools.repeat(2.5)",
+    "itertools.repeat(2.5, 4)",
+    "itertools.chain([1., 2.], [3., 4., 5.], range(9))",
+    "itertools.chain.from_iterable([[1., 2.], [3., 4., 5.]])",
+    "itertools.islice(itertools.count(), 20)",
+    "itertools.accumulate([1., 2., 3., 4., 5., 6.])",
+    "itertools.starmap(max, [(1., 2.), (3., 1.), (0., 5.)])",
+    "itertools.takewhile(lambda v: v < 8, itertools.count(2.))",
+    "itertools.dropwhile(lambda v: v < 3, itertools.count(2.))",
+    "itertools.filterfalse(lambda v: v < 3, itertools.count(2.))",
+    "itertools.compress([1., 2., 3., 4.], [1, 0, 1, 1])",
+    "itertools.tee([1., 2., 3., 4., 5.])[0]",
+    "iter(collections.deque([1., 2., 3., 4.]))",
+    "iter(memoryview(b'abcdefghij'))",
+    "iter(bytearray(b'abcdefghij'))",
+    "iter(b'abcdefghij')",
+    "iter(np.ones(5) * x[0])",
+    "iter(Sized([1., 2., 3., 4., 5.]))",
+    "iter(lambda c=Counter(): next(c), 9.)",
+]
+# How one of tuples is.
+PAIRS = [
+    "enumerate([1., 2., 3., 4., 5.])",
+    "enumerate(x)",
+    "zip([1., 2., 3., 4.], [5., 6., 7., 8.])",
+    "zip(x, x[1:])",
+    "iter({1.: 2., 3.: 4., 5.: 6.}.items())",
+    "itertools.pairwise([1., 2., 3., 4., 5.])",
+    "itertools.product([1., 2., 3.], [4., 5.])",
+    "itertools.permutations([1., 2., 3.], 2)",
+    "itertools.combinations([1., 2., 3., 4.], 2)",
+    "itertools.zip_longest([1., 2., 3.], [4.], fillvalue=0.)",
+    "np.ndenumerate(np.ones(4))",
+]
+USE_ITERATOR = [
+    "next(it)",
+    "next(it)",
+    "next(it, 7.0)",
+    "it.__next__()",
+    "float(3. in it)",
+    "float(operator.contains(it, 2.))",
+    "sum(itertools.islice(it, 2))",
+    "max(itertools.islice(it, 2), default=0.)",
+    "[*itertools.islice(it, 2)][-1]",
+    "list(zip(it, [1]))[0][0]",
+    "list(zip([1], it))[0][1]",
+    "operator.length_hint(it)",
+    "operator.indexOf(it, 3.)",
+    "operator.countOf(it, 2.)",
+    "sum(it)",
+    "len(list(it))",
+    "len(tuple(it))",
+    "sorted(it)[0]",
+    "min(it)",
+    "float(any(v > 2 for v in it))",
+    "float(all(map(lambda v: v < 3, it)))",
+    "functools.reduce(operator.add, itertools.islice(it, 2))",
+    "len(dict.fromkeys(itertools.islice(it, 2)))",
+    "(lambda a, *b: a)(*itertools.islice(it, 2))",
+    "next(enumerate(it))[1]",
+    "next(map(abs, it))",
+    "next(filter(None, it))",
+    "next(iter(it))",
+    "next(copy.copy(it))",
+    "float(iter(it) is it)",
+    "math.fsum(itertools.islice(it, 2))",
+    "math.prod(itertools.islice(it, 2))",
+    "np.fromiter(itertools.islice(it, 2), float).sum()",
+    "next(itertools.chain([], it))",
+]
+STATEMENTS_ITERATOR = [
+    "a, b = next(it), next(it)\ns += a - b",
+    "for v in it:\n    s += v\n    if v > 3:\n        break",
+    "for v in it:\n    s += v\n    break",
+    "a, *b = itertools.islice(it, 3)\ns += a",
+    "try:\n    s += next(it)\nexcept StopIteration:\n    s -= 1",
+    "for v, w in zip(it, x):\n    s += v * w",
+    "for w, v in zip(x, it):\n    s += v * w",
+]
+# Objects that change: how they are made, what changes them and gives a number, and what is left of them.
+OBJECTS = [
+    ("[3., 1., 2.]", [
+        "o.append(s) or s", "o.pop() if o else 0.", "o.insert(0, 2.) or 1.", "o.extend([1., 2.]) or 1.", "o.reverse() or o[0]",
+        "o.sort() or o[0]", "o.remove(o[0]) or 1.", "o.clear() or 2.", "operator.setitem(o, 0, 5.) or o[0]",
+        "operator.delitem(o, 0) or 1.", "len(operator.iconcat(o, [1.]))", "len(operator.iadd(o, [1., 2.]))", "len(operator.imul(o, 2))",
+        "o.__setitem__(0, 4.) or o[0]", "o.__delitem__(0) or 1.", "len(o.__iadd__([2.]))", "heapq.heappush(o, 0.5) or o[0]",
+        "heapq.heappop(o)", "bisect.insort(o, 1.5) or o[0]", "list.append(o, 2.) or 1.", "list.pop(o)", "len(o.copy())", "o.index(o[-1])",
+        "o.count(1.)", "operator.itemgetter(0)(o)", "operator.methodcaller('append', 4.)(o) or 1.", "operator.methodcaller('pop')(o)",
+        "len(copy.copy(o))", "functools.partial(o.append, 3.)() or 1.", "operator.call(o.pop) if hasattr(operator, 'call') else 1.",
+        "list(map(o.append, [1.])) and 1.", "random.Random(3).shuffle(o) or o[0]", "o.__init__([1., 7.]) or o[0]",
+    ], ["o[0] = s", "del o[0]", "o += [1.]", "o *= 2", "o[:] = [4., 5.]", "o[1:2] = []", "o[0], o[-1] = o[-1], o[0]", "p = o\np.append(1.)",
+        "for q in [o]:\n    q.append(2.)", "[o.append(v) for v in range(2)]", "(o2 := o).append(3.)", "o[0] += 1"], "(list(o), len(o))"),
+    ("{'a': 1., 'b': 2.}", [
+        "o.pop('a', 5.)", "o.setdefault('c', s)", "o.update(a=3.) or 1.", "o.popitem()[1] if o else 0.", "o.clear() or 1.",
+        "o.get('a', 0.)", "operator.setitem(o, 'a', 5.) or o['a']", "operator.delitem(o, 'b') or 1.", "len(operator.ior(o, {'z': 1}))",
+        "o.__setitem__('k', 4.) or o['k']", "o.__delitem__('a') or 1.", "dict.update(o, q=2.) or 1.", "dict.pop(o, 'a', 1.)",
+        "len(o.keys())", "sum(o.values())", "len(o | {'u': 3.})", "operator.itemgetter('a')(o)", "len(dict(o, y=1.))", "len({**o})",
+        "o.__ior__({'v': 9}) is o and 1.", "o.update([('m', 1.)]) or 1.", "operator.methodcaller('popitem')(o)[1]",
+    ], ["o['a'] = s", "del o['a']", "o |= {'w': 1.}", "o['n'] = o.get('n', 0.) + 1", "o.update({'e': s})", "for k in list(o):\n    o[k] += 1"],
+     "(list(o.items()), len(o))"),
+    ("{1, 2, 3}", [
+        "o.add(len(o) + 5) or 1.", "o.discard(1) or 1.", "o.pop() if o else 0", "o.update([7, 8]) or 1.", "o.clear() or 1.",
+        "len(operator.ior(o, {11}))", "len(operator.iand(o, {1, 2}))", "len(operator.isub(o, {1}))", "len(operator.ixor(o, {1}))",
+        "o.remove(2) or 1.", "o.symmetric_difference_update({1, 9}) or 1.", "o.intersection_update({1, 9}) or 1.",
+        "o.difference_update({1, 9}) or 1.", "len(o - {1})", "float(2 in o)", "set.add(o, 20) or 1.", "o.__ior__({77}) is o and 1.",
+    ], ["o |= {9}", "o -= {1}", "o &= {1, 2}", "o ^= {1, 12}"], "(sorted(o), len(o))"),
+    ("collections.deque([1., 2., 3.], maxlen=5)", [
+        "o.append(s) or 1.", "o.appendleft(s) or 1.", "o.pop()", "o.popleft()", "o.rotate(1) or o[0]", "o.extend([1., 2.]) or 1.",
+        "o.extendleft([1.]) or 1.", "o.clear() or 1.", "o.insert(1, 9.) or 1.", "o.remove(2.) or 1.", "o.reverse() or o[0]", "len(o)", "o[0]",
+        "o.count(1.)", "o.index(3.)", "len(operator.iadd(o, [4.]))", "operator.setitem(o, 0, 8.) or o[0]", "float(2. in o)", "sum(o)",
+    ], ["o += [5.]", "o[0] = s", "del o[0]", "o *= 2"], "(list(o), len(o))"),
+    ("collections.Counter('abca')", [
+        "o.update('ab') or 1.", "o.subtract('a') or 1.", "o['a']", "o['zz']", "len(o.most_common(1))", "o.total()", "o.pop('a')",
+        "len(o + o)", "len(+o)", "operator.setitem(o, 'a', 5) or o['a']",
+    ], ["o['a'] += 1", "o += collections.Counter('b')", "del o['a']", "o -= collections.Counter('a')"], "sorted(o.items())"),
+    ("collections.defaultdict(list)", [
+        "len(o['a'])", "o['a'].append(s) or 1.", "len(o.setdefault('q', []))", "len(o)", "o.get('b') or 2.",
+        "len(o[len(o)])", "operator.getitem(o, 'x9') or 1.", "o.__missing__('k2') or 1.",
+    ], ["o['z'] = [s]", "o['a'] += [1.]"], "sorted((str(k), list(v)) for k, v in o.items())"),
+    ("collections.OrderedDict(a=1., b=2.)", [
+        "o.move_to_end('a') or 1.", "o.popitem(last=False)[1]", "o.pop('a', 3.)", "o.setdefault('u', 1.)", "next(iter(o)) == 'a'",
+        "next(reversed(o.values()))", "o.update(k=3.) or 1.",
+    ], ["o['a'] = s", "o['c'] = s", "del o['b']", "o |= {'w': 1.}"], "list(o.items())"),
+    ("collections.ChainMap({'a': 1.}, {'b': 2.})", [
+        "o['b']", "o.pop('a', 1.)", "operator.setitem(o, 'q', 1.) or 1.", "len(o.new_child().maps)", "o.maps[0].clear() or 1.",
+    ], ["o['b'] = s", "del o['a']"], "(o.maps, len(o))"),
+    ("collections.UserList([1., 2., 3.])", ["o.append(s) or 1.", "o.pop()", "len(o)", "o[0]"], ["o[0] = s", "o += [1.]", "del o[0]"], "list(o)"),
+    ("bytearray(b'abc')", [
+        "o.append(65) or 1.", "o.pop()", "o[0]", "o.extend(b'xy') or 1.", "o.reverse() or o[0]", "len(o)", "o.find(b'b')",
+        "operator.setitem(o, 0, 66) or 1.", "len(operator.iconcat(o, b'z'))",
+    ], ["o[0] = 70", "o += b'q'", "del o[0]"], "bytes(o)"),
+    ("types.SimpleNamespace(v=1., w=[])", [
+        "o.__dict__.update(v=4.) or o.v", "setattr(o, 'v', 5.) or o.v", "object.__setattr__(o, 'v', 6.) or o.v", "o.__setattr__('v', 8.) or o.v",
+        "operator.attrgetter('v')(o)", "o.w.append(s) or 1.", "o.__dict__.setdefault('n', 3.)", "o.__dict__.pop('v', 2.)", "delattr(o, 'w') or 1.",
+        "getattr(o, 'nothing', 3.)", "float(hasattr(o, 'v'))", "len(o.__dict__)", "operator.setitem(o.__dict__, 'v', 9.) or o.v",
+    ], ["o.v = s", "o.v += 1", "del o.v", "o.__dict__['v'] = 9.", "o.new = s", "o.w += [1.]", "o.__dict__ = {'v': 3., 'w': []}", "o.__dict__ |= {'v': 2.}"],
+     "sorted(o.__dict__.items(), key=lambda p: p[0])"),
+    ("Box(2.)", [
+        "setattr(o, 'value', 5.) or o.value", "o.__dict__.update(value=4.) or o.value", "object.__setattr__(o, 'value', 6.) or o.value",
+        "o.__setattr__('value', 6.) or o.value", "Box.__setattr__(o, 'value', 7.) or o.value", "o.__init__(9.) or o.value",
+        "len(o.__dict__)", "operator.attrgetter('value')(o)", "copy.copy(o).value", "o.__dict__.pop('value', 1.)", "o.__delattr__('value') or 1.",
+        "noted(o).__enter__().value", "len(o.__dict__.copy())", "o.__reduce_ex__(2) and 1.", "o.__dict__.__setitem__('value', 3.) or o.value",
+        "setattr(Box, 'shared', getattr(Box, 'shared', 0) + 1) or 1.", "Called.__call__(o, 1.)",
+    ], ["o.value = s", "o.value += 1", "del o.value", "o.__dict__['value'] = 3.", "o.__class__ = Called", "o.calls = 0", "with noted(o) as b:\n    s += b.value",
+        "o.value, o.other = 1., 2."], "sorted(o.__dict__.items(), key=lambda p: p[0])"),
+    ("Called()", ["o(s)", "o.__call__(2.)", "list(map(o, [1., 2.]))[1]", "functools.partial(o, 3.)()", "Called.__call__(o, 1.)",
+                  "functools.reduce(lambda a, b: o(a), [1., 2., 3.])", "sorted([3., 1.], key=o)[0]", "max([1., 2.], key=o)"], ["o.calls = 0", "s = o(s)"], "o.calls"),
+    ("Property()", ["o.v", "setattr(o, 'v', 3.) or o.v", "operator.attrgetter('v')(o)", "Property.v.fget(o)", "Property.v.__get__(o)",
+                    "Property.v.__set__(o, 4.) or o.v", "Property.v.fset(o, 5.) or 1."], ["o.v = s", "o.v += 1"], "o._v"),
+    ("Slotted()", ["o.v", "setattr(o, 'v', 3.) or o.v", "Slotted.v.__set__(o, 4.) or o.v", "object.__setattr__(o, 'v', 6.) or o.v"],
+     ["o.v = s", "o.v += 1"], "o.v"),
+    ("Hooked()", ["o.a", "o.b", "setattr(o, 'b', 3.) or o.b", "operator.setitem(o, 1, 2.) or 1.", "operator.delitem(o, 1) or 1.", "getattr(o, 'zz')",
+                  "float(hasattr(o, 'q'))"], ["o.a = s", "o.c = s", "o[1] = s", "del o[2]"], "sorted(o.__dict__.items(), key=lambda p: p[0])"),
+    ("Data(2.)", ["o.items.append(s) or 1.", "setattr(o, 'v', 5.) or o.v", "dataclasses.replace(o, v=3.).v", "len(dataclasses.asdict(o))",
+                  "float(o == Data(2.))", "len(repr(o))", "dataclasses.astuple(o)[0]", "len(dataclasses.fields(o))"], ["o.v = s", "o.items += [1.]", "o.v += 1"],
+     "(o.v, list(o.items))"),
+    ("Items([1., 2., 3.])", ["o.append(s) or 1.", "o.pop()", "len(o)", "o[0]", "sum(o)", "operator.setitem(o, 0, 3.) or 1.", "o.sort() or o[0]"],
+     ["o[0] = s", "o += [1.]", "o.note = s", "del o[0]"], "(list(o), o.__dict__)"),
+    ("random.Random(5)", ["o.random()", "o.choice([1., 2., 3.])", "o.getrandbits(4)", "o.uniform(0, 2)", "o.seed(3) or 1.", "o.randint(0, 9)"],
+     ["s += o.random()"], "o.random()"),
+    ("np.random.default_rng(5)", ["o.random()", "o.integers(9)", "o.normal()", "o.bit_generator.random_raw() % 7", "o.choice([1., 2.])"],
+     ["s += o.random()"], "o.random()"),
+    ("io.StringIO()", ["o.write('ab')", "o.tell()", "len(o.getvalue())", "o.seek(0)", "o.truncate(1)"], ["o.write('x')"], "o.getvalue()"),
+    ("functools.partial(max, 1.)", ["o(s)", "o(2., 5.)", "operator.setitem(o.keywords, 'default', 1) or 1."], ["s = o(s)"], "(o.args, o.keywords)"),
+    ("contextlib.ExitStack()", ["o.callback(LOG.append, 'closed') and 1.", "o.close() or 1.", "o.__enter__() is o and 1."], ["with o:\n    s += 1"],
+     "len(LOG)"),
+    ("ValueError('a')", ["len(o.args)", "o.__setstate__({'k': 2}) or 1.", "o.with_traceback(None) is o and 1.", "setattr(o, 'args', (1, 2)) or 1.",
+                         "o.__setattr__('k', 3) or 1."], ["o.args = (3,)", "o.k = s"], "(o.args, sorted(o.__dict__))"),
+    ("iter(np.nditer(np.arange(4.)))", ["float(next(o))", "o.iterindex"], ["s += float(next(o))"], "1"),
+    ("types.MappingProxyType({'a': 1.})", ["o['a']", "len(o)", "o.get('b', 2.)"], ["s += o['a']"], "dict(o)"),
+    ("memoryview(bytearray(b'abc'))", ["o[0]", "operator.setitem(o, 0, 66) or 1.", "len(o)", "o.release() or 1."], ["o[0] = 70"], "1"),
+    ("[[1.], [2.]]", ["o[0].append(s) or 1.", "o[1].pop()", "operator.setitem(o[0], 0, 3.) or 1.", "o[0].__iadd__([1.]) is o[0] and 1.",
+                      "len(sum(o, []))", "copy.copy(o)[0].append(1.) or 1.", "list(map(list.pop, o)) and 1."],
+     ["o[0][0] = s", "o[0] += [1.]", "o[0], o[1] = o[1], o[0]", "p = o[0]\np += [4.]", "for q in o:\n    q.append(1.)"], "[list(q) for q in o]"),
+    ("x.copy()", ["o.sort() or o[0]", "o.fill(2.) or o[0]", "o.put([0], 5.) or o[0]", "np.copyto(o, 3.) or o[0]", "np.put(o, [0], 4.) or o[0]",
+                  "operator.setitem(o, 0, 5.) or o[0]", "operator.iadd(o, 1.)[0]", "np.add(o, 1., out=o)[0]", "np.place(o, o > .5, [7.]) or o[0]",
+                  "np.putmask(o, o > .5, 3.) or o[0]", "o.__setitem__(0, 4.) or o[0]", "o.__iadd__(1.)[0]", "np.fill_diagonal(o[:1].reshape(1, 1), 6.) or o[0]",
+                  "o.resize(o.size) or o[0]", "np.random.default_rng(3).shuffle(o) or o[0]", "o.partition(0) or o[0]", "o.itemset(0, 3.) if hasattr(o, 'itemset') else 1.",
+                  "o.byteswap(inplace=True)[0] * 0", "setattr(o, 'shape', (-1, 1)) or o.ndim", "o.setflags(write=True) or 1."],
+     ["o[0] = s", "o += 1", "o.shape = (-1, 1)", "o.shape = (1, -1)", "o[:] = s", "o.flat[0] = s", "o.real = 2.", "o = o[::-1]", "o.dtype = np.int64",
+      "o.strides = o.strides", "v = o[1:]\nv.shape = (-1, 1)", "o.T.shape = (o.size,)"], "o"),
+]
+# Objects whose hooks note that they ran.
+HOOKS = [
+    ("Index(1)", ["range(10)[o]", "[1., 2., 3.][o]", "x[o]", "(4., 5., 6.)[o]", "x[o:].sum()", "[1., 2., 3.][o:][0]", "operator.index(o)", "np.zeros(3)[o]",
+                  "range(o)[0]", "np.arange(o)[0]", "round(1.234, o)", "hex(o) and 1.", "bin(o) and 1.", "chr(o) and 1.", "x.reshape(-1, o).sum()",
+                  "list(range(5))[-o]", "'abc'[o] and 1.", "b'abc'[o]", "[1.] * o and 1.", "x.sum(axis=0 * operator.index(o))", "np.ones(o).sum()",
+                  "x[[0, o]].sum()", "divmod(7, operator.index(o))[0]", "math.factorial(o)", "x.take(o)", "math.gcd(o, 4)", "(1.).__round__(o)"]),
+    ("Sized([1., 2., 3.])", ["len(o)", "o[0]", "list(o)[0]", "sum(o)", "float(2. in o)", "float(bool(o))", "max(o)", "np.array(o).sum()", "tuple(o)[1]",
+                             "[*o][0]", "next(reversed(o))", "(1. if o else 2.)", "x[o].sum() if 0 else 1.", "len(sorted(o))", "o[0:2][0]", "operator.getitem(o, 1)",
+                             "operator.length_hint(o)", "list(zip(o, x))[0][0]", "list(enumerate(o))[0][1]", "math.fsum(o)", "float(not o)"]),
+    ("Iterable([1., 2., 3.])", ["list(o)[0]", "tuple(o)[0]", "sum(o)", "max(o)", "sorted(o)[0]", "[*o][0]", "len(o)", "float(2. in o)", "float(4. not in o)",
+                                "dict.fromkeys(o) and 1.", "set(o) and 1.", "float(any(v > 1 for v in o))", "(lambda *a: a[0])(*o)", "next(iter(o))", "math.prod(o)",
+                                "list(map(float, o))[0]", "list(zip(o, o))[0][0]", "functools.reduce(max, o)", "np.fromiter(o, float)[0]", "[0., *o, 1.][1]",
+                                "[].extend(o) or 1.", "(1. if o else 2.)", "float(operator.contains(o, 2.))", "operator.countOf(o, 2.)", "frozenset(o) and 1.",
+                                "list(itertools.chain(o, o))[0]", "collections.deque(o)[0]", "min(o, default=0.)", "{*o} and 1.", "float(all(o))",
+                                "len([v for v in o])", "len({v: 1 for v in o})"]),
+    ("Truth(True)", ["(1. if o else 2.)", "float(bool(o))", "float(not o)", "(o and 1.) or 0.", "float(any([o]))", "float(all([o, o]))", "1. * (not o)",
+                     "len(list(filter(None, [o])))", "float(operator.truth(o))", "float(operator.not_(o))", "len([v for v in [o] if v])", "float(o is not None)"]),
+    ("Equal(1)", ["float(o == Equal(1))", "float(o != Equal(2))", "{o: 1.}[o]", "{Equal(1): 2.}[o]", "float(o in [Equal(1)])", "[Equal(1)].index(o)", "hash(o) * 1.",
+                  "len({o, Equal(1)})", "float(o < Equal(2))", "sorted([Equal(2), o])[0].k", "min(o, Equal(0)).k", "[Equal(1)].count(o)", "float((o,) == (Equal(1),))",
+                  "float([o] == [Equal(1)])", "dict.fromkeys([o]).get(o) or 1.", "float(operator.eq(o, 1))", "max([o, Equal(3)]).k", "float(o in (Equal(1),))",
+                  "float(o in {Equal(1)})", "float({o: 1} == {Equal(1): 1})", "functools.reduce(max, [o, Equal(4)]).k", "bisect.bisect([Equal(0), Equal(3)], o)",
+                  "float(o == o)", "float(o is o)", "[o].remove(o) or 1.", "float(o not in [3])", "heapq.nsmallest(1, [o, Equal(0)])[0].k", "float((1, o) < (1, Equal(3)))",
+                  "len(set([o]) | {Equal(1)})", "frozenset([o]) and 1.", "{o: 1.}.get(Equal(1), 3.)"]),
+    ("Number(2)", ["float(o)", "int(o)", "round(o)", "abs(o)", "o + s", "len(f'{o}')", "len(f'{o:>3}')", "len(format(o))", "np.float64(o)", "math.sqrt(o)", "math.floor(float(o))",
+                   "len('{}'.format(o))", "round(o, 1)", "operator.abs(o)", "operator.add(o, 1.)", "math.isfinite(o)", "len('%s' % (o,)) and 1.", "np.array([float(o)])[0]",
+                   "complex(float(o)).real", "sum([o], 0.0) if 0 else 1.", "math.hypot(o, 1.)", "pow(int(o), 2)", "len(str(o)) and 1.", "len(repr(o)) and 1."]),
+    ("Dying()", ["1.", "float(o is None)", "float(Dying() is None)", "len([Dying(), Dying()])", "[Dying()].pop() and 1.", "{1: Dying()}.pop(1) and 1.",
+                 "(lambda: (Dying(), 2.))()[1]"]),
+    ("Entered()", ["o.__enter__() and 1.", "o.__exit__() or 1.", "contextlib.nullcontext(2.).__enter__()"]),
+    ("Colour.RED", ["o.value", "float(o is Colour.RED)", "float(o == Colour.BLUE)", "len(o.name)", "Colour(2).value", "Colour['BLUE'].value", "len(list(Colour))",
+                    "float(o in Colour)", "hash(o) and 1."]),
+    ("remembered", ["o(1)", "o(3)", "o.cache_info().hits", "o.cache_clear() or 1.", "remembered(2) + o(2)", "o.__wrapped__(2)"]),
+]
+CONSTRUCTS = [
+    ("straight", "s += {e}\n"),
+    ("for arms", "for i in range(n):\n    if x[i] > 0.5:\n        s += {e}\n    else:\n        s += 0.5\n"),
+    ("for other arm", "for i in range(n):\n    if x[i] > 0.5:\n        s -= 0.25\n    else:\n        s += {e}\n"),
+    ("for", "for i in range(n):\n    s += {e} * x[i]\n"),
+    ("for rows", "for v in x:\n    s += v\n    t = {e}\n"),
+    ("short for", "for i in range(3):\n    s += {e}\n"),
+    ("long for", "for i in range(12):\n    s += {e} * x[0]\n"),
+    ("if", "if x.sum() > 1.2:\n    s += {e}\nelse:\n    s -= 2\n"),
+    ("if without else", "if x[0] > 0.3:\n    s += {e}\n"),
+    ("both arms", "if x[0] > 0.5:\n    s += {e}\nelse:\n    s -= {f}\n"),
+    ("elif", "if x[0] > 0.7:\n    s += 1\nelif x[0] > 0.3:\n    s += {e}\nelse:\n    s += {f}\n"),
+    ("while", "k = 0\nwhile k < n and s < 30:\n    s += {e} + x[k]\n    k += 1\n"),
+    ("while on data", "while s < x.sum() + 3:\n    s += 1 + abs({e})\n"),
+    ("known while", "k = 0\nwhile k < 6:\n    s += {e} * x[0]\n    k += 1\n"),
+    ("test of while", "k = 0\nwhile k < n and {e} < 3:\n    s += x[k]\n    k += 1\n"),
+    ("conditional", "s += ({e} if x[0] > 0.5 else 1.0)\n"),
+    ("other operand", "s += (1.0 if x[0] > 0.5 else {e})\n"),
+    ("both operands", "s += ({f} if x[0] > 0.5 else {e})\n"),
+    ("and", "if x[0] > 0.5 and {e} > 1:\n    s += 1\n"),
+    ("or", "ok = x[0] > 0.5 or {e} > 1\ns += 1 if ok else 2\n"),
+    ("comprehension", "s += sum([{e} * x[0] for i in range(4)])\n"),
+    ("generator", "s += sum({e} + v for v in x)\n"),
+    ("nested", "for i in range(n):\n    for j in range(3):\n        if x[i] > 0.4:\n            s += {e}\n        s += x[j] if j < n else 0\n"),
+    ("break", "for i in range(n):\n    s += {e}\n    if x[i] > 0.8:\n        break\n"),
+    ("continue", "for i in range(n):\n    if x[i] > 0.8:\n        continue\n    s += {e}\n"),
+    ("try", "for i in range(n):\n    try:\n        s += {e} * x[i]\n    except (StopIteration, IndexError, KeyError, ValueError):\n        s -= 1\n"),
+    ("try outside", "try:\n    for i in range(4):\n        s += {e} * x[0]\nexcept (StopIteration, IndexError, KeyError, ValueError):\n    s -= 1\n"),
+    ("function", "def inner(v):\n    return v + {e}\nfor i in range(n):\n    s = inner(s) + x[i]\n"),
+    ("function in arms", "def inner(v):\n    return v + {e}\nif x[0] > 0.4:\n    s = inner(s)\nelse:\n    s = inner(s) - 1\n"),
+    ("extreme", "s += max({e}, x[0])\n"),
+    ("index", "s += x[int(abs({e})) % n]\n"),
+    ("behind", "y = x * 2\nt = {e}\ny[0] = t\ns += y.sum()\n"),
+    ("raise", "if x[0] > 5:\n    raise ValueError({e})\ns += {e}\n"),
+    ("print", "print({e})\ns += x.sum()\n"),
+]
+BLOCKS = [
+    ("straight", "{s}\n"),
+    ("for arms", "for i in range(n):\n    if x[i] > 0.5:\n{s2}\n    else:\n        s += 0.5\n"),
+    ("for", "for i in range(n):\n    s += x[i]\n{s1}\n"),
+    ("long for", "for i in range(12):\n    s += x[0]\n{s1}\n"),
+    ("if", "if x.sum() > 1.2:\n{s1}\nelse:\n    s -= 2\n"),
+    ("else", "if x.sum() > 1.2:\n    s -= 2\nelse:\n{s1}\n"),
+    ("elif", "if x[0] > 0.7:\n    s += 1\nelif x[0] > 0.3:\n{s1}\nelse:\n    s += 2\n"),
+    ("while", "k = 0\nwhile k < n:\n    s += x[k]\n    k += 1\n{s1}\n"),
+    ("while on data", "k = 0\nwhile s < x.sum() + 3 and k < 9:\n    s += 1\n    k += 1\n{s1}\n"),
+    ("nested", "for i in range(n):\n    for j in range(3):\n        s += x[i]\n{s2}\n"),
+    ("try", "try:\n    for i in range(n):\n        s += x[i]\n{s2}\nexcept (StopIteration, IndexError, KeyError, ValueError):\n    s -= 1\n"),
+]
+PLACES = ["local", "local", "local", "global", "argument", "default", "cell"]
+
+
+def indented(text, depth):
+    return "\n".join("    " * depth + line for line in text.rstrip("\n").split("\n"))
+
+
+class Generator:
+    """The source of one program, and its arguments at several sizes."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.random = random.Random(seed)
+
+    def pick(self, items):
+        return self.random.choice(items)
+
+    def family(self):
+        """What makes the object, expressions that use it, statements that do, and what is left of it."""
+        kind = self.random.random()
+        if kind < 0.3:
+            return self.pick(ITERATORS), USE_ITERATOR, STATEMENTS_ITERATOR, "left(it)", "it"
+        if kind < 0.36:
+            uses = [f"{u}[0]" for u in ("next(it)", "next(it, (1., 2.))", "next(iter(it))", "[*itertools.islice(it, 2)][0]")]
+            return self.pick(PAIRS), uses, ["for a, b in it:\n    s += a * b", "(a, b), *c = it\ns += a * b"], "left(it)", "it"
+        if kind < 0.75:
+            made, uses, statements, rest = self.pick(OBJECTS)
+            return made, uses, statements, rest, "o"
+        made, uses = self.pick(HOOKS)
+        return made, uses, [f"s += {u}" for u in uses], "len(LOG)", "o"
+
+    def source(self):
+        made, uses, statements, rest, name = self.family()
+        place = self.pick(PLACES)
+        if place != "local" and ("x" in made.replace("max", "").replace("Index", "").replace("extend", "").replace("xy", "")):
+            place = "local"
+        body = []
+        for _ in range(self.random.choice([1, 1, 2])):
+            if self.random.random() < 0.7:
+                construct = self.pick(CONSTRUCTS)[1]
+                body.append(construct.replace("{e}", self.pick(uses)).replace("{f}", self.pick(uses)))
+            else:
+                construct, s = self.pick(BLOCKS)[1], self.pick(statements)
+                body.append(construct.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
+        lines = [PRELUDE, ""]
+        head, setup, tail = "def program(x):", "", ""
+        if place == "local":
+            setup = f"{name} = {made}\n"
+        elif place == "global":
+            lines.append(f"{name} = {made}\n")
+            if "it" != name and any(f"{name} {op}= " in b for b in body for op in "+-*|&^") or any(f"{name} = " in b for b in body):
+                setup = f"global {name}\n"
+        elif place == "argument":
+            head = f"def program(x, {name}):"
+            tail = f"\n\ndef more():\n    return ({made},)\n"
+        elif place == "default":
+            head = f"def program(x, {name}={made}):"
+        else:
+            changed = any(f"{name} {op}= " in b for b in body for op in "+-*|&^") or any(f"{name} = " in b for b in body)
+            setup = f"nonlocal {name}\n" if changed else ""
+        text = setup + "n, s = len(x), 0.0\n" + "".join(body) + f"r = {rest}\nreturn s, r"
+        if place == "cell":
+            lines.append(f"def outer():\n    {name} = {made}\n\n{indented(head, 1)}\n{indented(text, 2)}\n\n    return program\n\n\nprogram = outer()")
+        else:
+            lines.append(head + "\n" + indented(text, 1))
+        lines.append(tail)
+        return "\n".join(lines)
