@@ -57,7 +57,9 @@ infer_pointwise(CiGraph *g, CiNode *node)
     if (first && node->args[0]->dtype != CI_DTYPE_bool)
         ci_fail(g->ctx, CI_ERR_DTYPE, "where needs a condition of bool, not %s",
                 ci_dtype_name(node->args[0]->dtype));
-    require_equal_dtypes(g, node, first);
+    if (node->nargs != 2 ||
+        !ci_op_compares_signs(node->op, node->args[0]->dtype, node->args[1]->dtype))
+        require_equal_dtypes(g, node, first);
     CiDtype operand = node->args[first]->dtype;
     require_defined(g, node->op, operand);
     node->dtype = ci_op_result(node->op, operand);

@@ -102,11 +102,18 @@ ci_op_result(CiOp op, CiDtype operand)
         return CI_DTYPE_i64;
     if (rows[op].combine != CI_OP_none)
         return ci_op_result(rows[op].combine, operand);
-    if (rows[op].result == CI_RESULT_boolean)
+    if (rows[op].result == CI_RESULT_boolean || rows[op].result == CI_RESULT_compared)
         return CI_DTYPE_bool;
     return rows[op].result == CI_RESULT_real || op == CI_OP_complex_absolute
                ? ci_dtype_real(operand)
                : operand;
+}
+
+bool
+ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b)
+{
+    return rows[op].result == CI_RESULT_compared && a != b &&
+           (a == CI_DTYPE_u64 || b == CI_DTYPE_u64) && (a == CI_DTYPE_i64 || b == CI_DTYPE_i64);
 }
 
 const char *

@@ -37,7 +37,12 @@ typedef enum CiOpKind {
     CI_OPKIND_scalar
 } CiOpKind;
 
-typedef enum CiResultRule { CI_RESULT_same, CI_RESULT_boolean, CI_RESULT_real } CiResultRule;
+typedef enum CiResultRule {
+    CI_RESULT_same,
+    CI_RESULT_boolean,
+    CI_RESULT_real,
+    CI_RESULT_compared
+} CiResultRule;
 
 const char *ci_op_name(CiOp op);
 CiOp ci_op_find(const char *name); /* CI_OP_none when there is none */
@@ -45,6 +50,8 @@ CiOpKind ci_op_kind(CiOp op);
 int ci_op_arity(CiOp op); /* -1: varies */
 /* Pointwise and math: the dtype that operands of this dtype give. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
+/* A comparison of a u64 with an i64, in either order: of their values, which no dtype holds. */
+bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */

@@ -329,31 +329,86 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
+/* A constant for a loop; 1: NumPy's loop has no such number. To a bool it goes through C's long. */
 static int
-fill_operands(CxTracer *tracer, CxArgs *args, const CxResolved *r, CxOperand *operands)
+constant(CxTracer *tracer, PyObject *number, CiDtype loop, CxOperand *operand)
 {
-    bool is_ldexp = args->nargs == 2 && r->in[0] != r->in[1];
+    bool is_int = PyLong_Check(number) && !PyBool_Check(number);
+    CiDtype dtype = is_int && loop == CI_DTYPE_bool ? CI_DTYPE_i64 : loop;
+    int status = cx_const_of(tracer->state, number, dtype, &operand->value);
+    if (status == 0)
+        operand->value = ci_const_cast(operand->value, dtype, operand->want);
+    return status;
+}
 
+/* Python's int in 64 bits beside integers of 64 bits: they compare by value as they are. */
+static bool
+is_compared_whole(const CxArg *a, CiOp op, CiDtype loop)
+{
+    CiDtype own = cx_dtype(a->traced);
+    return cx_is_comparison(op) && (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
+           (own == CI_DTYPE_i64 || own == CI_DTYPE_u64);
+}
+
+/* 1: a number that its loop may not hold; *beyond is its place where it is constant. */
+static int
+fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOperand *operands,
+              int *beyond)
+{
+    *beyond = -1;
     for (int k = 0; k < args->nargs; k++) {
         CxArg *a = &args->args[k];
+        CiDtype loop = (CiDtype)r->in[k];
         operands[k] = (CxOperand){
-            .traced = a->traced, .want = (CiDtype)r->in[is_ldexp ? 0 : k], .kind = CI_KIND_scalar};
+            .traced = a->traced, .want = loop, .kind = CI_KIND_scalar};
+        if (op == CI_OP_ldexp) /* the exponent is a float here */
+            operands[k].want = (CiDtype)r->in[0];
         bool is_python = a->traced != NULL && cx_kind(a->traced) == CI_KIND_python;
         if (a->traced != NULL && !is_python)
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
         if (is_python && !a->traced->storage->is_specialized) {
-            int fits = cx_python_number_fits(a->traced, operands[k].want);
+            if (is_compared_whole(a, op, loop)) {
+                operands[k].want = cx_dtype(a->traced);
+                continue;
+            }
+            int fits = cx_python_number_fits(a->traced, loop);
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;
             if (number == NULL)
                 continue;
         }
-        int status = cx_const_of(tracer->state, number, operands[k].want, &operands[k].value);
+        int status = constant(tracer, number, loop, &operands[k]);
+        if (status > 0)
+            *beyond = k;
         if (status != 0)
             return status;
     }
     return 0;
+}
+
+/* Integers beside Python's int that their dtype cannot hold: every element compares alike, as an
+ * integer does with itself. Whether it could be decided so. */
+static bool
+decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
+{
+    const CxArg *n = &args->args[beyond], *x = &args->args[!beyond];
+    CiClass class = x->traced != NULL ? ci_dtype_class(cx_dtype(x->traced)) : CI_CLASS_float;
+    PyObject *number = n->traced != NULL ? n->traced->storage->value : n->number;
+    int overflow = 0;
+
+    if (!cx_is_comparison(*op) || n->code != CX_WEAK_int || x->code == CX_WEAK_int ||
+        (class != CI_CLASS_int && class != CI_CLASS_uint))
+        return false;
+    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    bool is_right_greater = (overflow != 0 ? overflow > 0 : value > 0) == (beyond == 1);
+    bool asks_less = *op == CI_OP_less || *op == CI_OP_less_equal;
+    bool holds = *op == CI_OP_not_equal || (*op != CI_OP_equal && asks_less == is_right_greater);
+    *op = holds ? CI_OP_equal : CI_OP_not_equal;
+    for (int k = 0; k < 2; k++)
+        operands[k] = (CxOperand){
+            .traced = x->traced, .want = cx_dtype(x->traced), .kind = CI_KIND_scalar};
+    return true;
 }
 
 /* Result number `part` of the ufunc. 1: not captured, with the reason. */
@@ -370,8 +425,10 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         *reason = why_not_int_power(args, ufunc);
     if (*reason != NULL)
         return 1;
-    int status = fill_operands(tracer, args, r, operands);
-    if (status > 0) /* a Python int that the dtype cannot hold: NumPy raises, but for comparisons */
+    int beyond, status = fill_operands(tracer, op, args, r, operands, &beyond);
+    if (status > 0 && beyond >= 0 && decide_comparison(&op, args, beyond, operands))
+        status = 0;
+    if (status > 0) /* NumPy raises */
         *reason = "a Python integer that may be out of the dtype's range";
     if (status != 0)
         return status;

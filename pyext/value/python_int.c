@@ -345,35 +345,9 @@ cx_int_op(CxNumber *n)
     }
 }
 
-/* Beside what is u64 a negative int is the smaller one, whatever its bits are. */
+/* A u64 and an i64 compare by value as they are. */
 CiNode *
 cx_int_compare(CxNumber *n)
 {
-    bool has_unsigned = n->dtypes[0] == CI_DTYPE_u64 || n->dtypes[1] == CI_DTYPE_u64;
-    CiNode *nodes[2], *result, *negative;
-    int ufunc = n->ufunc;
-
-    for (int k = 0; k < 2; k++)
-        nodes[k] = int_operand(n, k);
-    if (!has_unsigned)
-        return cx_number_apply(n, (CiOp)ufunc, nodes[0], nodes[1]);
-    CiNode *either = NULL;
-    bool is_left = false;
-    for (int k = 0; k < 2; k++) {
-        nodes[k] = as_unsigned(n, nodes[k], &negative);
-        if (negative != NULL) {
-            either = negative;
-            is_left = k == 0;
-        }
-    }
-    result = cx_number_apply(n, (CiOp)ufunc, nodes[0], nodes[1]);
-    if (either == NULL)
-        return result;
-    bool is_less = ufunc == CI_OP_less || ufunc == CI_OP_less_equal,
-         is_greater = ufunc == CI_OP_greater || ufunc == CI_OP_greater_equal;
-    CiNode *fits = is_not_negative(n, either);
-    if (ufunc == CI_OP_not_equal || (is_left ? is_less : is_greater))
-        return cx_number_apply(n, CI_OP_logical_or, result,
-                               cx_number_apply(n, CI_OP_logical_not, fits, NULL));
-    return cx_number_apply(n, CI_OP_logical_and, result, fits);
+    return cx_number_apply(n, (CiOp)n->ufunc, int_operand(n, 0), int_operand(n, 1));
 }

@@ -18,9 +18,11 @@
 #define RESULT_same T
 #define RESULT_boolean uint8_t
 #define RESULT_real R
+#define RESULT_compared uint8_t
 #define FINISH_same(x) ROUND(x)
 #define FINISH_boolean(x) x
 #define FINISH_real(x) x
+#define FINISH_compared(x) x
 
 #define OPERANDS_1 const T a = x[k];
 #define OPERANDS_2 const T a = x[k], b = y[k];
@@ -100,9 +102,11 @@ const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {
 #undef RESULT_same
 #undef RESULT_boolean
 #undef RESULT_real
+#undef RESULT_compared
 #undef FINISH_same
 #undef FINISH_boolean
 #undef FINISH_real
+#undef FINISH_compared
 #undef OPERANDS_1
 #undef OPERANDS_2
 #undef USE_1
