@@ -229,6 +229,7 @@ ci_op_is_expensive(CiOp op)
     case CI_OP_ldexp:
     case CI_OP_erf:
     case CI_OP_erfc:
+    case CI_OP_scalar_power:
     case CI_OP_frexp_mantissa:
     case CI_OP_frexp_exponent:
         return true;

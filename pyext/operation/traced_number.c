@@ -210,6 +210,8 @@ fast_power(CxTraced *base, PyObject *exponent)
     bool is_scalar = base->view == NULL && base->storage->kind != CI_KIND_array;
     double e;
 
+    if (is_scalar && kind == CI_CLASS_float) /* NumPy's numbers have the C library's power */
+        return -1;
     if (PyLong_CheckExact(exponent)) {
         int overflow = 0;
         e = (double)PyLong_AsLongAndOverflow(exponent, &overflow);
@@ -224,7 +226,7 @@ fast_power(CxTraced *base, PyObject *exponent)
         return -1;
     }
     bool is_complex = kind == CI_CLASS_complex;
-    if (!is_inexact || (is_scalar && (is_complex || e == 0.5)))
+    if (!is_inexact || is_scalar)
         return -1; /* of NumPy's numbers, too: its power has another root and other products */
     if (is_complex && e != 0.5 && (e == 1.0 || !PyLong_CheckExact(exponent)) &&
         cx_complex_powers_are_general())

@@ -44,6 +44,48 @@ done:
     return result;
 }
 
+/* What NumPy makes of an array of one number, and of another operand if there is one. */
+static int
+probe(CxState *state, int ufunc, CiDtype dtype, CiConst value, double other, CiConst *result)
+{
+    npy_intp one = 1;
+    PyObject *descr = Py_NewRef(state->descrs[dtype]), *made = NULL;
+    PyObject *a = PyArray_Zeros(1, &one, (PyArray_Descr *)descr, 0), *b = PyFloat_FromDouble(other);
+
+    if (a != NULL && b != NULL) {
+        ci_const_store(dtype, value, PyArray_DATA((PyArrayObject *)a));
+        PyObject *operands[2] = {a, ufunc == CI_OP_multiply ? a : b};
+        made = PyObject_Vectorcall(state->ufuncs[ufunc], operands, ufunc == CI_OP_square ? 1 : 2,
+                                   NULL);
+    }
+    if (made != NULL)
+        *result = ci_const_load(dtype, PyArray_DATA((PyArrayObject *)made));
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(made);
+    return made == NULL ? -1 : 0;
+}
+
+/* NumPy's loops over complex arrays add one of the two products of a part unrounded where the
+ * processor can, and its powers by one exponent may be roots; both show in a result. */
+static int
+probe_loops(CxState *state)
+{
+    CiConst got;
+
+    for (int k = 0; k < 4; k++) {
+        CiDtype dtype = k % 2 ? CI_DTYPE_c128 : CI_DTYPE_c64;
+        CiConst value = {0, 1 + (k % 2 ? 0x1p-30 : 0x1p-13), 1.0};
+        if (probe(state, k < 2 ? CI_OP_multiply : CI_OP_square, dtype, value, 0.0, &got) < 0)
+            return -1;
+        state->fuses_complex[k / 2][k % 2] = got.re == (value.re - 1) * (value.re + 1);
+    }
+    if (probe(state, CI_OP_power, CI_DTYPE_f64, (CiConst){0, -0.0, 0.0}, 0.5, &got) < 0)
+        return -1;
+    state->roots_of_powers = signbit(got.re);
+    return 0;
+}
+
 int
 cx_ufuncs_init(CxState *state)
 {
@@ -66,7 +108,7 @@ cx_ufuncs_init(CxState *state)
     for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
         if (add_ufunc(state, numpy, special_names[k - CX_UFUNC_divmod], k, -1) < 0)
             goto done;
-    result = 0;
+    result = probe_loops(state);
 done:
     Py_XDECREF(numpy);
     return result;
@@ -411,6 +453,70 @@ decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
     return true;
 }
 
+/* NumPy's numbers multiply on their own, as C does. */
+static bool
+is_fused(const CxState *state, CiOp op, CiDtype dtype)
+{
+    return (op == CI_OP_multiply || op == CI_OP_square) &&
+           ci_dtype_class(dtype) == CI_CLASS_complex &&
+           state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
+}
+
+/* What NumPy's loop takes where all its elements have this exponent. */
+static CiOp
+short_power(const CxState *state, CiDtype dtype, double exponent)
+{
+    bool has_roots = dtype != CI_DTYPE_f16 && state->roots_of_powers;
+
+    return exponent == 2.0                ? CI_OP_square
+           : has_roots && exponent == 0.5 ? CI_OP_sqrt
+           : has_roots && exponent == -1  ? CI_OP_reciprocal
+                                          : CI_OP_power;
+}
+
+static CxTraced *
+made(CxTracer *tracer, CiOp op, int nargs, const CxOperand *operands, CiKind kind)
+{
+    return (CxTraced *)cx_traced_from_node(
+        tracer, cx_build_pointwise(tracer, op, nargs, operands, CI_DTYPE_none, kind), kind);
+}
+
+/* where(exponent == one, op(base), general). Steals general. */
+static CxTraced *
+or_short_power(CxTracer *tracer, const CxOperand *operands, double one, CxTraced *general)
+{
+    CiDtype dtype = operands[0].want;
+    CxOperand is_one[2] = {operands[1], {.want = dtype, .value = {0, one, 0.0}}};
+    CxTraced *condition = made(tracer, CI_OP_equal, 2, is_one, cx_kind(operands[1].traced));
+    CxTraced *value =
+        made(tracer, short_power(tracer->state, dtype, one), 1, operands, CI_KIND_array);
+    CxOperand choice[3] = {{.traced = condition, .want = CI_DTYPE_bool},
+                           {.traced = value, .want = dtype},
+                           {.traced = general, .want = dtype}};
+    CxTraced *result = condition != NULL && value != NULL && general != NULL
+                           ? made(tracer, CI_OP_where, 3, choice, CI_KIND_array)
+                           : NULL;
+    Py_XDECREF(condition);
+    Py_XDECREF(value);
+    Py_XDECREF(general);
+    return result;
+}
+
+/* A power of an array by one number that only the program knows. */
+static CiNode *
+power_by_number(CxTracer *tracer, const CxOperand *operands)
+{
+    static const double exponents[] = {2.0, 0.5, -1.0};
+    CxTraced *result = made(tracer, CI_OP_power, 2, operands, CI_KIND_array);
+
+    for (int k = 0; k < 3 && result != NULL; k++)
+        if (short_power(tracer->state, operands[0].want, exponents[k]) != CI_OP_power)
+            result = or_short_power(tracer, operands, exponents[k], result);
+    CiNode *node = result != NULL ? cx_node(result) : NULL;
+    Py_XDECREF(result);
+    return node;
+}
+
 /* Result number `part` of the ufunc. 1: not captured, with the reason. */
 int
 cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind,
@@ -432,11 +538,20 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         *reason = "a Python integer that may be out of the dtype's range";
     if (status != 0)
         return status;
-    /* As NumPy's loop does when the exponent is one number. */
-    if (op == CI_OP_power && nargs == 2 && operands[1].traced == NULL &&
-        operands[1].value.re == 2.0) {
-        op = CI_OP_square;
-        nargs = 1;
+    if (op == CI_OP_power && kind != CI_KIND_array)
+        op = CI_OP_scalar_power;
+    else if (op == CI_OP_power && operands[1].traced == NULL)
+        op = short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
+    if (op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0) {
+        *node = power_by_number(tracer, operands);
+        return *node == NULL ? -1 : 0;
+    }
+    if (ci_op_arity(op) < nargs)
+        nargs = ci_op_arity(op);
+    if (kind == CI_KIND_array && is_fused(tracer->state, op, (CiDtype)r->in[0])) {
+        operands[1] = operands[nargs - 1];
+        op = CI_OP_complex_multiply;
+        nargs = 2;
     }
     CiDtype out = (CiDtype)r->out[part];
     *node = cx_build_pointwise(tracer, op, nargs, operands, out, kind);

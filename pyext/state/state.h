@@ -48,6 +48,8 @@ typedef struct CxState {
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
+    bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
+    bool roots_of_powers;     /* its loop of float powers has roots where all exponents are 0.5 */
     int stance;
     Py_ssize_t spare_offset; /* legacy_draw.c: in np.random's generator; 0: not looked for, -1: not
                                 found */

@@ -38,7 +38,6 @@ float_power(CxNumber *n, CiNode *a, CiNode *b)
 {
     bool is_known = n->traced[1] == NULL;
     double exponent = is_known ? b->value.re : 0.0;
-    bool is_square = exponent == 2.0;
     bool is_whole = is_known && fabs(exponent) < 1024.0 && exponent == (double)(int64_t)exponent;
     CiNode *zero = cx_number_constant(n, CI_DTYPE_f64, 0.0);
 
@@ -47,11 +46,7 @@ float_power(CxNumber *n, CiNode *a, CiNode *b)
     else if (exponent < 0.0)
         cx_number_check(n, cx_number_apply(n, CI_OP_not_equal, a, zero),
                         "zero to a negative power");
-    CiNode *result =
-        is_square ? cx_number_apply(n, CI_OP_multiply, a, a)
-        : exponent == -1.0
-            ? cx_number_apply(n, CI_OP_divide, cx_number_constant(n, CI_DTYPE_f64, 1.0), a)
-            : cx_number_apply(n, CI_OP_power, a, b);
+    CiNode *result = cx_number_apply(n, CI_OP_scalar_power, a, b);
     cx_number_check(n, cx_number_apply(n, CI_OP_isfinite, result, NULL), "a power out of range");
     return result;
 }

@@ -49,6 +49,7 @@
 #define half_support_ldexp ci_ldexp_f32
 #define half_support_frexp_mantissa ci_frexp_mantissa_f32
 #define half_support_frexp_exponent ci_frexp_exponent_f32
+#define half_support_scalar_power ci_scalar_power_f32
 #define DTYPE_NAME f16
 #define T float
 #define R T
