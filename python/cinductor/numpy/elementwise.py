@@ -60,11 +60,26 @@ def clip(
     if low is None and high is None:
         return into(t, out, np.positive(x) if x.dtype.kind != "b" else t.copy(x, "K"))
     made = t.cast(x, dtype) if x.dtype != dtype else x
+    if KEEPS_ZEROS and low is not None and high is not None and dtype.char in "fd":
+        low, high = fit(t, low, dtype), fit(t, high, dtype)
+        if np.ndim(low) == np.ndim(high) == 0:
+            made = np.where(is_beyond(np.less, made, low), low, made)
+            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made))
     if low is not None:
         made = np.maximum(made, fit(t, low, dtype))
     if high is not None:
         made = np.minimum(made, fit(t, high, dtype))
     return into(t, out, made)
+
+
+# Between two numbers, NumPy's loop leaves a -0 or 0 that equals one of them as it is.
+KEEPS_ZEROS = bool(np.signbit(np.clip(-np.zeros(1), 0.0, 1.0))[0])
+
+
+def is_beyond(compare: Any, x: Any, bound: Any) -> Any:
+    """Where a bound takes the place of a value; one that is no number always does."""
+    known = type(bound) is not Traced and bound == bound
+    return compare(x, bound) if known else np.logical_or(compare(x, bound), np.isnan(bound))
 
 
 def fit(t: Any, bound: Any, dtype: np.dtype) -> Any:
