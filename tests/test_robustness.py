@@ -321,3 +321,100 @@ def test_without_a_cache_of_kernels(tmp_path):
     for path in kept:
         path.write_bytes(b"no object")
     run(tmp_path, CINDUCTOR_CACHE="0")
+
+
+# --- another thread writes to the arguments --------------------------------------------------------
+
+WRITTEN = """
+import sys, threading
+import numpy as np
+import cinductor
+
+N = 50_000
+sys.setswitchinterval(1e-5)
+rng = np.random.default_rng(0)
+x, y, m, i = rng.random(N), rng.random(N), np.zeros(N, bool), np.zeros(N, np.int64)
+
+def flip():
+    m[:], x[:] = True, 1.0
+    m[:], x[:] = False, 0.0
+
+def stray():
+    i[:] = N - 1
+    i[::3], i[::7] = 10**13, -10**12
+    i[:] = 5
+
+def grow():
+    i[:] = N - 1
+    i[:] = 5
+
+def element_by_element(x, i):
+    total = 0.0
+    for k in range(i.size):
+        total += x[i[k]]
+    return total
+
+FAMILIES = [
+    (flip, lambda: (x, m), [
+        lambda x, m: x[np.flatnonzero(m)],
+        lambda x, m: x[(x > 0.5).nonzero()],
+        lambda x, m: np.argwhere(x > 0.5),
+        lambda x, m: np.compress(m, x),
+        lambda x, m: np.bincount((x * 10).astype(int)),
+        lambda x, m: x[np.cumsum(m) - 1],
+        lambda x, m: x[np.searchsorted(x, x[:500]) % x.size],
+        lambda x, m: x[np.argmax(x.reshape(-1, 100), axis=1)],
+    ]),
+    (stray, lambda: (x, i), [
+        lambda x, i: x[i],
+        lambda x, i: np.take(x, i),
+        lambda x, i: x.reshape(-1, 1)[i],
+        element_by_element,
+    ]),
+    (grow, lambda: (x, i), [lambda x, i: np.bincount(i), lambda x, i: np.unique(i)]),
+]
+
+def rounds(change, args, functions):
+    stop = threading.Event()
+    def write():
+        while not stop.is_set():
+            change()
+    for f in functions:
+        call = cinductor.compile(f, backend=BACKEND)
+        call(*args)
+        stop.clear()
+        writer = threading.Thread(target=write)
+        writer.start()
+        for _ in range(ROUNDS):
+            try:
+                call(*args)
+            except (IndexError, RuntimeError):
+                pass
+        stop.set()
+        writer.join()
+
+for change, args, functions in FAMILIES:
+    rounds(change, args(), functions)
+print("alive")
+"""
+
+
+@pytest.mark.parametrize(("backend", "rounds"), [("c", 150), ("interp", 12)])
+def test_arguments_that_another_thread_writes_to(tmp_path, backend, rounds):
+    """What was counted or checked is read once more; where NumPy survives that, so does the program."""
+    program = f"BACKEND, ROUNDS = {backend!r}, {rounds}\n" + WRITTEN
+    assert run(tmp_path, program=program) == ["alive"]
+
+
+def test_bytes_that_are_no_bools(tmp_path):
+    """A mask whose bytes are 254 and 1 counts to as much as there is room for, and moves past it at once."""
+    program = """
+import numpy as np, cinductor
+raw = np.zeros(255, np.uint8)
+raw[:2] = 254, 1
+f = cinductor.compile(lambda x, m: x[m])
+for _ in range(2000):
+    f(np.ones(255), raw.view(bool))
+print("alive")
+"""
+    assert run(tmp_path, program=program) == ["alive"]

@@ -39,8 +39,8 @@ typedef struct CiReturn {
 
 typedef struct CiCall {
     void *const *inputs; /* data of each graph input; NULL for scalars */
-    const int64_t *const
-        *sizes; /* per input; read only where symbols need them (may be NULL without symbols) */
+    const int64_t *const *sizes; /* per input; read only where symbols need them; NULL: `symbols`
+                                    has been filled by ci_program_symbols, or there are none */
     const CiSlot *scalars; /* per scalar input, in order */
     /* Returns memory for a result buffer, or NULL (an exception is the caller's own). */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);

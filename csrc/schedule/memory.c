@@ -319,7 +319,7 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
             take_element(s, kernel, leaf, op->buffer, false);
         if (op->index)
             ci_take_symbols(s, kernel, &nest->body, op->index);
-        if (op->op == CI_OP_pack) /* it stores up to there */
+        if (op->op == CI_OP_pack || op->op == CI_OP_bind) /* it stores, or reads, up to there */
             ci_take_symbols(s, kernel, &nest->body, op->index->limit);
     }
     take_element(s, kernel, leaf, nest->target, true);

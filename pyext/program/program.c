@@ -281,6 +281,27 @@ is_short(const CxRun *run)
     return true;
 }
 
+/* While the lock is given up another thread may reshape an argument, or resize it where nobody else
+ * seems to have it: sizes are read before, and the arguments are held. */
+static int32_t
+run_released(CxRun *run, CiCall *call)
+{
+    CxProgram *p = run->program;
+
+    ci_program_symbols(p->program, call, run->symbols);
+    call->sizes = NULL;
+    call->new_result = new_result_unlocked;
+    for (int k = 0; k < p->graph->ninputs; k++)
+        Py_XINCREF(run->input_objects[k]);
+    CX_RELEASE(run->released);
+    int32_t status = ci_program_run(p->program, call);
+    if (run->released != NULL)
+        CX_TAKE(run->released);
+    for (int k = 0; k < p->graph->ninputs; k++)
+        Py_XDECREF(run->input_objects[k]);
+    return status;
+}
+
 int
 cx_program_run(CxRun *run)
 {
@@ -297,16 +318,8 @@ cx_program_run(CxRun *run)
     if (make_symbols(run) < 0)
         return -1;
     call.symbols = run->symbols;
-    int32_t status;
-    if (is_short(run)) {
-        status = ci_program_run(p->program, &call);
-    } else {
-        call.new_result = new_result_unlocked;
-        CX_RELEASE(run->released);
-        status = ci_program_run(p->program, &call);
-        if (run->released != NULL)
-            CX_TAKE(run->released);
-    }
+    int32_t status =
+        is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;

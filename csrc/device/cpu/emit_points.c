@@ -41,6 +41,27 @@ start_packs(CiCpuEmitter *c, const CiCpuStage *s)
     }
 }
 
+/* Another thread may have taken elements out of the mask since it was counted: what nobody filled
+ * is 0. */
+static void
+end_packs(CiCpuEmitter *c, const CiCpuStage *s)
+{
+    for (int n = 0; n < s->stage->nnests; n++) {
+        const CiScalar *op = &s->code->values[s->code->results[n]].op;
+        if (op->op != CI_OP_pack)
+            continue;
+        const char *at = op->index->name;
+        bool is_complex = ci_dtype_class(op->dtype) == CI_CLASS_complex;
+        ci_text_line(c->out, "for (; %s < %s; %s++)", at,
+                     ci_emit_index_text(c->base, op->index->limit), at);
+        c->out->indent += 4;
+        ci_cpu_emit_store(c, s->stage->nests[n]->target, s->stage->nests[n]->store, op->dtype,
+                          is_complex ? ci_format(c->ctx, "(%s){0, 0}", ci_emit_type(op->dtype))
+                                     : "0");
+        c->out->indent -= 4;
+    }
+}
+
 static void emit_axis(CiCpuEmitter *c, CiCpuStage *s, int depth);
 
 static void
@@ -71,6 +92,8 @@ emit_axis(CiCpuEmitter *c, CiCpuStage *s, int depth)
     if (depth == 0)
         start_packs(c, s);
     emit_inside(c, s, depth);
+    if (depth == 0)
+        end_packs(c, s);
     for (int k = 0; k < s->nfolds; k++)
         if (s->folds[k].depth == depth)
             ci_cpu_emit_fold_end(c, s, &s->folds[k]);

@@ -32,6 +32,16 @@ without_parentheses(CiCpuEmitter *c, const char *text)
     return length > 2 && text[0] == '(' ? ci_copy_text(c->ctx, text + 1, length - 2) : text;
 }
 
+/* A check has seen that the index is in range; but memory of the caller's may have been written to
+ * since then, by another thread. What is out of range becomes 0: a wrong element, no wrong memory.
+ * Where the check is beside it, the compiler drops this one. */
+static void
+declare_bind(CiCpuEmitter *c, const CiScalar *op, const char *text)
+{
+    ci_text_line(c->out, "const int64_t %s = (uint64_t)%s < (uint64_t)(%s) ? %s : 0;",
+                 op->index->name, text, ci_emit_index_text(c->base, op->index->limit), text);
+}
+
 static void
 declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
 {
@@ -40,7 +50,7 @@ declare(CiCpuEmitter *c, const CiCpuStage *s, int value, const char *text)
     for (const char *at = text; (at = strstr(at, " ? ")) != NULL; at++)
         c->nchoices++;
     if (op->op == CI_OP_bind) /* whoever reads it writes the symbol */
-        ci_text_line(c->out, "const int64_t %s = %s;", op->index->name, text);
+        declare_bind(c, op, text);
     else
         ci_text_line(c->out, "%s%s v%d = %s;", s->is_settled[value] ? "" : "const ",
                      ci_emit_type(op->dtype), value, text);
@@ -196,7 +206,8 @@ print_pack(CiCpuEmitter *c, const CiNest *nest, const CiScalar *op, bool has_roo
     c->out->indent += has_room ? 0 : 4;
     ci_cpu_emit_store(c, nest->target, nest->store, op->dtype, name_of(c, op->args[0]));
     c->out->indent -= has_room ? 0 : 4;
-    ci_text_line(c->out, "%s += %s;", op->index->name, name_of(c, op->args[1]));
+    /* A byte of the caller's that is no bool moves by no more than one either. */
+    ci_text_line(c->out, "%s += %s & 1;", op->index->name, name_of(c, op->args[1]));
 }
 
 void

@@ -61,7 +61,8 @@ block_of(const CiInterpRun *r, int position)
     return r->blocks + (size_t)position * CI_INTERP_BLOCK_BYTES;
 }
 
-/* Element numbers of lanes [start, start + count). */
+/* Element numbers of lanes [start, start + count). Indices have been checked; but another thread
+ * may write to what they were read from, so that those out of range are 0 here. */
 static void
 index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index, int64_t start,
             int64_t *out, int64_t count)
@@ -74,11 +75,15 @@ index_block(CiInterpRun *r, const CiInterpNest *nest, const CiInterpIndex *index
         return;
     }
     int64_t ignored = 0, *lane = nest->lane_axis < 0 ? &ignored : &r->env[lane_slot(nest)],
-            saved = *lane;
+            saved = *lane, limits[CI_MAX_OPERANDS];
+    for (int b = 0; b < index->nbinds; b++)
+        limits[b] = ci_formula_evaluate(&index->limits[b], r->env);
     for (int64_t k = 0; k < count; k++) {
         *lane = start + k;
-        for (int b = 0; b < index->nbinds; b++)
-            r->env[index->slots[b]] = ((const int64_t *)block_of(r, index->binds[b]))[k];
+        for (int b = 0; b < index->nbinds; b++) {
+            int64_t at = ((const int64_t *)block_of(r, index->binds[b]))[k];
+            r->env[index->slots[b]] = (uint64_t)at < (uint64_t)limits[b] ? at : 0;
+        }
         out[k] = ci_formula_evaluate(&index->whole, r->env);
     }
     *lane = saved;
@@ -189,13 +194,24 @@ pack_values(CiInterpRun *r, const CiInterpNest *nest, int64_t count)
     const uint8_t *mask = block_of(r, nest->pack_mask);
     const char *values = block_of(r, nest->pack_value);
     int size = ci_interp_size(nest->target_dtype);
+    int64_t limit = ci_formula_evaluate(&nest->pack_limit, r->env);
     for (int64_t k = 0; k < count; k++) {
-        if (!mask[k])
+        if (!mask[k] || r->env[nest->pack_slot] >= limit)
             continue;
         ci_interp_scatter(nest->target_dtype, values + size * k, r->memory[nest->target],
                           ci_formula_evaluate(&nest->store.base, r->env), 1, 1);
         r->env[nest->pack_slot]++;
     }
+}
+
+void
+ci_interp_pack_rest(CiInterpRun *r, const CiInterpNest *nest)
+{
+    static const char zero[16];
+    int64_t *at = &r->env[nest->pack_slot], limit = ci_formula_evaluate(&nest->pack_limit, r->env);
+    for (; *at < limit; ++*at)
+        ci_interp_scatter(nest->target_dtype, zero, r->memory[nest->target],
+                          ci_formula_evaluate(&nest->store.base, r->env), 1, 1);
 }
 
 void

@@ -74,6 +74,7 @@ find_binds(Compiler *c, const CiExpr *e, CiInterpIndex *index)
             ci_fail(c->ctx, CI_ERR_INTERNAL, "an index depends on more than %d others",
                     CI_MAX_OPERANDS);
         index->slots[index->nbinds] = find_slot(c, op->index);
+        index->limits[index->nbinds] = make_formula(c, op->index->limit);
         index->binds[index->nbinds++] = k;
     }
 }
@@ -208,6 +209,7 @@ fill_indirect(Compiler *c, CiInterpNest *to, const CiNest *nest)
     to->pack_slot = find_slot(c, result->index);
     to->pack_value = result->args[0];
     to->pack_mask = result->args[1];
+    to->pack_limit = make_formula(c, result->index->limit);
 }
 
 static void

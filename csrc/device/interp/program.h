@@ -29,6 +29,7 @@ typedef struct CiInterpIndex {
     CiFormula whole;
     int nbinds; /* symbols that data gives: their slots, and the operations that made them */
     int slots[CI_MAX_OPERANDS], binds[CI_MAX_OPERANDS];
+    CiFormula limits[CI_MAX_OPERANDS]; /* what they are below */
 } CiInterpIndex;
 
 typedef enum CiInterpKind {
@@ -77,6 +78,7 @@ typedef struct CiInterpNest {
     CiInterpOp placed; /* values are combined with what is there, or NULL */
     int pack_slot;     /* values are packed: the slot of their count; else -1 */
     int pack_value, pack_mask;
+    CiFormula pack_limit;
 } CiInterpNest;
 
 /* A kernel is a list of nodes: nests alone, or those of a tree. */

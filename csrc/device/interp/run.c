@@ -26,6 +26,16 @@ run_points(CiInterpRun *r, const CiInterpNest *nest)
 }
 
 static int32_t
+run_pack(CiInterpRun *r, const CiInterpNest *nest)
+{
+    r->env[nest->pack_slot] = 0;
+    int32_t status = run_points(r, nest);
+    if (!status)
+        ci_interp_pack_rest(r, nest);
+    return status;
+}
+
+static int32_t
 run_scan(CiInterpRun *r, const CiInterpNest *nest)
 {
     int64_t lanes = r->extents[nest->lane_axis];
@@ -57,7 +67,7 @@ ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest)
     for (int k = 0; k < nest->naxes; k++)
         r->extents[k] = ci_formula_evaluate(&nest->extents[k], r->env);
     if (nest->pack_slot >= 0)
-        r->env[nest->pack_slot] = 0;
+        return run_pack(r, nest);
     switch (nest->shape) {
     case CI_SHAPE_point:
         return run_points(r, nest);

@@ -25,6 +25,8 @@ typedef struct CiInterpRun {
 void *ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t count);
 void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
                      int64_t count);
+/* Zeros behind what was packed, up to what was counted. */
+void ci_interp_pack_rest(CiInterpRun *r, const CiInterpNest *nest);
 /* First and next point of axes [from, to); start says whether there is any. */
 bool ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
 bool ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
