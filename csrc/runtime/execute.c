@@ -280,7 +280,7 @@ run_frame(Frame *frame, int64_t *table)
         slots[i] = NULL;
     frame->values = program->values.initial;
     if (program->needs_table) {
-        fill_table(program, table, call->sizes ? NULL : call->symbols, call);
+        fill_table(program, table, call->has_symbols ? call->symbols : NULL, call);
         frame->values = frame->table = table;
     }
     call->fault.kind = 0;

@@ -39,14 +39,15 @@ typedef struct CiReturn {
 
 typedef struct CiCall {
     void *const *inputs; /* data of each graph input; NULL for scalars */
-    const int64_t *const *sizes; /* per input; read only where symbols need them; NULL: `symbols`
-                                    has been filled by ci_program_symbols, or there are none */
+    const int64_t *const
+        *sizes; /* per input; read only where symbols need them (may be NULL without symbols) */
     const CiSlot *scalars; /* per scalar input, in order */
     /* Returns memory for a result buffer, or NULL (an exception is the caller's own). */
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
     void *arg;
     int max_threads;
     int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
+    bool has_symbols;   /* in, too: ci_program_symbols has filled them, sizes are not read */
     const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
     CiFault fault;      /* out */
     unsigned

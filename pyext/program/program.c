@@ -289,7 +289,7 @@ run_released(CxRun *run, CiCall *call)
     CxProgram *p = run->program;
 
     ci_program_symbols(p->program, call, run->symbols);
-    call->sizes = NULL;
+    call->has_symbols = true;
     call->new_result = new_result_unlocked;
     for (int k = 0; k < p->graph->ninputs; k++)
         Py_XINCREF(run->input_objects[k]);
