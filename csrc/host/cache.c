@@ -1,11 +1,9 @@
 /* Invariant: what stands in the directory under an entry's name is a whole entry or will be
- * refused. The directory is trusted once, when it is opened: every folder on its resolved path
- * belongs to this user or to root and cannot be written by others (or is sticky, as /tmp is, and so
- * keeps others from renaming what is ours). Entries are checked each time. */
+ * refused. The directory is trusted once, when it is opened (folder.h). Entries are checked each
+ * time. */
 #define _GNU_SOURCE
 #include "host/cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -13,16 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/os.h"
 
 #define MAGIC "CIENTRY1"
-#define SCRATCH "cinductor-build-"
-#define STALE_S 3600
 
 typedef struct Trailer {
     uint8_t size[8]; /* little-endian */
@@ -38,7 +32,8 @@ typedef enum Trouble {
 
 struct CiCache {
     char directory[PATH_MAX]; /* "" when there is none */
-    pid_t remove_at_close;    /* the process that owns a throw-away directory, or 0 */
+    atomic_int first_root; /* where builds begin to look for a folder */
+    atomic_bool has_swept;
     _Atomic int64_t hits, misses, stores, rejected;
     char *_Atomic warning;
     atomic_uint told; /* of each kind once: bits of Trouble */
@@ -64,49 +59,11 @@ ci_cache_take_warning(CiCache *cache)
     return atomic_exchange(&cache->warning, NULL);
 }
 
-/* NULL, or why the folder cannot be trusted; last says that it is the cache itself. */
-static const char *
-why_not_trusted(const char *path, bool last)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0)
-        return strerror(errno);
-    if (!S_ISDIR(st.st_mode))
-        return "it is not a directory";
-    if (st.st_uid != geteuid() && (last || st.st_uid != 0))
-        return "it belongs to another user";
-    if ((st.st_mode & 022) && (last || !(st.st_mode & S_ISVTX)))
-        return "others can write to it";
-    return NULL;
-}
-
-static const char *
-why_not_usable(const char *path, char *resolved)
-{
-    int error = ci_os_make_directories(path);
-    if (!error)
-        error = ci_os_resolve(path, resolved, PATH_MAX - 256);
-    if (error)
-        return strerror(error);
-    for (char *at = resolved + 1;; at++) {
-        if (*at != '/' && *at != 0)
-            continue;
-        char kept = *at;
-        *at = 0;
-        const char *reason = why_not_trusted(resolved, kept == 0);
-        *at = kept;
-        if (reason || kept == 0)
-            return reason;
-    }
-}
-
 static bool
 try_directory(CiCache *cache, const char *path, bool asked_for)
 {
-    char resolved[PATH_MAX];
-    const char *reason = why_not_usable(path, resolved);
-    if (!reason && access(resolved, W_OK | X_OK) != 0)
-        reason = strerror(errno);
+    char resolved[CI_FOLDER_PATH];
+    const char *reason = ci_folder_why_not(path, false, resolved);
     if (!reason)
         strcpy(cache->directory, resolved);
     else if (asked_for)
@@ -115,13 +72,6 @@ try_directory(CiCache *cache, const char *path, bool asked_for)
             "the disk cache in %s is not used: %s; set CINDUCTOR_CACHE_DIR to a folder of your own",
             path, reason);
     return !reason;
-}
-
-static const char *
-temporary_root(void)
-{
-    const char *root = getenv("TMPDIR");
-    return root && *root == '/' ? root : "/tmp";
 }
 
 /* The place that the environment names; false when it names none. */
@@ -154,19 +104,18 @@ ci_cache_open(const char *path)
         path = place;
     if (path && try_directory(cache, path, true))
         return cache;
-    snprintf(place, sizeof place, "%s/cinductor-%u", temporary_root(), (unsigned)geteuid());
-    if (try_directory(cache, place, false))
-        return cache;
-    snprintf(place, sizeof place, "%s/cinductor-XXXXXX", temporary_root());
-    if (mkdtemp(place)) {
-        strcpy(cache->directory, place);
-        cache->remove_at_close = getpid();
-    } else {
-        warn(cache, TROUBLE_folder,
-             "no folder can be used as disk cache (%s: %s); set CINDUCTOR_CACHE_DIR to one of your "
-             "own",
-             temporary_root(), strerror(errno));
+    const char *root;
+    for (int k = 0; (root = ci_folder_temporary(k)) != NULL; k++) {
+        char resolved[CI_FOLDER_PATH];
+        snprintf(place, sizeof place, "%s/cinductor-%u", root, (unsigned)geteuid());
+        bool is_there = access(root, F_OK) == 0;
+        if (is_there && ci_folder_why_not(root, true, resolved)) /* nothing is made there */
+            continue;
+        if (try_directory(cache, place, false))
+            return cache;
     }
+    warn(cache, TROUBLE_folder,
+         "no folder can be used as disk cache; set CINDUCTOR_CACHE_DIR to one of your own");
     return cache;
 }
 
@@ -175,8 +124,6 @@ ci_cache_close(CiCache *cache)
 {
     if (!cache)
         return;
-    if (cache->remove_at_close == getpid())
-        ci_cache_scratch_close(cache->directory);
     free(atomic_load(&cache->warning));
     free(cache);
 }
@@ -188,18 +135,12 @@ is_word(const char *text)
     return length > 0 && length <= 16 && text[length] == 0;
 }
 
-static bool
-is_key(const char *text, size_t length)
-{
-    return length == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
 /* The path of an entry in out; false when the names cannot be ones of an entry or nothing is kept.
  */
 static bool
 entry_path(const CiCache *cache, const char *key, const char *extension, char *out, size_t capacity)
 {
-    if (!*cache->directory || !is_key(key, strlen(key)) || !is_word(extension))
+    if (!*cache->directory || !ci_folder_is_key(key, strlen(key)) || !is_word(extension))
         return false;
     int length = snprintf(out, capacity, "%s/%s.%s", cache->directory, key, extension);
     return length >= 0 && (size_t)length < capacity;
@@ -300,68 +241,82 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
     return !error;
 }
 
-int
-ci_cache_scratch_open(CiCache *cache, char *out, size_t capacity)
+/* ---- building ---- */
+
+static bool
+lock_path(const CiCache *cache, const char *key, const char *extension, char *out, size_t capacity)
 {
-    const char *roots[] = {cache->directory, temporary_root()};
-    int error = ENOENT;
-    for (int k = 0; k < 2; k++) {
-        int length = *roots[k] ? snprintf(out, capacity, "%s/" SCRATCH "XXXXXX", roots[k]) : -1;
-        if (length < 0 || (size_t)length >= capacity)
-            continue;
-        if (mkdtemp(out))
-            return 0;
-        error = errno;
-    }
-    return error;
+    char entry[PATH_MAX];
+    if (!entry_path(cache, key, extension, entry, sizeof entry))
+        return false;
+    int length = snprintf(out, capacity, "%s.lock", entry);
+    return length >= 0 && (size_t)length < capacity;
 }
 
-/* Calls visit for each entry of a directory but . and .. */
-static void
-each_entry(const char *directory, void (*visit)(void *arg, const char *path, const char *name),
-           void *arg)
+CiLockStatus
+ci_cache_lock(CiCache *cache, const char *key_hex, const char *extension, double timeout_s,
+              bool (*should_stop)(void *arg), void *arg, int *lock, char *out, size_t capacity)
 {
-    DIR *handle = *directory ? opendir(directory) : NULL;
-    for (struct dirent *entry; handle && (entry = readdir(handle));) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
-        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-        if (!dots && length >= 0 && (size_t)length < sizeof path)
-            visit(arg, path, entry->d_name);
+    char path[PATH_MAX];
+    *out = 0;
+    if (!lock_path(cache, key_hex, extension, path, sizeof path))
+        return CI_LOCK_none;
+    CiLockStatus status = ci_lock_take(path, timeout_s, should_stop, arg, lock);
+    if (status != CI_LOCK_stopped && entry_path(cache, key_hex, extension, out, capacity) &&
+        !check_entry(out, key_hex, extension)) {
+        if (status == CI_LOCK_taken)
+            ci_lock_give(path, *lock);
+        atomic_fetch_add(&cache->hits, 1);
+        return CI_LOCK_taken;
     }
-    if (handle)
-        closedir(handle);
-}
-
-/* A build directory is flat but for what a compiler may leave; links are removed, never followed.
- */
-static void
-remove_all(void *arg, const char *path, const char *name)
-{
-    CiFileInfo info;
-    (void)name;
-    (void)arg;
-    if (ci_os_stat(path, &info))
-        return;
-    if (info.is_directory) {
-        each_entry(path, remove_all, NULL);
-        rmdir(path);
-    } else {
-        unlink(path);
-    }
+    *out = 0;
+    return status;
 }
 
 void
-ci_cache_scratch_close(const char *directory)
+ci_cache_unlock(CiCache *cache, const char *key_hex, const char *extension, int lock)
 {
-    remove_all(NULL, directory, "");
+    char path[PATH_MAX];
+    if (lock_path(cache, key_hex, extension, path, sizeof path))
+        ci_lock_give(path, lock);
 }
+
+bool
+ci_cache_build_folder(CiCache *cache, bool is_kept, int root, CiBuildFolder *folder, char *why,
+                      size_t capacity)
+{
+    int first = cache ? atomic_load(&cache->first_root) : 0;
+    bool opens = ci_build_folder_open(folder, cache && is_kept ? cache->directory : "",
+                                      root > first ? root : first, why, capacity);
+    if (!opens || !cache || atomic_exchange(&cache->has_swept, true))
+        return opens;
+    ci_folder_sweep(cache->directory);
+    if (folder->root) {
+        char *slash = strrchr(folder->path, '/');
+        *slash = 0;
+        ci_folder_sweep(folder->path);
+        *slash = '/';
+    }
+    return true;
+}
+
+void
+ci_cache_avoid(CiCache *cache, const CiBuildFolder *folder, const char *why)
+{
+    atomic_store(&cache->first_root, folder->root);
+    warn(cache, TROUBLE_store,
+         "no kernels can be built in %s; %s is used instead (make room there, or set "
+         "CINDUCTOR_CACHE_DIR to another folder)",
+         why, ci_folder_temporary(folder->root - 1));
+}
+
+/* ---- what is there ---- */
 
 static bool
 is_entry(const char *name)
 {
     size_t length = strcspn(name, ".");
-    return is_key(name, length) && name[length] == '.' && is_word(name + length + 1);
+    return ci_folder_is_key(name, length) && name[length] == '.' && is_word(name + length + 1);
 }
 
 static void
@@ -390,36 +345,22 @@ ci_cache_info(CiCache *cache, CiCacheInfo *info)
     info->misses = atomic_load(&cache->misses);
     info->stores = atomic_load(&cache->stores);
     info->rejected = atomic_load(&cache->rejected);
-    each_entry(cache->directory, count_entry, info);
-}
-
-/* Half-done work of a process that died: by names that nobody else gives, for the user may have
- * pointed the cache at a folder of his own. */
-static bool
-is_left_over(const char *name)
-{
-    bool build =
-        strncmp(name, SCRATCH, strlen(SCRATCH)) == 0 && strlen(name) == strlen(SCRATCH) + 6;
-    const char *mark = strstr(name, ".tmp-");
-    return build || (mark && is_key(name, strcspn(name, ".")) && strlen(mark) == 11);
+    ci_folder_each(cache->directory, count_entry, info);
 }
 
 static void
 clear_entry(void *arg, const char *path, const char *name)
 {
     int64_t *removed = arg;
-    CiFileInfo file;
     if (is_entry(name))
         *removed += unlink(path) == 0;
-    else if (is_left_over(name) && !ci_os_stat(path, &file) &&
-             time(NULL) - file.mtime_ns / 1000000000 > STALE_S)
-        remove_all(NULL, path, name);
 }
 
 int64_t
 ci_cache_clear(CiCache *cache)
 {
     int64_t removed = 0;
-    each_entry(cache->directory, clear_entry, &removed);
+    ci_folder_each(cache->directory, clear_entry, &removed);
+    ci_folder_sweep(cache->directory);
     return removed;
 }

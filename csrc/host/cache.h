@@ -3,13 +3,16 @@
  * followed by a trailer (payload size, SHA-256 of the entry's name and payload, magic), so that a
  * shared object can be loaded straight from its file. Ownership and mode of the whole path are
  * checked when the cache is opened: a directory that others can write is refused and a private one
- * used instead. Never an error: a cache that cannot be used gives misses and one warning text. */
+ * used instead, where there is a place for one. Never an error: a cache that cannot be used gives
+ * misses and one warning text. */
 #ifndef CI_HOST_CACHE_H
 #define CI_HOST_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "host/folder.h"
 
 typedef struct CiCache CiCache;
 
@@ -18,8 +21,9 @@ typedef struct CiCacheInfo {
     int64_t entries, bytes, hits, misses, stores, rejected;
 } CiCacheInfo;
 
-/* path NULL: $CINDUCTOR_CACHE_DIR, else $XDG_CACHE_HOME/cinductor, else ~/.cache/cinductor, else a
- * private temporary directory. Returns NULL only without memory. Threads may share a cache. */
+/* path NULL: $CINDUCTOR_CACHE_DIR, else $XDG_CACHE_HOME/cinductor, else ~/.cache/cinductor, else
+ * this user's own cinductor-<uid> among what is temporary. Returns NULL only without memory. Threads
+ * may share a cache. */
 CiCache *ci_cache_open(const char *path);
 void ci_cache_close(CiCache *cache);
 /* The text of the first thing that went wrong and has not been taken yet, or NULL; caller frees. */
@@ -31,9 +35,20 @@ bool ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, c
 /* Stores payload; true and its path when it is there afterwards. */
 bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
                     size_t size, char *out, size_t capacity);
-/* A fresh private directory for a build; removed by ci_cache_scratch_close. */
-int ci_cache_scratch_open(CiCache *cache, char *out, size_t capacity);
-void ci_cache_scratch_close(const char *directory);
+/* Only one thread of one process makes an entry at a time: CI_LOCK_taken comes with the entry's path
+ * in out where somebody else has stored it meanwhile, else with *lock, to be given back. Without a
+ * lock, after a long wait, the caller makes the entry all the same. */
+CiLockStatus ci_cache_lock(CiCache *cache, const char *key_hex, const char *extension,
+                           double timeout_s, bool (*should_stop)(void *arg), void *arg, int *lock,
+                           char *out, size_t capacity);
+void ci_cache_unlock(CiCache *cache, const char *key_hex, const char *extension, int lock);
+/* A private folder for a build, which ci_build_folder_close removes: in the cache's directory where
+ * is_kept and it can be written, else among what is temporary. False: there is no place, and why
+ * tells the reason. cache may be NULL. */
+bool ci_cache_build_folder(CiCache *cache, bool is_kept, int root, CiBuildFolder *folder, char *why,
+                           size_t capacity);
+/* Builds go elsewhere from now on, for `why` is wrong with the places before this folder's. */
+void ci_cache_avoid(CiCache *cache, const CiBuildFolder *folder, const char *why);
 /* Lives as long as the cache; "" when no directory could be used. */
 const char *ci_cache_directory(const CiCache *cache);
 void ci_cache_info(CiCache *cache, CiCacheInfo *info);

@@ -26,7 +26,7 @@ extern char **environ;
 typedef struct Child {
     pid_t pid;
     int to, from; /* our ends, -1 when closed */
-    const char *input;
+    const char *input, *temporary;
     size_t left;
     CiChildResult *result;
     size_t length;
@@ -40,6 +40,28 @@ close_end(int *fd)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
+}
+
+/* The environment with another TMPDIR; free() frees all of it. NULL without memory. */
+static char **
+environment_with(const char *temporary)
+{
+    size_t count = 0, size = sizeof "TMPDIR=" + strlen(temporary);
+    while (environ[count])
+        count++;
+    char **all = malloc(sizeof *all * (count + 2) + size);
+    if (!all)
+        return NULL;
+    char *own = (char *)(all + count + 2);
+    memcpy(own, "TMPDIR=", 7);
+    memcpy(own + 7, temporary, size - 7);
+    all[0] = own;
+    size_t used = 1;
+    for (size_t k = 0; k < count; k++)
+        if (strncmp(environ[k], "TMPDIR=", 7) != 0)
+            all[used++] = environ[k];
+    all[used] = NULL;
+    return all;
 }
 
 static int
@@ -65,9 +87,11 @@ spawn_with(Child *child, const char *const *argv, int input, int output)
             error = posix_spawn_file_actions_adddup2(&actions, output, 1);
         if (!error)
             error = posix_spawn_file_actions_adddup2(&actions, output, 2);
+        char **own = child->temporary ? environment_with(child->temporary) : NULL;
         if (!error)
             error = posix_spawn(&child->pid, argv[0], &actions, &attributes, (char *const *)argv,
-                                environ);
+                                own ? own : environ);
+        free(own);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -201,27 +225,43 @@ attend(Child *child, double timeout_s, bool (*should_stop)(void *arg), void *arg
     return error;
 }
 
-int
-ci_child_run(const char *const *argv, const char *input, size_t input_size, double timeout_s,
-             bool (*should_stop)(void *arg), void *arg, CiChildResult *result)
+static int
+run_child(Child *child, const char *const *argv, double timeout_s, bool (*should_stop)(void *arg),
+          void *arg)
 {
+    CiChildResult *result = child->result;
     *result = (CiChildResult){.output = malloc(MOST_OUTPUT + 1)};
     if (!result->output)
         return ENOMEM;
-    Child child = {
-        .to = -1, .from = -1, .input = input, .left = input ? input_size : 0, .result = result};
-    int error = start(&child, argv);
+    int error = start(child, argv);
     if (!error)
-        error = attend(&child, timeout_s, should_stop, arg);
-    drain(&child);
-    close_end(&child.to);
-    close_end(&child.from);
-    result->output[child.length] = 0;
+        error = attend(child, timeout_s, should_stop, arg);
+    drain(child);
+    close_end(&child->to);
+    close_end(&child->from);
+    result->output[child->length] = 0;
     result->exit_code =
-        WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+        WIFSIGNALED(child->status) ? 128 + WTERMSIG(child->status) : WEXITSTATUS(child->status);
     if (error) {
         free(result->output);
         result->output = NULL;
     }
     return error;
+}
+
+int
+ci_child_run(const char *const *argv, const char *input, size_t input_size, double timeout_s,
+             bool (*should_stop)(void *arg), void *arg, CiChildResult *result)
+{
+    Child child = {
+        .to = -1, .from = -1, .input = input, .left = input ? input_size : 0, .result = result};
+    return run_child(&child, argv, timeout_s, should_stop, arg);
+}
+
+int
+ci_child_run_in(const char *const *argv, const char *temporary, double timeout_s,
+                bool (*should_stop)(void *arg), void *arg, CiChildResult *result)
+{
+    Child child = {.to = -1, .from = -1, .temporary = temporary, .result = result};
+    return run_child(&child, argv, timeout_s, should_stop, arg);
 }

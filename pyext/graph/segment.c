@@ -73,7 +73,8 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
     bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
                         PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
-    bool is_known = is_compilers && plain == backend;
+    bool is_folders = PyErr_ExceptionMatches(cx_exception(state, "NoFolder"));
+    bool is_known = (is_compilers || is_folders) && plain == backend;
     CiOptions options = t->options;
 
     if (is_known || !PyErr_ExceptionMatches(state->base_error) || !t->needs_python ||
@@ -81,6 +82,7 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
         return NULL;
     PyObject *error = cx_take_exception();
     const char *advice = is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
+                         : is_folders ? "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own"
                                       : "a mistake of cinductor's: please report it";
     int told = state->told_of_compiler
                    ? 0

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -103,7 +104,7 @@ TEST(damaged_entries_are_refused_and_removed)
     CHECK_TEXT(warning(ctx, cache), "");
     free(whole);
     ci_cache_close(cache);
-    ci_cache_scratch_close(directory);
+    ci_folder_remove(directory);
 }
 
 TEST(names_that_are_not_keys)
@@ -125,7 +126,7 @@ TEST(names_that_are_not_keys)
     for (int k = 0; k < 3; k++)
         CHECK(access(ci_format(ctx, "%s/%s", directory, names[k]), F_OK) == 0);
     ci_cache_close(cache);
-    ci_cache_scratch_close(directory);
+    ci_folder_remove(directory);
 }
 
 /* A directory that cannot be trusted is refused with a reason, and another one works. */
@@ -166,7 +167,7 @@ TEST(refused_directories)
     CHECK(strstr(info_of(cache).directory, "/inner/cache"));
     ci_cache_close(cache);
     unsetenv("TMPDIR");
-    ci_cache_scratch_close(directory);
+    ci_folder_remove(directory);
 }
 
 TEST(directories_from_the_environment)
@@ -190,24 +191,109 @@ TEST(directories_from_the_environment)
     CHECK_TEXT(warning(ctx, cache), "");
     ci_cache_close(cache);
     unsetenv("TMPDIR");
-    ci_cache_scratch_close(directory);
+    ci_folder_remove(directory);
 }
 
 TEST(build_directories)
 {
     const char *directory = scratch(ctx);
     CiCache *cache = ci_cache_open(directory);
-    char build[4096], small[8];
-    CHECK_INT(ci_cache_scratch_open(cache, build, sizeof build), 0);
-    CHECK(strncmp(build, directory, strlen(directory)) == 0);
-    CHECK_INT(ci_os_write_atomic(ci_format(ctx, "%s/a.c", build), "x", 1), 0);
-    CHECK_INT(ci_os_make_directories(ci_format(ctx, "%s/deep/er", build)), 0);
-    CHECK(symlink("/etc", ci_format(ctx, "%s/link", build)) == 0);
-    ci_cache_scratch_close(build);
-    CHECK(access(build, F_OK) != 0 && access("/etc/passwd", F_OK) == 0);
-    CHECK(ci_cache_scratch_open(cache, small, sizeof small) != 0);
+    CiBuildFolder build = {0}, elsewhere = {0};
+    char why[200] = "";
+    CHECK(ci_cache_build_folder(cache, true, 0, &build, why, sizeof why));
+    CHECK(strncmp(build.path, directory, strlen(directory)) == 0 && build.root == 0);
+    CHECK_INT(ci_os_write_atomic(ci_format(ctx, "%s/a.c", build.path), "x", 1), 0);
+    CHECK_INT(ci_os_make_directories(ci_format(ctx, "%s/deep/er", build.path)), 0);
+    CHECK(symlink("/etc", ci_format(ctx, "%s/link", build.path)) == 0);
+    const char *path = ci_format(ctx, "%s", build.path);
+    ci_folder_sweep(directory); /* it has an owner */
+    CHECK(access(path, F_OK) == 0);
+    CHECK_INT(ci_build_folder_trouble(&build), 0);
+    CHECK(ci_cache_build_folder(cache, false, 0, &elsewhere, why, sizeof why));
+    CHECK(strncmp(elsewhere.path, directory, strlen(directory)) != 0 && elsewhere.root > 0);
+    ci_build_folder_close(&elsewhere);
+    ci_build_folder_close(&build);
+    CHECK(access(path, F_OK) != 0 && access("/etc/passwd", F_OK) == 0);
+    CHECK_TEXT(why, "");
     ci_cache_close(cache);
     CHECK(rmdir(directory) == 0);
+}
+
+TEST(what_the_dead_have_left)
+{
+    const char *directory = scratch(ctx), *kept = ci_format(ctx, "%s/notes.lock", directory);
+    const char *half = ci_format(ctx, "%s/%s.so.tmp-aaaaaa", directory, KEY);
+    if (fork() == 0) {
+        CiCache *cache = ci_cache_open(directory);
+        CiBuildFolder build = {0};
+        char why[200] = "", path[4096];
+        int lock;
+        ci_cache_build_folder(cache, true, 0, &build, why, sizeof why);
+        ci_os_write_atomic(ci_format(ctx, "%s/a.c", build.path), "x", 1);
+        ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &lock, path, sizeof path);
+        _exit(0);
+    }
+    wait(NULL);
+    CHECK_INT(ci_os_write_atomic(half, "x", 1), 0);
+    CHECK_INT(ci_os_write_atomic(kept, "x", 1), 0);
+    ci_folder_sweep(directory);
+    CHECK(access(half, F_OK) == 0); /* somebody may be writing it just now */
+    CHECK(utimensat(AT_FDCWD, half, (struct timespec[2]){{1, 0}, {1, 0}}, 0) == 0);
+    ci_folder_sweep(directory);
+    CHECK(access(half, F_OK) != 0);
+    CHECK(unlink(kept) == 0 && rmdir(directory) == 0);
+}
+
+static bool
+stop_at_once(void *arg)
+{
+    ++*(int *)arg;
+    return true;
+}
+
+TEST(one_maker_of_an_entry)
+{
+    const char *directory = scratch(ctx);
+    CiCache *cache = ci_cache_open(directory);
+    char path[4096];
+    int lock, other, asked = 0;
+    CHECK(ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &lock, path, sizeof path) == CI_LOCK_taken);
+    CHECK_TEXT(path, "");
+    CHECK(ci_cache_lock(cache, KEY, "so", 0.01, NULL, NULL, &other, path, sizeof path) ==
+          CI_LOCK_none);
+    CHECK(ci_cache_lock(cache, KEY, "so", 10, stop_at_once, &asked, &other, path, sizeof path) ==
+          CI_LOCK_stopped);
+    CHECK_INT(asked, 1);
+    ci_folder_sweep(directory); /* it is held */
+    CHECK(ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &other, path, sizeof path) ==
+          CI_LOCK_none);
+    CHECK(ci_cache_store(cache, KEY, "so", "x", 1, path, sizeof path));
+    ci_cache_unlock(cache, KEY, "so", lock);
+    CHECK(ci_cache_lock(cache, KEY, "so", 0, NULL, NULL, &other, path, sizeof path) ==
+          CI_LOCK_taken);
+    CHECK(strstr(path, KEY)); /* it is there, and nobody is held up */
+    CHECK_INT(ci_cache_clear(cache), 1);
+    ci_cache_close(cache);
+    CHECK(rmdir(directory) == 0);
+}
+
+TEST(places_that_are_not_trusted)
+{
+    const char *directory = scratch(ctx), *open_place = ci_format(ctx, "%s/open", directory);
+    CiBuildFolder build = {0};
+    char why[200] = "";
+    CHECK_INT(ci_os_make_directories(open_place), 0);
+    chmod(open_place, 0777);
+    setenv("TMPDIR", open_place, 1);
+    CiCache *cache = ci_cache_open("/proc/no/such/place");
+    CHECK(strncmp(info_of(cache).directory, directory, strlen(directory)) != 0);
+    CHECK(ci_cache_build_folder(cache, false, 0, &build, why, sizeof why));
+    CHECK(strstr(why, "others can write to it"));
+    CHECK(strncmp(build.path, directory, strlen(directory)) != 0);
+    ci_build_folder_close(&build);
+    ci_cache_close(cache);
+    unsetenv("TMPDIR");
+    CHECK(rmdir(open_place) == 0 && rmdir(directory) == 0);
 }
 
 TEST(a_directory_that_vanishes_or_fills)
@@ -250,5 +336,5 @@ TEST(processes_store_and_find_at_once)
         wait(&status);
         CHECK_INT(status, 0);
     }
-    ci_cache_scratch_close(directory);
+    ci_folder_remove(directory);
 }

@@ -13,7 +13,6 @@
 #include "device/cpu/emit_cpu.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +26,12 @@ typedef struct Unit {
     const Build *build;
     CiText source;
     char key[65];
-    char path[4096];      /* of the shared object */
-    char directory[4096]; /* "" when none is open */
-    bool directory_is_private;
-    bool from_cache;
-    int file; /* of a copy in memory, or -1 */
+    char path[4096]; /* of the shared object */
+    CiBuildFolder folder;
+    char trouble[512]; /* why it is not where it should be, or "" */
+    int lock;          /* on its entry in the cache, or -1 */
+    bool is_built;     /* by a compiler, for this build */
+    int file;          /* of a copy in memory, or -1 */
     void *library;
     CiContext *ctx; /* of the compilation; NULL until then */
     CiStatus status;
@@ -104,40 +104,41 @@ emit_units(CiContext *ctx, Build *b)
 
 /* ---- compiling ---- */
 
-/* Where objects are kept, or NULL. */
+/* Where objects are kept, or NULL: not under a compiler that is not known. */
 static CiCache *
 cache_of(const Build *b)
 {
-    return b->options->cache ? b->runtime->cache : NULL;
+    return b->options->cache && b->compiler.identity[0] ? b->runtime->cache : NULL;
+}
+
+/* Longer than kernels take to compile; whoever waits so long makes its own. */
+#define MOST_WAIT_S 20.0
+
+/* True when another process has made the object meanwhile. */
+static bool
+wait_for_others(CiContext *ctx, Unit *unit)
+{
+    const Build *b = unit->build;
+    CiCache *cache = cache_of(b);
+    char path[sizeof unit->path];
+    if (!cache)
+        return false;
+    CiLockStatus status =
+        ci_cache_lock(cache, unit->key, "so", MOST_WAIT_S, b->runtime->should_stop_build,
+                      b->runtime->should_stop_arg, &unit->lock, path, sizeof path);
+    if (status == CI_LOCK_stopped)
+        ci_fail(ctx, CI_ERR_INTERRUPTED, "interrupted while another process compiles");
+    if (path[0])
+        memcpy(unit->path, path, sizeof path);
+    return path[0] != 0;
 }
 
 static void
-open_directory(CiContext *ctx, Unit *unit)
+give_lock(Unit *unit)
 {
-    CiCache *cache = cache_of(unit->build);
-    if (cache && !ci_cache_scratch_open(cache, unit->directory, sizeof unit->directory))
-        return;
-    const char *base = getenv("TMPDIR");
-    snprintf(unit->directory, sizeof unit->directory, "%s/cinductor-XXXXXX",
-             base && *base ? base : "/tmp");
-    unit->directory_is_private = true;
-    if (!mkdtemp(unit->directory)) {
-        int error = errno;
-        unit->directory[0] = 0;
-        ci_fail(ctx, CI_ERR_COMPILE, "no directory to compile in: %s", strerror(error));
-    }
-}
-
-static void
-remove_private_directory(const char *directory)
-{
-    static const char *const names[] = {"kernel.c", "kernel.so"};
-    char path[4200];
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        snprintf(path, sizeof path, "%s/%s", directory, names[k]);
-        unlink(path);
-    }
-    rmdir(directory);
+    if (unit->lock >= 0)
+        ci_cache_unlock(cache_of(unit->build), unit->key, "so", unit->lock);
+    unit->lock = -1;
 }
 
 /* Keeps the object that was built; where it cannot be kept it is loaded from where it is. */
@@ -160,12 +161,17 @@ compile_body(CiContext *ctx, void *arg)
 {
     Unit *unit = arg;
     const Build *b = unit->build;
-    open_directory(ctx, unit);
+    if (unit->lock < 0 && wait_for_others(ctx, unit))
+        return;
+    if (!ci_cache_build_folder(b->runtime->cache, cache_of(b) != NULL, unit->folder.root,
+                               &unit->folder, unit->trouble, sizeof unit->trouble))
+        ci_fail(ctx, CI_ERR_FOLDER, "there is no folder to build kernels in: %s", unit->trouble);
+    unit->is_built = true;
     CiCompileJob job = {.compiler = &b->compiler,
                         .source = &unit->source,
                         .level = ci_cpu_level(b->options),
                         .is_fast = b->is_fast,
-                        .directory = unit->directory,
+                        .directory = unit->folder.path,
                         .timeout_s = (double)b->options->compile_timeout,
                         .should_stop = b->runtime->should_stop_build,
                         .should_stop_arg = b->runtime->should_stop_arg};
@@ -173,11 +179,35 @@ compile_body(CiContext *ctx, void *arg)
     store_object(unit);
 }
 
+/* It failed for the place, where nothing can be written, and not for the compiler. */
+static bool
+is_folders_fault(Unit *unit)
+{
+    int error = unit->status == CI_ERR_COMPILE && unit->folder.path[0]
+                    ? ci_build_folder_trouble(&unit->folder)
+                    : 0;
+    if (error && !unit->trouble[0]) {
+        snprintf(unit->trouble, sizeof unit->trouble, "%s", unit->folder.path);
+        char *slash = strrchr(unit->trouble, '/');
+        snprintf(slash, sizeof unit->trouble - (size_t)(slash - unit->trouble), ": %s",
+                 strerror(error));
+    }
+    return error != 0;
+}
+
+/* Where a folder is full, or cannot be written to, the next one is tried. */
 static void *
 compile_unit(void *arg)
 {
     Unit *unit = arg;
-    unit->status = ci_protect(unit->ctx, compile_body, unit);
+    while ((unit->status = ci_protect(unit->ctx, compile_body, unit)) != CI_OK &&
+           is_folders_fault(unit)) {
+        ci_build_folder_close(&unit->folder);
+        unit->folder.root++;
+    }
+    if (unit->status == CI_OK && unit->trouble[0] && unit->build->runtime->cache)
+        ci_cache_avoid(unit->build->runtime->cache, &unit->folder, unit->trouble);
+    give_lock(unit);
     return NULL;
 }
 
@@ -191,9 +221,7 @@ compile_missing(CiContext *ctx, Build *b)
     for (int u = 0; u < b->nunits; u++) {
         Unit *unit = &b->units[u];
         CiCache *cache = cache_of(b);
-        unit->from_cache =
-            cache && ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path);
-        if (unit->from_cache)
+        if (cache && ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path))
             continue;
         unit->ctx = ci_context_open();
         if (!unit->ctx)
@@ -208,8 +236,9 @@ compile_missing(CiContext *ctx, Build *b)
             compile_unit(missing[k]);
     for (int k = 0; k < started; k++)
         pthread_join(threads[k], NULL);
-    b->info->children = count;
-    b->info->from_cache = count == 0;
+    for (int k = 0; k < count; k++)
+        b->info->children += missing[k]->is_built;
+    b->info->from_cache = b->info->children == 0;
     for (int k = 0; k < count; k++)
         if (missing[k]->status != CI_OK)
             ci_fail(ctx, missing[k]->status, "%s", ci_context_message(missing[k]->ctx));
@@ -301,6 +330,7 @@ build_body(CiContext *ctx, void *arg)
     int64_t emitted = ci_os_time_ns();
     if (!ci_compiler_find(&b->compiler))
         ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
+    ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
     for (int u = 0; u < b->nunits; u++)
         find_key(ctx, b, &b->units[u]);
     compile_missing(ctx, b);
@@ -314,10 +344,7 @@ build_body(CiContext *ctx, void *arg)
 static void
 close_unit(Unit *unit, bool has_failed)
 {
-    if (unit->directory[0] && unit->directory_is_private)
-        remove_private_directory(unit->directory);
-    else if (unit->directory[0])
-        ci_cache_scratch_close(unit->directory);
+    ci_build_folder_close(&unit->folder);
     if (unit->file >= 0)
         close(unit->file);
     if (has_failed && unit->library)
@@ -340,7 +367,7 @@ ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
     b.partial_bytes = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     b.lengths = CI_NEW_ARRAY(ctx, int64_t, b.nkernels + 1);
     for (int u = 0; u < CI_CPU_MAX_UNITS; u++)
-        b.units[u].file = -1;
+        b.units[u].file = b.units[u].lock = -1;
     *b.info = (CiBuildInfo){0};
     CiStatus status = ci_protect(ctx, build_body, &b);
     char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;

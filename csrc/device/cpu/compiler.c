@@ -51,7 +51,7 @@ describe(CiCompiler *compiler)
     if (ci_os_resolve(compiler->path, resolved, sizeof resolved))
         snprintf(resolved, sizeof resolved, "%s", compiler->path);
     (void)ci_os_stat(resolved, &info);
-    snprintf(compiler->identity, sizeof compiler->identity, "%s %lld %lld", resolved,
+    snprintf(compiler->stamp, sizeof compiler->stamp, "%s %lld %lld", resolved,
              (long long)info.size, (long long)info.mtime_ns);
 }
 
@@ -172,8 +172,8 @@ ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capac
     if (error)
         ci_fail(ctx, CI_ERR_COMPILE, "%s cannot be written: %s", source_path, strerror(error));
     build_command(&command, job, source_path, out);
-    error = ci_child_run(command.words, NULL, 0, job->timeout_s, job->should_stop,
-                         job->should_stop_arg, &result);
+    error = ci_child_run_in(command.words, job->directory, job->timeout_s, job->should_stop,
+                            job->should_stop_arg, &result);
     if (error)
         ci_fail(ctx, CI_ERR_COMPILE, "%s could not be started: %s", command.words[0],
                 strerror(error));

@@ -10,12 +10,17 @@ typedef struct CiCompiler {
     char path[4096];  /* what is run */
     char words[1024]; /* arguments of $CC behind the program, each ended by NUL */
     int nwords;
-    char identity[4224]; /* resolved path, size and time of change: enters cache keys */
+    char stamp[4224];  /* of the program: resolved path, size and time of change */
+    char identity[65]; /* of what compiles: enters cache keys; "": it is not known (identity.c) */
 } CiCompiler;
 
 /* $CC (its words split at spaces; no shell is involved), cc, gcc, clang: the first that exists. */
 bool ci_compiler_find(CiCompiler *compiler);
 const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
+/* Fills the identity; asks the compiler once for all builds of a runtime where it may be a wrapper.
+ * Fails with CI_ERR_COMPILE when it does not answer at all, or CI_ERR_INTERRUPTED. */
+void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiCompiler *compiler,
+                          double timeout_s);
 
 /* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with
  * CI_ERR_COMPILE, naming the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */

@@ -150,6 +150,7 @@ class Retry(BaseException):
 ADVICE = {
     _core.CompilerNotFound: "install gcc or clang, or set CC to a C compiler",
     _core.CompileError: "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
+    _core.NoFolder: "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     _core.DeviceError: "device='cpu' needs no driver",
     _core.InternalError: "a mistake of cinductor's: please report it; cinductor.disable leaves it out",
 }
