@@ -96,8 +96,6 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
 static CxProgram *
 compile_segment(CxTracer *t, PyObject *key)
 {
-    enum { MAX_SEGMENTS = 1024 };
-    CxState *state = t->state;
     int is_first = is_first_meeting(t, key);
 
     if (is_first < 0)
@@ -114,11 +112,23 @@ compile_segment(CxTracer *t, PyObject *key)
     t->ctx = NULL; /* the program's now */
     if (is_first)
         return program;
-    if (PyDict_GET_SIZE(state->segments) >= MAX_SEGMENTS)
-        PyDict_Clear(state->segments);
-    if (PyDict_SetItem(state->segments, key, (PyObject *)program) < 0)
+    if (cx_program_put(program, key) < 0)
         PyErr_Clear(); /* compiled again next time */
     return program;
+}
+
+/* What Python runs pieces between needs their programs in the next call, too; a call without breaks
+ * has a specialization, which keeps its program. */
+static int
+keep(CxTracer *t, CxProgram *program)
+{
+    enum { MOST_KEPT = 1024 };
+
+    if (!t->needs_python || t->kept == NULL || program->key == NULL) /* met for the first time */
+        return 0;
+    if (PySet_GET_SIZE(t->kept) >= MOST_KEPT)
+        PySet_Clear(t->kept);
+    return PySet_Add(t->kept, (PyObject *)program);
 }
 
 CxProgram *
@@ -129,9 +139,11 @@ cx_segment_find(CxTracer *t, const char *form)
                                          t->option_values, form);
     if (key == NULL)
         return NULL;
-    CxProgram *program = (CxProgram *)Py_XNewRef(cx_dict_find(t->state->segments, key, &failed));
+    CxProgram *program = cx_program_find(t->state, key, &failed);
     if (program == NULL && !failed)
         program = compile_segment(t, key);
     Py_DECREF(key);
+    if (program != NULL && keep(t, program) < 0)
+        Py_CLEAR(program);
     return program;
 }

@@ -24,7 +24,8 @@ enum { CX_GAP_AXIS = -2 };
 
 struct CxTracer {
     PyObject_HEAD CxState *state;
-    PyObject *key; /* of the function among all: its segments are counted */
+    PyObject *key;  /* of the function among all: its segments are counted */
+    PyObject *kept; /* the set that keeps the programs of its segments alive */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object the last location came from */
     PyObject *code; /* the function's own as capture runs it; or NULL */

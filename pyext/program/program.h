@@ -29,6 +29,7 @@ struct CxProgram {
     bool may_stop;            /* a check of it may fail */
     int kernels, externs;
     PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
+    PyObject *key;      /* under which it is found among the segments, or NULL */
 };
 /* How a result buffer is made when another shape than the program's is wanted of its memory. */
 typedef struct CxShape {
@@ -97,6 +98,10 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiBackend *backend, PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
+/* A new reference to the program that is found by this key, or NULL (with an exception if *failed).
+ * One that is put there is taken out as it dies. */
+CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
+int cx_program_put(CxProgram *program, PyObject *key);
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */

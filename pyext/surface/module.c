@@ -163,6 +163,7 @@ module_cache_clear(PyObject *module, PyObject *unused)
     CxState *state = PyModule_GetState(module);
     (void)unused;
     PyDict_Clear(state->segments);
+    PySet_Clear(state->segments_kept);
     PySet_Clear(state->segments_met);
     PyDict_Clear(state->segment_counts);
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
@@ -294,11 +295,12 @@ make_tables(CxState *state)
 #undef STRING
     state->files = PyDict_New();
     state->segments = PyDict_New();
+    state->segments_kept = PySet_New(NULL);
     state->segments_met = PySet_New(NULL);
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    return state->files && state->segments && state->segments_met && state->segment_counts &&
-                   state->externs
+    return state->files && state->segments && state->segments_kept && state->segments_met &&
+                   state->segment_counts && state->externs
                ? 0
                : -1;
 }

@@ -25,6 +25,7 @@ tracer_clear(PyObject *self)
 {
     CxTracer *t = (CxTracer *)self;
     Py_CLEAR(t->by_id);
+    Py_CLEAR(t->kept);
     Py_CLEAR(t->breaks);
     Py_CLEAR(t->info);
     Py_CLEAR(t->program);
@@ -71,15 +72,17 @@ tracer_dealloc(PyObject *self)
 static PyObject *
 tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name", "options", "device", "backend", "fullgraph", "key", NULL};
-    PyObject *name = NULL, *options = NULL, *key = NULL;
+    static char *names[] = {"name",      "options", "device", "backend",
+                            "fullgraph", "key",     "keep",   NULL};
+    PyObject *name = NULL, *options = NULL, *key = NULL, *keep = NULL;
     const char *device = "cpu", *backend = "";
     int fullgraph = 0;
     CxTracer *t = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!sspU:Tracer", names, &name, &PyDict_Type,
-                                     &options, &device, &backend, &fullgraph, &key))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!sspUO!:Tracer", names, &name, &PyDict_Type,
+                                     &options, &device, &backend, &fullgraph, &key, &PySet_Type,
+                                     &keep))
         return NULL;
     t = (CxTracer *)type->tp_alloc(type, 0);
     if (t == NULL)
@@ -88,6 +91,7 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->name = Py_NewRef(name);
     t->key = Py_NewRef(key != NULL ? key : name);
     t->state = PyType_GetModuleState(type);
+    t->kept = Py_NewRef(keep != NULL ? keep : t->state->segments_kept);
     t->option_values = options ? PyDict_Copy(options) : PyDict_New();
     t->breaks = PyList_New(0);
     t->info = PyDict_New();

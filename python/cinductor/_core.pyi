@@ -104,7 +104,8 @@ class Block:
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
     fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
-    function's segments are counted by; its name alone unless given."""
+    function's segments are counted by; its name alone unless given. keep: what keeps the programs
+    of its segments alive; the module does unless given."""
     def __init__(
         self,
         name: str,
@@ -114,6 +115,7 @@ class Tracer:
         backend: str = "",
         fullgraph: bool = False,
         key: str = ...,
+        keep: set[Program] = ...,
     ) -> None: ...
     breaks: list[Break]
     needs_python: bool  # an outside effect or a break: no Specialization may be made

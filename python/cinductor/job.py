@@ -51,6 +51,7 @@ class Job:
         self.warned: set[str] = set()
         self.failed_checks = 0
         self.nodes = 0  # of the largest segment compiled
+        self.segments: set[Any] = set()  # programs of its pieces, alive as long as it is
         self.plan: Any = None  # how its calls run between breaks: capture/driver.py
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture

@@ -285,6 +285,7 @@ def begin(job: Job, way: Way) -> Stage:
         backend=way.backend,
         fullgraph=job.settings["fullgraph"],
         key=job.key,
+        keep=job.segments,
     )
     tracer.user_frames_skip = LIBRARIES
     tracer.interprets_light = not job.is_for_show
