@@ -453,45 +453,6 @@ cx_run_value(CxRun *run, int position, CiKind kind)
     return as_kind(p->state, array, r->dtype, kind);
 }
 
-/* ---- programs found by a key ---- */
-
-CxProgram *
-cx_program_find(CxState *state, PyObject *key, int *failed)
-{
-    PyObject *address = cx_dict_find(state->segments, key, failed);
-
-    return address != NULL ? (CxProgram *)Py_NewRef((PyObject *)PyLong_AsVoidPtr(address)) : NULL;
-}
-
-int
-cx_program_put(CxProgram *p, PyObject *key)
-{
-    PyObject *address = PyLong_FromVoidPtr(p);
-    int status = address != NULL ? PyDict_SetItem(p->state->segments, key, address) : -1;
-
-    Py_XDECREF(address);
-    if (status == 0)
-        Py_XSETREF(p->key, Py_NewRef(key));
-    return status;
-}
-
-/* The exception that is set stays so. */
-static void
-take_out(CxProgram *p)
-{
-    PyObject *error = cx_take_exception();
-    int failed = 0;
-    PyObject *address =
-        p->state->segments != NULL ? cx_dict_find(p->state->segments, p->key, &failed) : NULL;
-
-    if (address != NULL && PyLong_AsVoidPtr(address) == (void *)p)
-        PyDict_DelItem(p->state->segments, p->key);
-    PyErr_Clear();
-    Py_CLEAR(p->key);
-    if (error != NULL)
-        cx_restore_exception(error);
-}
-
 /* ---- the type ---- */
 
 static void
@@ -501,8 +462,7 @@ program_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     PyObject_GC_UnTrack(self);
-    if (p->key != NULL)
-        take_out(p);
+    cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->option_values);

@@ -84,6 +84,12 @@ int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *optio
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 
+/* found.c: a new reference to the program that is found by this key, or NULL (with an exception if
+ * *failed). One that is put there is taken out as it dies; an exception that is set stays so. */
+CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
+int cx_program_put(CxProgram *program, PyObject *key);
+void cx_program_take_out(CxProgram *program);
+
 /* wrapper.c */
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
@@ -98,10 +104,6 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiBackend *backend, PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
-/* A new reference to the program that is found by this key, or NULL (with an exception if *failed).
- * One that is put there is taken out as it dies. */
-CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
-int cx_program_put(CxProgram *program, PyObject *key);
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */
