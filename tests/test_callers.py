@@ -11,6 +11,7 @@ import functools
 import inspect
 import linecache
 import multiprocessing
+import numbers
 import pickle
 import re
 import subprocess
@@ -629,3 +630,10 @@ ONLY_THEY = [
 @pytest.mark.parametrize("fn", ONLY_THEY)
 def test_what_only_numpy_and_python_do(fn):
     agree(fn, V.copy)
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_long_double_scalars_are_numpys(dtype):
+    f = cinductor.compile(lambda v: (type(v), isinstance(v, numbers.Number), v + 1, [v]))
+    for _ in range(2):
+        assert f(dtype(5)) == (dtype, True, dtype(6), [dtype(5)])
