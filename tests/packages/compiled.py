@@ -1,0 +1,148 @@
+"""A pytest plugin: before tests are collected, the functions of packages are compiled where they are
+defined and wherever they are known by another name; what becomes of each test is written down.
+
+CINDUCTOR_PACKAGES_COMPILE: packages, with commas between; none: nothing is compiled.
+CINDUCTOR_PACKAGES_METHODS: "1" has methods of their classes compiled, too.
+CINDUCTOR_PACKAGES_LOG: a file that gets a line of JSON when a test begins, and when it has ended.
+CINDUCTOR_PACKAGES_DONE: a file with a test's name in each line; these are not run.
+CINDUCTOR_PACKAGES_ONLY: the same; only these are run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import sys
+import types
+import warnings
+from typing import Any
+
+import cinductor
+
+DISPATCHER = "_ArrayFunctionDispatcher"  # of NumPy's, around a function
+LEFT = frozenset({"__new__", "__init_subclass__", "__class_getitem__", "__getattribute__"})
+LEFT_MODULES = ("tests", "testing", "conftest", "setup", "__main__")
+
+
+def modules_of(package: str) -> list[types.ModuleType]:
+    """A package with the modules in it, but its tests."""
+    found = [importlib.import_module(package)]
+    for info in pkgutil.walk_packages(getattr(found[0], "__path__", ()), package + "."):
+        if any(part in LEFT_MODULES for part in info.name.split(".")):
+            continue
+        try:
+            found.append(importlib.import_module(info.name))
+        except ImportError:  # it needs another package
+            continue
+    return found
+
+
+def function_in(value: Any) -> Any:
+    """The Python function that a name of a module stands for, or None."""
+    if type(value).__name__ == DISPATCHER:
+        value = value._implementation
+    return value if type(value) is types.FunctionType else None
+
+
+def compile_functions(packages: list[str], with_methods: bool) -> int:
+    """Compiles the functions of the packages; how many."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        modules = [m for p in packages for m in modules_of(p)]
+    names = {m.__name__ for m in modules}
+    made: dict[int, tuple[Any, Any]] = {}
+    classes: dict[int, type] = {}
+    for module in modules:
+        for value in list(vars(module).values()):
+            fn = function_in(value)
+            if fn is not None and fn.__module__ in names and id(value) not in made:
+                made[id(value)] = (value, cinductor.compile(fn))
+            elif isinstance(value, type) and value.__module__ in names:
+                classes[id(value)] = value
+    put_everywhere(made, {p.partition(".")[0] for p in packages})
+    if not with_methods:
+        return len(made)
+    return len(made) + sum(compile_methods(cls) for cls in classes.values())
+
+
+def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
+    """Each function's names in modules are the compiled one's from now on."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in roots or module is None:
+            continue
+        where = getattr(module, "__dict__", {})
+        for key, value in list(where.items()):
+            if id(value) in made and made[id(value)][0] is value:
+                where[key] = made[id(value)][1]
+
+
+def compile_methods(cls: type) -> int:
+    """Compiles the methods of a class; how many."""
+    found = {n: f for n, f in vars(cls).items() if type(f) is types.FunctionType and n not in LEFT}
+    count = 0
+    for name, fn in found.items():
+        try:
+            setattr(cls, name, cinductor.compile(fn))
+        except (AttributeError, TypeError):  # a class that cannot be changed
+            continue
+        count += 1
+    return count
+
+
+class Log:
+    """Writes down which test begins and how it ends."""
+
+    def __init__(self, path: str) -> None:
+        self.file = open(path, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
+
+    def write(self, **row: Any) -> None:
+        self.file.write(json.dumps(row) + "\n")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.write(test=nodeid, outcome="began")
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "call" or report.outcome != "passed":
+            self.write(test=report.nodeid, outcome=report.outcome, why=why_of(report))
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.write(test=nodeid, outcome="ended")
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            self.write(test=report.nodeid, outcome="failed", why=why_of(report))
+
+
+def why_of(report: Any) -> str:
+    """The first line of a failure."""
+    if report.outcome != "failed":
+        return ""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:4])[:300]
+
+
+def lines_of(variable: str) -> set[str] | None:
+    """The lines of a file that a variable of the environment names."""
+    path = os.environ.get(variable)
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as file:
+        return set(file.read().splitlines())
+
+
+def pytest_configure(config: Any) -> None:
+    packages = os.environ.get("CINDUCTOR_PACKAGES_COMPILE", "")
+    if packages:
+        compile_functions(packages.split(","), os.environ.get("CINDUCTOR_PACKAGES_METHODS") == "1")
+    if path := os.environ.get("CINDUCTOR_PACKAGES_LOG"):
+        config.pluginmanager.register(Log(path))
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    done, only = lines_of("CINDUCTOR_PACKAGES_DONE"), lines_of("CINDUCTOR_PACKAGES_ONLY")
+    kept = [i for i in items if i.nodeid not in (done or ()) and (only is None or i.nodeid in only)]
+    items[:] = kept

@@ -1,0 +1,146 @@
+"""Runs the tests of public packages, plain and with the packages' functions compiled, and tells which
+fail, hang or crash only then.
+
+    python tests/packages/run.py [--only-failing] [SUITE ...]
+
+Each run is a process of its own; one that hangs or crashes is begun again behind the test that did
+it. Exits with 1 where a test that `known.txt` does not list fails only when compiled. With
+--only-failing, only what fails compiled is run plain: quicker, and as good where tests do not depend
+on one another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from suites import SUITES, Suite
+
+HERE = pathlib.Path(__file__).parent
+TIMEOUT = 60  # seconds of one test
+MOST_RESTARTS = 40
+BAD = ("failed", "hang", "crash")
+
+
+def known() -> dict[str, str]:
+    """Tests that are known to fail when compiled, with the reason why that is right."""
+    rows = (HERE / "known.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (row.split("  # ") for row in rows if row and not row.startswith("#"))
+    return {test.strip(): why.strip() for test, why in pairs}
+
+
+class Run:
+    """One run of a suite: what became of its tests."""
+
+    def __init__(self, suite: Suite, is_compiled: bool, only: list[str] | None = None) -> None:
+        self.suite, self.is_compiled, self.only = suite, is_compiled, only
+        self.outcomes: dict[str, str] = {}
+        self.why: dict[str, str] = {}
+        self.ended: set[str] = set()
+
+    def run(self) -> Run:
+        """Runs it, again behind each test that ends the process."""
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(MOST_RESTARTS):
+                if self.once(pathlib.Path(folder)) is None:
+                    break
+        return self
+
+    def once(self, folder: pathlib.Path) -> str | None:
+        """One process; the test that ended it."""
+        log, done, only = (folder / n for n in ("log", "done", "only"))
+        log.write_text("")
+        done.write_text("\n".join(self.ended))
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(HERE),
+            "CINDUCTOR_PACKAGES_LOG": str(log),
+            "CINDUCTOR_PACKAGES_DONE": str(done),
+            "CINDUCTOR_PACKAGES_COMPILE": ",".join(self.suite.compiled if self.is_compiled else ()),
+            "CINDUCTOR_PACKAGES_METHODS": str(int(self.suite.methods)),
+        }
+        if self.only is not None:
+            only.write_text("\n".join(self.only))
+            env["CINDUCTOR_PACKAGES_ONLY"] = str(only)
+        made = subprocess.run(self.command(), env=env, cwd=folder, capture_output=True, text=True)
+        if os.environ.get("CINDUCTOR_PACKAGES_OUTPUT"):
+            print(made.stdout[-20000:], made.stderr[-5000:])
+        return self.read(log, made)
+
+    def command(self) -> list[str]:
+        """What runs the tests."""
+        root = pathlib.Path(np.__file__).parents[1]
+        options = ["-q", "-p", "compiled", "-p", "no:cacheprovider", f"--rootdir={root}"]
+        timeout = [f"--timeout={TIMEOUT}", "--timeout-method=thread"]
+        left = ["-k", self.suite.leaves] if self.suite.leaves else []
+        return [
+            *(sys.executable, "-m", "pytest", *options, *timeout, *left),
+            *("--pyargs", *self.suite.tests),
+        ]
+
+    def read(self, log: pathlib.Path, made: subprocess.CompletedProcess[str]) -> str | None:
+        """Reads the log of a process; the test that it did not outlive."""
+        began: list[str] = []
+        for line in log.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            test, outcome = row["test"], row["outcome"]
+            if outcome == "began":
+                began.append(test)
+            elif outcome == "ended":
+                self.ended.add(test)
+            elif self.outcomes.get(test) != "failed":
+                self.outcomes[test], self.why[test] = outcome, row["why"]
+        if not began and not self.outcomes and made.returncode not in (0, 5):
+            raise SystemExit(f"pytest failed:\n{made.stdout[-3000:]}{made.stderr[-3000:]}")
+        last = next((t for t in began if t not in self.ended), None)
+        if last is not None:
+            self.ended.add(last)
+            self.outcomes[last] = "hang" if "Timeout" in made.stderr + made.stdout else "crash"
+            self.why[last] = f"exit status {made.returncode}"
+        return last
+
+    def bad(self) -> list[str]:
+        """Tests that did not pass."""
+        return [t for t, outcome in self.outcomes.items() if outcome in BAD]
+
+
+def newly_failing(name: str, only_failing: bool) -> tuple[int, list[tuple[str, str, str]]]:
+    """How many tests of a suite passed plain, and which fail compiled only: name, how, why."""
+    suite = SUITES[name]
+    compiled = Run(suite, True).run()
+    bad = compiled.bad()
+    if not bad and only_failing:
+        return len(compiled.outcomes), []
+    plain = Run(suite, False, bad if only_failing else None).run()
+    lost = [t for t, o in plain.outcomes.items() if o == "passed" and t not in compiled.outcomes]
+    rows = [(t, compiled.outcomes[t], compiled.why[t]) for t in bad if t not in plain.bad()]
+    rows += [(t, "missing", "was not collected") for t in lost]
+    return len((compiled if only_failing else plain).outcomes), rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", default=[*SUITES], metavar="SUITE")
+    parser.add_argument("--only-failing", action="store_true")
+    given = parser.parse_args()
+    expected, count = known(), 0
+    for name in given.suites:
+        tests, rows = newly_failing(name, given.only_failing)
+        news = [row for row in rows if row[0] not in expected]
+        count += len(news)
+        print(
+            f"{name}: {tests} tests, {len(rows)} newly failing, {len(news)} not known", flush=True
+        )
+        for test, outcome, why in rows:
+            print(f"  {outcome:8} {test}\n           {expected.get(test, why)}", flush=True)
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
