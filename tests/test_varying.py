@@ -295,3 +295,23 @@ def test_products_of_sizes_that_data_decide(name):
         for call in (fn, product):
             with pytest.raises(ValueError):
                 call(x, x)
+
+
+def test_what_an_arm_leaves_of_a_block():
+    """As np.histogram goes over its data: the room of what is selected follows from the trip."""
+
+    def f(a, high):
+        n = np.zeros(10, np.intp)
+        for i in range(0, len(a), 16):
+            part = a[i : i + 16]
+            keep = part <= high
+            if not np.logical_and.reduce(keep):
+                part = part[keep]
+            n += np.bincount(part.astype(np.intp), minlength=10)
+        return n
+
+    for backend in ("c", "interp"):
+        compiled = cinductor.compile(f, backend=backend)
+        for size, high in ((10, 9.0), (100, 9.0), (100, 4.0), (47, 0.5), (0, 1.0)):
+            a = np.random.default_rng(size).random(size) * 9
+            np.testing.assert_array_equal(compiled(a, high), f(a, high))

@@ -121,9 +121,13 @@ static const CiExpr *
 largest_over_defined(const CiScheduler *block, const CiExpr *e)
 {
     for (int k = block->ndrafts - 1; e && k >= 0; k--) {
-        const CiExpr *symbol = block->drafts[k].check ? block->drafts[k].check->symbol : NULL;
-        if (symbol && ci_expr_depends_on(e, symbol))
-            e = largest_over(block->sym, e, symbol, symbol->low, symbol->limit);
+        const CiCheckItem *check = block->drafts[k].check;
+        if (!check || !check->symbol || !ci_expr_depends_on(e, check->symbol))
+            continue;
+        /* The symbol's own limit may name a loop by what the graph calls its trips. */
+        bool is_open = ci_expr_equals_const(check->limit, CI_INFINITY);
+        e = largest_over(block->sym, e, check->symbol, check->symbol->low,
+                         is_open ? NULL : check->limit);
     }
     return e;
 }
