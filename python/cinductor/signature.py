@@ -31,7 +31,7 @@ def signature_of(fn: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Any, 
     n, m, k = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = list(code.co_varnames[: n + k])
     kinds = [POSITIONAL_ONLY] * m + [POSITIONAL_OR_KEYWORD] * (n - m) + [KEYWORD_ONLY] * k
-    given = fn.__defaults__ or ()
+    given = (fn.__defaults__ or ())[-n:] if n else ()  # more than there are say nothing
     defaults: list[Any] = [_core.MISSING] * (n - len(given)) + list(given)
     defaults += [(fn.__kwdefaults__ or {}).get(name, _core.MISSING) for name in names[n:]]
     extra = n + k

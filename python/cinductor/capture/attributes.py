@@ -39,6 +39,7 @@ PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools",
 METHOD_KINDS = frozenset(
     {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
 )
+SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
 FLAGS = type(np.zeros(1).flags)
 METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}

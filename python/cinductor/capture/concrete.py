@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .rewrite.asking import OURS, STAGE
+from .value.handed import hand, is_iterator
 from .value.items import Flat, Octets
-from .value.objects import BOUND, FREE_TYPES, Traced, remade
+from .value.objects import BOUND, FREE_TYPES, Traced, is_record, remade
 
 if TYPE_CHECKING:
     from .stage import Stage
+
+HOLDERS = (types.FunctionType, slice)  # among what an operator may be given unseen
 
 
 class Concrete:
@@ -37,7 +40,7 @@ class Concrete:
             return value.value
         if cls is Traced:
             return self.stage.arrays.real(value)
-        if cls in FREE_TYPES and cls is not types.FunctionType or isinstance(value, type):
+        if (cls in FREE_TYPES and cls not in HOLDERS) or isinstance(value, type):
             return value
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # what holds itself finds itself
@@ -47,10 +50,8 @@ class Concrete:
     def make(self, value: Any) -> Any:
         """What stands for an object, or the object with other things in it."""
         cls = type(value)
-        if isinstance(value, tuple):
-            items = [self.of(v) for v in value]
-            same = all(a is b for a, b in zip(items, value, strict=True))
-            return value if same else remade(value, items)
+        if is_record(cls):
+            return self.record(value)
         if cls is slice:
             return slice(*(self.of(v) for v in (value.start, value.stop, value.step)))
         if cls is np.broadcast:
@@ -66,13 +67,24 @@ class Concrete:
         elif cls in BOUND and type(value.__self__) is Traced:
             return getattr(self.of(value.__self__), value.__name__)
         elif cls is frozenset:
-            items = {self.of(v) for v in value}
-            return value if not any(type(v) is Traced for v in value) else frozenset(items)
+            items = [self.of(v) for v in value]
+            same = all(a is b for a, b in zip(items, value, strict=True))
+            return value if same else frozenset(items)
+        elif is_iterator(cls):
+            return hand(self, value)
         elif cls is types.GeneratorType:
             return (self.stage.concrete(v) for v in value)
         else:
             self.fill(value)
         return value
+
+    def record(self, value: Any) -> Any:
+        """A tuple: its items cannot be set, its attributes can."""
+        items = [self.of(v) for v in value]
+        if own := getattr(value, "__dict__", None):
+            self.fill(own)
+        same = all(a is b for a, b in zip(items, value, strict=True))
+        return value if same else remade(value, items)
 
     def partial(self, value: Any) -> Any:
         """A partial made in this call: its parts cannot be set."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .value.handed import Asked, Steps, Walk
 from .value.items import Flat, Octets, Range
 from .value.objects import (
     CONTAINER_TYPES,
@@ -19,6 +20,7 @@ from .value.objects import (
     has_length,
     is_ours,
     is_standard,
+    is_tuple,
 )
 
 if TYPE_CHECKING:
@@ -58,10 +60,11 @@ class Iteration:
             return iter(value)
         if cls is Range:
             return iter(value)
-        source = stage.source_of(value)
+        value = stage.now(value)
+        cls, source = type(value), stage.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # for Python to complain of
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+        if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
                 return map(stage.wrap, value)
             if source == OPAQUE:
@@ -101,15 +104,9 @@ class Iteration:
         return self.stage.wrap(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
-        """What is left of an iterator, a step at a time."""
         if not hasattr(type(value), "__next__"):
             raise TypeError(f"iter() returned non-iterator of type '{type(value).__name__}'")
-        while True:
-            try:
-                item = self.step(value)
-            except StopIteration:
-                return
-            yield item
+        return Steps(value, self.step)
 
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
@@ -117,29 +114,23 @@ class Iteration:
         if len(value) > UNROLL_LIMIT:
             self.stage.stop(f"iterates over {len(value)} rows")
             return map(self.stage.adopt, self.stage.concrete(value))
-        return (value[i] for i in range(len(value)))
+        return Walk(value, value.__getitem__)
 
     def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
         stage = self.stage
         stage.guard_length(value, source)
-        i = 0
-        while i < len(value):  # as Python iterates a list that grows
+
+        def item(i: int) -> Any:
             waiting = stage.stores.of(value)
             if i in waiting:
-                yield waiting[i]
-            else:
-                yield stage.enter(value[i], stage.source("item", source, i))
-            i += 1
+                return waiting[i]
+            return stage.enter(value[i], stage.source("item", source, i))
+
+        return Walk(value, item)
 
     def _iter_unknown(self, value: Any) -> Iterator[Any]:
-        iterator = iter(value)
-        while True:
-            self.stage.tracer.flush()
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-            yield self.stage.adopt(item)
+        self.stage.tracer.flush()
+        return Asked(self.stage, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
         """What a loop runs over when its target unpacks each item."""

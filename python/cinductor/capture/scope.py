@@ -38,8 +38,10 @@ from .subscripts import Subscripts
 from .value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
+    HOLDERS,
     MISSING,
     Traced,
+    is_native,
     is_numpys,
 )
 
@@ -251,7 +253,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.wrap(value)
-        if isinstance(value, list | tuple | dict | set | frozenset):
+        if isinstance(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             if id(value) in stage.regions.growing:
                 return stage.regions.growing[id(value)].truth
             source = stage.source_of(value)

@@ -41,7 +41,9 @@ from .value.objects import (
     find_in_class,
     has_hooks,
     hooked_in,
+    is_record,
     is_standard,
+    is_tuple,
     is_users,
     remade,
     why_not_array,
@@ -97,6 +99,7 @@ class Stage:
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
+        self.handed: dict[int, tuple[Any, Any]] = {}  # iterators of the call that others have now
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
@@ -293,7 +296,7 @@ class Stage:
             return self.wrap(value)
         if cls in FREE_TYPES or isinstance(value, type):
             return value
-        if isinstance(value, tuple):
+        if is_record(cls):
             if any(type(v) is np.ndarray for v in value):
                 items = [self.adopt(v) for v in value]
                 return remade(value, items)
@@ -373,6 +376,11 @@ class Stage:
         """The value with everything traced made real."""
         return Concrete(self).of(value)
 
+    def now(self, value: Any) -> Any:
+        """An iterator made in the call: what it has become since others have it, too."""
+        found = self.handed.get(id(value))
+        return value if found is None else found[1]
+
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""
         Concrete(self).fill_keys(value)
@@ -441,7 +449,7 @@ class Stage:
         cls = type(value)
         if cls is np.ndarray:
             return self.arrays.enter(value, OPAQUE)
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+        if cls in CONTAINER_TYPES or is_tuple(cls):
             if id(value) in self.regions.growing:
                 return self.regions.growing[id(value)].array
             inside = self.shallow(value)
@@ -470,8 +478,12 @@ class Stage:
                 self.check(inner, "equals", item)
             else:
                 self.enter(item, inner)
-                if type(item) in CONTAINER_TYPES or isinstance(item, tuple | set):
+                if not isinstance(item, HOLDERS):
+                    continue
+                if not has_hooks(type(item)):
                     self.guard_all(item, inner)
+                else:
+                    self.stop(f"an operator of class {type(item).__name__}")
 
     def use(self, value: Any) -> Any:
         """An operand that Python is going to look into by itself."""
@@ -479,7 +491,7 @@ class Stage:
         if cls is np.ndarray:
             return self.arrays.enter(value, OPAQUE)
         hooked = None
-        if isinstance(value, HOLDERS):
+        if isinstance(value, HOLDERS) and not has_hooks(cls):
             source = self.source_of(value)
             if source is not None and source >= 0:
                 self.guard_all(value, source)

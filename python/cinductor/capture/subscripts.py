@@ -30,6 +30,7 @@ from .value.objects import (
     hooked_in,
     is_foreign,
     is_numpys,
+    is_tuple,
 )
 from .value.picks import is_place, pick
 
@@ -101,7 +102,7 @@ class Subscripts:
                 key = self._key(key)
             return value[key]
         stage = self.stage
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+        if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
             growth = stage.regions.growing.get(id(value))
             if growth is not None:

@@ -27,11 +27,13 @@ from ..region.condition import select
 from ..region.region import Raising, is_condition
 from ..value.items import Flat, Octets, Range, backwards, enumerated, numbered, zipped
 from ..value.objects import (
+    HOLDERS,
     PURE_TYPES,
     Traced,
     foreign_in,
     has_hooks,
     has_length,
+    is_native,
     is_numpys,
     is_standard,
 )
@@ -105,7 +107,7 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
             return value.length
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
-        if isinstance(value, list | tuple | dict | set):
+        if isinstance(value, HOLDERS) and is_native(type(value), "__len__"):
             if id(value) in stage.regions.growing:
                 return stage.regions.growing[id(value)].length
             source = stage.source_of(value)
@@ -186,7 +188,7 @@ def _ndindex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     sizes = tuple(bound_of(stage, n) for n in shape)
     if not all(type(n) is int or (n >= 0) is True for n in sizes):
         return call_unknown(scope, f, args, kwargs)
-    return numbered(sizes, lambda place: place)
+    return numbered(sizes, lambda place: place, lambda c, f=iter: f(np.ndindex(*map(c.of, sizes))))
 
 
 @understands(np.ndenumerate)
@@ -195,7 +197,8 @@ def _ndenumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     array = stage.wrap(args[0]) if len(args) == 1 and not kwargs else None
     if type(array) is not Traced or array.kind != "array" or not stage.captures:
         return call_unknown(scope, f, args, kwargs)
-    return numbered(array.shape, lambda place: (place, array[place]))
+    made = lambda c, f=iter: f(np.ndenumerate(c.of(array)))  # noqa: E731
+    return numbered(array.shape, lambda place: (place, array[place]), made)
 
 
 @understands(enumerate)
@@ -336,6 +339,7 @@ def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(next)
 def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    args = (*map(scope.stage.now, args[:1]), *args[1:])
     if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):

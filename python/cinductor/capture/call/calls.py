@@ -7,6 +7,7 @@ everything else is `unknown`: a break, and the call is made with concrete values
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import types
@@ -17,6 +18,7 @@ import numpy as np
 
 from ... import _core
 from ...numpy.random import GLOBAL, LEGACY, Draw
+from ..value.handed import Called
 from ..value.objects import (
     MISSING,
     PURE_TYPES,
@@ -25,7 +27,9 @@ from ..value.objects import (
     has_length,
     hooked_in,
     is_numpys,
+    is_record,
     is_standard,
+    is_tuple,
 )
 from .follow import call_function, enter_items
 from .numpys import (
@@ -90,13 +94,14 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_vectorized(scope, f, args, kwargs)
     method = scope.stage.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
+        scope._guard_class(cls, "__call__", method)
         return dispatch(scope, method, (f, *args), kwargs)
     return call_unknown(scope, f, args, kwargs)
 
 
 def called_by(scope: Scope, f: Any) -> Callable[..., Any]:
     """f as a function that Python itself may call, its calls still seen."""
-    return lambda *args, **kwargs: dispatch(scope, f, args, kwargs)
+    return Called(scope, f, dispatch)
 
 
 def call_partial(
@@ -144,7 +149,7 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)
-    if cls in (list, dict, set) or isinstance(owner, tuple):
+    if cls in (list, dict, set) or is_tuple(cls):
         return call_container(scope, f, owner, args, kwargs)
     if cls is ufunc:
         return call_ufunc_method(scope, f, args, kwargs)
@@ -154,6 +159,8 @@ def call_builtin(
         if cls is str and f.__name__ == "join" and args:
             args = (list(scope.iter(args[0])),)
         return call_pure(scope, f, args, kwargs)
+    if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
+        return call_unknown(scope, f, args, kwargs)  # an object of a class of the user's
     if isinstance(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
         args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
@@ -299,26 +306,51 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         return cls(*(stage.demanded(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
         return call_pure(scope, cls, args, kwargs)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        code = getattr(cls.__new__, "__code__", None)
-        if code is not None and code.co_filename[:1] == "<":
-            return cls(*args, **kwargs)
+    if is_record(cls) and cls is not tuple:
+        scope._guard_class(cls, "__new__", cls.__new__)
+        return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)
     init = stage.class_attr(cls, "__init__")
     made_by_object = stage.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
-    if "__dataclass_fields__" in cls.__dict__ and made_by_object:
-        if type(init) is types.FunctionType and init.__code__.co_filename == "<string>":
-            return make_dataclass(scope, cls, args, kwargs)
-    elif made_by_object and not is_standard(cls):
+    if made_by_object and not is_standard(cls):
+        for name in ("__post_init__", "__setattr__"):
+            stage.class_attr(cls, name)
         if init is object.__dict__["__init__"]:
             return scope.born(cls(*args, **kwargs))
         if type(init) is types.FunctionType:
+            if init.__code__.co_filename == "<string>":
+                if only_fills(cls, init):
+                    return make_dataclass(scope, cls, args, kwargs)
+                return call_unknown(scope, cls, args, kwargs)
             new = scope.born(object.__new__(cls))
             if (result := dispatch(scope, init, (new, *args), kwargs)) is not None:
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
             return new
     return call_unknown(scope, cls, args, kwargs)
+
+
+SET_BY_DATACLASS = frozenset({"__setattr__", "__post_init__"})
+FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
+
+
+def only_fills(cls: type, init: types.FunctionType) -> bool:
+    """Whether an __init__ is a dataclass's own and sets attributes without code of the user's: no
+    factory, no __setattr__ and no descriptor of theirs is in it.
+    """
+    fields = cls.__dict__.get("__dataclass_fields__")
+    if fields is None or not SET_BY_DATACLASS.union(fields).issuperset(init.__code__.co_names):
+        return False
+    found = [find_in_class(cls, name) for name in fields]
+    is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return (
+        (is_frozen or cls.__setattr__ is object.__setattr__)
+        and all(f.default_factory in FACTORIES for f in fields.values())
+        and all(type(f) is SLOT or not hasattr(type(f), "__set__") for f in found)
+    )
+
+
+SLOT = types.MemberDescriptorType
 
 
 def make_dataclass(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
 from ..region.opened import JOINS
 from ..value.items import Flat
-from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in
+from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in, is_tuple
 from .follow import call_function
 from .unknown import call_unknown, call_with_foreign, name_of
 
@@ -40,7 +40,7 @@ def is_traced_inside(args: Any) -> bool:
         cls = type(a)
         if cls is Traced:
             return True
-        if (cls in CONTAINER_TYPES or isinstance(a, tuple)) and a:
+        if (cls in CONTAINER_TYPES or is_tuple(cls)) and len(a):
             if is_traced_inside(a.values() if isinstance(a, dict) else a):
                 return True
     return False

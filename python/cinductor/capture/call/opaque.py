@@ -51,7 +51,7 @@ class Call:
                 raise TypeError
             self.operands.append(value)
             return len(self.operands) - 1
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             return tuple, tuple(self.part(v) for v in value)
         if not isinstance(value, CONSTANTS):
             raise TypeError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..value.objects import MISSING, Traced
+from ..value.objects import MISSING, Traced, is_tuple
 
 if TYPE_CHECKING:
     from ..scope import Scope
@@ -28,7 +28,7 @@ def sequence(
     count = int(scope.call(len, value))
     if count < before + behind or (has_star is None and count > before):
         return None
-    if type(value) not in (list, tuple) and not isinstance(value, tuple) and has_star is not False:
+    if type(value) not in (list, tuple) and not is_tuple(type(value)) and has_star is not False:
         items = list(scope.iter(value))
         count = len(items)
     else:

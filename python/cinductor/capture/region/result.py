@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ..value.handed import is_iterator
 from ..value.objects import (
     BOUND,
     DTYPE_TYPES,
@@ -20,6 +21,8 @@ from ..value.objects import (
     Traced,
     find_in_class,
     holds_items,
+    is_record,
+    is_tuple,
     put,
     remade,
 )
@@ -68,8 +71,10 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     """The traced values in a result."""
     if type(value) is Traced:
         return [value]
-    if isinstance(value, tuple | list):
+    if isinstance(value, list | frozenset) or is_tuple(type(value)):
         items = list(value)
+    elif type(value) is slice:
+        items = [value.start, value.stop, value.step]
     elif isinstance(value, dict) or is_instance(value):
         items = list((value if isinstance(value, dict) else value.__dict__).values())
     else:
@@ -113,7 +118,13 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         if cls is types.FunctionType:
             stage.effect("returns a function made in the call")
             return stage.concrete(value)
+        if cls in (slice, frozenset) and traced_in(value, set()):
+            stage.effect(f"returns a {cls.__name__} made in the call")
+            return stage.concrete(value)
         return value
+    if is_iterator(cls):
+        stage.abandon(f"returns a {cls.__name__} made in the call")
+        return stage.concrete(value)
     if cls is types.GeneratorType:
         stage.abandon("returns a generator made in the call")
         items = [stage.concrete(v) for v in value]
@@ -124,7 +135,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     seen[id(value)] = value
     if cls is Call:
         return Call((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
-    if cls in (tuple, list) or (isinstance(value, tuple) and hasattr(cls, "_make")):
+    if cls is list or (is_record(cls) and not getattr(value, "__dict__", None)):
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)

@@ -4,6 +4,7 @@ of them. Each is what Python would iterate, too: then its length has to be known
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,15 +17,18 @@ from .objects import Traced
 RegionBreak = _core.RegionBreak
 
 
+Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what makes values real
+
+
 class Items:
     """A number of items, each found by its index. An iterator: a captured loop takes all of it, and
     how much of it Python's own would have taken is not known then.
     """
 
-    __slots__ = ("length", "get", "position", "is_taken")
+    __slots__ = ("length", "get", "made", "position", "is_taken")
 
-    def __init__(self, length: Any, get: Callable[[Any], Any]) -> None:
-        self.length, self.get = length, get
+    def __init__(self, length: Any, get: Callable[[Any], Any], made: Made | None = None) -> None:
+        self.length, self.get, self.made = length, get, made
         self.position = 0
         self.is_taken = False
 
@@ -32,6 +36,15 @@ class Items:
         """The same items for a captured loop."""
         self.is_taken = True
         return Items(self.length, self.get)
+
+    def real(self, concrete: Any) -> Iterator[Any] | None:
+        """Python's own, from where this one is; None where there is none like it."""
+        if self.is_taken or self.made is None:
+            return None
+        made = self.made(concrete)
+        for _ in range(self.position):
+            next(made)
+        return made
 
     def check(self) -> None:
         """Raises where a captured loop has taken the items."""
@@ -73,6 +86,10 @@ class Range:
             return range(int(self.start), int(self.stop), int(self.step))[index]
         return range(int(self.start), int(self.stop), int(self.step))[int(index)]
 
+    def real(self, concrete: Any) -> range:
+        """Python's own."""
+        return range(*(int(concrete.of(n)) for n in (self.start, self.stop, self.step)))
+
     def get(self, index: Any) -> Any:
         """The item of that index, which is in range."""
         return self.start + index * self.step
@@ -86,27 +103,34 @@ def items_of(value: Any) -> Items | None:
         return value if value.position == 0 else None
     if cls is range:
         start, step = value.start, value.step
-        return Items(len(value), lambda i: start + i * step)
+        return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
     if cls is Range:
-        return Items(value.length, value.get)
+        return Items(value.length, value.get, lambda c, f=iter: f(value.real(c)))
     if cls is Flat or cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
-        return Items(value.shape[0], lambda i: value[i])
+        return Items(value.shape[0], lambda i: value[i], lambda c, f=iter: f(c.of(value)))
     return None
 
 
 def enumerated(items: Items, start: Any) -> Items:
     """enumerate(items, start)"""
-    return Items(items.length, lambda i: (i + start, items.get(i)))
+
+    def made(concrete: Any) -> Iterator[Any]:
+        return enumerate(items.made(concrete), concrete.of(start))  # type: ignore[misc]
+
+    return Items(items.length, lambda i: (i + start, items.get(i)), items.made and made)
 
 
 def backwards(items: Items) -> Items:
     """reversed(items)"""
-    return Items(items.length, lambda i: items.get(items.length - 1 - i))
+    made = items.made and functools.partial(items.made, f=reversed)
+    return Items(items.length, lambda i: items.get(items.length - 1 - i), made)
 
 
-def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any]) -> Items:
+def numbered(
+    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None
+) -> Items:
     """What the places of an array of that shape give, in C order, one loop for all axes."""
     length: Any = 1
     for size in shape:
@@ -119,7 +143,7 @@ def numbered(shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any]) -> I
             number = number // shape[axis] if axis else number
         return get(tuple(places[::-1]))
 
-    return Items(length, item)
+    return Items(length, item, made)
 
 
 class Flat:
@@ -190,7 +214,12 @@ def zipped(parts: list[Items]) -> Items | None:
         length = first
     else:
         length = min(lengths)
-    return Items(length, lambda i: tuple(part.get(i) for part in parts))
+
+    def made(concrete: Any) -> Iterator[Any]:
+        return zip(*(part.made(concrete) for part in parts))  # type: ignore[misc]  # noqa: B905
+
+    get = lambda i: tuple(part.get(i) for part in parts)  # noqa: E731
+    return Items(length, get, made if all(part.made for part in parts) else None)
 
 
 def _are_equal(a: Any, b: Any) -> bool:

@@ -143,6 +143,45 @@ def find_in_class(cls: type, name: str) -> Any:
     return MISSING
 
 
+HOLDERS = (tuple, list, dict, set, frozenset)
+READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
+
+
+def is_native(cls: type, *hooks: str) -> bool:
+    """Whether these hooks of a container's class are Python's own, or there are none: what a
+    subclass does in them nobody knows.
+    """
+    if cls in HOLDERS:
+        return True
+    known = [base.__dict__ for base in (*HOLDERS, object)]
+    found = ((name, find_in_class(cls, name)) for name in hooks)
+    return all(f is MISSING or any(own.get(n) is f for own in known) for n, f in found)
+
+
+def is_tuple(cls: type) -> bool:
+    """A tuple, or a subclass whose items are read as a tuple's."""
+    return cls is tuple or (issubclass(cls, tuple) and is_native(cls, *READING))
+
+
+def is_record(cls: type) -> bool:
+    """A tuple or a named tuple: another with other items is made without code of the user's."""
+    if cls is tuple or hasattr(cls, "__cinductor_call__"):
+        return True
+    if type(cls) is not type or not is_tuple(cls) or not hasattr(cls, "_fields"):
+        return False
+    new = cls.__new__
+    where = getattr(new, "__globals__", {})
+    is_made_so = (  # by `namedtuple`: code that can only call tuple's own
+        type(new) is types.FunctionType
+        and new.__code__.co_names == ("_tuple_new",)
+        and where.get("_tuple_new") is tuple.__new__
+        and where.get("__builtins__") == {}
+    )
+    init = find_in_class(cls, "__init__")
+    is_plain = init is object.__dict__["__init__"] and find_in_class(cls, "__del__") is MISSING
+    return is_made_so and is_plain
+
+
 def holds_items(value: Any) -> bool:
     """A list or dict, which is set by its items; other objects are by their attributes."""
     return type(value) in (list, dict)
@@ -175,7 +214,6 @@ PLAIN_BASES = frozenset(
     }
 )
 OF_PYTHON = frozenset({"collections", "enum"})  # whose methods of named tuples and members are pure
-HOLDERS = (list, tuple, dict, set, frozenset)
 
 
 def has_hooks(cls: type) -> bool:
@@ -264,7 +302,7 @@ def foreign_in(values: Iterable[Any]) -> str | None:
         cls = type(value)
         if cls in FREE_TYPES:
             continue
-        if cls in CONTAINER_TYPES or isinstance(value, tuple):
+        if cls in CONTAINER_TYPES or is_tuple(cls):
             inside = foreign_in(value.values() if cls is dict else value)
             if inside is not None:
                 return inside
@@ -325,7 +363,11 @@ def why_not_argument(value: Any) -> str | None:
         return None
     if isinstance(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
-    if cls in CONTAINER_TYPES or isinstance(value, tuple | list):
+    if (
+        cls in CONTAINER_TYPES
+        or is_tuple(cls)
+        or (isinstance(value, list) and is_native(cls, *READING))
+    ):
         if count_leaves(value, 256) > 256:
             return "a container of more than 256 leaves"
         items = value.values() if isinstance(value, dict) else value
@@ -338,8 +380,14 @@ def why_not_argument(value: Any) -> str | None:
 
 
 def remade(like: Any, items: list[Any]) -> Any:
-    """A tuple or list of like's class with other items."""
+    """A tuple or list of like's class with other items, and with its attributes."""
     cls = type(like)
     if cls is tuple or cls is list:
         return cls(items)
-    return cls._make(items) if hasattr(cls, "_make") else cls(items)
+    try:
+        made = tuple.__new__(cls, items)
+    except TypeError:  # a structure of C's
+        return tuple(items)
+    if own := getattr(like, "__dict__", None):
+        made.__dict__.update(own)
+    return made

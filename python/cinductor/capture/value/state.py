@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .objects import UNBOUND, Traced, is_ours
+from .objects import UNBOUND, Traced, is_ours, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -40,7 +40,7 @@ def is_same(a: Any, b: Any) -> bool:
         return bool(a == b)
     if isinstance(a, np.generic):
         return a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    if isinstance(a, tuple):
+    if is_record(cls):
         return len(a) == len(b) and all(map(is_same, a, b))
     return False
 
@@ -56,7 +56,7 @@ def identity(array: Any) -> int:
 
 def is_one(a: Any, b: Any) -> bool:
     """Whether two values are one, and arrays the same object: `v[...]` is not `v`."""
-    if isinstance(a, tuple) and type(a) is type(b):
+    if is_record(type(a)) and type(a) is type(b):
         return len(a) == len(b) and all(map(is_one, a, b))
     if is_array(a) and is_array(b):
         return identity(a) == identity(b)
@@ -91,22 +91,21 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
 
 def leaves(value: Any) -> list[Any]:
     """The values in nested tuples, in order."""
-    if isinstance(value, tuple):
+    if is_record(type(value)):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
 
 
 def rebuilt(like: Any, items: Iterator[Any]) -> Any:
     """A value of like's structure with other leaves."""
-    if isinstance(like, tuple):
-        parts = [rebuilt(part, items) for part in like]
-        return type(like)._make(parts) if hasattr(like, "_make") else type(like)(parts)
+    if is_record(type(like)):
+        return remade(like, [rebuilt(part, items) for part in like])
     return next(items)
 
 
 def have_same_structure(a: Any, b: Any) -> bool:
     """Tuples of one class and length, all the way down."""
-    if isinstance(a, tuple) or isinstance(b, tuple):
+    if is_record(type(a)) or is_record(type(b)):
         same = type(a) is type(b) and len(a) == len(b)
         return same and all(map(have_same_structure, a, b))
     return True

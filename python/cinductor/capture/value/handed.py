@@ -1,0 +1,170 @@
+"""Iterators made in the call that others get to see: they become Python's own over real values, from
+where they stand.
+
+Captured code may go on taking items of such an iterator: it is known by what it became then
+(`Stage.handed`), so that nobody sees an item twice.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ... import _core
+from ...user import PACKAGE
+from .items import Items, Range
+
+Unsupported = _core.Unsupported
+# Iterators that say of what they are made and how far they are; those over a container hold it.
+OVER_ITERATORS = (map, filter, zip, enumerate)
+OVER_CONTAINERS = (
+    *(type(iter(c)) for c in ([], (), {}, set(), "", b"", range(0))),
+    *(type(iter(view)) for view in ({}.values(), {}.items())),
+    *(type(reversed(c)) for c in ([], {}, {}.values(), {}.items(), range(0))),
+    reversed,
+)
+VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+OTHERS = tuple(f for f in vars(itertools).values() if isinstance(f, type))
+
+
+class Called:
+    """A function that Python itself may call, its calls still seen."""
+
+    __slots__ = ("scope", "f", "dispatch")
+
+    def __init__(self, scope: Any, f: Any, dispatch: Callable[..., Any]) -> None:
+        self.scope, self.f, self.dispatch = scope, f, dispatch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.dispatch(self.scope, self.f, args, kwargs)
+
+
+class Steps:
+    """What is left of an iterator made in the call: `step` takes an item, and tells of it before."""
+
+    __slots__ = ("value", "step")
+
+    def __init__(self, value: Any, step: Callable[[Any], Any]) -> None:
+        self.value, self.step = value, step
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> Any:
+        return self.step(self.value)
+
+    def real(self, concrete: Any) -> Any:
+        """The iterator itself."""
+        return concrete.of(self.value)
+
+
+class Walk:
+    """The items of a sequence, seen one by one: `item` gives that of a position."""
+
+    __slots__ = ("value", "item", "position")
+
+    def __init__(self, value: Any, item: Callable[[int], Any]) -> None:
+        self.value, self.item, self.position = value, item, 0
+
+    def __iter__(self) -> Walk:
+        return self
+
+    def __next__(self) -> Any:
+        if self.position >= len(self.value):  # as Python iterates a list that grows
+            self.value = ()  # and one that grows behind its end
+            raise StopIteration
+        self.position += 1
+        return self.item(self.position - 1)
+
+    def real(self, concrete: Any) -> Iterator[Any]:
+        """Python's own."""
+        made = iter(concrete.of(self.value))
+        made.__setstate__(self.position)  # type: ignore[attr-defined]
+        return made
+
+
+class Asked:
+    """The items of what nobody can look into: Python runs between them."""
+
+    __slots__ = ("stage", "iterator")
+
+    def __init__(self, stage: Any, iterator: Iterator[Any]) -> None:
+        self.stage, self.iterator = stage, iterator
+
+    def __iter__(self) -> Asked:
+        return self
+
+    def __next__(self) -> Any:
+        self.stage.tracer.flush()
+        return self.stage.adopt(next(self.iterator))
+
+    def real(self, concrete: Any) -> Iterator[Any]:
+        """The one that is asked."""
+        return self.iterator
+
+
+def is_iterator(cls: type) -> bool:
+    """An iterator, or a view of a dict, that may hold what was made in the call."""
+    return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
+
+
+def hand(concrete: Any, value: Any) -> Any:
+    """What stands for the iterator outside of captured code."""
+    stage, cls = concrete.stage, type(value)
+    if id(value) in stage.handed:
+        return stage.handed[id(value)][1]
+    if cls is Called:
+        return concrete.of(value.f)
+    if cls in OVER_CONTAINERS + VIEWS:
+        made = over_container(concrete, value)
+    elif cls in OVER_ITERATORS:
+        made = over_iterators(concrete, value)
+    elif cls in OTHERS and all(type(part) in ATOMS for part in gc.get_referents(value)):
+        made = value
+    else:
+        made = value.real(concrete) if hasattr(value, "real") else None
+    if made is None:
+        stage.abandon(f"hands on a {cls.__name__} made in the call")
+        raise Unsupported(f"hands on a {cls.__name__} made in the call")
+    if made is not value:
+        stage.handed[id(value)] = (value, made)
+        stage.known.setdefault(id(made), (made, -1))
+    return made
+
+
+OURS = (Steps, Walk, Asked, Called, Items, Range)
+ATOMS = (int, float, complex, bool, str, bytes, type(None))
+
+
+def over_container(concrete: Any, value: Any) -> Any:
+    """An iterator over a list, a dict, ... or a view: what can be made real in place stays what it is."""
+    held = gc.get_referents(value)
+    if all(concrete.of(part) is part for part in held):
+        return value
+    f, parts, *state = value.__reduce__()
+    made = f(*(concrete.of(part) for part in parts))
+    if state:
+        made.__setstate__(state[0])
+    return made
+
+
+def over_iterators(concrete: Any, value: Any) -> Any:
+    """map, zip and their like, over what they took their items from."""
+    f, parts, *state = value.__reduce__()
+    if f is map and is_door(parts[0]):
+        return concrete.of(parts[1])
+    real = [concrete.of(part) for part in parts]
+    if all(a is b for a, b in zip(real, parts, strict=True)):
+        return value
+    made = f(*real)
+    if state:
+        made.__setstate__(state[0])
+    return made
+
+
+def is_door(f: Any) -> bool:
+    """A method of ours through which items enter."""
+    code = getattr(getattr(f, "__func__", f), "__code__", None)
+    return code is not None and code.co_filename.startswith(PACKAGE)

@@ -1,0 +1,668 @@
+"""Classes of the user's in captured functions: what their __new__, __init__, __setattr__ and the hooks
+of their containers do is done as often and in the order that Python does it, in every call; and what
+is put in the place of one of them is used by the next call.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import typing
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cinductor
+
+log: list[Any] = []
+CASES: list[Any] = []
+
+
+def case(f: Any) -> Any:
+    CASES.append(f)
+    return f
+
+
+N = collections.namedtuple("N", "a b")
+ns = {"new": tuple.__new__}
+exec(
+    "def __new__(_cls, a, b, **kw): return new(_cls, (a, b))\ndef __init__(self, a, b, **kw): pass\ndef __setattr__(self, k, v): self.__dict__[k] = v",
+    ns,
+)
+E = type(
+    "E",
+    (tuple,),
+    dict(
+        _fields=["a", "b"],
+        __new__=ns["__new__"],
+        __init__=ns["__init__"],
+        __setattr__=ns["__setattr__"],
+    ),
+)
+
+
+@case
+def scipy_result(x):
+    return E(a=x.mean(), b=x.std())
+
+
+@case
+def scipy_result_unpacked(x):
+    a, b = E(a=x.mean(), b=x.std())
+    return a + b
+
+
+@case
+def scipy_result_item(x):
+    e = E(a=x * 2, b=x.std())
+    return e[0] + e[1], len(e)
+
+
+class NI(N):
+    def __init__(self, *a):
+        log.append("init")
+
+
+@case
+def named_init(x):
+    return NI(x + 1, 2).a
+
+
+class NN(N):
+    def __new__(cls, a):
+        log.append("new")
+        return super().__new__(cls, a, a * 2)
+
+
+@case
+def named_new(x):
+    return NN(x + 1)
+
+
+@case
+def named_new_b(x):
+    return NN(x + 1).b
+
+
+class ND(N):
+    pass
+
+
+@case
+def named_dict(x):
+    p = ND(x + 1, x)
+    p.extra = x * 3
+    return p, p.extra
+
+
+@case
+def named_dict_broken(x):
+    p = ND(x + 1, x)
+    p.extra = x * 3
+    log.append(len(x))
+    return p, p.extra
+
+
+class T(typing.NamedTuple):
+    a: object
+    b: object = 3
+
+    def total(self):
+        return self.a + self.b
+
+
+@case
+def typed(x):
+    return T(x), T(x, 4).total(), T(b=x, a=1)._replace(a=x * 2)
+
+
+class V(tuple):
+    def __add__(self, o):
+        log.append("add")
+        return V(a + b for a, b in zip(self, o))
+
+
+@case
+def vector(x):
+    return V((x, x + 1)) + V((x, 2.0))
+
+
+class H(tuple):
+    def __len__(self):
+        log.append("len")
+        return 7
+
+    def __iter__(self):
+        log.append("iter")
+        return iter([1, 2])
+
+    def __getitem__(self, k):
+        log.append("item")
+        return k * 2
+
+    def __bool__(self):
+        log.append("bool")
+        return False
+
+    def __contains__(self, k):
+        log.append("in")
+        return True
+
+    def __eq__(self, o):
+        log.append("eq")
+        return 5
+
+    def __hash__(self):
+        log.append("hash")
+        return 1
+
+
+hooks = H((5, 6, 7))
+
+
+@case
+def hook_len(x):
+    return len(hooks), x + 1
+
+
+@case
+def hook_iter(x):
+    return [k + x for k in hooks]
+
+
+@case
+def hook_item(x):
+    return x + hooks[3]
+
+
+@case
+def hook_bool(x):
+    return x + (1 if hooks else 2)
+
+
+@case
+def hook_in(x):
+    return 55 in hooks, x + 1
+
+
+@case
+def hook_eq(x):
+    return hooks == (1, 2), x + 1
+
+
+@case
+def hook_unpack(x):
+    a, b = hooks
+    return x + a + b
+
+
+@case
+def hook_sum(x):
+    return x + sum(hooks)
+
+
+@case
+def hook_made(x):
+    h = H((x, x + 1))
+    return len(h), x + h[2]
+
+
+@case
+def hook_asarray(x):
+    return x + np.asarray(hooks).sum()
+
+
+class HL(list):
+    def __len__(self):
+        log.append("len")
+        return 7
+
+    def __iter__(self):
+        log.append("iter")
+        return iter([1, 2])
+
+    def __getitem__(self, k):
+        log.append("item")
+        return k * 2
+
+    def __contains__(self, k):
+        log.append("in")
+        return True
+
+    def append(self, v):
+        log.append("append")
+        super().append(v)
+
+
+hl = HL([5, 6, 7])
+
+
+@case
+def list_len(x):
+    return len(hl), x + 1
+
+
+@case
+def list_iter(x):
+    return [k + x for k in hl]
+
+
+@case
+def list_item(x):
+    return x + hl[3]
+
+
+@case
+def list_in(x):
+    return 55 in hl, x + 1
+
+
+@case
+def list_made(x):
+    h = HL((x, x + 1))
+    h.append(x)
+    return len(h), x + h[2]
+
+
+class HD(dict):
+    def __missing__(self, k):
+        log.append("missing")
+        return 3
+
+    def get(self, k, d=None):
+        log.append("get")
+        return 4
+
+    def __len__(self):
+        log.append("len")
+        return 9
+
+    def __iter__(self):
+        log.append("iter")
+        return iter("ab")
+
+
+hd = HD(k=1)
+
+
+@case
+def dict_item(x):
+    return hd["u"] + x + hd["k"]
+
+
+@case
+def dict_get(x):
+    return hd.get("u") + x
+
+
+@case
+def dict_len(x):
+    return len(hd), x + 1
+
+
+@case
+def dict_iter(x):
+    return [k for k in hd], x + 1
+
+
+class Desc:
+    def __set__(self, o, v):
+        log.append("set")
+        o.__dict__["v"] = v * 2
+
+    def __get__(self, o, c):
+        log.append("get")
+        return o.__dict__["v"]
+
+
+class WithDesc:
+    v = Desc()
+
+    def __init__(self, v):
+        self.v = v
+
+
+@case
+def descriptor(x):
+    w = WithDesc(x)
+    return w.v + 1
+
+
+class SetAttr:
+    def __init__(self, v):
+        self.v = v
+
+    def __setattr__(self, n, v):
+        log.append(n)
+        object.__setattr__(self, n, v * 2)
+
+
+@case
+def set_attr(x):
+    return SetAttr(x).v + 1
+
+
+class NewObj:
+    def __new__(cls, *a):
+        log.append("new")
+        return object.__new__(cls)
+
+    def __init__(self, v):
+        self.v = v
+        log.append("init")
+
+
+@case
+def new_obj(x):
+    return NewObj(x).v + 1
+
+
+class NewOther:
+    def __new__(cls, v):
+        return [v]
+
+
+@case
+def new_other(x):
+    return NewOther(x + 1)
+
+
+class Meta(type):
+    def __call__(cls, *a):
+        log.append("meta")
+        return super().__call__(*a)
+
+
+class WithMeta(metaclass=Meta):
+    def __init__(self, v):
+        self.v = v
+
+
+@case
+def meta(x):
+    return WithMeta(x).v + 1
+
+
+def factory():
+    log.append("factory")
+    return [1]
+
+
+@dataclasses.dataclass
+class DF:
+    v: object
+    items: list = dataclasses.field(default_factory=factory)
+
+
+@case
+def data_factory(x):
+    d = DF(x + 1)
+    d.items.append(x)
+    return d.v, len(d.items)
+
+
+@dataclasses.dataclass
+class DD:
+    v: object = dataclasses.field(default=2)
+
+    def __setattr__(self, n, v):
+        log.append(n)
+        object.__setattr__(self, n, v)
+
+
+@case
+def data_setattr(x):
+    return DD(x + 1).v
+
+
+nsi = {"log": log}
+exec("def __init__(self, v): log.append('exec'); self.v = v * 2", nsi)
+
+
+@dataclasses.dataclass(init=False)
+class DI:
+    v: object
+    __init__ = nsi["__init__"]
+
+
+@case
+def data_init(x):
+    return DI(x + 1).v
+
+
+@dataclasses.dataclass
+class DP:
+    v: object
+
+    def __post_init__(self):
+        log.append("post")
+        self.v = self.v * 2
+
+
+@case
+def data_post(x):
+    return DP(x + 1).v
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DS:
+    v: object
+    w: object = 1
+
+
+@case
+def data_slots(x):
+    d = DS(x + 1)
+    return d, dataclasses.replace(d, w=x)
+
+
+class Sub(DF):
+    def __init__(self, x):
+        super().__init__(x)
+        log.append("sub")
+
+
+@case
+def data_sub(x):
+    return Sub(x + 1).v
+
+
+class Slots:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+@case
+def slots(x):
+    s = Slots(x + 1)
+    return s.a, s
+
+
+class Prop:
+    def __init__(self, a):
+        self.a = a
+
+    @property
+    def a(self):
+        log.append("ga")
+        return self._a
+
+    @a.setter
+    def a(self, v):
+        log.append("sa")
+        self._a = v
+
+
+@case
+def prop(x):
+    p = Prop(x + 1)
+    p.a += 2
+    return p.a
+
+
+class Fl(float):
+    def __add__(self, o):
+        log.append("fadd")
+        return 100.0
+
+
+fl = Fl(2.0)
+
+
+@case
+def float_sub(x):
+    return fl + 1, x + 1
+
+
+@case
+def float_sub2(x):
+    return fl * x, Fl(3.0) * x
+
+
+class In(int):
+    def __index__(self):
+        log.append("index")
+        return 1
+
+
+@case
+def int_sub(x):
+    return x[In(2)], range(5)[In(2)]
+
+
+class St(str):
+    def __eq__(self, o):
+        log.append("seq")
+        return True
+
+    __hash__ = str.__hash__
+
+
+st = St("k")
+
+
+@case
+def str_sub(x):
+    return x + 1 if st == "z" else x
+
+
+cnt = collections.Counter("aab")
+od = collections.OrderedDict(a=1, b=2)
+dq = collections.deque([1, 2, 3])
+dd = collections.defaultdict(int)
+
+
+@case
+def counters(x):
+    return cnt["a"] + x, cnt["zz"], od["b"] + x, dq[0] + x, len(dq)
+
+
+@case
+def made_counters(x):
+    c = collections.Counter("aab")
+    c["z"] += 1
+    d = collections.defaultdict(list)
+    d["k"].append(x)
+    return c, d
+
+
+@case
+def made_deque(x):
+    d = collections.deque(maxlen=2)
+    d.append(x)
+    d.append(x + 1)
+    d.append(x + 2)
+    return list(d)
+
+
+@case
+def made_od(x):
+    d = collections.OrderedDict(a=x)
+    d["b"] = x + 1
+    d.move_to_end("a")
+    return d
+
+
+def shown(value: Any) -> Any:
+    """A value with its classes, read without its hooks."""
+    cls = type(value).__name__
+    if isinstance(value, np.ndarray):
+        return cls, value.dtype.str, value.tolist()
+    if isinstance(value, dict):
+        return cls, [(k, shown(v)) for k, v in dict.items(value)]
+    if isinstance(value, tuple | list):
+        each = tuple if isinstance(value, tuple) else list
+        items = [shown(v) for v in each.__iter__(value)]
+        return cls, items, shown(getattr(value, "__dict__", None))
+    if type(value).__module__ == __name__ and not callable(value):
+        names = getattr(type(value), "__slots__", None) or vars(value)
+        return cls, [(n, shown(getattr(value, n))) for n in names]
+    return cls, repr(value)
+
+
+def outcome(f: Any, n: int) -> Any:
+    """What a call returns or raises, and what it has logged."""
+    log.clear()
+    try:
+        result = shown(f(np.arange(1.0, n + 1)))
+    except Exception as error:
+        result = type(error), str(error)
+    return result, list(log)
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_as_in_python(f: Any) -> None:
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (3, 3, 4, 3, 5):
+        assert outcome(compiled, n) == outcome(f, n)
+
+
+def replaced_new(cls: Any, v: Any) -> Any:
+    return Box(v * 100)
+
+
+class Box:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+
+REPLACED = [
+    ("__init__", lambda self, v: setattr(self, "v", v * 5)),
+    ("__setattr__", lambda self, k, v: object.__setattr__(self, k, v * 100)),
+    ("__new__", replaced_new),
+    ("__call__", lambda self, x: x * 100),
+    ("__post_init__", lambda self: None),
+]
+
+
+@pytest.mark.parametrize(("name", "new"), REPLACED, ids=[name for name, _ in REPLACED])
+def test_a_method_that_is_replaced(name: str, new: Any) -> None:
+    class Plain:
+        def __init__(self, v: Any) -> None:
+            self.v = v
+
+        def __call__(self, x: Any) -> Any:
+            return x + self.v
+
+    @dataclasses.dataclass
+    class Data:
+        v: Any
+
+        def __post_init__(self) -> None:
+            self.v = self.v * 2
+
+    cls: Any = Data if name == "__post_init__" else Plain
+    made = cls(3.0)
+
+    def f(x: Any) -> Any:
+        return made(x) if name == "__call__" else cls(x).v + 1
+
+    compiled = cinductor.compile(f, backend="interp")
+    assert outcome(compiled, 3) == outcome(f, 3)
+    before = outcome(f, 3)
+    setattr(cls, name, new)
+    assert outcome(f, 3) != before
+    assert outcome(compiled, 3) == outcome(f, 3)

@@ -1,0 +1,317 @@
+"""Iterators made in a captured call that leave it: returned, kept in an object, handed from piece to
+piece. Whoever has them finds Python's own, where they stood, and nothing traced in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cinductor
+
+kept: list[Any] = []
+CASES: list[Any] = []
+
+
+def case(f: Any) -> Any:
+    CASES.append(f)
+    return f
+
+
+class Numbers:
+    """Something that nobody can look into."""
+
+    def __iter__(self) -> Any:
+        return iter(range(20))
+
+
+@case
+def f0(G, x):
+    return list(zip(G, map(float, (x @ x)[0])))
+
+
+@case
+def f1(G, x):
+    m = map(lambda v: v + 1, [x, x * 2])
+    kept.append(m)
+    return x + 1
+
+
+@case
+def f2(G, x):
+    return map(lambda v: v + 1, [x, x * 2])
+
+
+@case
+def f3(G, x):
+    return zip([x, x * 2], [1, 2])
+
+
+@case
+def f4(G, x):
+    return iter([x + 1, x * 2])
+
+
+@case
+def f5(G, x):
+    return enumerate([x + 1, x * 2])
+
+
+@case
+def f6(G, x):
+    return filter(None, [1, 0, 2]), x
+
+
+@case
+def f7(G, x):
+    m = map(lambda v: v + 1, [x, x * 2])
+    print(end="")
+    return list(m)
+
+
+@case
+def f8(G, x):
+    m = iter([x + 1, x * 2])
+    next(m)
+    print(end="")
+    return next(m)
+
+
+@case
+def f9(G, x):
+    m = zip([x + 1, x * 2], G)
+    a = next(m)
+    print(end="")
+    return a, next(m)
+
+
+@case
+def f10(G, x):
+    g = (v + 1 for v in [x, x * 2])
+    a = next(g)
+    print(end="")
+    return a, next(g)
+
+
+@case
+def f11(G, x):
+    kept.append(iter([x + 1]))
+    return x
+
+
+@case
+def f12(G, x):
+    m = map(float, (x @ x)[0])
+    return sorted(zip(m, G))[:3]
+
+
+@case
+def f13(G, x):
+    return dict(zip(G, map(float, (x @ x)[0])))
+
+
+@case
+def f14(G, x):
+    return reversed([x, x + 1])
+
+
+@case
+def f15(G, x):
+    c = itertools.chain([x + 1], [x])
+    print(end="")
+    return list(c)
+
+
+@case
+def f16(G, x):
+    return {k: v for k, v in zip(G, (x @ x)[0])}
+
+
+@case
+def f17(G, x):
+    return dict(zip(G, (x @ x)[0]))
+
+
+@case
+def f18(G, x):
+    return list(zip(G, [x + 1, x + 2]))
+
+
+@case
+def f19(G, x):
+    return max(zip((x @ x)[0], G))
+
+
+@case
+def f20(G, x):
+    return [*zip(G, map(np.sum, [x, x + 1]))]
+
+
+@case
+def f21(G, x):
+    for g, v in zip(G, map(np.sum, [x, x + 1])):
+        kept.append((g, v))
+    return x + 1
+
+
+@case
+def f22(G, x):
+    return tuple(map(lambda g, v: v * g, G, [x, x + 1]))
+
+
+@case
+def f23(G, x):
+    return sum(map(lambda g, v: v * g, G, [x, x + 1]))
+
+
+@case
+def f24(G, x):
+    return list(itertools.starmap(lambda g, v: v * g, zip(G, [x, x + 1])))
+
+
+@case
+def f25(G, x):
+    z = zip(*[(x, 1), (x + 1, 2)])
+    return [*z]
+
+
+@case
+def f26(G, x):
+    m = map(lambda v: v * 2, (x + 1)[0][:3])
+    kept.append(list(m))
+    return x
+
+
+@case
+def f27(G, x):
+    d = {}
+    d.update(zip(G, map(float, x[0] + 1)))
+    return d
+
+
+@case
+def f28(G, x):
+    made = []
+    made.extend(map(float, x[0] + 1))
+    made += map(float, x[1])
+    return made
+
+
+@case
+def f29(G, x):
+    return "-".join(map(str, map(int, x[0] * 10)))
+
+
+@case
+def f30(G, x):
+    return set(map(float, x[0] * 10)), frozenset(zip(G, map(float, x[0])))
+
+
+@case
+def f31(G, x):
+    return np.array(list(map(float, x[0]))), np.fromiter(map(float, x[0]), float)
+
+
+@case
+def f32(G, x):
+    kept.extend(map(lambda v: v + 1, [x, x * 2]))
+    return x + 1
+
+
+@case
+def made_slices(G, x):
+    return slice(x.sum(), len(x) * 2), slice(1, len(x) * 2), frozenset([len(x)])
+
+
+@case
+def made_of_arrays(G, x):
+    return enumerate(x), zip(x, x + 1), reversed(x), x.flat, np.ndenumerate(x), np.ndindex(x.shape)
+
+
+@case
+def shared(G, x):
+    e = enumerate(x)
+    a = next(e)
+    kept.append(e)
+    return a, next(e)
+
+
+@case
+def shared_zip(G, x):
+    z = zip([x, x * 2, x], [x * 2, x * 3, x])
+    a = next(z)
+    kept.append(z)
+    return a, next(z)
+
+
+@case
+def shared_list(G, x):
+    z = iter([x, x * 2, x])
+    a = next(z)
+    kept.append(z)
+    return a, next(z)
+
+
+@case
+def kept_views(G, x):
+    d = {"a": x + 1}
+    kept.append(d.items())
+    d["b"] = x * 2
+    return d.values()
+
+
+def shown(value: Any) -> Any:
+    """A value with its classes; iterators with what is still in them."""
+    cls = type(value).__name__
+    if isinstance(value, np.ndarray):
+        return cls, np.round(value, 9).tolist()
+    if isinstance(value, dict):
+        return cls, [(k, shown(v)) for k, v in value.items()]
+    if isinstance(value, set | frozenset):
+        return cls, sorted(shown(v) for v in value)
+    is_view = isinstance(value, type({}.items()) | type({}.values()))
+    if isinstance(value, list | tuple) or is_view or hasattr(type(value), "__next__"):
+        return cls, [shown(v) for v in value]
+    if isinstance(value, slice):
+        return cls, shown((value.start, value.stop))
+    return cls, round(float(value), 9) if isinstance(value, float) else repr(value)
+
+
+def outcome(f: Any, n: int) -> Any:
+    """What a call returns and keeps, or raises."""
+    kept.clear()
+    try:
+        result = shown(f(Numbers(), np.random.default_rng(0).random((n, 20))))
+    except Exception as error:
+        result = type(error), str(error)
+    return result, shown(list(kept))
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_as_in_python(f: Any) -> None:
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (20, 20, 20, 20, 21):
+        assert outcome(compiled, n) == outcome(f, n)
+
+
+def test_pieces_hand_iterators_on() -> None:
+    """Arrays that are large enough for pieces."""
+
+    def f(G: Any, x: Any) -> Any:
+        return list(zip(G, map(float, (x @ x)[0])))
+
+    x = np.random.default_rng(0).random((60, 60))
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(3):
+        assert shown(compiled(Numbers(), x)) == shown(f(Numbers(), x))
+
+
+def test_a_compiled_function_takes_defaults_that_have_no_parameter() -> None:
+    def f(*args: Any, **kwargs: Any) -> Any:
+        return args[0] + len(kwargs)
+
+    f.__defaults__ = (1, 2)
+    assert cinductor.compile(f)(3.0, k=1) == f(3.0, k=1)
