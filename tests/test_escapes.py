@@ -138,3 +138,116 @@ def test_what_is_kept_is_numpys():
     f(SHAPES[0])
     f(SHAPES[0])
     assert len(KEPT) == 4 and all(foreign(value) is None for value in KEPT)
+
+
+FLAGS: list = []
+flags_log: list = []
+
+
+def flags(f):
+    FLAGS.append(f)
+    return f
+
+
+@flags
+def flags_1(x):
+    r = x + 1
+    flags_log.append(1)
+    r.flags.writeable = False
+    try:
+        r[0] = 5
+    except ValueError as e:
+        return r, str(e), r.flags.writeable
+    return r
+
+
+@flags
+def flags_2(x):
+    r = x + 1
+    fl = r.flags
+    flags_log.append(1)
+    fl["WRITEABLE"] = False
+    return r, fl.writeable, r.flags.writeable
+
+
+@flags
+def flags_3(x):
+    r = x + 1
+    flags_log.append(1)
+    r.setflags(write=False)
+    return r, r.flags.writeable
+
+
+@flags
+def flags_4(x):
+    flags_log.append(1)
+    x.flags.writeable = False
+    try:
+        x[0] = 5
+    except ValueError as e:
+        return str(e)
+    return x
+
+
+@flags
+def flags_5(x):
+    r = x + 1
+    r.flags.writeable = False
+    return r
+
+
+@flags
+def flags_6(x):
+    r = x + 1
+    fl = r.flags
+    r.flags.writeable = False
+    return fl.writeable, r.flags.writeable, r
+
+
+@flags
+def flags_7(x):
+    flags_log.append(1)
+    fl = x.flags
+    v = x[1:]
+    fl.writeable = False
+    w = x[1:]
+    return v.flags.writeable, w.flags.writeable, w
+
+
+@flags
+def flags_8(x):
+    flags_log.append(1)
+    r = x * 2
+    r.flags.writeable = False
+    return r, r.flags.writeable
+
+
+@flags
+def flags_9(x):
+    for k in range(3):
+        x.flags.writeable = k % 2 == 0
+    return x
+
+
+def flags_outcome(f):
+    """What is returned, what became of the argument, both with whether they can be written."""
+    flags_log.clear()
+    x = np.arange(4.0)
+    try:
+        result = f(x)
+    except ValueError as error:
+        result = str(error)
+
+    def shown(v):
+        if isinstance(v, tuple):
+            return [shown(item) for item in v]
+        return (v.tolist(), v.flags.writeable) if isinstance(v, np.ndarray) else v
+
+    return shown(result), shown(x), list(flags_log)
+
+
+@pytest.mark.parametrize("f", FLAGS, ids=lambda f: f.__name__)
+def test_flags_that_are_set(f):
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(4):
+        assert flags_outcome(compiled) == flags_outcome(f)

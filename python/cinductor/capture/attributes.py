@@ -19,9 +19,11 @@ from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
 from .failure import Abandon
+from .settle import settled_flags
 from .slot import Slot
 from .value.items import Flat
 from .value.objects import (
+    FLAGS,
     FREE_TYPES,
     MISSING,
     OPAQUE,
@@ -41,7 +43,6 @@ METHOD_KINDS = frozenset(
 )
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
-FLAGS = type(np.zeros(1).flags)
 METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
 # Classes whose attributes are functions of the value.
@@ -71,6 +72,8 @@ class Attributes:
                 if name == "flags" and self.stage.regions.is_handed_on(value):
                     self.stage.abandon("reads flags of an array that may be one of several")
                     return self.stage.concrete(value).flags
+                if name == "flags":
+                    return self.stage.hollow_flags(value)
                 if name == "flat" and value.kind == "array":
                     return Flat(value)
                 if name in OUR_NAMES and value.kind == "array":
@@ -226,7 +229,7 @@ class Attributes:
         if cls is Traced:
             return self._set_array_attr(name, item, value)
         if cls is FLAGS:
-            stage.abandon("sets flags of an array")
+            return setattr(self.settled_flags(value), name, item)
         found = find_in_class(cls, name)
         if type(found) is property and type(found.fset) is types.FunctionType:
             self._guard_class(cls, name, found)
@@ -243,6 +246,10 @@ class Attributes:
             stage.tracer.flush()
             stage.concrete(value)
         return setattr(value, name, stage.concrete(item))
+
+    def settled_flags(self, value: Any) -> Any:
+        """Flags, or an array, that are about to be set."""
+        return settled_flags(self.stage, value)
 
     def _touch_attributes(self, value: Any) -> None:
         """Called before an attribute of an object made in the call is set or deleted."""

@@ -16,7 +16,7 @@ import numpy as np
 from .rewrite.asking import OURS, STAGE
 from .value.handed import hand, is_iterator
 from .value.items import Flat, Octets
-from .value.objects import BOUND, FREE_TYPES, Traced, is_record, remade
+from .value.objects import BOUND, FLAGS, FREE_TYPES, Traced, is_record, remade
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -56,6 +56,8 @@ class Concrete:
             return slice(*(self.of(v) for v in (value.start, value.stop, value.step)))
         if cls is np.broadcast:
             return self.stage.filled(value)
+        if cls is FLAGS:
+            return self.stage.hollow.get(id(value), (value, lambda: value))[1]()
         if cls is types.FunctionType:
             return self.plain_function(value)
         if cls is types.MethodType:

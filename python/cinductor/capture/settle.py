@@ -74,6 +74,16 @@ def settle(stage: Stage, why: str = LITTLE) -> None:
         scope.__class__ = plain_scope()
 
 
+def settled_flags(stage: Stage, value: Any) -> Any:
+    """The flags of an array that are about to be set, or an array with them: what nothing traced
+    knows of.
+    """
+    stage.abandon("sets flags of an array")
+    value = stage.concrete(value)
+    settle(stage, "flags of an array are set")
+    return value
+
+
 def frames_of(stage: Stage) -> list[FrameType]:
     """The frames of rewritten functions that are running, the innermost first."""
     found, frame = [], sys._getframe(1)

@@ -84,7 +84,7 @@ class Stage:
         self.scopes: list[Any] = []
         self.anew: set[int] = set()  # sources of functions of which another call may have its own
         self.arrays = Arrays(self)
-        self.hollow: dict[int, tuple[np.broadcast, Any]] = {}  # -> what makes it with its items
+        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags -> what makes the real one
         self.effects = 0
         self.followed = 0  # functions of the user's that were begun
         self.depth = 0
@@ -399,6 +399,12 @@ class Stage:
         hollow = np.broadcast(*(surface.dummy(a) for a in args))
         fill = functools.cache(lambda: np.broadcast(*(self.concrete(a) for a in args)))
         self.hollow[id(hollow)] = (hollow, fill)
+        return hollow
+
+    def hollow_flags(self, value: Any) -> Any:
+        """The flags of a traced array: those of its own come when others get to see them."""
+        hollow = value.flags
+        self.hollow[id(hollow)] = (hollow, lambda: self.concrete(value).flags)
         return hollow
 
     def filled(self, value: np.broadcast) -> np.broadcast:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .call.numpys import constants
+from .settle import settled_flags
 from .slot import Slot
 from .value import flat
 from .value.items import Flat, Octets, Range
 from .value.objects import (
     CONTAINER_TYPES,
+    FLAGS,
     FREE_TYPES,
     MISSING,
     OPAQUE,
@@ -180,6 +182,10 @@ class Subscripts:
 
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)
+        if cls is FLAGS:
+            value = settled_flags(stage, value)
+            value[key] = item
+            return
         if cls is np.ndarray:
             value = stage.wrap(value)
             cls = type(value)

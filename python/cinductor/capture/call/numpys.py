@@ -150,7 +150,7 @@ def call_array_method(
         if type(out := kwargs.get("out")) is Traced and stage.arrays.before_write(out):
             return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
     if name == "setflags":
-        stage.abandon("sets flags of an array")
+        return scope.settled_flags(owner).setflags(*args, **kwargs)
     if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
     row = surface.methods.get(name)

@@ -143,6 +143,7 @@ def find_in_class(cls: type, name: str) -> Any:
     return MISSING
 
 
+FLAGS = type(np.zeros(1).flags)
 HOLDERS = (tuple, list, dict, set, frozenset)
 READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
 
