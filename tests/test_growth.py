@@ -484,3 +484,43 @@ def flat(value):
     if isinstance(value, list | tuple):
         return [array for item in value for array in flat(item)]
     return [value] if isinstance(value, np.ndarray) else []
+
+
+NOTED = []
+
+
+def ints_then_floats(end, x):
+    NOTED.append(len(x))
+    found, t, s = [1000, 1001], 1001, 1.2
+    while (t := t * s) < end:
+        found.append(t)
+        s = s * 0.99 + 0.01
+    return np.concatenate([found, [end]])
+
+
+def an_item_and_an_int(end, x):
+    NOTED.append(len(x))
+    found, t = [x[0], 3], x[0]
+    while t < end:
+        t = t * 2
+        found.append(t)
+    return np.array(found)
+
+
+def those_that_are_positive(end, x):
+    NOTED.append(len(x))
+    found = [1, 2.5]
+    for v in x:
+        if v > 3:
+            found.append(v * 2)
+    return found
+
+
+@pytest.mark.parametrize("f", [ints_then_floats, an_item_and_an_int, those_that_are_positive])
+def test_items_of_several_types_behind_an_effect(f):
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(3):
+        NOTED.clear()
+        got, want = compiled(40000.0, np.arange(1.0, 9)), f(40000.0, np.arange(1.0, 9))
+        np.testing.assert_array_equal(got, want)
+        assert type(got) is type(want) and NOTED == [8, 8]

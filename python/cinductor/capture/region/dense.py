@@ -65,11 +65,9 @@ class Dense:
 
     def put(self, place: Any, item: Any) -> None:
         """Stores the item there."""
-        if not have_same_structure(item, self.like):
-            self.fail("items of several types are in a list that grows")
+        if not is_alike(item, self.like, self.kinds):
+            self.fail(SEVERAL_TYPES)
         for leaf, kind, buffer in zip(leaves(item), self.kinds, self.buffers, strict=True):
-            if kind_of(leaf) != kind or (type(leaf) is Traced and leaf.strong is not None):
-                self.fail("items of several types are in a list that grows")
             self.scope.item_slot(buffer, place).value = lifted(self.tracer, leaf, *kind)
 
     def place(self, number: Any, limit: Any) -> Any:
@@ -260,12 +258,29 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
 # --- which lists ---
 
 
+SEVERAL_TYPES = "items of several types are in a list that grows"
+
+
+def is_alike(item: Any, like: Any, kinds: list[Any]) -> bool:
+    """Whether the buffers of items of these kinds can have this one."""
+    if not have_same_structure(item, like):
+        return False
+    pairs = zip(leaves(item), kinds, strict=True)
+    return all(
+        kind_of(leaf) == kind and not (type(leaf) is Traced and leaf.strong is not None)
+        for leaf, kind in pairs
+    )
+
+
 def ask(loop: Any, container: list[Any], item: Any) -> Any:
     """Has the outermost loop or branch that knows of a list begin again, with the list as buffers."""
     for leaf in leaves(item):
         kind = kind_of(leaf)
         if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS:
             loop.fail("data decide how a list grows, and its items are no numbers")
+    kinds = [kind_of(leaf) for leaf in leaves(item)]
+    if not all(is_alike(other, item, kinds) for other in container):
+        loop.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the buffers are made
     regions, room = loop.regions, 1
     owner, is_open = None, False
     for region in regions.active:
