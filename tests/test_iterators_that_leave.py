@@ -5,6 +5,7 @@ piece. Whoever has them finds Python's own, where they stood, and nothing traced
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -315,3 +316,35 @@ def test_a_compiled_function_takes_defaults_that_have_no_parameter() -> None:
 
     f.__defaults__ = (1, 2)
     assert cinductor.compile(f)(3.0, k=1) == f(3.0, k=1)
+
+
+MADE = {
+    "chain": lambda x: itertools.chain([x, x + 1], iter([x * 2])),
+    "chain of": lambda x: itertools.chain.from_iterable([[x, x + 1], [x * 2]]),
+    "starmap": lambda x: itertools.starmap(lambda a, b: a + b, [(x, 1), (x, 2), (x, 3)]),
+    "islice": lambda x: itertools.islice(map(np.sum, [x, x + 1, x * 2]), 3),
+    "zip_longest": lambda x: itertools.zip_longest([x, x + 1, x], [1]),
+    "cycle": lambda x: itertools.islice(itertools.cycle([x, x + 1]), 5),
+    "product": lambda x: itertools.product([x, x + 1], [1, 2]),
+    "combinations": lambda x: itertools.combinations([x, x + 1, x + 2], 2),
+    "takewhile": lambda x: itertools.takewhile(lambda v: v.ndim, [x, x + 1, x * 2]),
+    "filter": lambda x: filter(lambda v: v.ndim, [x, x + 1, x * 2]),
+    "compress": lambda x: itertools.compress([x, x + 1, x * 2], [1, 0, 1]),
+}
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="they do not say how far they are")
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_of_itertools(make: Any, is_behind: bool) -> None:
+    def f(G: Any, x: Any) -> Any:
+        if is_behind:
+            kept.append(1)
+        made = make(x)
+        first = next(made)
+        kept.append(made)
+        return first, next(made)
+
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (20, 20, 20):
+        assert outcome(compiled, n) == outcome(f, n)

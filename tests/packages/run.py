@@ -60,6 +60,7 @@ class Run:
         env = {
             **os.environ,
             "PYTHONPATH": str(HERE),
+            "CINDUCTOR_CACHE_DIR": str(folder / "cache"),  # nothing is known of an earlier run
             "CINDUCTOR_PACKAGES_LOG": str(log),
             "CINDUCTOR_PACKAGES_DONE": str(done),
             "CINDUCTOR_PACKAGES_COMPILE": ",".join(self.suite.compiled if self.is_compiled else ()),

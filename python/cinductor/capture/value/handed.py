@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -121,8 +122,8 @@ def hand(concrete: Any, value: Any) -> Any:
         made = over_container(concrete, value)
     elif cls in OVER_ITERATORS:
         made = over_iterators(concrete, value)
-    elif cls in OTHERS and all(type(part) in ATOMS for part in gc.get_referents(value)):
-        made = value
+    elif cls in OTHERS:
+        made = over_others(concrete, value)
     else:
         made = value.real(concrete) if hasattr(value, "real") else None
     if made is None:
@@ -155,13 +156,24 @@ def over_iterators(concrete: Any, value: Any) -> Any:
     f, parts, *state = value.__reduce__()
     if f is map and is_door(parts[0]):
         return concrete.of(parts[1])
-    real = [concrete.of(part) for part in parts]
-    if all(a is b for a, b in zip(real, parts, strict=True)):
+    real, real_state = concrete.of(parts), [concrete.of(s) for s in state]
+    if real is parts and all(a is b for a, b in zip(state, real_state, strict=True)):
         return value
     made = f(*real)
     if state:
-        made.__setstate__(state[0])
+        made.__setstate__(real_state[0])
     return made
+
+
+def over_others(concrete: Any, value: Any) -> Any:
+    """Those of itertools, which say the same until Python 3.13."""
+    if all(type(part) in ATOMS for part in gc.get_referents(value)):
+        return value
+    if type(value).__reduce__ is object.__reduce__:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return over_iterators(concrete, value)
 
 
 def is_door(f: Any) -> bool:
