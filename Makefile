@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: venv test lint lint-python lint-c demo bench fuzz soak test-cuda sanitize clean
+.PHONY: venv test lint lint-python lint-c demo bench fuzz soak packages test-cuda sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -57,6 +57,17 @@ fuzz: $(TESTING)
 
 soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py
+
+# The tests of public packages with their functions compiled, in an environment of their own. SUITES
+# chooses some of those that tests/packages/suites.py has. Takes an hour on two cores.
+packages: .venv-packages/.ready
+	.venv-packages/bin/python tests/packages/run.py $(SUITES)
+
+.venv-packages/.ready: tests/packages/requirements.txt $(SOURCES)
+	$(PYTHON) -m venv .venv-packages
+	.venv-packages/bin/python -m pip install --quiet 'setuptools>=64' wheel -r tests/packages/requirements.txt
+	.venv-packages/bin/python -m pip install --quiet --no-build-isolation -e .
+	touch $@
 
 # The whole suite in a build with AddressSanitizer and UBSan. Not an editable install: that would put
 # its extension in the tree. Python leaks by design, so leaks are looked for by the tests' leak loops.

@@ -348,3 +348,21 @@ def test_of_itertools(make: Any, is_behind: bool) -> None:
     compiled = cinductor.compile(f, backend="interp")
     for n in (20, 20, 20):
         assert outcome(compiled, n) == outcome(f, n)
+
+
+def test_pieces_hand_slices_on() -> None:
+    def f(a: Any) -> Any:
+        places = np.argwhere(a)
+        if places.size == 0:
+            start = stop = np.array([], dtype=np.intp)
+        else:
+            start, stop = places.min(axis=0), places.max(axis=0)
+        stop += 1
+        if start.size == 0:
+            start = stop = np.zeros(a.ndim, dtype=np.intp)
+        return a[tuple(slice(start[k], stop[k]) for k in range(a.ndim))]
+
+    compiled = cinductor.compile(f, backend="interp")
+    for value in (1, 1, 1):
+        a = np.pad(np.full((2, 2, 2), value), (2, 1))
+        assert shown(compiled(a)) == shown(f(a))

@@ -3,6 +3,7 @@ defined and wherever they are known by another name; what becomes of each test i
 
 CINDUCTOR_PACKAGES_COMPILE: packages, with commas between; none: nothing is compiled.
 CINDUCTOR_PACKAGES_METHODS: "1" has methods of their classes compiled, too.
+CINDUCTOR_PACKAGES_CALLS: "1" has functions compiled that call theirs, which capture knows or does not.
 CINDUCTOR_PACKAGES_LOG: a file that gets a line of JSON when a test begins, and when it has ended.
 CINDUCTOR_PACKAGES_DONE: a file with a test's name in each line; these are not run.
 CINDUCTOR_PACKAGES_ONLY: the same; only these are run.
@@ -10,6 +11,7 @@ CINDUCTOR_PACKAGES_ONLY: the same; only these are run.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -46,7 +48,16 @@ def function_in(value: Any) -> Any:
     return value if type(value) is types.FunctionType else None
 
 
-def compile_functions(packages: list[str], with_methods: bool) -> int:
+def calling(value: Any) -> Any:
+    """A function that does what a call of the value does."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return value(*args, **kwargs)
+
+    return functools.update_wrapper(call, value)
+
+
+def compile_functions(packages: list[str], methods: bool = False, calls: bool = False) -> int:
     """Compiles the functions of the packages; how many."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -58,11 +69,11 @@ def compile_functions(packages: list[str], with_methods: bool) -> int:
         for value in list(vars(module).values()):
             fn = function_in(value)
             if fn is not None and fn.__module__ in names and id(value) not in made:
-                made[id(value)] = (value, cinductor.compile(fn))
+                made[id(value)] = (value, cinductor.compile(calling(value) if calls else fn))
             elif isinstance(value, type) and value.__module__ in names:
                 classes[id(value)] = value
     put_everywhere(made, {p.partition(".")[0] for p in packages})
-    if not with_methods:
+    if not methods:
         return len(made)
     return len(made) + sum(compile_methods(cls) for cls in classes.values())
 
@@ -137,7 +148,8 @@ def lines_of(variable: str) -> set[str] | None:
 def pytest_configure(config: Any) -> None:
     packages = os.environ.get("CINDUCTOR_PACKAGES_COMPILE", "")
     if packages:
-        compile_functions(packages.split(","), os.environ.get("CINDUCTOR_PACKAGES_METHODS") == "1")
+        asked = [os.environ.get(f"CINDUCTOR_PACKAGES_{n}") == "1" for n in ("METHODS", "CALLS")]
+        compile_functions(packages.split(","), *asked)
     if path := os.environ.get("CINDUCTOR_PACKAGES_LOG"):
         config.pluginmanager.register(Log(path))
 

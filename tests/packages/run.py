@@ -65,6 +65,7 @@ class Run:
             "CINDUCTOR_PACKAGES_DONE": str(done),
             "CINDUCTOR_PACKAGES_COMPILE": ",".join(self.suite.compiled if self.is_compiled else ()),
             "CINDUCTOR_PACKAGES_METHODS": str(int(self.suite.methods)),
+            "CINDUCTOR_PACKAGES_CALLS": str(int(self.suite.calls)),
         }
         if self.only is not None:
             only.write_text("\n".join(self.only))

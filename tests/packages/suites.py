@@ -11,6 +11,7 @@ class Suite(NamedTuple):
     compiled: tuple[str, ...]
     tests: tuple[str, ...]
     methods: bool = False  # those of classes are compiled, too
+    calls: bool = False  # not the functions are compiled, but functions that call them
     leaves: str = ""  # an expression for -k: tests that say nothing here
 
 
@@ -18,6 +19,12 @@ SUITES = {
     "numpy.lib": Suite(
         ("numpy.lib",),
         ("numpy.lib.tests",),
+        leaves="not test_io and not test_loadtxt and not test_format",
+    ),
+    "calls of numpy.lib": Suite(
+        ("numpy.lib",),
+        ("numpy.lib.tests",),
+        calls=True,
         leaves="not test_io and not test_loadtxt and not test_format",
     ),
     "numpy.polynomial": Suite(("numpy.polynomial",), ("numpy.polynomial.tests",), True),
