@@ -87,6 +87,14 @@ def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
         for key, value in list(where.items()):
             if id(value) in made and made[id(value)][0] is value:
                 where[key] = made[id(value)][1]
+            elif type(value) is dict and key != "__builtins__":
+                add_keys(made, value)
+
+
+def add_keys(made: dict[int, tuple[Any, Any]], table: dict[Any, Any]) -> None:
+    """A table that has functions for keys has the compiled ones, too."""
+    for key in [key for key in table if id(key) in made]:
+        table[made[id(key)][1]] = table[key]
 
 
 def compile_methods(cls: type) -> int:

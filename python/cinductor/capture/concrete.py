@@ -66,7 +66,9 @@ class Concrete:
             return value
         elif cls is functools.partial:
             return self.partial(value)
-        elif cls in BOUND and type(value.__self__) is Traced:
+        elif cls in BOUND and (
+            type(value.__self__) is Traced or is_iterator(type(value.__self__))
+        ):
             return getattr(self.of(value.__self__), value.__name__)
         elif cls is frozenset:
             items = [self.of(v) for v in value]
