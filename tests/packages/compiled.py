@@ -36,7 +36,7 @@ def modules_of(package: str) -> list[types.ModuleType]:
             continue
         try:
             found.append(importlib.import_module(info.name))
-        except ImportError:  # it needs another package
+        except Exception:  # a script, or one that needs another package
             continue
     return found
 
