@@ -76,6 +76,8 @@ class Subscripts:
             return slice(*(self._index(b) for b in bounds))
         if cls in FREE_TYPES:
             return key
+        if isinstance(key, int):
+            return int.__index__(key)  # of a subclass: what its own method says nobody asks
         method = self.stage.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             return self.call(method, key)

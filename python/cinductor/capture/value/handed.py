@@ -13,11 +13,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ... import _core
 from ...user import PACKAGE
 from .items import Items, Range
 
-Unsupported = _core.Unsupported
 # Iterators that say of what they are made and how far they are; those over a container hold it.
 OVER_ITERATORS = (map, filter, zip, enumerate)
 OVER_CONTAINERS = (
@@ -128,7 +126,7 @@ def hand(concrete: Any, value: Any) -> Any:
         made = value.real(concrete) if hasattr(value, "real") else None
     if made is None:
         stage.abandon(f"hands on a {cls.__name__} made in the call")
-        raise Unsupported(f"hands on a {cls.__name__} made in the call")
+        made = (stage.concrete(item) for item in value)
     if made is not value:
         stage.handed[id(value)] = (value, made)
         stage.known.setdefault(id(made), (made, -1))
