@@ -21,9 +21,9 @@ UFUNCS = ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"
 FORMS = {
     "e": [
         "u", "s", "b", "h", "f", "x", "y", "u", "s", "x", "{i}", "({e} + {e})", "({e} - {e})", "({e} * {e})", "({i} / {i})", "({i} + {v})", "({v} - {e})",
-        "np.where({q}, {e}, {e})", "np.where({e} {o} {e}, {e}, {v})", "np.maximum({e}, {e})", "np.minimum({e}, {v})", "np.fmax({e}, {e})", "np.fmin({v}, {e})",
+        "np.where({q}, {e}, {e})", "np.where({e} {o} {e}, {e}, {v})", "np.maximum({e}, {e})", "np.minimum({e}, {v})", "np.fmax({i}, {i})", "np.fmin({k}, {i})",
         "np.select([{q}, {q}], [{e}, {e}], {v})", "np.sort({e})", "np.clip({e}, {v}, {v})", "abs({e})", "np.sign({e})", "{e}[::-1]", "np.where({q}, {e}, 0)",
-        "np.maximum.accumulate({e})", "({i} // {i})", "({i} % {i})", "np.fmod({i}, {i})", "np.divmod({i}, {i})[1]", "np.roll({e}, 1)", "np.concatenate([{e}, {e}])[:u.size]",
+        "np.maximum.accumulate({i})", "({i} // {i})", "({i} % {i})", "np.fmod({i}, {i})", "np.divmod({i}, {i})[1]", "np.roll({e}, 1)", "np.concatenate([{e}, {e}])[:u.size]",
         "np.array([{v}] * u.size)", "({e} * {q})", "np.square({i})", "{e}.copy()", "np.copysign({e}, {e})", "np.heaviside({e}, {e})", "np.asarray({e}, dtype=np.float64)",
     ],
     "i": [
@@ -38,7 +38,7 @@ FORMS = {
         "np.logical_and({e}, {i})", "np.logical_xor({q}, {i})", "({i} == {i}[::-1])", "np.{u}.outer({i}, {i}).any(axis=0)", "({q} {o} {q})", "({q} {o} {k})", "np.isclose({i}, {i})",
     ],
     "v": [
-        "us", "bs", "n", "t", "p", "r", "{k}", "f[{j}]", "max({v}, {v})", "min({v}, {v}, {v})", "({v} if {c} else {v})", "({v} + {v})", "({v} - {k})", "({v} * {v})", "float({v})", "{e}.max()", "{e}.min()",
+        "us", "bs", "n", "t", "p", "r", "{k}", "f[{j}]", "max({v}, {v})", "min({v}, {v}, {v})", "({v} if {c} else {v})", "({v} + {v})", "({v} - {k})", "({v} * {v})", "float({v})", "{i}.max()", "{i}.min()",
         "np.maximum({v}, {v})", "np.minimum({v}, {v})", "abs({v})", "sorted([{v}, {v}])[0]", "np.where({c}, {v}, {v})[()]", "({k} / 4)", "{e}[{j}]", "np.float32({k})", "({v} and {v})", "({v} or {v})",
     ],
     "k": [

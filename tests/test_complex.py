@@ -76,16 +76,74 @@ def test_constant_powers(dtype, exponent):
         return [z[k] ** exponent for k in range(0, 180, 9)]
 
     with np.errstate(all="ignore"):
-        got, want = compiled(lambda z: z**exponent, "interp")(z), z**exponent
-        is_whole = isinstance(exponent, int) or np.lib.NumpyVersion(np.__version__) < "2.3.0"
-        if exponent == 2 and is_whole:  # a product, whose bits are NumPy's business
-            got, want = got[np.isfinite(want)], want[np.isfinite(want)]
-            np.testing.assert_allclose(got, want, rtol=8 * np.finfo(dtype).eps)
-        else:
-            assert_same(got, want)
+        assert_same(compiled(lambda z: z**exponent, "interp")(z), z**exponent)
         for a, b in zip(compiled(of_numbers, "interp")(z), of_numbers(z)):
             assert type(a) is type(b)
             assert_same(a, b)
+
+
+def special(dtype):
+    """Every pair of what limits, zeros, infinities and angles can show."""
+    info = np.finfo(dtype)
+    root, log = np.sqrt(info.max), np.log(info.max)
+    rest = [0.5, -2.5, 3.0, info.tiny, -info.smallest_subnormal, info.max, -info.max, root, -1.5 * root, log, 1.2 * log, -1.2 * log, 1e-5]
+    parts = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, *rest])
+    z = np.empty((parts.size, parts.size), dtype)
+    z.real, z.imag = parts[:, None], parts
+    return z.ravel()
+
+
+def assert_near(got, want):
+    """Within 4 ULP of what is finite; zeros, infinities and their signs are the same, and so is no number."""
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    for part in ("real", "imag") if want.dtype.kind == "c" else ("real",):
+        a, b = getattr(got, part), getattr(want, part)
+        near = np.abs(a - b) <= 4 * np.spacing(np.maximum(np.abs(a), np.abs(b)))
+        right = (a == b) & (np.signbit(a) == np.signbit(b)) | (a != a) & (b != b) | (near & np.isfinite(b) & (b != 0))
+        assert right.all(), (got[~right][:4], want[~right][:4])
+
+
+EXACT = "square reciprocal negative positive conjugate sign real imag isnan isinf isfinite logical_not iscomplex isreal".split()
+NEAR = "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh absolute angle".split()
+PAIRS = "add subtract multiply divide equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor".split()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_special_values(dtype, backend):
+    """Every function at every pair of parts, and every pair of such numbers."""
+    z, x, y = special(dtype), numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
+    one = compiled(lambda z: [getattr(np, name)(z) for name in (*EXACT, *NEAR)], backend)
+    two = compiled(lambda a, b: [getattr(np, name)(a, b) for name in PAIRS], backend)
+    with np.errstate(all="ignore"):
+        for given in (z, x, y):
+            for name, got in zip((*EXACT, *NEAR), one(given), strict=True):
+                (assert_same if name in EXACT else assert_near)(got, getattr(np, name)(given))
+        for a, b in ((z[:, None], z), (x, y), (x, y[5]), (y[:40, None], x[3:])):
+            for name, got in zip(PAIRS, two(a, b), strict=True):
+                assert_same(got, getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products(dtype, backend):
+    """Those of arrays round a part once where NumPy's do, those of numbers never; so do Python's."""
+
+    def of_arrays(a, b):
+        c = a.copy()
+        c *= b
+        return a * b, np.multiply(a[::2], b[1::2]), c, np.square(a), a**2, a * b[0], b[1] * a, a.reshape(2, -1) * b.reshape(2, -1), a * a.conj()
+
+    def of_numbers(a, b):
+        out = np.empty_like(a)
+        for i in range(a.size):
+            out[i] = a[i] * b[i] + a[i] ** 2
+        return out, a[0] * b[1], complex(a[2]) * complex(b[3]), a[4] * 2.5, a[1] / b[1]
+
+    a, b = numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
+    for function in (of_arrays, of_numbers):
+        for got, want in zip(compiled(function, backend)(a, b), function(a, b), strict=True):
+            assert_same(got, want)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128, np.int64])

@@ -1,7 +1,7 @@
 """Random programs, compiled and in NumPy: same values, dtypes, shapes, writes into arguments and shared memory.
 
-Straight programs of array operations, programs of loops and branches, which raise now and then, and programs whose operands
-share values. `make test` runs a fixed set of each and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ more of each.
+Straight programs of array operations, programs of loops and branches, which raise now and then, programs whose operands
+share values, and programs over numbers of many kinds. `make test` runs a fixed set of each and a few new straight ones; `make fuzz` runs CINDUCTOR_FUZZ more of each.
 """
 
 import copy
@@ -11,6 +11,7 @@ import signal
 import warnings
 
 import loop_generator
+import number_generator
 import numpy as np
 import operand_generator
 import program_generator as generator
@@ -120,6 +121,7 @@ WIDE_LOOPS = range(40)
 # pieces alone bind; a view of data's size; the order of an empty array; a name of a closed trip where the rest is NumPy's; the
 # truth of an int known behind a break.
 OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545]
+NUMBERS = range(200)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
 WAYS = {
     "interp": {"backend": "interp"},
@@ -218,9 +220,15 @@ def test_operands(seeds, tmp_path, everything_is_compiled):
         check_loops(seed, tmp_path, list(WAYS) if seed % 20 == 5 else ["interp", "dynamic"], operand_generator.Generator)
 
 
+@pytest.mark.parametrize("seeds", batches(NUMBERS), ids=lambda s: f"{s[0]}-{s[-1]}")
+def test_numbers(seeds, tmp_path, everything_is_compiled):
+    for seed in seeds:
+        check_loops(seed, tmp_path, ["c" if seed % 20 == 5 else "dynamic" if seed % 2 else "interp"], number_generator.Generator)
+
+
 @pytest.mark.parametrize("number", range(len(batches(NEW_LOOPS))))
 def test_new_loops(number, tmp_path, everything_is_compiled):
     for seed in batches(NEW_LOOPS)[number]:
         ways = list(WAYS) if seed % 20 == 5 else ["interp", "dynamic", "unfused"]
-        for made in (operand_generator.Generator, loop_generator.Wide if seed % 2 else loop_generator.Generator):
+        for made in (number_generator.Generator, operand_generator.Generator, loop_generator.Wide if seed % 2 else loop_generator.Generator):
             check_loops(seed, tmp_path, ways, made)

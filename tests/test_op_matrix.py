@@ -18,7 +18,7 @@ TRANSCENDENTAL = {
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
     "arcsinh", "arccosh", "arctanh", "cbrt", "power", "float_power", "arctan2", "hypot", "logaddexp", "logaddexp2",
 }
-# The sign of a zero among equal zeros: NumPy's own vector and scalar loops differ within one array, and its
+# The sign of a zero among equal zeros, but of halves: NumPy's own vector and scalar loops differ within one array, and its
 # nextafter of halves between versions.
 ZEROS_MAY_DIFFER = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
 ELEMENTWISE = sorted(
@@ -160,7 +160,7 @@ def compare(ufunc, chars, group, got, want):
         elif w.dtype.kind == "c":
             np.testing.assert_allclose(g, w, rtol=1e-5 if w.dtype == np.complex64 else 1e-13, err_msg=what)
         else:
-            assert_exact(g, w, what, ufunc.__name__ in ZEROS_MAY_DIFFER)
+            assert_exact(g, w, what, ufunc.__name__ in ZEROS_MAY_DIFFER and (g.dtype != np.float16 or ufunc is np.nextafter))
 
 
 REDUCTIONS = ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "std", "var", "cumsum", "cumprod"]

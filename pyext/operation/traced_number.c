@@ -404,7 +404,10 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
         return is_mixed < 0 ? NULL : cx_mixed_op(ufuncs[op], a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b))
         return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
-    if (is_operand(b))
+    bool is_pythons = cx_is_python_kind(a) && (PyList_CheckExact(b) || PyTuple_CheckExact(b));
+    if (is_pythons && (op == Py_EQ || op == Py_NE)) /* a number of Python's is no list */
+        Py_RETURN_NOTIMPLEMENTED;
+    if (is_operand(b) && !is_pythons)
         return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
                         comparisons[op]);
     PyObject *real =

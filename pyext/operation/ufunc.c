@@ -371,12 +371,18 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
-/* A constant for a loop; 1: NumPy's loop has no such number. To a bool it goes through C's long. */
+/* What NumPy makes of Python's int for a loop: for one of bools, a C long. */
+static CiDtype
+made_for(CiDtype loop, bool is_int)
+{
+    return is_int && loop == CI_DTYPE_bool ? CI_DTYPE_i64 : loop;
+}
+
+/* A constant for a loop; 1: NumPy has no such number for it. */
 static int
 constant(CxTracer *tracer, PyObject *number, CiDtype loop, CxOperand *operand)
 {
-    bool is_int = PyLong_Check(number) && !PyBool_Check(number);
-    CiDtype dtype = is_int && loop == CI_DTYPE_bool ? CI_DTYPE_i64 : loop;
+    CiDtype dtype = made_for(loop, PyLong_Check(number) && !PyBool_Check(number));
     int status = cx_const_of(tracer->state, number, dtype, &operand->value);
     if (status == 0)
         operand->value = ci_const_cast(operand->value, dtype, operand->want);
@@ -385,10 +391,13 @@ constant(CxTracer *tracer, PyObject *number, CiDtype loop, CxOperand *operand)
 
 /* Python's int in 64 bits beside integers of 64 bits: they compare by value as they are. */
 static bool
-is_compared_whole(const CxArg *a, CiOp op, CiDtype loop)
+is_compared_whole(const CxArg *a, const CxArg *other, CiOp op, CiDtype loop)
 {
     CiDtype own = cx_dtype(a->traced);
-    return cx_is_comparison(op) && (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
+    bool has_integers =
+        other->code < CI_DTYPE_COUNT && other->code != CI_DTYPE_bool; /* those beside are longs */
+    return cx_is_comparison(op) && has_integers &&
+           (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
            (own == CI_DTYPE_i64 || own == CI_DTYPE_u64);
 }
 
@@ -410,11 +419,11 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
             continue;
         PyObject *number = is_python ? a->traced->storage->value : a->number;
         if (is_python && !a->traced->storage->is_specialized) {
-            if (is_compared_whole(a, op, loop)) {
+            if (is_compared_whole(a, &args->args[!k], op, loop)) {
                 operands[k].want = cx_dtype(a->traced);
                 continue;
             }
-            int fits = cx_python_number_fits(a->traced, loop);
+            int fits = cx_python_number_fits(a->traced, made_for(loop, a->code == CX_WEAK_int));
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;
             if (number == NULL)
@@ -522,7 +531,7 @@ int
 cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResolved *r, CiKind kind,
               CiNode **node, const char **reason)
 {
-    CxOperand operands[3];
+    CxOperand operands[3] = {{0}};
     CiOp op = CI_OP_none;
     int nargs = args->nargs;
 
@@ -538,7 +547,9 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         *reason = "a Python integer that may be out of the dtype's range";
     if (status != 0)
         return status;
-    if (op == CI_OP_power && kind != CI_KIND_array)
+    bool is_square = operands[1].traced == NULL && operands[1].value.re == 2.0;
+    bool is_number = kind != CI_KIND_array && !(is_square && tracer->nblocks > 0);
+    if (op == CI_OP_power && (is_number || ufunc == CX_UFUNC_float_power))
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
         op = short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);

@@ -37,6 +37,22 @@ cx_layout_gaps(PyArrayObject *array, int64_t *gaps)
     }
 }
 
+/* Axes that step over less than all that is inside of them: what their strides have in common with
+ * sizes is chance, and the order of axes could be another with other sizes. */
+static bool
+steps_overlap(PyArrayObject *array, const int *axes)
+{
+    int64_t span = PyArray_ITEMSIZE(array);
+
+    for (int k = 0; k < PyArray_NDIM(array); k++) {
+        int64_t size = PyArray_DIM(array, axes[k]), stride = Py_ABS(PyArray_STRIDE(array, axes[k]));
+        if (size > 1 && stride != 0 && stride < span)
+            return true;
+        span += stride * (size - 1);
+    }
+    return false;
+}
+
 void
 cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
                   const CiExpr *const *gaps, const CiExpr **strides)
@@ -48,6 +64,7 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
 
     cx_layout_gaps(array, found);
     sort_axes(rank, PyArray_STRIDES(array), axes);
+    bool overlaps = !is_empty && steps_overlap(array, axes);
     for (int k = 0; k < rank; k++) {
         int axis = is_empty ? rank - 1 - k : axes[k];
         int64_t size = PyArray_DIM(array, axis), stride = PyArray_STRIDE(array, axis);
@@ -55,9 +72,9 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
         const CiExpr *step = ci_expr_const(sym, Py_ABS(stride));
         if (is_given)
             step = ci_expr_add(sym, span, ci_expr_mul(sym, gaps[axis], itemsize));
-        else if (is_empty || Py_ABS(stride) == dense)
+        else if (is_empty || (Py_ABS(stride) == dense && !overlaps))
             step = next;
-        else if (found[axis] == 0)
+        else if (found[axis] == 0 && !overlaps)
             step = span;
         strides[axis] = stride < 0 && !is_empty ? ci_expr_neg(sym, step) : step;
         if (is_empty || (stride != 0 && size != 1)) {

@@ -32,7 +32,8 @@ check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
     cx_number_check(n, is_real, "a power that may be complex");
 }
 
-/* a ** b: real and in range, or the check fails. */
+/* a ** b: real and in range, or the check fails. Inside of loops a square is a product, which may be a
+ * vector's; the C library's is another number once in a thousand times. */
 static CiNode *
 float_power(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -46,7 +47,8 @@ float_power(CxNumber *n, CiNode *a, CiNode *b)
     else if (exponent < 0.0)
         cx_number_check(n, cx_number_apply(n, CI_OP_not_equal, a, zero),
                         "zero to a negative power");
-    CiNode *result = cx_number_apply(n, CI_OP_scalar_power, a, b);
+    CiNode *result = exponent == 2.0 && n->is_inside ? cx_number_apply(n, CI_OP_multiply, a, a)
+                                                     : cx_number_apply(n, CI_OP_scalar_power, a, b);
     cx_number_check(n, cx_number_apply(n, CI_OP_isfinite, result, NULL), "a power out of range");
     return result;
 }
@@ -328,6 +330,7 @@ number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
     PyObject *both[2] = {a, b};
 
     n->may_check = cx_may_check(t);
+    n->is_inside = t->nblocks > 0;
     n->dtypes[0] = n->dtypes[1] = CI_DTYPE_none;
     for (int k = 0; k < 2 && both[k] != NULL; k++)
         if (set_operand(t, n, k, both[k]) == 0)

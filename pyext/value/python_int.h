@@ -12,6 +12,7 @@ typedef struct CxNumber {
     CiDtype dtypes[2];
     int nargs;
     bool may_check;
+    bool is_inside;  /* of a loop or branch */
     bool is_either;  /* NumPy's number as well: what wraps there is checked, whoever looks at it */
     CiDtype cast;    /* not an operator: the type that one operand is wanted in */
     bool is_refused; /* it needs a check where there may be none */

@@ -191,7 +191,9 @@ derived_sizes(CiCpuEmitter *c, const char *body)
     const CiKernel *kernel = c->kernel;
     CiText text = ci_text_new(c->ctx);
     if (ci_emit_mentions(body, "tiles")) {
-        const char *n = ci_emit_index_text(c->base, kernel->outer[kernel->nouter - 1].extent);
+        const CiExpr *extent = kernel->outer[kernel->nouter - 1].extent;
+        bool is_empty = ci_expr_equals_const(extent, 0); /* a row is divided by, though there is none */
+        const char *n = is_empty ? "1" : ci_emit_index_text(c->base, extent);
         ci_text_add(&text, "    const int64_t tiles = (%s + %d) / %d;\n", n, c->tile - 1, c->tile);
     }
     if (ci_emit_mentions(body, "chunks")) {

@@ -14,6 +14,7 @@ from .surface import (
     into,
     method,
     operand,
+    rank,
     refuse,
     result_type,
 )
@@ -62,7 +63,7 @@ def clip(
     made = t.cast(x, dtype) if x.dtype != dtype else x
     if KEEPS_ZEROS and low is not None and high is not None and dtype.char in "fd":
         low, high = fit(t, low, dtype), fit(t, high, dtype)
-        if np.ndim(low) == np.ndim(high) == 0:
+        if rank(low) == rank(high) == 0:
             made = np.where(is_beyond(np.less, made, low), low, made)
             return into(t, out, np.where(is_beyond(np.greater, made, high), high, made))
     if low is not None:

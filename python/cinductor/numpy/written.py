@@ -47,9 +47,13 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """np.setdiff1d"""
+    """np.setdiff1d. What is found of uint64 among signed integers depends on how many there are."""
     x = np.ravel(ar1) if assume_unique else np.unique(ar1)
-    return x[np.isin(x, np.asarray(ar2), invert=True)]
+    y = np.asarray(ar2)
+    if x.dtype.kind + y.dtype.kind not in ("iu", "ui"):
+        return x[np.isin(x, y, invert=True)]
+    y = y if assume_unique else np.unique(y)
+    return x[np.isin(x, y, assume_unique=True, invert=True)]
 
 
 def cond(x: Any, p: Any = None) -> Any:

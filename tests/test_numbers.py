@@ -1,0 +1,234 @@
+"""Numbers whose kinds meet: unsigned beside signed integers, zeros of both signs, powers; NumPy's and Python's own results."""
+
+import functools
+import itertools
+import subprocess
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+import cinductor
+from cinductor import testing
+
+BACKENDS = ["c", "interp"]
+UNSIGNED = np.array([0, 1, 5, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64)
+SIGNED = np.array([0, 1, -1, 5, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
+EVERY = np.repeat(UNSIGNED, SIGNED.size), np.tile(SIGNED, UNSIGNED.size)
+INTS = [0, 5, -1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1, -(2**70)]
+
+
+def whole(function, backend):
+    return cinductor.compile(function, backend=backend, fullgraph=True)
+
+
+def six(u, s):
+    return u > s, u < s, u >= s, u <= s, u == s, u != s, s > u, s < u, s >= u, s <= u, s == u, s != u
+
+
+# --- unsigned beside signed integers ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_signs_compare_by_value(backend):
+    """Arrays and NumPy's numbers of any width, in both orders."""
+    u, s = EVERY
+    compiled = whole(six, backend)
+    for other in (s, s[2], s[3], s.astype(np.int32), s.astype(np.int8), s > 0, s.astype(float), np.float32(2**63)):
+        testing.check(six, u, other, compiled=compiled)
+    testing.check(six, u[9], s, compiled=compiled)
+    scalars = whole(six, backend)
+    for a, b in itertools.product(UNSIGNED[::3], SIGNED[::2]):
+        testing.check(six, a, b, compiled=scalars, calls=1)
+
+
+@pytest.mark.parametrize("kind", [np.uint64, np.int64, np.uint8, np.int8])
+def test_any_int_of_pythons_compares(kind):
+    """Constant and varying; one that the dtype cannot hold is greater or less than every element."""
+    values = (EVERY[0] if kind is np.uint64 else EVERY[1]).astype(kind)
+    for operand in (values, values[5]):
+        for number in INTS:
+            fixed = functools.partial(six, s=number)
+            testing.check(fixed, operand, compiled=whole(fixed, "interp"), calls=1)
+    for backend in BACKENDS:
+        for operand in (values, values[5]):
+            compiled = cinductor.compile(six, backend=backend)
+            for number in INTS:
+                testing.check(six, operand, number, compiled=compiled)
+
+
+def called(u, s):
+    out, real = np.zeros(u.shape, bool), np.zeros(u.shape)
+    np.greater(u, s, out=out)
+    np.less(s, u, out=real, where=out)
+    parts = np.equal(u, s, dtype=bool), np.not_equal(s, u, casting="safe"), np.less_equal.outer(s[:9], u[::7])
+    return out, real, parts, np.greater_equal(u, s, where=u > 3, out=np.ones(u.shape, bool)), np.less(u, -1, out=np.ones(u.shape))
+
+
+def chosen(u, s):
+    picked = np.where(u > s, u, s), np.select([u > s, s == u], [u, s], -1), u[s < u], s[u <= s], (u >= s).sum(), np.argmax(s < u)
+    x, y = u.copy(), s.copy()
+    x[x > s] = 7
+    y[y < u] = -7
+    return picked, x, y, np.maximum(u, s), np.fmin(s, u), ((s < u) & (u <= 2**63) | (u == s)).all(), np.clip(u, s, s)
+
+
+def searched(u, s):
+    found = np.isin(u, s), np.isin(s, u), np.isin(s, [2**63, 5]), np.searchsorted(u, s), np.setdiff1d(u, s), np.array_equal(u, s)
+    return found, s[1] in u, u[3] in s, s[2] in u, -1 in u, 2**63 in s, 2**64 - 1 in u, np.digitize(u, np.sort(s))
+
+
+def counted(u, s):
+    n, best, last, k = 0, s[0], u[0], 0
+    for k in range(len(u)):
+        if u[k] > s[k]:
+            n += 1
+        n += 100 * (s[k] >= last) + 10000 * (u[k] == s[-1])
+        best = s[k] if u[k] >= best else best
+        last = u[k]
+    k = 0
+    while k < len(u) and u[k] > s[k]:
+        k += 1
+    return n, best, k, sum(1 for a, b in zip(u, s) if a > b), any(a < b for a, b in zip(u, s))
+
+
+def kept(u, s):
+    a, b = u[-1], s[2]
+    order = sorted(range(4), key=lambda k: u[k] if k % 2 else s[k])
+    return order, max(a, b), min(b, a, 3), sorted([a, b, -2]), a if a > b else b, b in (a, -1), 0 <= b < a, max([b, a])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("function", [called, chosen, searched, counted, kept])
+def test_where_signs_meet(function, backend):
+    compiled = cinductor.compile(function, backend=backend)
+    for u, s in (EVERY, (UNSIGNED, SIGNED), (UNSIGNED[3:], SIGNED[2:7])):
+        testing.check(function, u, s, compiled=compiled)
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_xor", "ldexp"])
+def test_an_int_that_no_c_long_holds(name):
+    """NumPy makes a long of it where its loop is of bools."""
+    function = getattr(np, name)
+    compiled = cinductor.compile(lambda x, n: function(x, n), backend="interp")
+    for number in (3, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 2**64):
+        testing.check(lambda x, n: function(x, n), np.arange(3.0), number, compiled=compiled)
+
+
+# --- zeros --------------------------------------------------------------------------------------
+
+ZEROS = [v.ravel() for v in np.meshgrid(*[[0.0, -0.0, 1.0, np.nan]] * 3)]
+
+
+def extremes(x, y, z):
+    return np.maximum(x, y), np.minimum(x, y), np.fmax(x, y), np.fmin(x, y), np.maximum(x, 0), np.maximum(0, x), np.minimum(x, -0.0), np.clip(x, y, z)
+
+
+def clipped(x, y, z):
+    numbers = np.clip(x, 0, 1), np.clip(x, 0.0, 1.0), x.clip(-1, -0.0), np.clip(x, np.nan, 1), np.clip(x, 0, np.nan), np.clip(x, y[1], z[0])
+    return numbers, np.clip(x, 0, None), np.clip(x, None, -0.0), np.clip(x, y, 1), np.clip(x, y[3], 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+def test_zeros_of_extremes(dtype, backend):
+    """Which of a 0 and a -0 is taken. (NumPy's fmax and fmin of whole vectors and of the rest of an array differ.)"""
+    x, y, z = (v.astype(dtype) for v in ZEROS)
+    for function in (extremes, clipped):
+        got, want = whole(function, backend)(x, y, z), function(x, y, z)
+        skipped = (2, 3) if dtype != "e" and function is extremes else ()
+        for k, (a, b) in enumerate(zip(got, want, strict=True)):
+            if k not in skipped:
+                testing.assert_same(a, b)
+
+
+# --- powers -------------------------------------------------------------------------------------
+
+EXPONENTS = [0, 1, 2, 3, 4, 5, -1, -2, -3, 0.5, 1.5, -0.5, -1.5, 2.0, -1.0, 2.5, 0.1, 1 / 3]
+
+
+def of_elements(x, e):
+    y = np.empty_like(x)
+    for i in range(x.size):
+        y[i] = x[i] ** e
+    return y
+
+
+def of_pythons(x, e):
+    total = 0.0
+    for v in x:
+        total += (1 - float(v)) ** -2 + abs(float(v)) ** e + float(v) ** 3
+    return total, abs(float(x[1])) ** e, x[2] ** e, x.sum() ** 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+def test_powers_of_numbers(dtype, backend):
+    """They are the C library's, for NumPy's numbers and Python's: in loops, as constants, in the first call and later; but
+    squares in loops are products."""
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.uniform(0.01, 9, 500), rng.normal(size=300), 10 ** rng.uniform(-30, 30, 200)])
+    special = [0.0, -0.0, 1.0, -1.0, -8.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 2.0**-537, 2.0**500]
+    with np.errstate(all="ignore"):
+        x = np.concatenate([x, special]).astype(dtype)
+        chosen = EXPONENTS if backend == "interp" else EXPONENTS[1::3]
+        constant = whole(lambda x: [of_elements(x, e) for e in chosen], backend)
+        for a, e in zip(constant(x), chosen, strict=True):
+            testing.assert_same(a, x * x if e == 2 else of_elements(x, e))
+        compiled = cinductor.compile(of_elements, backend=backend)
+        for e in (3, 2.5, np.float32(1.5), -1):
+            testing.check(of_elements, x, e, compiled=compiled, calls=1)
+        compiled = cinductor.compile(of_pythons, backend=backend)
+        for e in (3, 0.5, -1.5):
+            testing.check(of_pythons, x[:500], e, compiled=compiled)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32])
+def test_a_power_is_the_same_in_every_call(kind):
+    for e in (2, 3, -1, 0.5):
+        compiled = cinductor.compile(lambda b: (1 - b) ** e)  # noqa: B023
+        for b in np.random.default_rng(2).random(150):
+            b = kind(b)
+            assert {compiled(b) for _ in range(3)} == {(1 - b) ** e}
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d"])
+def test_powers_of_arrays_by_one_number(dtype):
+    """What NumPy has a shorter way for, given as constants, numbers and arrays of one, to the bit; -inf and -0 tell them apart."""
+    x = np.array([2.25, 3.3, 0.7, -0.0, 0.0, np.inf, -np.inf, np.nan, 1e-5]).astype(dtype)
+    with np.errstate(all="ignore"):
+        for e in (2, 0.5, -1, 1, 0, 2.0, -1.0):
+            strong = np.dtype(dtype).type(e)
+            for form in (lambda x: x**e, lambda x: np.power(x, e), lambda x: np.power(x, strong), lambda x: np.float_power(x, e)):  # noqa: B023
+                testing.assert_same(whole(form, "interp")(x), form(x))
+            for form in (lambda x, e: x**e, np.power):
+                testing.check(lambda x, e: form(x, e), x, strong, backend="interp")  # noqa: B023
+
+
+# --- layouts and sources ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_strides_of_what_overlaps(dynamic):
+    """New arrays lie as NumPy's do, whatever the strides of an argument have in common with its sizes."""
+    base = np.arange(100.0)[50:]
+    shapes = [((2, 2, 3), (8, 24, 16)), ((2, 3, 2), (8, 16, 24)), ((0, 3), (8, 8)), ((4, 3), (8, 8)), ((3, 0), (8, 8)), ((0, 3), (24, 8)), ((3, 3), (16, 8)), ((2, 3), (0, 8))]
+    for (shape, strides), function in itertools.product(shapes, (lambda v: v + 1, np.empty_like, lambda v: v.astype("f4"), lambda v: v.T * 2)):
+        v = as_strided(base, shape, strides)
+        got = cinductor.compile(lambda v: function(v), backend="interp", dynamic=dynamic)(v)  # noqa: B023
+        assert (got.shape, got.strides) == (function(v).shape, function(v).strides), (shape, strides)
+
+
+DIVISIONS = [lambda x: x // 0, lambda x: x % 0, lambda x: np.fmod(x, 0), lambda x: np.divmod(x, 0), lambda x: np.zeros((x.size, 0)).mean(1), lambda x: np.tile(x[:0], (2, 2)).reshape(2, -1)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("number", range(len(DIVISIONS)))
+def test_no_source_divides_by_zero(number, dynamic, tmp_path):
+    with np.errstate(all="ignore"):
+        report = cinductor.explain(cinductor.compile(DIVISIONS[number], backend="c", dynamic=dynamic), np.arange(6))
+        testing.assert_same(report.result, DIVISIONS[number](np.arange(6)))
+    path = tmp_path / "kernels.c"
+    path.write_text(report.source)
+    done = subprocess.run(["cc", "-std=gnu11", "-O1", "-Werror=div-by-zero", "-c", path, "-o", tmp_path / "kernels.o"], capture_output=True, text=True)
+    assert done.returncode == 0 and "division by zero" not in done.stderr, done.stderr
