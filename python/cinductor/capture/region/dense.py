@@ -179,7 +179,13 @@ class Dense:
             self.fail("an array is made of a list of tuples that grows")
         if self.kinds[0][1] != np.float64:  # type: ignore[index]
             require(self.tracer, self.length > 0, "a list of no items")  # of none there are floats
-        return self.columns()[0]
+        column = self.columns()[0]
+        if self.kinds[0] != ("python", np.uint64):
+            return column
+        # What array NumPy makes of ints beyond int64 depends on all of them.
+        small = self.tracer.reduce("all", column <= np.iinfo(np.int64).max, None)
+        require(self.tracer, small, "ints that may be beyond 64 bits")
+        return self.tracer.cast(column, np.dtype(np.int64))
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""
