@@ -25,6 +25,7 @@ import cinductor
 
 DISPATCHER = "_ArrayFunctionDispatcher"  # of NumPy's, around a function
 LEFT = frozenset({"__new__", "__init_subclass__", "__class_getitem__", "__getattribute__"})
+MOST_DEPTH = 4  # of tables in a module
 LEFT_MODULES = ("tests", "testing", "conftest", "setup", "__main__")
 
 
@@ -85,16 +86,30 @@ def put_everywhere(made: dict[int, tuple[Any, Any]], roots: set[str]) -> None:
             continue
         where = getattr(module, "__dict__", {})
         for key, value in list(where.items()):
-            if id(value) in made and made[id(value)][0] is value:
-                where[key] = made[id(value)][1]
-            elif type(value) is dict and key != "__builtins__":
-                add_keys(made, value)
+            if key != "__builtins__" and (new := replaced(made, value)) is not value:
+                where[key] = new
 
 
-def add_keys(made: dict[int, tuple[Any, Any]], table: dict[Any, Any]) -> None:
-    """A table that has functions for keys has the compiled ones, too."""
-    for key in [key for key in table if id(key) in made]:
-        table[made[id(key)][1]] = table[key]
+def replaced(made: dict[int, tuple[Any, Any]], value: Any, depth: int = 0) -> Any:
+    """A value with the compiled functions in the place of the others, in tables of a module as well:
+    packages compare what they find there. Keys are there by both names.
+    """
+    if id(value) in made and made[id(value)][0] is value:
+        return made[id(value)][1]
+    if depth > MOST_DEPTH:
+        return value
+    if type(value) is dict:
+        for key, item in list(value.items()):
+            if (new := replaced(made, item, depth + 1)) is not item:
+                value[key] = new
+        for key in [key for key in value if id(key) in made]:
+            value[made[id(key)][1]] = value[key]
+    elif type(value) is list:
+        value[:] = [replaced(made, item, depth + 1) for item in value]
+    elif type(value) is tuple:
+        items = [replaced(made, item, depth + 1) for item in value]
+        return value if all(a is b for a, b in zip(items, value)) else tuple(items)
+    return value
 
 
 def compile_methods(cls: type) -> int:
