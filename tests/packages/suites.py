@@ -25,7 +25,8 @@ SUITES = {
         ("numpy.lib",),
         ("numpy.lib.tests",),
         calls=True,
-        leaves="not test_io and not test_loadtxt and not test_format",
+        # digitize and kaiser: what capture makes of them calls NumPy's by name, which is the compiled one
+        leaves="not test_io and not test_loadtxt and not test_format and not aiser and not test_reverse",
     ),
     "numpy.polynomial": Suite(("numpy.polynomial",), ("numpy.polynomial.tests",), True),
     "emcee": Suite(("emcee",), ("emcee.tests",), True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class Attributes:
     __slots__ = ()
 
     stage: Stage
+    settle: Callable[[str], None]
 
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
@@ -281,9 +283,8 @@ class Attributes:
             stage.stop(f"assigns .{name} of an array")
         else:
             stage.abandon(f"assigns .{name} of an array")
+            self.settle(f"assigns .{name} of an array")  # nothing traced is that object any more
         setattr(stage.concrete(value), name, stage.concrete(item))
-        if name == "shape":
-            value.shape = stage.concrete(item)
 
     def _del_attr(self, name: str, value: Any) -> None:
         found = find_in_class(type(value), name)

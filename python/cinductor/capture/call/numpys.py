@@ -106,7 +106,12 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         rows = stage.regions.rows_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")
-    args = tuple(scope.item(a, slice(None)) if type(a) is Flat else a for a in args)
+    if any(type(a) is Flat for a in args):
+        if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
+            if len(args) > 1 or kwargs.keys() - {"dtype"}:
+                return call_unknown(scope, f, args, kwargs)
+            f = np.asarray
+        args = tuple(line_of(scope, a) if type(a) is Flat else a for a in args)
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
@@ -130,6 +135,16 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
         text = f"calls {name_of(f)}: {why}"
         return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))
+
+
+COPIES = (np.array, np.copy)
+
+
+def line_of(scope: Scope, flat: Flat) -> Any:
+    """The array that NumPy makes of array.flat: a view where the elements lie so."""
+    if flat.array.flags_now.c_contiguous:
+        return scope.stage.tracer.reshape(flat.array, (flat.array.size,))
+    return scope.item(flat, slice(None))
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:

@@ -138,6 +138,7 @@ class Choice(Condition):
         if self.tracer.written(level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
         self.regions.close(level.then_block)
+        self.regions.forget(level.attempt.nfacts)  # that a is evaluated
         level.open_arm(False)
         return True
 

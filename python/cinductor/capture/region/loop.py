@@ -203,7 +203,7 @@ class Loop(Region):
         if not self.base.can_undo:
             return False
         self.base.drop()
-        self.attempt = None
+        self.attempt = self.growing = None
         self.phase = phase
         self.position = self.runs = self.tail = 0
         self.goes_on = True

@@ -144,7 +144,7 @@ def _rewrite_source(
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
     node = with_exits_behind(without_matches(node))
-    _check(node)
+    _check(node, code)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
     if with_regions:
         node = with_loops(node)
@@ -168,7 +168,15 @@ DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
 }  # fmt: skip
 
 
-def _check(root: FunctionNode) -> None:
+def is_resized(func: ast.expr, code: types.CodeType) -> bool:
+    """Whether a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
+    if not isinstance(func, ast.Attribute) or func.attr != "resize":
+        return False
+    own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+    return not isinstance(func.value, ast.Name) or func.value.id in own
+
+
+def _check(root: FunctionNode, code: types.CodeType) -> None:
     """Raises NotRewritable for syntax whose row says break, with its line."""
     declared: set[str] = set()
     doubtful = [node for node in walk(root) if type(node).__name__ in DOUBTFUL]
@@ -179,6 +187,8 @@ def _check(root: FunctionNode) -> None:
         row = verdict(node)
         reason = row.reason if row and row.verdict == BREAK else None
         if isinstance(node, ast.Call):
+            if is_resized(node.func, code):
+                reason = "may resize an array in place, which depends on who refers to it"
             if isinstance(node.func, ast.Name) and node.func.id in FRAME_READERS:
                 if node.func.id not in ("vars", "dir") or not node.args:
                     reason = f"calls {node.func.id}()"
