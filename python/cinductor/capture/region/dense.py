@@ -14,7 +14,7 @@ import numpy as np
 
 from ...numpy.surface import require
 from ..value.items import Items
-from ..value.objects import Traced
+from ..value.objects import Traced, is_ours
 from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
 from .region import Again, RegionBreak
 
@@ -285,7 +285,8 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
         if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS:
             loop.fail("data decide how a list grows, and its items are no numbers")
     kinds = [kind_of(leaf) for leaf in leaves(item)]
-    if not all(is_alike(other, item, kinds) for other in container):
+    known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no gap
+    if not all(is_alike(other, item, kinds) for other in known):
         loop.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the buffers are made
     regions, room = loop.regions, 1
     owner, is_open = None, False

@@ -333,7 +333,7 @@ class Loop(Region):
             return
         self.now = carried.finish()
         self.attempt.end()
-        self.attempt = None
+        self.attempt = self.growing = None
         carried.remember(self.memory)
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
