@@ -17,7 +17,7 @@ from ... import _core
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
 from ..value.objects import GROWING, Traced
-from ..value.state import UNBOUND, Touched, fill, is_one, walk
+from ..value.state import UNBOUND, Touched, fill, is_one, reached
 
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
@@ -324,10 +324,15 @@ class Region:
         if not attempt.touched.before:
             return []
         now = attempt.touched.swap()
-        seen = walk([*self.entry.values(), *self.others.values(), *self.callers()])
+        seen = self.reached(container for container, _ in now)
         for container, items in now:
             fill(container, items)
-        return [container for container, _ in now if seen is None or id(container) in seen]
+        return [container for container, _ in now if id(container) in seen]
+
+    def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
+        """Ids of the containers that somebody sees, by the names before the construct or by these."""
+        roots = [*(self.entry.values() if names is None else names), *self.others.values()]
+        return reached([*roots, *self.callers()], wanted, self.stage.known)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""
