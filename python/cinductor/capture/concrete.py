@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .rewrite.asking import OURS, STAGE
-from .value.items import Flat, Octets
-from .value.objects import BOUND, FREE_TYPES, Traced, remade
+from .value.items import Flat, Octets, Range
+from .value.objects import BOUND, FREE_TYPES, Traced, bounds_of, is_iterator, remade
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -52,7 +52,9 @@ class Concrete:
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else remade(value, items)
         if cls is slice:
-            return slice(*(self.of(v) for v in (value.start, value.stop, value.step)))
+            return slice(*map(self.of, bounds_of(value)))
+        if cls is Range:
+            return range(*(int(self.of(v)) for v in bounds_of(value)))
         if cls is np.broadcast:
             return self.stage.filled(value)
         if cls is types.FunctionType:
@@ -68,8 +70,8 @@ class Concrete:
         elif cls is frozenset:
             items = {self.of(v) for v in value}
             return value if not any(type(v) is Traced for v in value) else frozenset(items)
-        elif cls is types.GeneratorType:
-            return (self.stage.concrete(v) for v in value)
+        elif is_iterator(cls):
+            return self.stage.handed_out(value)
         else:
             self.fill(value)
         return value

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import Demand, StaticRetry, Undecided
+from ..signals import Signal
 from .attributes import Attributes
 from .call.calls import dispatch
 from .call.mathematics import sum_and_carry, sum_of
@@ -24,11 +24,10 @@ from .call.membership import contains
 from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
-from .failure import Abandon, Raised, names_traced, reword
+from .failure import Raised, names_traced, reword
 from .iteration import Iteration
 from .region import dense
 from .region.opened import call_with_opened
-from .region.region import Again, Looked, Raising, Refused
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
 from .settle import tire
@@ -44,20 +43,7 @@ from .value.objects import (
     is_numpys,
 )
 
-OWN_ERRORS = (
-    Abandon,
-    Raised,
-    StaticRetry,
-    Undecided,
-    Demand,
-    Again,
-    Looked,
-    Raising,
-    Refused,
-    _core.RegionBreak,
-    _core.CheckFailed,
-    _core.CinductorError,
-)
+OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 
 
 class Scope(Attributes, Subscripts, Iteration, TracedControl):

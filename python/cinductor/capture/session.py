@@ -14,9 +14,11 @@ import numpy as np
 
 from .. import _core
 from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
+from ..interrupt import is_interrupt
 from ..job import Job
 from ..numpy import surface
 from ..race import Race, likeness
+from ..signals import Signal
 from ..user import PACKAGE
 from .call import builtins as builtins  # fills the table of calls
 from .driver import plan_of
@@ -139,7 +141,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     return job.fn(*args, **kwargs)
 
 
-class Retry(BaseException):
+class Retry(Signal):
     """The compiler failed before anything happened."""
 
     def __init__(self, error: Exception) -> None:
@@ -199,29 +201,23 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """One capture by one backend; once more with sizes that are numbers where symbols break it, and
-    with loops and branches run by Python when capturing them came to nothing.
-    """
+    """The call by one backend, captured anew with one assumption less each time one did not hold."""
     why = ""
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
     way = Way(backend, job.dynamic, True, known.settles if known else None)
-    way = way._replace(leaves_open=job.leaves_open)
+    way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
             made, outcome = capture(job, compiled, bound, args, kwargs, way)
-        except StaticRetry:
-            way = way._replace(dynamic=False)
-        except Undecided:
-            way, job.leaves_open = way._replace(leaves_open=False), False
-        except _core.RegionBreak as failure:
-            way, why = way._replace(regions=False), failure.args[0]
-        except Looked:
-            way = way._replace(opens=False)
-        except Refused as failure:
-            job.decided |= {failure.place}
-        else:
             break
+        except REPLANS as failure:
+            less = way.without(failure)
+            if isinstance(failure, _core.RegionBreak):
+                why = failure.args[0]
+        if less is None:
+            raise Retry(_core.InternalError("an assumption that was given up did not hold"))
+        way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
     seconds = Race.clock() - began
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
@@ -264,8 +260,13 @@ def learn_from(
     return race
 
 
+REPLANS = (StaticRetry, Undecided, _core.RegionBreak, Looked, Refused)
+
+
 class Way(NamedTuple):
-    """How a call is captured."""
+    """How a call is captured: what is assumed. A capture in which an assumption does not hold is
+    followed by one without it, and none is ever assumed again: so the captures of a call have an end.
+    """
 
     backend: str
     dynamic: bool | None  # which sizes are symbols
@@ -273,6 +274,21 @@ class Way(NamedTuple):
     settles: int | None  # runs after which the rest of the call is NumPy's
     opens: bool = True  # whether lists may be as long as a loop has trips
     leaves_open: bool = True  # whether the program finds out what sizes say
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+
+    def without(self, failure: BaseException) -> Way | None:
+        """Without the assumption that a failure speaks of; None where that had been given up."""
+        if isinstance(failure, StaticRetry):
+            less = self if self.dynamic else self._replace(dynamic=False)
+        elif isinstance(failure, Undecided):
+            less = self._replace(leaves_open=False)
+        elif isinstance(failure, Looked):
+            less = self._replace(opens=False)
+        elif isinstance(failure, Refused):
+            less = self._replace(decided=self.decided | {failure.place})
+        else:
+            less = self._replace(regions=False)
+        return None if less == self else less
 
 
 def begin(job: Job, way: Way) -> Stage:
@@ -290,7 +306,7 @@ def begin(job: Job, way: Way) -> Stage:
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
     stage.captures, stage.regions.may_open = way.regions, way.opens
-    stage.regions.decided = job.decided
+    stage.regions.decided = way.decided
     stage.settles, stage.leaves_open = way.settles, way.leaves_open
     return stage
 
@@ -302,9 +318,9 @@ def capture(
     stage = begin(job, way)
     stage.tell = functools.partial(tell, job, bound)
     tracer = stage.tracer
-    surface.stages[id(tracer)] = stage
     began = time.perf_counter()
     try:
+        surface.stages[id(tracer)] = stage
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finished(job, stage, result)
@@ -314,9 +330,7 @@ def capture(
             raise
         raise instead from None
     finally:
-        surface.stages.pop(id(tracer), None)
-        for scope in stage.scopes:
-            scope.__class__ = PlainScope
+        close(stage)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
@@ -326,12 +340,21 @@ def capture(
     return made, outcome
 
 
+def close(stage: Stage) -> None:
+    """The call is captured, or not: nothing of it is asked any more."""
+    surface.stages.pop(id(stage.tracer), None)
+    stage.tracer.on_break = None  # whoever still has a value of this call has it behind the call
+    for scope in stage.scopes:
+        scope.__class__ = PlainScope
+
+
 def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """The call's result made real, and its specialisation. What fails there behind an effect was only
     for later calls.
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
+        stage.take_in()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):
@@ -358,7 +381,7 @@ def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization
         outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK
 
 
-CARRIED_ON = (Abandon, Raised, Retry, StaticRetry, Undecided)  # whoever called knows what to do
+CARRIED_ON = (Abandon, Raised, Retry)  # whoever called knows what to do
 
 
 def failure_of(
@@ -368,6 +391,8 @@ def failure_of(
     if isinstance(error, MarkViolated):
         stage.begins_anew()
         return error
+    if is_interrupt(error):
+        return ended(job, stage, error)
     if isinstance(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
@@ -376,7 +401,7 @@ def failure_of(
         return stage.symbols.denied(error)  # type: ignore[union-attr]
     if isinstance(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
-    if isinstance(error, _core.RegionBreak | Looked | Refused):
+    if isinstance(error, REPLANS):
         return half_captured(job, stage, bound, way, error)
     if isinstance(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)
@@ -407,11 +432,13 @@ def check_failed(
 def half_captured(
     job: Job, stage: Stage, bound: Any, way: Way, error: BaseException
 ) -> BaseException:
-    """A loop or branch can only be captured in another way."""
+    """The call can only be captured in another way."""
     if not stage.begins_anew():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
-    if stage.has_left_open and isinstance(error, _core.RegionBreak):
+    if not isinstance(error, _core.RegionBreak):
+        return error
+    if stage.has_left_open:
         return Undecided(error.args[0])
     return error if way.regions else Abandon(error.args[0])
 
@@ -450,18 +477,25 @@ def too_large(stage: Stage) -> str:
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 
-def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
-    """The exception that is leaving the function: effects so far happen first, but that an interrupt
-    waits for nothing: it may well be a compiler that is waited for.
+def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
+    """An exception from outside ends the call: as it was before, or with what happened until the last
+    step that Python ran. It waits for nothing: it may well be a compiler that is waited for.
     """
     stage.tracer.needs_python = True
-    if not isinstance(error, KeyboardInterrupt):
-        try:
-            stage.regions.unwind(0)
-            stage.tracer.flush()
-            stage.stores.flush()
-        except (_core.CinductorError, _core.RegionBreak):
-            pass
+    stage.begins_anew()
+    job.last = Outcome(job, stage)
+    return error
+
+
+def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
+    """The exception that is leaving the function: effects so far happen first."""
+    stage.tracer.needs_python = True
+    try:
+        stage.regions.unwind(0)
+        stage.tracer.flush()
+        stage.stores.flush()
+    except (_core.CinductorError, _core.RegionBreak):
+        pass
     job.last = Outcome(job, stage)
     if names_traced(error):
         reword(error)

@@ -12,7 +12,9 @@ from __future__ import annotations
 import enum
 import functools
 import types
+import weakref
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,7 @@ from .value.objects import (
     why_not_array,
 )
 
+MOST_LEFT = 65536  # items of an iterator that outlives the call
 # Attributes by which functions and partials are looked into.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
@@ -48,6 +51,30 @@ PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"}
 def is_made_anew(fn: types.FunctionType) -> bool:
     """Whether a function is a lambda or one inside of another: each run of its line makes one."""
     return "<" in fn.__qualname__ and not fn.__dict__
+
+
+class HandedOut:
+    """An iterator made in the call, as code that is not captured sees it: of real values."""
+
+    __slots__ = ("stage", "items", "__weakref__")
+
+    def __init__(self, stage: Stage, items: Any) -> None:
+        self.stage: Stage | None = stage
+        self.items = items
+
+    def __iter__(self) -> HandedOut:
+        return self
+
+    def __next__(self) -> Any:
+        item = next(self.items)
+        return item if self.stage is None else self.stage.concrete(item)
+
+    def end(self) -> None:
+        """The call ends."""
+        if self.stage is not None:
+            items, self.items = self.items, iter(())
+            self.items = iter([self.stage.concrete(item) for item in islice(items, MOST_LEFT)])
+            self.stage = None
 
 
 class Stage:
@@ -89,6 +116,7 @@ class Stage:
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
+        self.iterators: list[weakref.ref[HandedOut]] = []  # that code which is not captured has
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
@@ -339,6 +367,20 @@ class Stage:
     def concrete(self, value: Any) -> Any:
         """The value with everything traced made real."""
         return Concrete(self).of(value)
+
+    def handed_out(self, value: Any) -> Any:
+        """An iterator made in the call, for code that is not captured."""
+        made = HandedOut(self, value)
+        self.iterators.append(weakref.ref(made))
+        return (item for item in made)
+
+    def take_in(self) -> None:
+        """What iterators have still to give is made while it can be: whoever has one may go on with
+        it behind the call.
+        """
+        for iterator in [*self.iterators]:
+            if (found := iterator()) is not None:
+                found.end()
 
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""

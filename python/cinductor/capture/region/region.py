@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...interrupt import is_interrupt
+from ...signals import Signal
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
 from ..value.objects import GROWING, Traced
@@ -32,21 +34,21 @@ class Peel(Exception):
     """The trip at a loop's entry is not like those behind it."""
 
 
-class Raising(BaseException):
+class Raising(Signal):
     """An arm of a traced branch is going to raise, or to warn, which is as rare: nobody needs to know
     in which words.
     """
 
 
-class Again(BaseException):
+class Again(Signal):
     """A loop's body is run again: something was learnt in the middle of it."""
 
 
-class Looked(BaseException):
+class Looked(Signal):
     """Somebody wants to know what a list holds that is as long as there were trips."""
 
 
-class Refused(BaseException):
+class Refused(Signal):
     """The operands of a condition in an expression are no one value: where nothing has happened the call
     is captured anew, and Python decides there. place: file and line.
     """
@@ -263,6 +265,8 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
         except Peel:
             raise
         except Exception as error:
+            if is_interrupt(error):
+                raise
             raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
 
     return guarded

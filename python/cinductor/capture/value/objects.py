@@ -279,3 +279,21 @@ def remade(like: Any, items: list[Any]) -> Any:
     if cls is tuple or cls is list:
         return cls(items)
     return cls._make(items) if hasattr(cls, "_make") else cls(items)
+
+
+def bounds_of(value: Any) -> tuple[Any, Any, Any]:
+    """Start, stop and step of a slice or range."""
+    return (value.start, value.stop, value.step)
+
+
+def is_iterator(cls: type) -> bool:
+    """A class of Python's own iterators, or a generator: what they hold cannot be made real in its
+    place.
+    """
+    own = cls is types.GeneratorType or cls.__module__ in ("builtins", "itertools")
+    return (own or is_ours(cls)) and find_in_class(cls, "__next__") is not MISSING
+
+
+def is_ours(cls: type) -> bool:
+    """A class of this package: its objects hold what is at work, not what the user can see."""
+    return cls.__module__.partition(".")[0] == "cinductor"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .objects import GROWING, UNBOUND, Traced
+from .objects import GROWING, UNBOUND, Traced, is_ours
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -251,11 +251,6 @@ def references(
             return limit
         stack.extend(inside(value))
     return count
-
-
-def is_ours(cls: type) -> bool:
-    """A class of this package: its objects hold what is at work, not what the user can see."""
-    return cls.__module__.partition(".")[0] == "cinductor"
 
 
 def inside(value: Any) -> list[Any]:

@@ -1,0 +1,391 @@
+"""How a call ends: captures of it have an end, what is private stays inside, an exception from outside
+ends it and nothing of it is left.
+"""
+
+import gc
+import itertools
+import signal
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core
+from cinductor.capture import session
+from cinductor.capture.region.region import Looked, Refused
+from cinductor.dynamic import StaticRetry, Undecided
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+X = np.random.default_rng(0).integers(-40, 40, 12) / 16  # sums of these are exact
+
+
+def alike(got, want):
+    """Equal, and of the same kinds."""
+    assert type(got) is type(want), (got, want)
+    if isinstance(want, list | tuple):
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            alike(a, b)
+    elif isinstance(want, dict):
+        alike(list(got.items()), list(want.items()))
+    elif isinstance(want, np.ndarray | np.generic):
+        assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True)
+    else:
+        assert got == want
+
+
+# --- captures of a call ---------------------------------------------------------------------------
+
+
+def test_no_assumption_is_given_up_twice():
+    """So captures of a call have an end, whatever goes wrong in them."""
+    failures = [
+        StaticRetry("it breaks"),
+        Undecided("it breaks"),
+        Looked("a list"),
+        Refused("no one value", ("file", 1)),
+        Refused("no one value", ("file", 2)),
+        _core.RegionBreak("it breaks", "file", 1),
+    ]
+    for order in itertools.permutations(failures):
+        way = session.Way("", None, True, None)
+        for failure in order:
+            way = way.without(failure)
+            assert way is not None and way.without(failure) is None
+        assert all(way.without(failure) is None for failure in order)
+    assert session.Way("", False, True, None).without(failures[0]) is None
+    assert session.Way("", True, True, None).without(failures[0]) is None
+
+
+@pytest.mark.parametrize("signal", [StaticRetry("s"), Undecided("u"), Looked("l")])
+def test_a_failure_that_repeats_itself_ends_in_numpy(signal, monkeypatch):
+    captures = []
+
+    def failing(*args):
+        captures.append(args)
+        raise signal
+
+    monkeypatch.setattr(session, "capture", failing)
+    compiled = cinductor.compile(lambda x: x + 1)
+    with pytest.warns(RuntimeWarning, match="an assumption that was given up did not hold"):
+        alike(compiled(X), X + 1)
+    assert len(captures) <= 4
+
+
+def trimmed(a):
+    nz = np.argwhere(a)
+    if nz.size == 0:
+        start = stop = np.array([], dtype=np.intp)
+    else:
+        start, stop = nz.min(axis=0), nz.max(axis=0)
+    stop += 1
+    if start.size == 0:
+        start = stop = np.zeros(a.ndim, dtype=np.intp)
+    sl = tuple(slice(start[k], stop[k]) for k in range(a.ndim))
+    return a[sl]
+
+
+@pytest.mark.parametrize("fn", [trimmed, np.trim_zeros._implementation], ids=["own", "numpys"])
+def test_trim_zeros(fn):
+    compiled = cinductor.compile(fn)
+    ones = [np.pad(np.ones((2,) * n), (2, 1)) for n in range(4)]
+    zeros = [np.zeros((3,) * n) for n in range(4)]
+    for a in (ones[3], ones[3], *ones, *zeros, *ones, *zeros):
+        alike(compiled(a), fn(a))
+
+
+class Countdown:
+    """Not known to capture: iterating it is a break."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter(range(self.n))
+
+
+MADE = {  # made of traced values in one piece, used in others
+    "slice": "slice(n.sum(), n.max() + 3)",
+    "frozenset": "frozenset([n[0], n[1]])",
+    "range": "range(int(n[0]), int(n[1]) + 4)",
+    "map": "map(float, x)",
+    "map of two": "map(lambda a, b: a * b, x, x[::-1])",
+    "zip": "zip(x, x * 2)",
+    "enumerate": "enumerate(x * 2)",
+    "reversed": "reversed([x[0], x[1]])",
+    "filter": "filter(lambda v: v > 0, x)",
+    "iter": "iter([x[0], x * 2])",
+    "rows": "iter(x.reshape(3, 4))",
+    "generator": "(v * 2 for v in x)",
+    "chain": "itertools.chain([x[0]], x * 2)",
+    "islice": "itertools.islice((v + 1 for v in x), 2, 6)",
+    "partial": "functools.partial(np.add, x * 2)",
+    "method": "(x * 2).sum",
+    "nested": "[(slice(n[0], None), {'k': iter([x[0]])})]",
+}
+USES = {
+    "a break": "print(end='')",
+    "an unknown iterator": "k = list(zip(given, x))",
+    "an effect": "log.append(x.sum())",
+}
+
+
+def used(value, x):
+    """What is in a value, whatever it is."""
+    if isinstance(value, slice):
+        return (value.start, value.stop), x[value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [used(v, x) for v in value]
+    if isinstance(value, dict):
+        return [used(v, x) for v in value.values()]
+    if hasattr(value, "__iter__"):
+        return [used(v, x) for v in value] if not isinstance(value, np.ndarray) else value
+    if callable(value):
+        return value(x) if "add" in repr(value) else value()
+    return value
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Makes a function of source text, which capture can read."""
+    import functools
+
+    count = itertools.count()
+
+    def make(source, **names):
+        path = tmp_path / f"made_{next(count)}.py"
+        path.write_text(source)
+        where = {"np": np, "itertools": itertools, "functools": functools, "used": used, **names}
+        exec(compile(source, str(path), "exec"), where)  # of this file's own text
+        return where["f"]
+
+    return make
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("made", MADE)
+def test_what_holds_traced_values_crosses_a_break(made, use, written):
+    source = f"""
+def f(x, n, given, log):
+    value = {MADE[made]}
+    {USES[use]}
+    y = x + 1
+    return used(value, y), y
+"""
+    fn = written(source)
+    compiled = cinductor.compile(fn, options={"verify": True})
+    n = np.array([1, 2, 3])
+    for _ in range(4):
+        ours, theirs = [], []
+        alike(compiled(X, n, Countdown(3), ours), fn(X, n, Countdown(3), theirs))
+        alike(ours, theirs)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_holds_traced_values_is_returned(made, written):
+    fn = written(f"def f(x, n):\n    print(end='')\n    y = x + 1\n    return {MADE[made]}, y\n")
+    compiled = cinductor.compile(fn)
+    n = np.array([1, 2, 3])
+    for _ in range(4):
+        got, want = compiled(X, n), fn(X, n)
+        alike(got[1], want[1])
+        alike(used(got[0], X), used(want[0], X))
+
+
+# --- exceptions from outside ----------------------------------------------------------------------
+
+
+def a_loop(x, y):
+    total = 0.0
+    for i in range(1, len(x)):
+        x[i] = x[i] + x[i - 1]
+        total = total + x[i]
+    return total
+
+
+def a_branch(x, y):
+    if x[0] > 0:
+        x[1] = y[0]
+        z = x * 2
+    elif x[1] > 0:
+        z = y - 1
+    else:
+        z = x + y
+    return z
+
+
+def inner(x, k):
+    for i in range(3):
+        if x[i] > 0:
+            x = x * 2
+        else:
+            x = x + k
+    return x
+
+
+def nested_calls(x, y):
+    def add(v):
+        return inner(v, 1.0) + y
+
+    return [add(x), add(y), max(x[0], y[0])]
+
+
+def breaks(x, y):
+    x[0] = 5.0
+    print(end="")
+    x[1] = 6.0
+    print(end="")
+    y[0] = x.max()
+    return x + y
+
+
+def containers(x, y):
+    rows, info = [], {"low": 0.0}
+    for i in range(len(x)):
+        if x[i] > 0:
+            rows.append(x[i] * 2)
+        info["low"] = np.minimum(info["low"], x[i])
+    y[:] = info["low"]
+    return rows, info
+
+
+def a_while(x, y):
+    k = 0
+    while x[k] < 2 and k < 8:
+        try:
+            y[k] = x[k] * 2
+        except IndexError:
+            y[k] = 0
+        k += 1
+    return k
+
+
+def flushes(x, y):
+    x += 1
+    if float(x[3]) > 100:
+        return x
+    y -= x
+    return bool((y > 0).any()), [v for v in y]
+
+
+class Ended(Exception):
+    """As a time limit of a test is raised."""
+
+
+class Left(BaseException):
+    """None that `except Exception` sees."""
+
+
+FNS = [a_loop, a_branch, nested_calls, breaks, containers, a_while, flushes]
+ENDS = [KeyboardInterrupt, SystemExit, Ended, TimeoutError, Left, MemoryError]
+POINTS = 12  # for each function and exception: 504
+
+
+def states_of(fn, args):
+    """What its arguments are at each of its lines."""
+    args = [a.copy() for a in args]
+    states = [[a.copy() for a in args]]
+
+    def trace(frame, event, arg):
+        states.append([a.copy() for a in args])
+        return trace
+
+    sys.settrace(trace)
+    try:
+        fn(*args)
+    finally:
+        sys.settrace(None)
+    return states + [args]
+
+
+def with_signal_at(point, fn, *args):
+    """A call in which a signal comes at one of its events; the number of events."""
+    count = 0
+
+    def look(frame, event, arg):
+        nonlocal count
+        count += 1
+        if count == point:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGUSR1)
+
+    sys.setprofile(look)
+    try:
+        fn(*args)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.fixture
+def handler():
+    """Sets what a signal raises."""
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def install(error):
+        def handle(number, frame):
+            raise error
+
+        signal.signal(signal.SIGUSR1, handle)
+
+    yield install
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("error", ENDS, ids=lambda e: e.__name__)
+@pytest.mark.parametrize("fn", FNS, ids=lambda f: f.__name__)
+def test_an_exception_from_a_handler_ends_the_call(fn, error, handler):
+    args = [X[:10].copy(), np.arange(10.0)]
+    states, want = states_of(fn, args), fn(*[a.copy() for a in args])
+
+    def compiled():
+        return cinductor.compile(fn, backend="interp")
+
+    with_signal_at(0, compiled(), *[a.copy() for a in args])
+    events = with_signal_at(0, compiled(), *[a.copy() for a in args])
+    handler(error)
+    for number in range(POINTS):
+        ours, made = [a.copy() for a in args], compiled()
+        at = 1 + (events - 1) * (2 * number + 1) // (2 * POINTS)
+        with pytest.raises(error) as caught:
+            with_signal_at(at, made, *ours)
+        assert caught.type is error
+        assert any(all(map(np.array_equal, ours, state)) for state in states), (at, ours)
+        ours = [a.copy() for a in args]
+        for _ in range(2):
+            alike(made(*ours), want)
+            alike(ours, states[-1])
+            ours = [a.copy() for a in args]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Left, Ended])
+def test_what_a_function_raises_itself(error):
+    """In an arm that is not taken it is nothing that happens; in one that is, all until then has."""
+
+    def give_up():
+        raise error("enough")
+
+    def fn(x, log):
+        log.append(len(x))
+        x[1] = 7
+        if x[0] > 0:
+            x[2] = 8
+            give_up()
+        x[3] = 9
+        return x * 2
+
+    compiled = cinductor.compile(fn)
+    for first in (-1.0, 1.0, -1.0, 1.0):
+        ours, theirs = np.full(5, first), np.full(5, first)
+        for run, x, log in ((compiled, ours, our_log := []), (fn, theirs, their_log := [])):
+            if first > 0:
+                with pytest.raises(error, match="enough"):
+                    run(x, log)
+            else:
+                run(x, log)
+        alike(ours, theirs)
+        alike(our_log, their_log)
