@@ -2,11 +2,12 @@
 ends it and nothing of it is left.
 """
 
+import functools
 import gc
 import itertools
 import signal
 import sys
-import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import session
-from cinductor.capture.region.region import Looked, Refused
+from cinductor.capture.region.region import Looked, Refused, Regions
+from cinductor.capture.stage import Stage
 from cinductor.dynamic import StaticRetry, Undecided
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
+Tracer = _core.Tracer
 X = np.random.default_rng(0).integers(-40, 40, 12) / 16  # sums of these are exact
 
 
@@ -152,8 +155,6 @@ def used(value, x):
 @pytest.fixture
 def written(tmp_path):
     """Makes a function of source text, which capture can read."""
-    import functools
-
     count = itertools.count()
 
     def make(source, **names):
@@ -389,3 +390,135 @@ def test_what_a_function_raises_itself(error):
                 run(x, log)
         alike(ours, theirs)
         alike(our_log, their_log)
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+def raises(x, y):
+    print(end="")
+    if x.sum() > -1e9:
+        raise ValueError("too large")
+
+
+def raises_at_once(x, y):
+    return x[len(x) + 5]
+
+
+def raises_in_a_handler(x, y):
+    try:
+        return x + y[np.array([1000])]
+    except IndexError as error:
+        raise KeyError("inside") from error
+
+
+def handles(x, y):
+    try:
+        x = x.reshape(7)
+    except ValueError:
+        x = x * 2
+    return x
+
+
+def halves(x):
+    return x.sum() if x.size < 3 else halves(x[: x.size // 2]) + halves(x[x.size // 2 :])
+
+
+def recursion(x, y):
+    return halves(x) + y
+
+
+def closures(x, y):
+    total = 0.0
+
+    def add(v):
+        nonlocal total
+        total = total + v.sum()
+        return lambda k: v + k
+
+    return add(x)(1), add(y)(2), total
+
+
+def lazily(x, y):
+    doubled = (v * 2 for v in x)
+    print(end="")
+    return [next(doubled), sum(doubled)], list(map(lambda v: v + 1, y))
+
+
+def keeps_on(x, y):
+    found = []
+    for k in range(len(x)):
+        print(end="")
+        if x[k] > 0:
+            found.append(x[k : k + 2])
+    return found, [v for v in y]
+
+
+class Held:
+    def __init__(self, x):
+        self.x = x
+
+
+def objects(x, y):
+    held = Held(x)
+    held.y = {"rows": [y, held.x * 2]}
+    print(end="")
+    return held.y["rows"][1] + held.x
+
+
+def data_decide(x, y):
+    k = 0
+    while x[k % 10] < 1e9 and k < 30:
+        k = k + 1 + int(x[k % 10] > 1e6)
+    return k, x[x > 0], np.flatnonzero(y)
+
+
+LEFT = [raises, raises_at_once, raises_in_a_handler, handles, recursion, closures, lazily, keeps_on]
+LEFT += [objects, data_decide, *FNS]
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", LEFT, ids=lambda f: f.__name__)
+def test_arguments_die_when_pythons_would(fn, dynamic, no_collector):
+    compiled = cinductor.compile(fn, dynamic=dynamic)
+    for size in (10, 10, 12, 12, 14, 10):
+        args = [np.arange(float(size)) - 3, np.arange(float(size))]
+        seen = [weakref.ref(a) for a in args]
+        try:
+            compiled(*args)
+        except (ValueError, IndexError, KeyError):
+            pass
+        del args
+        assert [s() is None for s in seen] == [True, True], size
+
+
+def test_the_last_call_keeps_nothing(no_collector):
+    """Not even one that has broken, raised, and been given to NumPy."""
+    x = np.arange(1000.0)
+    seen, compiled = weakref.ref(x), cinductor.compile(lambda x: raises(x, x))
+    for _ in range(9):
+        with pytest.raises(ValueError, match="too large"):
+            compiled(x)
+    del x
+    assert seen() is None
+
+
+def test_what_capture_makes_dies_with_it(no_collector):
+    """Stages, regions and traced values: nothing waits for the collector."""
+    for fn in LEFT:
+        compiled = cinductor.compile(fn)
+        for _ in range(2):
+            try:
+                compiled(np.arange(10.0) - 3, np.arange(10.0))
+            except (ValueError, IndexError, KeyError):
+                pass
+    left = [type(o).__name__ for o in gc.get_objects() if type(o) in (Stage, Regions, Tracer)]
+    assert left == []

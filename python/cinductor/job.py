@@ -300,16 +300,18 @@ def key_of(bound: tuple[Any, ...]) -> Any:
     reads it.
     """
 
-    def key(value: Any, depth: int) -> Any:
-        cls = type(value)
-        if cls is np.ndarray:
-            return (cls, value.dtype, value.shape)
-        if cls in (int, bool, str, type(None)):
-            return (cls, value)
-        if cls in (tuple, list) and depth < 4 and len(value) <= 256:
-            return (cls, *(key(v, depth + 1) for v in value))
-        if cls is dict and depth < 4 and len(value) <= 256:
-            return (cls, *((type(k), str(k), key(v, depth + 1)) for k, v in value.items()))
-        return cls
+    return tuple(part_of_key(v, 0) for v in bound)
 
-    return tuple(key(v, 0) for v in bound)
+
+def part_of_key(value: Any, depth: int) -> Any:
+    """The same of one value."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, value.shape)
+    if cls in (int, bool, str, type(None)):
+        return (cls, value)
+    if cls in (tuple, list) and depth < 4 and len(value) <= 256:
+        return (cls, *(part_of_key(v, depth + 1) for v in value))
+    if cls is dict and depth < 4 and len(value) <= 256:
+        return (cls, *((type(k), str(k), part_of_key(v, depth + 1)) for k, v in value.items()))
+    return cls

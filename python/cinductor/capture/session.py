@@ -314,10 +314,20 @@ def begin(job: Job, way: Way) -> Stage:
 def capture(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
 ) -> tuple[Any, Outcome]:
-    """One capture: the call's result, and what it came to."""
+    """One capture: the call's result, and what it came to. Nothing of its stage is left."""
     stage = begin(job, way)
+    try:
+        return on_stage(stage, job, compiled, bound, args, kwargs, way)
+    finally:
+        stage.close()
+
+
+def on_stage(
+    stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
+) -> tuple[Any, Outcome]:
+    """The same, on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
-    tracer = stage.tracer
+    tracer, instead = stage.tracer, None
     began = time.perf_counter()
     try:
         surface.stages[id(tracer)] = stage
@@ -330,6 +340,7 @@ def capture(
             raise
         raise instead from None
     finally:
+        instead = None  # which has this frame in its traceback
         close(stage)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
@@ -343,7 +354,6 @@ def capture(
 def close(stage: Stage) -> None:
     """The call is captured, or not: nothing of it is asked any more."""
     surface.stages.pop(id(stage.tracer), None)
-    stage.tracer.on_break = None  # whoever still has a value of this call has it behind the call
     for scope in stage.scopes:
         scope.__class__ = PlainScope
 

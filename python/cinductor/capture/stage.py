@@ -362,6 +362,16 @@ class Stage:
             set_state(generator, state)
         return True
 
+    def close(self) -> None:
+        """The call is over. What it was made of refers to each other, and to the arguments: all of that
+        is let go of here, so that arguments live no longer than Python has them.
+        """
+        for scope in self.scopes:
+            scope.stage = None
+        self.regions.end()
+        self.tracer.close()
+        self.__dict__.clear()
+
     # --- values that leave ---
 
     def concrete(self, value: Any) -> Any:

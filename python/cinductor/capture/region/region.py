@@ -67,6 +67,7 @@ class Regions:
         self.blocks: list[Any] = []
         self.touched: list[Touched] = []
         self.cells: list[Any] = []  # of names that functions inside of others set
+        self.made: list[Any] = []  # what is emptied in the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(stage)
@@ -80,6 +81,10 @@ class Regions:
         self.may_open = True
         # Lists that loops made: their items with versions, and the buffer of these.
         self.rows: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+
+    def end(self) -> None:
+        """The call is over: what constructs know of frames and values is let go of."""
+        let_go([*self.made, self])
 
     def open(self) -> Any:
         """A new block; closed by `close` or `unwind`."""
@@ -253,6 +258,20 @@ class Attempt:
         self.stage.tracer.is_elsewhere = self.is_elsewhere
 
 
+def let_go(values: Iterable[Any]) -> None:
+    """Empties the objects of this folder among these, and what they are made of."""
+    left = list(values)
+    while left:
+        value = left.pop()
+        is_ours = type(value).__module__.startswith(__package__)
+        own = getattr(value, "__dict__", {}) if is_ours else {}
+        for part in own.values():
+            left.append(part)
+            left.extend(part.values() if type(part) is dict else ())
+            left.extend(part if type(part) in (list, tuple) else ())
+        own.clear()
+
+
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
     the construct is captured in no such way.
@@ -287,6 +306,7 @@ class Region:
         self.scope, self.site = scope, site
         self.stage = scope.stage
         self.regions: Regions = self.stage.regions
+        self.regions.made.append(self)
         self.tracer = self.stage.tracer
         outer = self.regions.active[-1].key if self.regions.active else None
         self.key = (outer, id(scope), site.number)
