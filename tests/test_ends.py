@@ -7,6 +7,7 @@ import gc
 import itertools
 import signal
 import sys
+import warnings
 import weakref
 
 import numpy as np
@@ -522,3 +523,170 @@ def test_what_capture_makes_dies_with_it(no_collector):
                 pass
     left = [type(o).__name__ for o in gc.get_objects() if type(o) in (Stage, Regions, Tracer)]
     assert left == []
+
+
+# --- the library's own warnings -------------------------------------------------------------------
+
+
+def fails_to_compile(monkeypatch):
+    """Every call has something to be told of."""
+
+    def failing(*args):
+        raise session.Retry(_core.InternalError("planted"))
+
+    monkeypatch.setattr(session, "attempt", failing)
+
+
+def counted(x, noted):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = noted(x)
+    return y, len(caught)
+
+
+def forbidden(x, noted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return noted(x), 0
+
+
+@pytest.mark.parametrize("outer", [counted, forbidden])
+def test_a_function_that_looks_at_warnings_sees_none_of_ours(outer, monkeypatch):
+    fails_to_compile(monkeypatch)
+    inner, whole = cinductor.compile(lambda x: x + 1), cinductor.compile(outer)
+    with pytest.warns(cinductor.CinductorWarning) as told:
+        y, count = whole(X, inner)
+    alike(y, X + 1)
+    assert count == 0 and len(told) == 2  # one for each function, once
+    whole(X, inner)
+
+
+def test_what_forbids_all_warnings_forbids_none_of_ours(monkeypatch, capsys):
+    fails_to_compile(monkeypatch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alike(cinductor.compile(lambda x: x + 1)(X), X + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cinductor.CinductorWarning)
+        with pytest.raises(cinductor.CinductorWarning, match="runs in NumPy"):
+            cinductor.compile(lambda x: x + 2)(X)
+    assert issubclass(cinductor.CinductorWarning, RuntimeWarning)
+
+
+def test_filters_that_stay_changed(monkeypatch):
+    """The notice is none of theirs."""
+    fails_to_compile(monkeypatch)
+
+    def changing(x):
+        warnings.simplefilter("error")
+        return x + 1
+
+    with warnings.catch_warnings(record=True) as caught:
+        alike(cinductor.compile(changing)(X), X + 1)
+    assert not caught
+
+
+# --- NumPy's warnings -----------------------------------------------------------------------------
+
+
+def forbids_inside(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return np.log(x)
+        except RuntimeWarning as error:
+            return str(error)
+
+
+def raises_inside(x):
+    print(end="")
+    with np.errstate(all="raise"):
+        try:
+            return np.sqrt(x) / 0
+        except FloatingPointError as error:
+            return str(error)
+
+
+def counts_inside(x):
+    print(end="")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = np.sqrt(x)
+    return y, [str(w.message) for w in caught]
+
+
+def warns_before_a_break(x):
+    y = np.sqrt(x)
+    print(end="")
+    return y
+
+
+def warns_behind_a_break(x):
+    print(end="")
+    return np.log(x)
+
+
+def warns_between(x):
+    a = np.exp(x * -1e5)
+    print(end="")
+    b = np.sqrt(x)
+    print(end="")
+    return a, b
+
+
+def warns_and_writes(x):
+    x[:] = np.sqrt(x)
+
+
+def writes_and_breaks(x):
+    x /= 0
+    print(end="")
+    return x
+
+
+def warns_whole(x):
+    return np.sqrt(x) + 1
+
+
+def warns_in_a_loop(x):
+    total = 0.0
+    for k in range(4):
+        total = total + np.sqrt(x[k])
+    return total
+
+
+KEPT = {}
+
+
+def warns_and_stores(x):
+    KEPT["x"] = 1
+    return np.sqrt(x)
+
+
+FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
+FLOATS += [warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
+FLOATS += [warns_and_stores]
+
+
+def outcome(fn, x, action):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action, RuntimeWarning)
+        try:
+            result = fn(x)
+        except (RuntimeWarning, FloatingPointError) as error:
+            result = repr(error)
+    return result, [(str(w.message), w.category, w.filename) for w in caught]
+
+
+@pytest.mark.parametrize("size", [30, 30000])
+@pytest.mark.parametrize("fn", FLOATS, ids=lambda f: f.__name__)
+def test_numpys_warnings_come_in_every_call(fn, size):
+    """Given, or raised where they are errors: by the first call, by pieces and by programs."""
+    for action in ("always", "error"):
+        compiled = cinductor.compile(fn)
+        for _ in range(5):
+            want = outcome(fn, np.full(size, -1.0), action)
+            got = outcome(compiled, np.full(size, -1.0), action)
+            assert got[1] == want[1]
+            alike(got[0], want[0])
+            assert want[1] or isinstance(want[0], str) or fn is counts_inside

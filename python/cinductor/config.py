@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from .user import warn
+from .notices import warn
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},

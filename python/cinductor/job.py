@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, float_warnings, notices
 from .config import config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .race import Race, likeness
 from .signature import signature_of
-from .user import PACKAGE, warn
+from .user import PACKAGE
 
 _capturing = threading.local()
 
@@ -94,14 +94,18 @@ class Job:
         """A warning that this function gives once."""
         if key not in self.warned:
             self.warned.add(key)
-            warn(message)
+            notices.warn(message)
 
     def miss(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
         try:
-            return self.answer(compiled, bound, args, kwargs)
+            notices.begin()
+            try:
+                return self.answer(compiled, bound, args, kwargs)
+            finally:
+                notices.end()
         except BaseException:  # without a name, whose deletion would undo the change (3.10)
             hide_our_frames(sys.exc_info()[1])
             raise
@@ -250,6 +254,15 @@ class Job:
             raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
         if remember:
             self.remember(bound, why)
+        return self.fn(*args, **kwargs)
+
+    def warn_of_flags(self, specialization: Any, flags: int) -> None:
+        """A run of a program that writes to its arguments has raised floating-point flags."""
+        if float_warnings.is_looked_at(flags):
+            float_warnings.give(specialization.program, flags)
+
+    def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+        """The function itself answers one call."""
         return self.fn(*args, **kwargs)
 
     def remember(self, bound: Any, why: str, key: Any = None) -> None:

@@ -29,6 +29,12 @@ class Raised(Signal):
         self.error = error
 
 
+class Suspect(Abandon):
+    """A run has raised floating-point flags before anything happened: the function itself answers this
+    call, for NumPy's own warnings in their places.
+    """
+
+
 class Tired(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
 

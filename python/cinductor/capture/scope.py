@@ -30,7 +30,7 @@ from .region import dense
 from .region.opened import call_with_opened
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
-from .settle import tire
+from .settle import settle, tire
 from .slot import Managed, Slot
 from .stage import Stage
 from .subscripts import Subscripts
@@ -81,6 +81,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def tire(self) -> None:
         """Before a trip that Python runs: it may be one too many."""
         tire(self.stage)
+
+    def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
+        """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
+        stage = self.stage
+        stage.abandon(reason)
+        settle(stage, reason)
+        return f(
+            *(stage.concrete(a) for a in args),
+            **{name: stage.concrete(value) for name, value in kwargs.items()},
+        )
 
     # --- names ---
 

@@ -23,7 +23,7 @@ from ..user import PACKAGE
 from .call import builtins as builtins  # fills the table of calls
 from .driver import plan_of
 from .entry import arguments_of, call
-from .failure import Abandon, Raised, Tired, names_traced, reword
+from .failure import Abandon, Raised, Suspect, Tired, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked, Refused
 from .region.result import finish, place_of_function
@@ -40,8 +40,6 @@ MOST_WORDS = 600  # characters of what a compiler says
 MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
 # Code whose lines are not the user's: NumPy's own is followed.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
-# NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
-SUSPICIOUS = 0b1011
 
 
 class Outcome:
@@ -102,6 +100,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """The call by one backend; raises Retry where that has failed before anything happened."""
     try:
         return attempt(job, compiled, bound, args, kwargs, backend)
+    except Suspect as reason:
+        instead, why = Job.run_once, str(reason)
     except Tired as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -345,9 +345,7 @@ def on_stage(
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
-    is_suspect = specialization is not None and tracer.float_flags & SUSPICIOUS
-    if is_suspect and not stage.draws and not stage.arrays.writes_outside():
-        job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
+    stage.look_at_flags()
     return made, outcome
 
 

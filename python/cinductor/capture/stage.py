@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, float_warnings
 from ..dynamic import Symbols, place_of
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
 from .concrete import Concrete
-from .failure import Abandon
+from .failure import Abandon, Suspect
 from .region.region import Regions
 from .stores import Stores
 from .value.objects import (
@@ -108,6 +108,7 @@ class Stage:
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
+        self.flags = 0  # of floating point, that have been looked at
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result
         self.settles: int | None = None  # as many runs were worth while in a call like this one
@@ -325,6 +326,7 @@ class Stage:
         """Python must run on every call: noted before it happens."""
         self.begin_effects(reason)
         self.tracer.note_effect(reason)
+        self.look_at_flags()
         self.effects += 1
         self.stores.flush()
 
@@ -337,8 +339,22 @@ class Stage:
         """A break: what is pending is run first."""
         self.begin_effects(reason)
         self.tracer.note_break(reason)
+        self.look_at_flags()
         self.effects += 1
         self.stores.flush()
+
+    def look_at_flags(self) -> None:
+        """What runs have raised floating-point flags until now: NumPy answers the call where it can,
+        else it is warned of here.
+        """
+        new = self.tracer.float_flags & ~self.flags
+        if not new or not float_warnings.is_looked_at(new) or self.tracer.in_region:
+            return
+        self.flags |= new
+        is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
+        if not is_late and not self.stores.has_given and self.begins_anew():
+            raise Suspect("floating-point flags")
+        float_warnings.give(self.tracer.last_program, new)
 
     def abandon(self, reason: str) -> None:
         """Gives the call up while nothing has happened; otherwise breaks."""
