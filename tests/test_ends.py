@@ -690,3 +690,91 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert got[1] == want[1]
             alike(got[0], want[0])
             assert want[1] or isinstance(want[0], str) or fn is counts_inside
+
+
+# --- how long a capture may take ------------------------------------------------------------------
+
+
+def helper(v, k):
+    return v * 2 + k
+
+
+def many_calls(x, log):
+    for k in range(40):
+        x = helper(x, k)
+        log.append(k)
+        print(end="")
+    return x
+
+
+def a_region_of_calls(x, log):
+    total = 0.0
+    for k in range(len(x)):
+        if x[k] > 0:
+            total = total + helper(x[k], 1)
+    log.append(len(x))
+    return total
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Each look at the clock takes a hundredth of a second."""
+    count = itertools.count()
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(count) / 100))
+
+
+@pytest.mark.parametrize("limit", [0, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("fn", [many_calls, a_region_of_calls], ids=lambda f: f.__name__)
+def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
+    """With every effect once and in order, and the user is told once."""
+    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    compiled = cinductor.compile(fn, options={"capture_limit": limit})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            ours, theirs = [], []
+            alike(compiled(X, ours), fn(X, theirs))
+            alike(ours, theirs)
+    texts = [str(w.message) for w in told]
+    job = compiled._cinductor_job
+    if fn is many_calls or limit == 0:
+        assert len(texts) == 1 and "capture_limit" in texts[0]
+        assert job.captures == 1 and any("capture_limit" in why for why in job.plain.values())
+    else:
+        assert len(texts) <= 1
+
+
+def test_the_reason_is_explained(slow_clock):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cinductor.CinductorWarning)
+        with cinductor.config.patch(capture_limit=0.1):
+            report = cinductor.explain(many_calls, X, [])
+    assert "capture_limit" in str(report)
+
+
+def test_the_users_own_time_does_not_count(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: now))
+
+    def unknown(x):
+        nonlocal now
+        now += 100.0
+        return x + 1
+
+    unknown.__cinductor_disabled__ = "takes long"
+
+    def fn(x):
+        for _ in range(5):
+            x = unknown(x) * 2
+        return x
+
+    compiled = cinductor.compile(fn, options={"capture_limit": 1})
+    alike(compiled(X), fn(X))
+    assert not compiled._cinductor_job.warned
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), "1", None, True])
+def test_limits_that_are_none(value):
+    with pytest.raises((TypeError, ValueError), match="capture_limit"):
+        cinductor.compile(many_calls, options={"capture_limit": value})
+    assert [o.default for o in cinductor.list_options() if o.name == "capture_limit"] == [0.5]

@@ -85,7 +85,7 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
 int
 cx_warn(const char *format, ...)
 {
-    PyObject *module = PyImport_ImportModule("cinductor.user"), *text = NULL, *done = NULL;
+    PyObject *module = PyImport_ImportModule("cinductor.notices"), *text = NULL, *done = NULL;
     va_list args;
 
     va_start(args, format);

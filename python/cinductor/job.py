@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, float_warnings, notices
-from .config import config, resolve
+from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .race import Race, likeness
 from .signature import signature_of
@@ -88,7 +88,8 @@ class Job:
 
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
-        return {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+        asked = {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+        return {name: value for name, value in asked.items() if OPTIONS[name] not in OWN}
 
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""

@@ -30,7 +30,7 @@ from .region import dense
 from .region.opened import call_with_opened
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
-from .settle import settle, tire
+from .settle import limit, settle, tire
 from .slot import Managed, Slot
 from .stage import Stage
 from .subscripts import Subscripts
@@ -352,6 +352,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
+        limit(self.stage)
+        if self.stage.is_settled:
+            return args[0](*self.stage.concrete(args[1:]), **self.stage.concrete(kwargs))
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:

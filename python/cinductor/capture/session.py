@@ -63,6 +63,7 @@ class Outcome:
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
         self.settles = tracer.useful if stage.is_settled else None
+        self.is_over = stage.is_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -117,8 +118,16 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """Capture takes more than it can give."""
     job.why = why
+    if "capture_limit" in why:
+        say_limit(job)
     job.give_up(bound, likeness(bound), why)
     return job.fn(*args, **kwargs)
+
+
+def say_limit(job: Job) -> None:
+    """The user hears once that capture has been left off."""
+    text = f"{job.title} runs on in NumPy: capture has taken longer than capture_limit"
+    job.warn_once("capture_limit", f"{text} ({job.option('capture_limit'):g} s)")
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -247,6 +256,9 @@ def learn_from(
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
+    if outcome.is_over:
+        job.give_up(bound, kind, "capture takes longer than capture_limit")
+        return None
     race = job.race(kind)
     race.settles = outcome.settles
     if job.owner is not None:
@@ -308,6 +320,7 @@ def begin(job: Job, way: Way) -> Stage:
     stage.captures, stage.regions.may_open = way.regions, way.opens
     stage.regions.decided = way.decided
     stage.settles, stage.leaves_open = way.settles, way.leaves_open
+    stage.limit = job.option("capture_limit")
     return stage
 
 
@@ -342,6 +355,8 @@ def on_stage(
     finally:
         instead = None  # which has this frame in its traceback
         close(stage)
+    if stage.is_over:
+        say_limit(job)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
+import time
 import types
 import weakref
 from collections.abc import Callable
@@ -80,6 +82,8 @@ class HandedOut:
 class Stage:
     """State of one captured call."""
 
+    clock = staticmethod(time.thread_time)
+
     def __init__(
         self,
         tracer: _core.Tracer,
@@ -108,6 +112,9 @@ class Stage:
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
+        self.limit = math.inf  # seconds of our own work
+        self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
+        self.is_over = False  # the limit has been reached
         self.flags = 0  # of floating point, that have been looked at
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result
@@ -342,6 +349,19 @@ class Stage:
         self.look_at_flags()
         self.effects += 1
         self.stores.flush()
+
+    def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A call of what is not captured, whose time is the user's own."""
+        began = self.clock()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self.others += self.clock() - began
+
+    @property
+    def own_work(self) -> float:
+        """Seconds that the capture has taken until now, beside the work that it traces."""
+        return self.clock() - self.began - self.others - self.tracer.seconds
 
     def look_at_flags(self) -> None:
         """What runs have raised floating-point flags until now: NumPy answers the call where it can,
