@@ -778,3 +778,15 @@ def test_limits_that_are_none(value):
     with pytest.raises((TypeError, ValueError), match="capture_limit"):
         cinductor.compile(many_calls, options={"capture_limit": value})
     assert [o.default for o in cinductor.list_options() if o.name == "capture_limit"] == [0.5]
+
+
+def test_a_warning_that_is_given_once_is_asked_for_once():
+    """By the default filter NumPy answers one call for it; the others are compiled."""
+    compiled = cinductor.compile(warns_before_a_break)
+    x = np.full(30000, -1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(4):
+            alike(compiled(x), np.sqrt(x))
+    assert [str(w.message) for w in caught][:1] == ["invalid value encountered in sqrt"]
+    assert compiled._cinductor_job.captures < 4

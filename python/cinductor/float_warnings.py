@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .notices import filters
+
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 # Underflow gives no warning by default.
 SUSPICIOUS = DIVIDE | OVERFLOW | INVALID
@@ -39,6 +41,21 @@ def is_looked_at(flags: int) -> bool:
     """Whether NumPy would do anything about some of the flags."""
     asked = np.geterr()
     return any(flags & bit and asked[kind] != "ignore" for bit, (kind, _) in TEXTS.items())
+
+
+def are_all_given() -> bool:
+    """Whether a filter, or errstate, has each warning given or raised; by default each line gives one.
+    pyext/state/error.c asks the same.
+    """
+    if any(asked not in ("warn", "ignore") for asked in np.geterr().values()):
+        return True
+    for action, message, category, module, _ in filters():
+        if issubclass(RuntimeWarning, category):
+            if action in ("always", "all", "error"):
+                return True
+            if message is None and module is None:
+                return False
+    return False
 
 
 def give(program: Any, flags: int) -> None:

@@ -50,6 +50,7 @@ class Job:
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.warned: set[str] = set()
         self.failed_checks = 0
+        self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
         self.plan: Any = None  # how its calls run between breaks: capture/driver.py
         self.owner: Any = None  # the plan whose piece it is

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
+from .. import _core, float_warnings
 from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
 from ..interrupt import is_interrupt
 from ..job import Job
@@ -102,7 +102,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     try:
         return attempt(job, compiled, bound, args, kwargs, backend)
     except Suspect as reason:
-        instead, why = Job.run_once, str(reason)
+        job.flags |= reason.args[0]
+        instead, why = Job.run_once, "floating-point flags"
     except Tired as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -321,6 +322,7 @@ def begin(job: Job, way: Way) -> Stage:
     stage.regions.decided = way.decided
     stage.settles, stage.leaves_open = way.settles, way.leaves_open
     stage.limit = job.option("capture_limit")
+    stage.flags = 0 if float_warnings.are_all_given() else job.flags
     return stage
 
 

@@ -373,7 +373,7 @@ class Stage:
         self.flags |= new
         is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
         if not is_late and not self.stores.has_given and self.begins_anew():
-            raise Suspect("floating-point flags")
+            raise Suspect(new)
         float_warnings.give(self.tracer.last_program, new)
 
     def abandon(self, reason: str) -> None:
