@@ -280,7 +280,7 @@ def test_a_variable_of_the_environment_that_is_not_allowed_costs_a_warning(tmp_p
     env = {**os.environ, "CINDUCTOR_THREADS": "-2", "CINDUCTOR_NUMERICS": "exact"}
     done = subprocess.run([sys.executable, str(program)], env=env, capture_output=True, text=True)
     assert done.stdout.split() == ["0", "numpy"], done.stderr
-    told = [line for line in done.stderr.splitlines() if "RuntimeWarning" in line]
+    told = [line for line in done.stderr.splitlines() if "CinductorWarning:" in line]
     assert len(told) == 2 and all("program.py:2: " in line for line in told), done.stderr
     assert "CINDUCTOR_THREADS has no effect: option 'threads' is -2; allowed" in done.stderr
 

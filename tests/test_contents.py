@@ -5,6 +5,7 @@ import pytest
 from test_regions import check, nodes
 
 import cinductor
+from cinductor.capture.value import state
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []
@@ -208,3 +209,42 @@ def test_what_changes_its_structure_is_run_by_python():
 
     got = cinductor.compile(adds, backend="interp")(X)
     np.testing.assert_array_equal(got, adds(X))
+
+
+class Heavy:
+    """An object of the user's that holds many others."""
+
+    def __init__(self):
+        self.rows = [[k, {"k": [k]}] for k in range(5000)]
+        self.factor = 2.0
+
+
+def arm_with_containers(heavy, x):
+    info, parts = {"low": 0.0, "high": 0.0}, [0.0, 0.0]
+    for k in range(6):
+        if x[k] > 0:
+            info["high"], parts[0] = x[k], x[k] * heavy.factor
+        else:
+            info["low"], parts[1] = x[k], -x[k]
+    return info, parts
+
+
+def called_inside(heavy, x):
+    return arm_with_containers(heavy, x + 1)
+
+
+def test_what_outlives_the_call_is_not_looked_through(monkeypatch):
+    """Nor what is the library's own: a branch asks for containers that were made in the call."""
+    looked = []
+
+    def noted(value, parts_of=state.parts_of):
+        looked.append(value)
+        return parts_of(value)
+
+    monkeypatch.setattr(state, "parts_of", noted)
+    heavy, x = Heavy(), np.random.default_rng(0).normal(size=8)
+    compiled = cinductor.compile(lambda x: called_inside(heavy, x))
+    for _ in range(2):
+        assert compiled(x) == called_inside(heavy, x)
+    assert 0 < len(looked) < 400, len(looked)
+    assert not any(value is heavy.rows or value is heavy.rows[0] for value in looked)

@@ -224,6 +224,7 @@ def f(x, i):
         seen.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("error", cinductor.CinductorWarning)
             answers.append((fn(np.arange(3.0), 5).tolist(), list(seen)))
     assert answers[0] == answers[1]
 
@@ -240,6 +241,7 @@ def test_what_a_library_call_raises_at_the_end_is_the_users(effect):
         seen.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("error", cinductor.CinductorWarning)
             with pytest.raises(OverflowError, match="intermediate overflow"):
                 f(large)
         assert seen == ["a"] * effect

@@ -387,6 +387,7 @@ def test_compiled_it_does_the_same(module):
     compiled = cinductor.compile(module.f, backend="interp", fullgraph=name not in BREAKS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("error", cinductor.CinductorWarning)
         for _ in range(3):
             assert_same(compiled(X.copy()), module.f(X.copy()))
 

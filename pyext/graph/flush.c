@@ -184,6 +184,15 @@ in_layout(CxState *state, CxStorage *s, PyObject *array)
     return copy;
 }
 
+/* What this thread has taken of a processor. */
+static double
+thread_seconds(void)
+{
+    struct timespec now = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static int
 run_program(Flush *f, CxProgram *program)
 {
@@ -202,7 +211,10 @@ run_program(Flush *f, CxProgram *program)
         PyErr_NoMemory();
         goto done;
     }
-    if (cx_program_run(&f->run) < 0)
+    double began = thread_seconds();
+    int failed = cx_program_run(&f->run);
+    t->seconds += thread_seconds() - began;
+    if (failed < 0)
         goto done;
     t->float_flags |= f->run.float_flags;
     for (int k = 0; k < f->nouts; k++) {

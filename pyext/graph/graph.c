@@ -199,6 +199,8 @@ cx_tracer_end(CxTracer *t)
     if (!t->is_finished)
         t->state->compiling--;
     t->is_finished = true;
+    Py_CLEAR(t->on_break); /* what is left of its values speaks for no capture */
+    Py_CLEAR(t->on_demand);
     PyDict_Clear(t->by_id);
 }
 

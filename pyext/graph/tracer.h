@@ -63,6 +63,7 @@ struct CxTracer {
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
     bool interprets_light; /* a light piece that is met for the first time */
+    double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */

@@ -65,11 +65,21 @@ note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 /* ---- calls ---- */
 
 /* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
- * NumPy. */
+ * NumPy. What cannot be called once more is warned of in its place. */
 static PyObject *
-diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, PyObject *result)
+diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, PyObject *result,
+         CxSpecialization *spec, unsigned suspects)
 {
-    PyObject *same = PyObject_Vectorcall(f->fn, args, nargsf, names);
+    PyObject *same = NULL;
+
+    if (suspects & CX_CALLED_ONCE) {
+        PyObject *job = PyMethod_Check(f->miss) ? PyMethod_GET_SELF(f->miss) : NULL;
+        if (job == NULL)
+            return result;
+        same = PyObject_CallMethod(job, "warn_of_flags", "OI", (PyObject *)spec,
+                                   suspects & ~(unsigned)CX_CALLED_ONCE);
+    } else
+        same = PyObject_Vectorcall(f->fn, args, nargsf, names);
     if (same == NULL)
         Py_CLEAR(result);
     Py_XDECREF(same);
@@ -173,8 +183,9 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
         f->unusual += is_unusual && result != NULL;
     } else if (answer == CX_MATCH)
-        result =
-            suspects != 0 && result != NULL ? diagnose(f, args, nargsf, names, result) : result;
+        result = suspects != 0 && result != NULL
+                     ? diagnose(f, args, nargsf, names, result, spec, suspects)
+                     : result;
     else if (stance == 2)
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
     else if (stance == 3)

@@ -201,8 +201,10 @@ run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stoppe
         result = run_wrapped(s, room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room->values, room->table);
-    if (run.float_flags != 0 && !s->program->writes && !draws_any && result != NULL)
+    if (run.float_flags != 0 && result != NULL)
         *suspects = suspects_of(s, run.float_flags);
+    if (*suspects != 0 && (s->program->writes || draws_any))
+        *suspects |= CX_CALLED_ONCE;
     cx_run_close(&run);
     if (result == NULL && may_answer_itself(s, draws_any)) {
         PyErr_Clear();

@@ -14,6 +14,9 @@ typedef struct CxSpecialization CxSpecialization;
 /* UNUSUAL: it would fit if the sizes were usual ones. NUMPYS: it fits, and has not been run: see
  * trial.h. */
 typedef enum CxAnswer { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxAnswer;
+/* *suspects: the floating-point flags that NumPy is to be asked about; CALLED_ONCE: not by another
+ * call, for it would write, or draw, again. */
+enum { CX_CALLED_ONCE = 1 << 8 };
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
                                  CxAnswer *answer, unsigned *suspects);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);

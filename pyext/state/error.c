@@ -85,7 +85,7 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
 int
 cx_warn(const char *format, ...)
 {
-    PyObject *module = PyImport_ImportModule("cinductor.user"), *text = NULL, *done = NULL;
+    PyObject *module = PyImport_ImportModule("cinductor.notices"), *text = NULL, *done = NULL;
     va_list args;
 
     va_start(args, format);
@@ -107,7 +107,40 @@ cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *ar
     return status == CI_OK ? 0 : cx_raise_status(state, status, ci_context_message(ctx));
 }
 
-/* Does the numpy.errstate in force do more than warn? Only asked when flags were raised. */
+/* Does a filter say that each warning of NumPy's is given, or raised? A pattern may mean it. */
+static bool
+filter_is_strict(PyObject *filter, bool *is_decisive)
+{
+    if (!PyTuple_Check(filter) || PyTuple_GET_SIZE(filter) != 5 ||
+        !PyUnicode_Check(PyTuple_GET_ITEM(filter, 0)))
+        return *is_decisive = true;
+
+    int is_meant = PyObject_IsSubclass(PyExc_RuntimeWarning, PyTuple_GET_ITEM(filter, 2));
+    Py_UCS4 first = PyUnicode_ReadChar(PyTuple_GET_ITEM(filter, 0), 0);
+    *is_decisive = is_meant > 0 && PyTuple_GET_ITEM(filter, 1) == Py_None &&
+                   PyTuple_GET_ITEM(filter, 3) == Py_None;
+    return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
+}
+
+/* The same of all filters in force: by default a warning is given once at each line. */
+static bool
+filters_are_strict(void)
+{
+    PyObject *module = PyImport_ImportModule("warnings");
+    PyObject *filters = module ? PyObject_GetAttrString(module, "filters") : NULL;
+    bool is_strict = filters == NULL, is_decisive = false;
+
+    for (Py_ssize_t k = 0; filters != NULL && PyList_Check(filters) && !is_strict && !is_decisive &&
+                           k < PyList_GET_SIZE(filters);
+         k++)
+        is_strict = filter_is_strict(PyList_GET_ITEM(filters, k), &is_decisive);
+    Py_XDECREF(module);
+    Py_XDECREF(filters);
+    PyErr_Clear();
+    return is_strict;
+}
+
+/* Does what is in force do more than warn once? Only asked when flags were raised. */
 bool
 cx_errstate_is_strict(CxState *state)
 {
@@ -118,7 +151,7 @@ cx_errstate_is_strict(CxState *state)
     if (state->errstate != NULL && PyContextVar_Get(state->errstate, NULL, &now) == 0 &&
         now == state->errstate_default) {
         Py_XDECREF(now);
-        return false;
+        return filters_are_strict();
     }
     Py_XDECREF(now);
     settings = PyObject_CallNoArgs(state->geterr);
@@ -127,7 +160,7 @@ cx_errstate_is_strict(CxState *state)
                      PyUnicode_CompareWithASCIIString(value, "ignore") != 0;
     Py_XDECREF(settings);
     PyErr_Clear();
-    return is_strict;
+    return is_strict || filters_are_strict();
 }
 
 /* NumPy keeps its error state in a context variable whose name is not public: without it geterr()

@@ -261,6 +261,8 @@ static PyMemberDef tracer_members[] = {
     {"is_elsewhere", T_BOOL, offsetof(CxTracer, is_elsewhere), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
+    {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
+     "Processor time of this thread in the programs of this call."},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,
      "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},
     {NULL, 0, 0, 0, NULL},

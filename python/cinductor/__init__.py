@@ -27,6 +27,7 @@ from .config import config, list_backends, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
+from .notices import CinductorWarning
 
 if TYPE_CHECKING:
     from .device import DeviceArray, synchronize, to_device
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CinductorError",
+    "CinductorWarning",
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",

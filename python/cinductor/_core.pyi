@@ -251,6 +251,7 @@ class Tracer:
     code: CodeType | None  # the function's own: breaks tell its line
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_demand: type[BaseException] | None
+    seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out

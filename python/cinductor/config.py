@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _core
-from .user import warn
+from .notices import warn
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -21,12 +22,13 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
 LARGEST = 2**63 - 1
+FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf", re.I)
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(NamedTuple):
-    """One option: `type` is bool, int, text or levels (names with commas between); `allowed` has the
-    values of a text ("a|b") or the range of an int ("1.."); `environment` is the variable that sets
+    """One option: `type` is bool, int, float, text or levels (names with commas between); `allowed` has
+    the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
     its default.
     """
 
@@ -38,7 +40,18 @@ class Option(NamedTuple):
     doc: str
 
 
-OPTIONS: dict[str, Option] = {row[0]: Option(*row) for row in _core.options()}
+# Of capture alone, which the compiler knows nothing of.
+OWN = (
+    Option(
+        "capture_limit",
+        "float",
+        0.5,
+        "0..",
+        "CINDUCTOR_CAPTURE_LIMIT",
+        "Seconds of its own work that a capture may take, beside what the traced work itself takes, before NumPy goes on with the call.",
+    ),
+)
+OPTIONS: dict[str, Option] = {o.name: o for o in (*(Option(*r) for r in _core.options()), *OWN)}
 
 
 def nearest(name: Any, names: Any) -> str:
@@ -68,6 +81,12 @@ def checked(name: Any, value: Any) -> Any:
         if is_bool or (isinstance(value, int) and value in (0, 1)):
             return bool(value)
         raise TypeError(f"{what} is {value!r}; allowed: True, False")
+    if option.type == "float":
+        if is_bool or not isinstance(value, int | float | np.integer | np.floating):
+            raise TypeError(f"{what} is {value!r}; allowed: a number of at least 0")
+        if not value >= 0:
+            raise ValueError(f"{what} is {value!r}; allowed: a number of at least 0")
+        return float(value)
     if option.type == "int":
         low, _, high = option.allowed.partition("..")
         words = f"an int from {low} to {high}" if high else f"an int of at least {low}"
@@ -95,6 +114,8 @@ def from_environment(option: Option) -> Any:
         value = text.lower() in TRUE
     elif option.type == "int" and text.strip().lstrip("+-").isdecimal():
         value = int(text)
+    elif option.type == "float" and FLOAT.fullmatch(text.strip()):
+        value = float(text)
     try:
         return checked(option.name, value)
     except (TypeError, ValueError) as error:

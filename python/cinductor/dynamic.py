@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .signals import Signal
 from .user import wrong
 
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
@@ -238,19 +239,19 @@ def add_code(digest: Any, code: Any) -> None:
             digest.update(repr(constant).encode())
 
 
-class StaticRetry(BaseException):
+class StaticRetry(Signal):
     """A break where sizes are symbols by our own choice: there may be none where they are
     numbers.
     """
 
 
-class Undecided(BaseException):
+class Undecided(Signal):
     """A break behind a condition on sizes that was left open for the program: where this call's
     sizes decide it, with a guard, there may be none.
     """
 
 
-class Demand(BaseException):
+class Demand(Signal):
     """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
 
 

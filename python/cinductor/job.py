@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
-from .config import config, resolve
+from . import _core, float_warnings, notices
+from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .race import Race, likeness
 from .signature import signature_of
-from .user import PACKAGE, warn
+from .user import PACKAGE
 
 _capturing = threading.local()
 
@@ -50,6 +50,7 @@ class Job:
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.warned: set[str] = set()
         self.failed_checks = 0
+        self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, alive as long as it is
         self.plan: Any = None  # how its calls run between breaks: capture/driver.py
@@ -97,20 +98,25 @@ class Job:
 
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
-        return {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+        asked = {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
+        return {name: value for name, value in asked.items() if OPTIONS[name] not in OWN}
 
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""
         if key not in self.warned:
             self.warned.add(key)
-            warn(message)
+            notices.warn(message)
 
     def miss(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
         try:
-            return self.answer(compiled, bound, args, kwargs)
+            notices.begin()
+            try:
+                return self.answer(compiled, bound, args, kwargs)
+            finally:
+                notices.end()
         except BaseException:  # without a name, whose deletion would undo the change (3.10)
             hide_our_frames(sys.exc_info()[1])
             raise
@@ -261,6 +267,15 @@ class Job:
             self.remember(bound, why)
         return self.fn(*args, **kwargs)
 
+    def warn_of_flags(self, specialization: Any, flags: int) -> None:
+        """A run of a program that writes to its arguments has raised floating-point flags."""
+        if float_warnings.is_looked_at(flags):
+            float_warnings.give(specialization.program, flags)
+
+    def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+        """The function itself answers one call."""
+        return self.fn(*args, **kwargs)
+
     def remember(self, bound: Any, why: str, key: Any = None) -> None:
         """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
         if len(self.plain) > 256:
@@ -309,16 +324,18 @@ def key_of(bound: tuple[Any, ...]) -> Any:
     reads it.
     """
 
-    def key(value: Any, depth: int) -> Any:
-        cls = type(value)
-        if cls is np.ndarray:
-            return (cls, value.dtype, value.shape)
-        if cls in (int, bool, str, type(None)):
-            return (cls, value)
-        if cls in (tuple, list) and depth < 4 and len(value) <= 256:
-            return (cls, *(key(v, depth + 1) for v in value))
-        if cls is dict and depth < 4 and len(value) <= 256:
-            return (cls, *((type(k), str(k), key(v, depth + 1)) for k, v in value.items()))
-        return cls
+    return tuple(part_of_key(v, 0) for v in bound)
 
-    return tuple(key(v, 0) for v in bound)
+
+def part_of_key(value: Any, depth: int) -> Any:
+    """The same of one value."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, value.shape)
+    if cls in (int, bool, str, type(None)):
+        return (cls, value)
+    if cls in (tuple, list) and depth < 4 and len(value) <= 256:
+        return (cls, *(part_of_key(v, depth + 1) for v in value))
+    if cls is dict and depth < 4 and len(value) <= 256:
+        return (cls, *((type(k), str(k), part_of_key(v, depth + 1)) for k, v in value.items()))
+    return cls

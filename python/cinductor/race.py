@@ -78,19 +78,21 @@ def likeness(bound: tuple[Any, ...]) -> Any:
     those may change from call to call.
     """
 
-    def key(value: Any, depth: int) -> Any:
-        cls = type(value)
-        if cls is np.ndarray:
-            return (cls, value.dtype, *(n.bit_length() for n in value.shape))
-        if cls is int:
-            return (cls, value.bit_length())
-        if cls in (bool, type(None)):
-            return value
-        if cls is str:
-            return (cls, len(value).bit_length())
-        if cls in (tuple, list, dict) and depth < 4:
-            items = value.items() if cls is dict else value
-            return (cls, len(value).bit_length(), *(key(v, depth + 1) for v in islice(items, 8)))
-        return cls
+    return tuple(kind_of(v, 0) for v in bound)
 
-    return tuple(key(v, 0) for v in bound)
+
+def kind_of(value: Any, depth: int) -> Any:
+    """The same of one value."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, *(n.bit_length() for n in value.shape))
+    if cls is int:
+        return (cls, value.bit_length())
+    if cls in (bool, type(None)):
+        return value
+    if cls is str:
+        return (cls, len(value).bit_length())
+    if cls in (tuple, list, dict) and depth < 4:
+        items = value.items() if cls is dict else value
+        return (cls, len(value).bit_length(), *(kind_of(v, depth + 1) for v in islice(items, 8)))
+    return cls

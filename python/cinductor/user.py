@@ -32,11 +32,6 @@ def wrong(function: str, name: str, value: object, wanted: str) -> str:
     return f"{function}: {name} is {said(value)}; wanted: {wanted}"
 
 
-def warn(message: str) -> None:
-    """A warning at the user's line."""
-    give("cinductor: " + message, RuntimeWarning)
-
-
 def repeat_warnings(call: Callable[[], object]) -> None:
     """Gives what call warns of at the user's line instead."""
     with warnings.catch_warnings(record=True) as caught:

@@ -16,7 +16,7 @@ import numpy as np
 from .rewrite.asking import OURS, STAGE
 from .value.handed import hand, is_iterator
 from .value.items import Flat, Octets
-from .value.objects import BOUND, FLAGS, FREE_TYPES, Traced, is_record, remade
+from .value.objects import BOUND, FLAGS, FREE_TYPES, Traced, bounds_of, is_record, remade
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -53,7 +53,7 @@ class Concrete:
         if is_record(cls):
             return self.record(value)
         if cls is slice:
-            return slice(*(self.of(v) for v in (value.start, value.stop, value.step)))
+            return slice(*map(self.of, bounds_of(value)))
         if cls is np.broadcast:
             return self.stage.filled(value)
         if cls is FLAGS:
@@ -77,7 +77,7 @@ class Concrete:
         elif is_iterator(cls):
             return hand(self, value)
         elif cls is types.GeneratorType:
-            return (self.stage.concrete(v) for v in value)
+            return self.stage.handed_out(value)
         else:
             self.fill(value)
         return value

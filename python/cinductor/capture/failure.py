@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 
+from ..signals import Signal
+
 # What stands for the function in a call, and for an array or its method in it.
 OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
 NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
 
 
-class Abandon(BaseException):
+class Abandon(Signal):
     """The call cannot be captured and nothing has happened yet: the function itself shall run."""
 
 
-class Raised(BaseException):
+class Raised(Signal):
     """An exception left the function, or was caught by it that NumPy would have worded in another
     way, before anything happened that cannot be undone.
     """
@@ -25,6 +27,12 @@ class Raised(BaseException):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+class Suspect(Abandon):
+    """A run has raised floating-point flags before anything happened: the function itself answers this
+    call, for NumPy's own warnings in their places.
+    """
 
 
 class Tired(Abandon):

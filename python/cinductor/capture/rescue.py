@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..dynamic import MarkViolated
+from ..interrupt import is_interrupt
 from ..user import PACKAGE
 from .settle import plain_scope, settle
 
@@ -29,7 +30,11 @@ PLACES = PACKAGE + "capture/slot.py"  # which asks in the user's stead
 
 
 def is_of_ours(error: BaseException) -> bool:
-    """Whether an exception may be a mistake: those that say what capture cannot do are none."""
+    """Whether an exception may be a mistake: those that say what capture cannot do are none, nor is
+    what a signal's handler raises.
+    """
+    if is_interrupt(error):
+        return False
     if isinstance(error, _core.CinductorError):
         return isinstance(error, _core.InternalError)
     return not isinstance(error, MemoryError | RecursionError | MarkViolated)

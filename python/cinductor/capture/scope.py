@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import Demand, StaticRetry, Undecided
+from ..signals import Signal
 from .attributes import Attributes
 from .call.calls import dispatch
 from .call.mathematics import sum_and_carry, sum_of
@@ -24,14 +24,13 @@ from .call.membership import contains
 from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
-from .failure import Abandon, Raised, names_traced, reword
+from .failure import Raised, names_traced, reword
 from .iteration import Iteration
 from .region import dense
 from .region.opened import call_with_opened
-from .region.region import Again, Looked, Raising, Refused
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
-from .settle import settle, tire
+from .settle import limit, settle, tire
 from .slot import Managed, Slot
 from .stage import Stage
 from .subscripts import Subscripts
@@ -45,20 +44,7 @@ from .value.objects import (
     is_numpys,
 )
 
-OWN_ERRORS = (
-    Abandon,
-    Raised,
-    StaticRetry,
-    Undecided,
-    Demand,
-    Again,
-    Looked,
-    Raising,
-    Refused,
-    _core.RegionBreak,
-    _core.CheckFailed,
-    _core.CinductorError,
-)
+OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 
 
 class Scope(Attributes, Subscripts, Iteration, TracedControl):
@@ -100,6 +86,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def settle(self, why: str) -> None:
         """The rest of the call is Python's and NumPy's."""
         settle(self.stage, why)
+
+    def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
+        """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
+        stage = self.stage
+        stage.abandon(reason)
+        settle(stage, reason)
+        return f(
+            *(stage.concrete(a) for a in args),
+            **{name: stage.concrete(value) for name, value in kwargs.items()},
+        )
 
     # --- names ---
 
@@ -370,6 +366,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
+        limit(self.stage)
+        if self.stage.is_settled:
+            return args[0](*self.stage.concrete(args[1:]), **self.stage.concrete(kwargs))
         opened = self.stage.regions.opened
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:

@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
+from .. import _core, float_warnings
 from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
+from ..interrupt import is_interrupt
 from ..job import Job
 from ..numpy import surface
 from ..race import Race, likeness
+from ..signals import Signal
 from ..user import PACKAGE
 from .call import builtins as builtins  # fills the table of calls
 from .driver import plan_of
 from .entry import arguments_of, call
-from .failure import Abandon, Raised, Tired, names_traced, reword
+from .failure import Abandon, Raised, Suspect, Tired, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked, Refused
 from .region.result import finish, place_of_function
@@ -38,8 +40,6 @@ MOST_WORDS = 600  # characters of what a compiler says
 MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
 # Code whose lines are not the user's: NumPy's own is followed.
 LIBRARIES = (PACKAGE, os.path.dirname(np.__file__) + os.sep)
-# NumPy's bits of division by zero, overflow and invalid; underflow gives no warning by default.
-SUSPICIOUS = 0b1011
 
 
 class Outcome:
@@ -63,6 +63,7 @@ class Outcome:
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
         self.settles = tracer.useful if stage.is_settled else None
+        self.is_over = stage.is_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -100,6 +101,9 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """The call by one backend; raises Retry where that has failed before anything happened."""
     try:
         return attempt(job, compiled, bound, args, kwargs, backend)
+    except Suspect as reason:
+        job.flags |= reason.args[0]
+        instead, why = Job.run_once, "floating-point flags"
     except Tired as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -115,8 +119,16 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """Capture takes more than it can give."""
     job.why = why
+    if "capture_limit" in why:
+        say_limit(job)
     job.give_up(bound, likeness(bound), why)
     return job.fn(*args, **kwargs)
+
+
+def say_limit(job: Job) -> None:
+    """The user hears once that capture has been left off."""
+    text = f"{job.title} runs on in NumPy: capture has taken longer than capture_limit"
+    job.warn_once("capture_limit", f"{text} ({job.option('capture_limit'):g} s)")
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -139,7 +151,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     return job.fn(*args, **kwargs)
 
 
-class Retry(BaseException):
+class Retry(Signal):
     """The compiler failed before anything happened."""
 
     def __init__(self, error: Exception) -> None:
@@ -200,29 +212,23 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """One capture by one backend; once more with sizes that are numbers where symbols break it, and
-    with loops and branches run by Python when capturing them came to nothing.
-    """
+    """The call by one backend, captured anew with one assumption less each time one did not hold."""
     why = ""
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
     way = Way(backend, job.dynamic, True, known.settles if known else None)
-    way = way._replace(leaves_open=job.leaves_open)
+    way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
             made, outcome = capture(job, compiled, bound, args, kwargs, way)
-        except StaticRetry:
-            way = way._replace(dynamic=False)
-        except Undecided:
-            way, job.leaves_open = way._replace(leaves_open=False), False
-        except _core.RegionBreak as failure:
-            way, why = way._replace(regions=False), failure.args[0]
-        except Looked:
-            way = way._replace(opens=False)
-        except Refused as failure:
-            job.decided |= {failure.place}
-        else:
             break
+        except REPLANS as failure:
+            less = way.without(failure)
+            if isinstance(failure, _core.RegionBreak):
+                why = failure.args[0]
+        if less is None:
+            raise Retry(_core.InternalError("an assumption that was given up did not hold"))
+        way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
     seconds = Race.clock() - began
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
@@ -252,6 +258,9 @@ def learn_from(
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
+    if outcome.is_over:
+        job.give_up(bound, kind, "capture takes longer than capture_limit")
+        return None
     race = job.race(kind)
     race.settles = outcome.settles
     if job.owner is not None:
@@ -265,8 +274,13 @@ def learn_from(
     return race
 
 
+REPLANS = (StaticRetry, Undecided, _core.RegionBreak, Looked, Refused)
+
+
 class Way(NamedTuple):
-    """How a call is captured."""
+    """How a call is captured: what is assumed. A capture in which an assumption does not hold is
+    followed by one without it, and none is ever assumed again: so the captures of a call have an end.
+    """
 
     backend: str
     dynamic: bool | None  # which sizes are symbols
@@ -274,6 +288,21 @@ class Way(NamedTuple):
     settles: int | None  # runs after which the rest of the call is NumPy's
     opens: bool = True  # whether lists may be as long as a loop has trips
     leaves_open: bool = True  # whether the program finds out what sizes say
+    decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
+
+    def without(self, failure: BaseException) -> Way | None:
+        """Without the assumption that a failure speaks of; None where that had been given up."""
+        if isinstance(failure, StaticRetry):
+            less = self if self.dynamic else self._replace(dynamic=False)
+        elif isinstance(failure, Undecided):
+            less = self._replace(leaves_open=False)
+        elif isinstance(failure, Looked):
+            less = self._replace(opens=False)
+        elif isinstance(failure, Refused):
+            less = self._replace(decided=self.decided | {failure.place})
+        else:
+            less = self._replace(regions=False)
+        return None if less == self else less
 
 
 def begin(job: Job, way: Way) -> Stage:
@@ -292,21 +321,33 @@ def begin(job: Job, way: Way) -> Stage:
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
     stage.captures, stage.regions.may_open = way.regions, way.opens
-    stage.regions.decided = job.decided
+    stage.regions.decided = way.decided
     stage.settles, stage.leaves_open = way.settles, way.leaves_open
+    stage.limit = job.option("capture_limit")
+    stage.flags = 0 if float_warnings.are_all_given() else job.flags
     return stage
 
 
 def capture(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
 ) -> tuple[Any, Outcome]:
-    """One capture: the call's result, and what it came to."""
+    """One capture: the call's result, and what it came to. Nothing of its stage is left."""
     stage = begin(job, way)
+    try:
+        return on_stage(stage, job, compiled, bound, args, kwargs, way)
+    finally:
+        stage.close()
+
+
+def on_stage(
+    stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
+) -> tuple[Any, Outcome]:
+    """The same, on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
-    tracer = stage.tracer
-    surface.stages[id(tracer)] = stage
+    tracer, instead = stage.tracer, None
     began = time.perf_counter()
     try:
+        surface.stages[id(tracer)] = stage
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finished(job, stage, result)
@@ -316,16 +357,22 @@ def capture(
             raise
         raise instead from None
     finally:
-        surface.stages.pop(id(tracer), None)
-        for scope in stage.scopes:
-            scope.__class__ = PlainScope
+        instead = None  # which has this frame in its traceback
+        close(stage)
+    if stage.is_over:
+        say_limit(job)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
-    is_suspect = specialization is not None and tracer.float_flags & SUSPICIOUS
-    if is_suspect and not stage.draws and not stage.arrays.writes_outside():
-        job.fn(*args, **kwargs)  # once, for NumPy's own warnings at the user's lines
+    stage.look_at_flags()
     return made, outcome
+
+
+def close(stage: Stage) -> None:
+    """The call is captured, or not: nothing of it is asked any more."""
+    surface.stages.pop(id(stage.tracer), None)
+    for scope in stage.scopes:
+        scope.__class__ = PlainScope
 
 
 def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
@@ -334,6 +381,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
+        stage.take_in()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):
@@ -360,7 +408,7 @@ def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization
         outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK
 
 
-CARRIED_ON = (Abandon, Raised, Retry, StaticRetry, Undecided)  # whoever called knows what to do
+CARRIED_ON = (Abandon, Raised, Retry)  # whoever called knows what to do
 
 
 def failure_of(
@@ -370,6 +418,8 @@ def failure_of(
     if isinstance(error, MarkViolated):
         stage.begins_anew()
         return error
+    if is_interrupt(error):
+        return ended(job, stage, error)
     if isinstance(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
@@ -378,7 +428,7 @@ def failure_of(
         return stage.symbols.denied(error)  # type: ignore[union-attr]
     if isinstance(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
-    if isinstance(error, _core.RegionBreak | Looked | Refused):
+    if isinstance(error, REPLANS):
         return half_captured(job, stage, bound, way, error)
     if isinstance(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)
@@ -409,11 +459,13 @@ def check_failed(
 def half_captured(
     job: Job, stage: Stage, bound: Any, way: Way, error: BaseException
 ) -> BaseException:
-    """A loop or branch can only be captured in another way."""
+    """The call can only be captured in another way."""
     if not stage.begins_anew():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
-    if stage.has_left_open and isinstance(error, _core.RegionBreak):
+    if not isinstance(error, _core.RegionBreak):
+        return error
+    if stage.has_left_open:
         return Undecided(error.args[0])
     return error if way.regions else Abandon(error.args[0])
 
@@ -452,18 +504,25 @@ def too_large(stage: Stage) -> str:
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 
 
-def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
-    """The exception that is leaving the function: effects so far happen first, but that an interrupt
-    waits for nothing: it may well be a compiler that is waited for.
+def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
+    """An exception from outside ends the call: as it was before, or with what happened until the last
+    step that Python ran. It waits for nothing: it may well be a compiler that is waited for.
     """
     stage.tracer.needs_python = True
-    if not isinstance(error, KeyboardInterrupt):
-        try:
-            stage.regions.unwind(0)
-            stage.tracer.flush()
-            stage.stores.flush()
-        except (_core.CinductorError, _core.RegionBreak):
-            pass
+    stage.begins_anew()
+    job.last = Outcome(job, stage)
+    return error
+
+
+def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseException:
+    """The exception that is leaving the function: effects so far happen first."""
+    stage.tracer.needs_python = True
+    try:
+        stage.regions.unwind(0)
+        stage.tracer.flush()
+        stage.stores.flush()
+    except (_core.CinductorError, _core.RegionBreak):
+        pass
     job.last = Outcome(job, stage)
     if names_traced(error):
         reword(error)

@@ -26,6 +26,7 @@ LITTLE = "many breaks for little work one after another"
 
 def tire(stage: Stage) -> None:
     """Before a trip of a loop that Python runs: whether it is captured, too."""
+    limit(stage)
     tracer = stage.tracer
     light = tracer.flushes - tracer.useful
     if stage.is_settled or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
@@ -41,6 +42,19 @@ def tire(stage: Stage) -> None:
         line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
         raise Tired(f"it breaks again and again for little work, at {line} the last time")
     return settle(stage)
+
+
+def limit(stage: Stage) -> None:
+    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call."""
+    if stage.own_work <= stage.limit or stage.is_settled or stage.tracer.fullgraph:
+        return None
+    why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
+    stage.is_over = True
+    if stage.tracer.in_region or stage.tracer.forbids_breaks:
+        raise _core.RegionBreak(why, "", 0)
+    if stage.begins_anew():
+        raise Tired(why)
+    return settle(stage, why)
 
 
 def plain_scope() -> Any:

@@ -11,21 +11,25 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
+import time
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, float_warnings
 from ..dynamic import Symbols, place_of
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
 from .concrete import Concrete
-from .failure import Abandon
+from .failure import Abandon, Suspect
 from .region.region import Regions
 from .stores import Stores
+from .value.handed import HandedOut
 from .value.objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -61,6 +65,8 @@ def is_made_anew(fn: types.FunctionType) -> bool:
 class Stage:
     """State of one captured call."""
 
+    clock = staticmethod(time.thread_time)
+
     def __init__(
         self,
         tracer: _core.Tracer,
@@ -91,6 +97,10 @@ class Stage:
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
+        self.limit = math.inf  # seconds of our own work
+        self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
+        self.is_over = False  # the limit has been reached
+        self.flags = 0  # of floating point, that have been looked at
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result
         self.settles: int | None = None  # as many runs were worth while in a call like this one
@@ -100,6 +110,7 @@ class Stage:
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
         self.handed: dict[int, tuple[Any, Any]] = {}  # iterators of the call that others have now
+        self.iterators: list[weakref.ref[HandedOut]] = []  # that code which is not captured has
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
@@ -333,6 +344,7 @@ class Stage:
         """Python must run on every call: noted before it happens."""
         self.begin_effects(reason)
         self.tracer.note_effect(reason)
+        self.look_at_flags()
         self.effects += 1
         self.stores.flush()
 
@@ -345,8 +357,35 @@ class Stage:
         """A break: what is pending is run first."""
         self.begin_effects(reason)
         self.tracer.note_break(reason)
+        self.look_at_flags()
         self.effects += 1
         self.stores.flush()
+
+    def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A call of what is not captured, whose time is the user's own."""
+        began = self.clock()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self.others += self.clock() - began
+
+    @property
+    def own_work(self) -> float:
+        """Seconds that the capture has taken until now, beside the work that it traces."""
+        return self.clock() - self.began - self.others - self.tracer.seconds
+
+    def look_at_flags(self) -> None:
+        """What runs have raised floating-point flags until now: NumPy answers the call where it can,
+        else it is warned of here.
+        """
+        new = self.tracer.float_flags & ~self.flags
+        if not new or not float_warnings.is_looked_at(new) or self.tracer.in_region:
+            return
+        self.flags |= new
+        is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
+        if not is_late and not self.stores.has_given and self.begins_anew():
+            raise Suspect(new)
+        float_warnings.give(self.tracer.last_program, new)
 
     def abandon(self, reason: str) -> None:
         """Gives the call up while nothing has happened; otherwise breaks."""
@@ -370,6 +409,16 @@ class Stage:
             set_state(generator, state)
         return True
 
+    def close(self) -> None:
+        """The call is over. What it was made of refers to each other, and to the arguments: all of that
+        is let go of here, so that arguments live no longer than Python has them.
+        """
+        for scope in self.scopes:
+            scope.stage = None
+        self.regions.end()
+        self.tracer.close()
+        self.__dict__.clear()
+
     # --- values that leave ---
 
     def concrete(self, value: Any) -> Any:
@@ -380,6 +429,20 @@ class Stage:
         """An iterator made in the call: what it has become since others have it, too."""
         found = self.handed.get(id(value))
         return value if found is None else found[1]
+
+    def handed_out(self, value: Any) -> Any:
+        """An iterator made in the call, for code that is not captured."""
+        made = HandedOut(self, value)
+        self.iterators.append(weakref.ref(made))
+        return (item for item in made)
+
+    def take_in(self) -> None:
+        """What iterators have still to give is made while it can be: whoever has one may go on with
+        it behind the call.
+        """
+        for iterator in [*self.iterators]:
+            if (found := iterator()) is not None:
+                found.end()
 
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""

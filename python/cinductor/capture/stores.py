@@ -26,6 +26,7 @@ class Stores:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        self.has_given = False  # something was set, or will be with the result
         self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
 
     def may_wait(self, value: Any, name: str) -> bool:
@@ -101,4 +102,5 @@ class Stores:
         """The objects with what waits, which is the caller's now."""
         pairs = self.waiting()
         self.objects = {}
+        self.has_given |= bool(pairs)
         return pairs

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..interrupt import is_interrupt
 
 Traced = _core.Traced
 DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
@@ -314,6 +315,8 @@ def careful(
         try:
             call(*arrays)
         except Exception as error:
+            if is_interrupt(error):
+                raise
             raise _core.CheckFailed(f"{name} raises {type(error).__name__}") from None
 
     return t.extern(name, key, checked, xs, shape, dtype, may_fail=True)

@@ -444,8 +444,14 @@ if hasattr(np, "_no_nep50_warning"):  # of NumPy 2.0 and 2.1, around isclose; pr
 def _seterr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     reason = "sets how NumPy treats floating-point errors"
     if not all(type(v) is str and v in ("ignore", "warn") for v in (*args, *kwargs.values())):
-        scope.stage.abandon(reason)  # they are raised where they happen, as only NumPy does
+        return scope.leave_to_numpy(f, args, kwargs, reason)  # they are raised where they happen
     return call_unknown(scope, f, args, kwargs, reason)
+
+
+@understands(warnings.catch_warnings, warnings.simplefilter, warnings.filterwarnings)
+@understands(warnings.resetwarnings)
+def _filters(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
+    return scope.leave_to_numpy(f, args, kwargs, "sets what becomes of warnings")
 
 
 @understands(sys._getframe, inspect.currentframe, inspect.stack, inspect.trace)

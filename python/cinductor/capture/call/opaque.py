@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...interrupt import is_interrupt
 from ...numpy.surface import DTYPES
 from ..value.objects import Traced
 
@@ -145,7 +146,9 @@ def make(scope: Scope, call: Call) -> Any:
         *given, out = arrays
         try:
             result = call.run(given)
-        except Exception:  # the function itself is to raise it
+        except Exception as error:  # the function itself is to raise it
+            if is_interrupt(error):
+                raise
             out[0] = 0
             return
         out[0] = kinds_of(result) == known

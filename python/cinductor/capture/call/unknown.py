@@ -63,7 +63,7 @@ def call_unknown(
         f = stage.concrete(f)
     elif owner is not None and stage.source_of(owner) is None:
         stage.concrete(owner)
-    result = f(*args, **kwargs)
+    result = stage.outside(f, args, kwargs)
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
     return scope.adopted(result)

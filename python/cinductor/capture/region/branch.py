@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _core
+from ...interrupt import is_interrupt
+from ...signals import Signal
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import Traced
 from ..value.state import UNBOUND
@@ -187,7 +189,7 @@ class Branch(Region):
                 return self.fall_back(str(error))
             if issubclass(kind, Raising):
                 return self.give_way(error.args[0])
-            if issubclass(kind, Exception):
+            if not issubclass(kind, Signal) and not is_interrupt(error):
                 return self.give_way(kind.__name__)
         except RegionBreak as other:
             return self.fall_back(other.args[0])

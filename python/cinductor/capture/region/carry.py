@@ -43,6 +43,7 @@ class Carried:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.regions, self.tracer = loop.regions, loop.tracer
+        self.regions.made.append(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
         self.parameters = Parameters(self)

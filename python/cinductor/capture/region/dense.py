@@ -15,7 +15,7 @@ import numpy as np
 from ...numpy.surface import require
 from ..value.items import Items
 from ..value.objects import Traced, is_ours
-from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt, walk
+from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
 from .region import Again, RegionBreak
 
 if TYPE_CHECKING:
@@ -292,8 +292,7 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
     owner, is_open = None, False
     for region in regions.active:
         if owner is None:
-            seen = walk([*region.entry.values(), *region.others.values(), *region.callers()])
-            if seen is not None and id(container) not in seen:
+            if not region.reached([container]):
                 continue
             owner = region
             mark = (owner.attempt if hasattr(owner, "attempt") else owner.base).mark

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..value import varying
 from ..value.objects import Traced
-from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt, walk
+from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt
 from . import dense
 from .opened import Opened
 from .region import Again, Peel
@@ -194,9 +194,9 @@ class Growth:
         """A list that is appended has no other name, for the one behind the loop is another."""
         now, self.container[:] = list(self.container), []
         users = [value for name, value in names.items() if not name.startswith("__ci_")]
-        seen = walk([*users, *self.loop.others.values(), *self.loop.callers()])
+        is_seen = self.loop.reached([inner], users)
         self.container[:] = now
-        if seen is None or id(inner) in seen:
+        if is_seen:
             self.loop.fail("a list of another name is appended to a list")
 
     def check(self, names: dict[str, Any]) -> None:
@@ -413,8 +413,7 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
         carried = getattr(loop, "carried", None)
         if carried is None:
             continue
-        seen = walk([*loop.entry.values(), *loop.others.values(), *loop.callers()])
-        if seen is not None and id(container) in seen:
+        if loop.reached([container]):
             carried.grow(container, loop.attempt.changes.before[id(container)][1])
             raise Again(loop)
     return dense.ask(region, container, item)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _core
+from ...interrupt import is_interrupt
+from ...signals import Signal
 from ..value.items import Items
 from ..value.objects import Traced
 from ..value.state import UNBOUND
@@ -32,7 +34,7 @@ MAX_PEELED = 2
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
 
-class Restart(BaseException):
+class Restart(Signal):
     """A loop that was being watched is captured, from its beginning."""
 
 
@@ -183,7 +185,7 @@ class Loop(Region):
             return self.fall_back(error.args[0], error)
         if issubclass(kind, _core.CinductorError):
             return self.fall_back(str(error), error)
-        if issubclass(kind, Exception):
+        if not issubclass(kind, Signal) and not is_interrupt(error):
             return self.fall_back(f"the body raises {kind.__name__}", error)
         return False
 

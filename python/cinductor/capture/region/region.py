@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...interrupt import is_interrupt
+from ...signals import Signal
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
 from ..value.journal import Journal
 from ..value.objects import GROWING, Traced
-from ..value.state import UNBOUND, fill, is_one, walk
+from ..value.state import UNBOUND, fill, is_one, reached
 
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
@@ -33,21 +35,21 @@ class Peel(Exception):
     """The trip at a loop's entry is not like those behind it."""
 
 
-class Raising(BaseException):
+class Raising(Signal):
     """An arm of a traced branch is going to raise, or to warn, which is as rare: nobody needs to know
     in which words.
     """
 
 
-class Again(BaseException):
+class Again(Signal):
     """A loop's body is run again: something was learnt in the middle of it."""
 
 
-class Looked(BaseException):
+class Looked(Signal):
     """Somebody wants to know what a list holds that is as long as there were trips."""
 
 
-class Refused(BaseException):
+class Refused(Signal):
     """The operands of a condition in an expression are no one value: where nothing has happened the call
     is captured anew, and Python decides there. place: file and line.
     """
@@ -65,6 +67,7 @@ class Regions:
         self.active: list[Region] = []
         self.blocks: list[Any] = []
         self.journal = Journal()
+        self.made: list[Any] = []  # what is emptied in the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
         self.aliases = Aliases(stage)
@@ -78,6 +81,10 @@ class Regions:
         self.may_open = True
         # Lists that loops made: their items with versions, and the buffer of these.
         self.rows: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+
+    def end(self) -> None:
+        """The call is over: what constructs know of frames and values is let go of."""
+        let_go([*self.made, self])
 
     def open(self) -> Any:
         """A new block; closed by `close` or `unwind`."""
@@ -239,6 +246,20 @@ class Attempt:
         self.stage.tracer.is_elsewhere = self.is_elsewhere
 
 
+def let_go(values: Iterable[Any]) -> None:
+    """Empties the objects of this folder among these, and what they are made of."""
+    left = list(values)
+    while left:
+        value = left.pop()
+        is_ours = type(value).__module__.startswith(__package__)
+        own = getattr(value, "__dict__", {}) if is_ours else {}
+        for part in own.values():
+            left.append(part)
+            left.extend(part.values() if type(part) is dict else ())
+            left.extend(part if type(part) in (list, tuple) else ())
+        own.clear()
+
+
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
     """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
     the construct is captured in no such way.
@@ -251,6 +272,8 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
         except Peel:
             raise
         except Exception as error:
+            if is_interrupt(error):
+                raise
             raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
 
     return guarded
@@ -271,6 +294,7 @@ class Region:
         self.scope, self.site = scope, site
         self.stage = scope.stage
         self.regions: Regions = self.stage.regions
+        self.regions.made.append(self)
         self.tracer = self.stage.tracer
         outer = self.regions.active[-1].key if self.regions.active else None
         self.key = (outer, id(scope), site.number)
@@ -312,10 +336,15 @@ class Region:
         if not attempt.changes.before:
             return []
         now = attempt.changes.swap()
-        seen = walk([*self.entry.values(), *self.others.values(), *self.callers()])
+        seen = self.reached(container for container, _ in now)
         for container, items in now:
             fill(container, items)
-        return [container for container, _ in now if seen is None or id(container) in seen]
+        return [container for container, _ in now if id(container) in seen]
+
+    def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
+        """Ids of the containers that somebody sees, by the names before the construct or by these."""
+        roots = [*(self.entry.values() if names is None else names), *self.others.values()]
+        return reached([*roots, *self.callers()], wanted, self.stage.known)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""

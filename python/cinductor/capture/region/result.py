@@ -19,6 +19,7 @@ from ..value.objects import (
     IDENTITY_TYPES,
     MISSING,
     Traced,
+    bounds_of,
     find_in_class,
     holds_items,
     is_record,
@@ -114,6 +115,11 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         if source >= 0:
             reached[id(value)] = source
         return value
+    if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
+        return Call((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
+    if cls is frozenset and any(type(v) is Traced for v in value):
+        stage.effect("returns a frozenset of traced numbers")
+        return stage.concrete(value)
     if cls in IDENTITY_TYPES or isinstance(value, type) or cls in (range, slice, frozenset):
         if cls is types.FunctionType:
             stage.effect("returns a function made in the call")

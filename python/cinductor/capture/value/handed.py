@@ -25,6 +25,7 @@ OVER_CONTAINERS = (
     reversed,
 )
 VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+MOST_LEFT = 65536  # items of an iterator that outlives the call
 OTHERS = tuple(f for f in vars(itertools).values() if isinstance(f, type))
 
 
@@ -84,6 +85,30 @@ class Walk:
         return made
 
 
+class HandedOut:
+    """An iterator made in the call, as code that is not captured sees it: of real values."""
+
+    __slots__ = ("stage", "items", "__weakref__")
+
+    def __init__(self, stage: Any, items: Any) -> None:
+        self.stage = stage
+        self.items = items
+
+    def __iter__(self) -> HandedOut:
+        return self
+
+    def __next__(self) -> Any:
+        item = next(self.items)
+        return item if self.stage is None else self.stage.concrete(item)
+
+    def end(self) -> None:
+        """The call ends."""
+        if self.stage is not None:
+            items, self.items = self.items, iter(())
+            self.items = iter([self.stage.concrete(item) for item in itertools.islice(items, MOST_LEFT)])
+            self.stage = None
+
+
 class Asked:
     """The items of what nobody can look into: Python runs between them."""
 
@@ -126,7 +151,7 @@ def hand(concrete: Any, value: Any) -> Any:
         made = value.real(concrete) if hasattr(value, "real") else None
     if made is None:
         stage.abandon(f"hands on a {cls.__name__} made in the call")
-        made = (stage.concrete(item) for item in value)
+        made = stage.handed_out(value)
     if made is not value:
         stage.handed[id(value)] = (value, made)
         stage.known.setdefault(id(made), (made, -1))

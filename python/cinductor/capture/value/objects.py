@@ -392,3 +392,8 @@ def remade(like: Any, items: list[Any]) -> Any:
     if own := getattr(like, "__dict__", None):
         made.__dict__.update(own)
     return made
+
+
+def bounds_of(value: Any) -> tuple[Any, Any, Any]:
+    """Start, stop and step of a slice or range."""
+    return (value.start, value.stop, value.step)

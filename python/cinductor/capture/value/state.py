@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .objects import UNBOUND, Traced, is_ours, is_record, remade
+from .objects import GROWING, UNBOUND, Traced, is_ours, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -227,38 +227,55 @@ def is_empty(cell: types.CellType) -> bool:
         return True
 
 
-def walk(roots: list[Any], limit: int = 10_000) -> set[int] | None:
-    """Ids of the containers that can be reached from values; None: too many."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        if len(seen) > limit:
-            return None
+def reached(
+    roots: Iterable[Any],
+    wanted: Iterable[Any],
+    known: dict[int, tuple[Any, int]],
+    limit: int = 10_000,
+) -> set[int]:
+    """Ids of those of the wanted containers that can be reached from values; all of them where that is
+    too much to look through.
+
+    known: the objects that outlive the call, with their sources. What was made in the call is in none
+    of them, for whoever puts it there has an effect, or waits for the end of the call.
+    """
+    left = {id(container) for container in wanted}
+    found, seen, stack = set(), set(), list(roots)
+    while stack and left:
         value = stack.pop()
-        cls = type(value)
-        if cls is Traced or cls in ATOMS or id(value) in seen:
+        cls, key = type(value), id(value)
+        if cls is Traced or cls in ATOMS or key in seen:
             continue
-        if isinstance(value, dict):
-            seen.add(id(value))
-            stack.extend(value.values())
-        elif isinstance(value, list | tuple | set | frozenset):
-            seen.add(id(value))
-            stack.extend(value)
-        elif cls is types.FunctionType:
-            seen.add(id(value))
-            for cell in value.__closure__ or ():
-                seen.add(id(cell))
-                stack.extend(held(cell))
-        elif cls is types.MethodType:
-            stack += (value.__self__, value.__func__)
-        elif cls is functools.partial:
-            stack += (value.func, value.args, value.keywords)
-        else:
-            own = getattr(value, "__dict__", None)
-            if type(own) is dict and not isinstance(value, type | types.ModuleType):
-                seen.add(id(value))
-                stack.append(own)
-    return seen
+        seen.add(key)
+        if key in left:
+            left.discard(key)
+            found.add(key)
+        if len(seen) > limit:
+            return found | left
+        if key not in known or known[key][1] == GROWING:
+            stack.extend(parts_of(value))
+    return found
+
+
+def parts_of(value: Any) -> Iterable[Any]:
+    """What an object made in the call has got, cells too."""
+    cls = type(value)
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if cls is types.FunctionType:
+        return value.__closure__ or ()
+    if cls is types.CellType:
+        return held(value)
+    if cls is types.MethodType:
+        return (value.__self__, value.__func__)
+    if cls is functools.partial:
+        return (value.func, value.args, value.keywords)
+    if is_ours(cls) or isinstance(value, type | types.ModuleType):
+        return ()
+    own = getattr(value, "__dict__", None)
+    return (own,) if type(own) is dict else ()
 
 
 __all__ = ["UNBOUND"]

@@ -1,0 +1,92 @@
+"""NumPy's warnings for floating-point flags that compiled code has raised.
+
+Where the call can be begun anew NumPy itself answers it, and warns. Behind an effect, and where an
+argument has been written to, that cannot be: then the warning is given for the operation of the
+program that may raise such a flag, the likeliest where several may, at the user's line.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .notices import filters
+
+DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
+# Underflow gives no warning by default.
+SUSPICIOUS = DIVIDE | OVERFLOW | INVALID
+TEXTS = {
+    DIVIDE: ("divide", "divide by zero"),
+    OVERFLOW: ("over", "overflow"),
+    UNDERFLOW: ("under", "underflow"),
+    INVALID: ("invalid", "invalid value"),
+}
+LOGS = "log log2 log10 log1p"
+# What can raise a flag of values that have none; the first of a row's words are the likelier ones.
+RAISES = {
+    DIVIDE: f"divide {LOGS} power floor_divide remainder fmod reciprocal arctanh",
+    OVERFLOW: "exp exp2 expm1 power square multiply sinh cosh divide add subtract sum prod cast",
+    UNDERFLOW: "exp exp2 expm1 power square multiply divide",
+    INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
+    "subtract add multiply sum sin cos tan cast maximum minimum",
+}
+NODE = re.compile(r"%\d+: (?!python)[^=]* = (\w+)\(.*@(.+):(\d+)$", re.M)
+
+
+def is_looked_at(flags: int) -> bool:
+    """Whether NumPy would do anything about some of the flags."""
+    asked = np.geterr()
+    return any(flags & bit and asked[kind] != "ignore" for bit, (kind, _) in TEXTS.items())
+
+
+def are_all_given() -> bool:
+    """Whether a filter, or errstate, has each warning given or raised; by default each line gives one.
+    pyext/state/error.c asks the same.
+    """
+    if any(asked not in ("warn", "ignore") for asked in np.geterr().values()):
+        return True
+    for action, message, category, module, _ in filters():
+        if issubclass(RuntimeWarning, category):
+            if action in ("always", "all", "error"):
+                return True
+            if message is None and module is None:
+                return False
+    return False
+
+
+def give(program: Any, flags: int) -> None:
+    """The warnings for the flags that a program has raised. Raises what they are made into."""
+    asked, nodes = np.geterr(), NODE.findall(program.text("graph"))
+    for bit, (kind, words) in TEXTS.items():
+        if not flags & bit or asked[kind] in ("ignore", "log", "print"):
+            continue
+        name, file, line = likely(nodes, bit)
+        text = f"{words} encountered in {name}"
+        if asked[kind] == "raise":
+            raise FloatingPointError(text)
+        where = globals_of(file)
+        registry = where.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(
+            text, RuntimeWarning, file, int(line), where.get("__name__"), registry
+        )
+
+
+def likely(nodes: list[tuple[str, str, str]], bit: int) -> tuple[str, str, str]:
+    """The operation that has raised a flag, as far as can be told, and its file and line."""
+    order = RAISES[bit].split()
+    meant = [node for node in nodes if node[0] in order]
+    found = min(meant, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
+    names = {"sum": "reduce", "prod": "reduce"}
+    return (names.get(found[0], found[0]), *found[1:])
+
+
+def globals_of(file: str) -> dict[str, Any]:
+    """The globals of the innermost function of a file that runs; of none new ones."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back  # type: ignore[assignment]
+    return {} if frame is None else frame.f_globals

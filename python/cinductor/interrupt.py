@@ -1,0 +1,68 @@
+"""Exceptions from outside of what a call runs: Ctrl-C, a timer, whatever a signal's handler raises.
+
+They come at any point, in code of ours as well, and say nothing of the function that is captured. So
+no construct takes them for its own: they end the call, which is undone where nothing has happened yet.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import types
+from opcode import opmap
+from typing import Any
+
+from . import _core
+from .capture.rewrite.asking import STAGE
+from .signals import Signal
+from .signature import method_of
+
+OWN = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
+RAISES = frozenset(opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in opmap)
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception comes from outside of the code that ran. An Exception does that when it
+    went through a signal's handler; any other one does but where the user's own code raises it.
+    """
+    if error is None or isinstance(error, OWN):
+        return False
+    if isinstance(error, Exception):
+        return went_through_a_handler(error.__traceback__)
+    return not is_raised_by_users(error.__traceback__)
+
+
+def went_through_a_handler(tb: types.TracebackType | None) -> bool:
+    """Whether one of the frames is that of a signal's handler."""
+    codes = None
+    while tb is not None:
+        codes = handlers() if codes is None else codes
+        if tb.tb_frame.f_code in codes:
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def handlers() -> set[types.CodeType]:
+    """The code of all handlers that are installed."""
+    found = (code_of(signal.getsignal(number)) for number in signal.valid_signals())
+    return {code for code in found if code is not None}
+
+
+def code_of(handler: Any) -> types.CodeType | None:
+    """What a callable of Python's runs, or None."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    plain = handler if isinstance(handler, types.FunctionType) else None
+    found = plain or (method_of(handler) if callable(handler) else None)
+    return None if found is None else found.__code__
+
+
+def is_raised_by_users(tb: types.TracebackType | None) -> bool:
+    """Whether the innermost frame is one of rewritten code, at a statement that raises."""
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is None:
+        return False
+    code = tb.tb_frame.f_code
+    return STAGE in code.co_freevars and code.co_code[tb.tb_lasti] in RAISES

@@ -1,0 +1,132 @@
+"""The package's own warnings: of a class of their own, given behind the outermost call.
+
+A function may count what its own code warns of, or forbid it; what the library has to say is neither.
+So a notice waits until the call that is the outermost of this thread has ended. Where the filters are
+not those with which it began, or turn every warning into an error, the notice is logged instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any, NamedTuple
+
+from .user import frame
+
+
+class CinductorWarning(RuntimeWarning):
+    """What cinductor itself warns of: that a function, or a part of it, runs in another way than was
+    asked for. A filter for this class concerns nothing else.
+    """
+
+    __module__ = "cinductor"
+
+
+class Notice(NamedTuple):
+    """A warning and the user's line that it is given at."""
+
+    text: str
+    file: str
+    line: int
+    where: dict[str, Any]
+
+
+class Waiting(threading.local):
+    """Per thread: the calls at work, one within the other, and what waits for their end."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.notices: list[Notice] = []
+        self.state: Any = None
+
+
+_waiting = Waiting()
+
+
+def warn(message: str) -> None:
+    """A warning at the user's line, once the outermost call has ended."""
+    found = frame()
+    where = {} if found is None else found.f_globals
+    place = ("<cinductor>", 1) if found is None else (found.f_code.co_filename, found.f_lineno)
+    notice = Notice("cinductor: " + message, *place, where)
+    if _waiting.depth:
+        _waiting.notices.append(notice)
+    else:
+        give(notice)
+
+
+def begin() -> None:
+    """A call begins."""
+    if _waiting.depth == 0:
+        _waiting.state = state()
+    _waiting.depth += 1
+
+
+def end() -> None:
+    """It has ended: behind the outermost one the notices are given."""
+    _waiting.depth -= 1
+    if _waiting.depth or not _waiting.notices:
+        return
+    notices, _waiting.notices = _waiting.notices, []
+    is_as_before = state() == _waiting.state
+    for notice in notices:
+        if is_as_before:
+            give(notice)
+        else:
+            log(notice)
+
+
+def state() -> Any:
+    """What becomes of a warning: the filters, and who is shown it."""
+    return (id(filters()), list(filters()), warnings.showwarning)
+
+
+def filters() -> list[Any]:
+    """Those in force: since 3.14 they may be a context's."""
+    own = getattr(warnings, "_get_filters", None)
+    return warnings.filters if own is None else own()  # type: ignore[return-value]
+
+
+def give(notice: Notice) -> None:
+    """The warning, where no filter for all warnings makes it an exception."""
+    text, file, line, where = notice
+    if is_forbidden(notice):
+        log(notice)
+        return
+    warnings.warn_explicit(
+        text,
+        CinductorWarning,
+        filename=file,
+        lineno=line,
+        module=where.get("__name__"),
+        registry=where.setdefault("__warningregistry__", {}),
+    )
+
+
+def is_forbidden(notice: Notice) -> bool:
+    """Whether it would be raised by a filter that means warnings of others, too."""
+    module = notice.where.get("__name__") or notice.file
+    for action, message, category, within, line in filters():
+        is_meant = message is None or matches(message, notice.text)
+        is_there = within is None or matches(within, module)
+        if issubclass(CinductorWarning, category) and is_meant and is_there:
+            if line in (0, notice.line):
+                return action == "error" and message is None and category is not CinductorWarning
+    return False
+
+
+def matches(pattern: Any, text: str) -> bool:
+    """Whether a filter's pattern, compiled or a text, is the beginning of a text."""
+    if isinstance(pattern, str):
+        return text.lower().startswith(pattern.lower())
+    return pattern.match(text) is not None
+
+
+def log(notice: Notice) -> None:
+    """Told to the log `cinductor`, and to nobody's warnings."""
+    logging = sys.modules.get("logging")  # who has not imported it reads no log
+    if logging is not None and logging.getLogger("cinductor").hasHandlers():
+        logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)
+    elif sys.stderr is not None:
+        print(f"{notice.file}:{notice.line}: {notice.text}", file=sys.stderr)

@@ -1,0 +1,792 @@
+"""How a call ends: captures of it have an end, what is private stays inside, an exception from outside
+ends it and nothing of it is left.
+"""
+
+import functools
+import gc
+import itertools
+import signal
+import sys
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core
+from cinductor.capture import session
+from cinductor.capture.region.region import Looked, Refused, Regions
+from cinductor.capture.stage import Stage
+from cinductor.dynamic import StaticRetry, Undecided
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+Tracer = _core.Tracer
+X = np.random.default_rng(0).integers(-40, 40, 12) / 16  # sums of these are exact
+
+
+def alike(got, want):
+    """Equal, and of the same kinds."""
+    assert type(got) is type(want), (got, want)
+    if isinstance(want, list | tuple):
+        assert len(got) == len(want)
+        for a, b in zip(got, want, strict=True):
+            alike(a, b)
+    elif isinstance(want, dict):
+        alike(list(got.items()), list(want.items()))
+    elif isinstance(want, np.ndarray | np.generic):
+        assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True)
+    else:
+        assert got == want
+
+
+# --- captures of a call ---------------------------------------------------------------------------
+
+
+def test_no_assumption_is_given_up_twice():
+    """So captures of a call have an end, whatever goes wrong in them."""
+    failures = [
+        StaticRetry("it breaks"),
+        Undecided("it breaks"),
+        Looked("a list"),
+        Refused("no one value", ("file", 1)),
+        Refused("no one value", ("file", 2)),
+        _core.RegionBreak("it breaks", "file", 1),
+    ]
+    for order in itertools.permutations(failures):
+        way = session.Way("", None, True, None)
+        for failure in order:
+            way = way.without(failure)
+            assert way is not None and way.without(failure) is None
+        assert all(way.without(failure) is None for failure in order)
+    assert session.Way("", False, True, None).without(failures[0]) is None
+    assert session.Way("", True, True, None).without(failures[0]) is None
+
+
+@pytest.mark.parametrize("signal", [StaticRetry("s"), Undecided("u"), Looked("l")])
+def test_a_failure_that_repeats_itself_ends_in_numpy(signal, monkeypatch):
+    captures = []
+
+    def failing(*args):
+        captures.append(args)
+        raise signal
+
+    monkeypatch.setattr(session, "capture", failing)
+    compiled = cinductor.compile(lambda x: x + 1)
+    with pytest.warns(RuntimeWarning, match="an assumption that was given up did not hold"):
+        alike(compiled(X), X + 1)
+    assert len(captures) <= 4
+
+
+def trimmed(a):
+    nz = np.argwhere(a)
+    if nz.size == 0:
+        start = stop = np.array([], dtype=np.intp)
+    else:
+        start, stop = nz.min(axis=0), nz.max(axis=0)
+    stop += 1
+    if start.size == 0:
+        start = stop = np.zeros(a.ndim, dtype=np.intp)
+    sl = tuple(slice(start[k], stop[k]) for k in range(a.ndim))
+    return a[sl]
+
+
+@pytest.mark.parametrize("fn", [trimmed, np.trim_zeros._implementation], ids=["own", "numpys"])
+def test_trim_zeros(fn):
+    compiled = cinductor.compile(fn)
+    ones = [np.pad(np.ones((2,) * n), (2, 1)) for n in range(4)]
+    zeros = [np.zeros((3,) * n) for n in range(4)]
+    for a in (ones[3], ones[3], *ones, *zeros, *ones, *zeros):
+        alike(compiled(a), fn(a))
+
+
+class Countdown:
+    """Not known to capture: iterating it is a break."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return iter(range(self.n))
+
+
+MADE = {  # made of traced values in one piece, used in others
+    "slice": "slice(n.sum(), n.max() + 3)",
+    "frozenset": "frozenset([n[0], n[1]])",
+    "range": "range(int(n[0]), int(n[1]) + 4)",
+    "map": "map(float, x)",
+    "map of two": "map(lambda a, b: a * b, x, x[::-1])",
+    "zip": "zip(x, x * 2)",
+    "enumerate": "enumerate(x * 2)",
+    "reversed": "reversed([x[0], x[1]])",
+    "filter": "filter(lambda v: v > 0, x)",
+    "iter": "iter([x[0], x * 2])",
+    "rows": "iter(x.reshape(3, 4))",
+    "generator": "(v * 2 for v in x)",
+    "chain": "itertools.chain([x[0]], x * 2)",
+    "islice": "itertools.islice((v + 1 for v in x), 2, 6)",
+    "partial": "functools.partial(np.add, x * 2)",
+    "method": "(x * 2).sum",
+    "nested": "[(slice(n[0], None), {'k': iter([x[0]])})]",
+}
+USES = {
+    "a break": "print(end='')",
+    "an unknown iterator": "k = list(zip(given, x))",
+    "an effect": "log.append(x.sum())",
+}
+
+
+def used(value, x):
+    """What is in a value, whatever it is."""
+    if isinstance(value, slice):
+        return (value.start, value.stop), x[value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [used(v, x) for v in value]
+    if isinstance(value, dict):
+        return [used(v, x) for v in value.values()]
+    if hasattr(value, "__iter__"):
+        return [used(v, x) for v in value] if not isinstance(value, np.ndarray) else value
+    if callable(value):
+        return value(x) if "add" in repr(value) else value()
+    return value
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Makes a function of source text, which capture can read."""
+    count = itertools.count()
+
+    def make(source, **names):
+        path = tmp_path / f"made_{next(count)}.py"
+        path.write_text(source)
+        where = {"np": np, "itertools": itertools, "functools": functools, "used": used, **names}
+        exec(compile(source, str(path), "exec"), where)  # of this file's own text
+        return where["f"]
+
+    return make
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("made", MADE)
+def test_what_holds_traced_values_crosses_a_break(made, use, written):
+    source = f"""
+def f(x, n, given, log):
+    value = {MADE[made]}
+    {USES[use]}
+    y = x + 1
+    return used(value, y), y
+"""
+    fn = written(source)
+    compiled = cinductor.compile(fn, options={"verify": True})
+    n = np.array([1, 2, 3])
+    for _ in range(4):
+        ours, theirs = [], []
+        alike(compiled(X, n, Countdown(3), ours), fn(X, n, Countdown(3), theirs))
+        alike(ours, theirs)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_holds_traced_values_is_returned(made, written):
+    fn = written(f"def f(x, n):\n    print(end='')\n    y = x + 1\n    return {MADE[made]}, y\n")
+    compiled = cinductor.compile(fn)
+    n = np.array([1, 2, 3])
+    for _ in range(4):
+        got, want = compiled(X, n), fn(X, n)
+        alike(got[1], want[1])
+        alike(used(got[0], X), used(want[0], X))
+
+
+# --- exceptions from outside ----------------------------------------------------------------------
+
+
+def a_loop(x, y):
+    total = 0.0
+    for i in range(1, len(x)):
+        x[i] = x[i] + x[i - 1]
+        total = total + x[i]
+    return total
+
+
+def a_branch(x, y):
+    if x[0] > 0:
+        x[1] = y[0]
+        z = x * 2
+    elif x[1] > 0:
+        z = y - 1
+    else:
+        z = x + y
+    return z
+
+
+def inner(x, k):
+    for i in range(3):
+        if x[i] > 0:
+            x = x * 2
+        else:
+            x = x + k
+    return x
+
+
+def nested_calls(x, y):
+    def add(v):
+        return inner(v, 1.0) + y
+
+    return [add(x), add(y), max(x[0], y[0])]
+
+
+def breaks(x, y):
+    x[0] = 5.0
+    print(end="")
+    x[1] = 6.0
+    print(end="")
+    y[0] = x.max()
+    return x + y
+
+
+def containers(x, y):
+    rows, info = [], {"low": 0.0}
+    for i in range(len(x)):
+        if x[i] > 0:
+            rows.append(x[i] * 2)
+        info["low"] = np.minimum(info["low"], x[i])
+    y[:] = info["low"]
+    return rows, info
+
+
+def a_while(x, y):
+    k = 0
+    while x[k] < 2 and k < 8:
+        try:
+            y[k] = x[k] * 2
+        except IndexError:
+            y[k] = 0
+        k += 1
+    return k
+
+
+def flushes(x, y):
+    x += 1
+    if float(x[3]) > 100:
+        return x
+    y -= x
+    return bool((y > 0).any()), [v for v in y]
+
+
+class Ended(Exception):
+    """As a time limit of a test is raised."""
+
+
+class Left(BaseException):
+    """None that `except Exception` sees."""
+
+
+FNS = [a_loop, a_branch, nested_calls, breaks, containers, a_while, flushes]
+ENDS = [KeyboardInterrupt, SystemExit, Ended, TimeoutError, Left, MemoryError]
+POINTS = 12  # for each function and exception: 504
+
+
+def states_of(fn, args):
+    """What its arguments are at each of its lines."""
+    args = [a.copy() for a in args]
+    states = [[a.copy() for a in args]]
+
+    def trace(frame, event, arg):
+        states.append([a.copy() for a in args])
+        return trace
+
+    sys.settrace(trace)
+    try:
+        fn(*args)
+    finally:
+        sys.settrace(None)
+    return states + [args]
+
+
+def with_signal_at(point, fn, *args):
+    """A call in which a signal comes at one of its events; the number of events."""
+    count = 0
+
+    def look(frame, event, arg):
+        nonlocal count
+        count += 1
+        if count == point:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGUSR1)
+
+    sys.setprofile(look)
+    try:
+        fn(*args)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.fixture
+def handler():
+    """Sets what a signal raises."""
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def install(error):
+        def handle(number, frame):
+            raise error
+
+        signal.signal(signal.SIGUSR1, handle)
+
+    yield install
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("error", ENDS, ids=lambda e: e.__name__)
+@pytest.mark.parametrize("fn", FNS, ids=lambda f: f.__name__)
+def test_an_exception_from_a_handler_ends_the_call(fn, error, handler):
+    args = [X[:10].copy(), np.arange(10.0)]
+    states, want = states_of(fn, args), fn(*[a.copy() for a in args])
+
+    def compiled():
+        return cinductor.compile(fn, backend="interp")
+
+    with_signal_at(0, compiled(), *[a.copy() for a in args])
+    events = with_signal_at(0, compiled(), *[a.copy() for a in args])
+    handler(error)
+    for number in range(POINTS):
+        ours, made = [a.copy() for a in args], compiled()
+        at = 1 + (events - 1) * (2 * number + 1) // (2 * POINTS)
+        with pytest.raises(error) as caught:
+            with_signal_at(at, made, *ours)
+        assert caught.type is error
+        assert any(all(map(np.array_equal, ours, state)) for state in states), (at, ours)
+        ours = [a.copy() for a in args]
+        for _ in range(2):
+            alike(made(*ours), want)
+            alike(ours, states[-1])
+            ours = [a.copy() for a in args]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, Left, Ended])
+def test_what_a_function_raises_itself(error):
+    """In an arm that is not taken it is nothing that happens; in one that is, all until then has."""
+
+    def give_up():
+        raise error("enough")
+
+    def fn(x, log):
+        log.append(len(x))
+        x[1] = 7
+        if x[0] > 0:
+            x[2] = 8
+            give_up()
+        x[3] = 9
+        return x * 2
+
+    compiled = cinductor.compile(fn)
+    for first in (-1.0, 1.0, -1.0, 1.0):
+        ours, theirs = np.full(5, first), np.full(5, first)
+        for run, x, log in ((compiled, ours, our_log := []), (fn, theirs, their_log := [])):
+            if first > 0:
+                with pytest.raises(error, match="enough"):
+                    run(x, log)
+            else:
+                run(x, log)
+        alike(ours, theirs)
+        alike(our_log, their_log)
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+def raises(x, y):
+    print(end="")
+    if x.sum() > -1e9:
+        raise ValueError("too large")
+
+
+def raises_at_once(x, y):
+    return x[len(x) + 5]
+
+
+def raises_in_a_handler(x, y):
+    try:
+        return x + y[np.array([1000])]
+    except IndexError as error:
+        raise KeyError("inside") from error
+
+
+def handles(x, y):
+    try:
+        x = x.reshape(7)
+    except ValueError:
+        x = x * 2
+    return x
+
+
+def halves(x):
+    return x.sum() if x.size < 3 else halves(x[: x.size // 2]) + halves(x[x.size // 2 :])
+
+
+def recursion(x, y):
+    return halves(x) + y
+
+
+def closures(x, y):
+    total = 0.0
+
+    def add(v):
+        nonlocal total
+        total = total + v.sum()
+        return lambda k: v + k
+
+    return add(x)(1), add(y)(2), total
+
+
+def lazily(x, y):
+    doubled = (v * 2 for v in x)
+    print(end="")
+    return [next(doubled), sum(doubled)], list(map(lambda v: v + 1, y))
+
+
+def keeps_on(x, y):
+    found = []
+    for k in range(len(x)):
+        print(end="")
+        if x[k] > 0:
+            found.append(x[k : k + 2])
+    return found, [v for v in y]
+
+
+class Held:
+    def __init__(self, x):
+        self.x = x
+
+
+def objects(x, y):
+    held = Held(x)
+    held.y = {"rows": [y, held.x * 2]}
+    print(end="")
+    return held.y["rows"][1] + held.x
+
+
+def data_decide(x, y):
+    k = 0
+    while x[k % 10] < 1e9 and k < 30:
+        k = k + 1 + int(x[k % 10] > 1e6)
+    return k, x[x > 0], np.flatnonzero(y)
+
+
+LEFT = [raises, raises_at_once, raises_in_a_handler, handles, recursion, closures, lazily, keeps_on]
+LEFT += [objects, data_decide, *FNS]
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", LEFT, ids=lambda f: f.__name__)
+def test_arguments_die_when_pythons_would(fn, dynamic, no_collector):
+    compiled = cinductor.compile(fn, dynamic=dynamic)
+    for size in (10, 10, 12, 12, 14, 10):
+        args = [np.arange(float(size)) - 3, np.arange(float(size))]
+        seen = [weakref.ref(a) for a in args]
+        try:
+            compiled(*args)
+        except (ValueError, IndexError, KeyError):
+            pass
+        del args
+        assert [s() is None for s in seen] == [True, True], size
+
+
+def test_the_last_call_keeps_nothing(no_collector):
+    """Not even one that has broken, raised, and been given to NumPy."""
+    x = np.arange(1000.0)
+    seen, compiled = weakref.ref(x), cinductor.compile(lambda x: raises(x, x))
+    for _ in range(9):
+        with pytest.raises(ValueError, match="too large"):
+            compiled(x)
+    del x
+    assert seen() is None
+
+
+def test_what_capture_makes_dies_with_it(no_collector):
+    """Stages, regions and traced values: nothing waits for the collector."""
+    for fn in LEFT:
+        compiled = cinductor.compile(fn)
+        for _ in range(2):
+            try:
+                compiled(np.arange(10.0) - 3, np.arange(10.0))
+            except (ValueError, IndexError, KeyError):
+                pass
+    left = [type(o).__name__ for o in gc.get_objects() if type(o) in (Stage, Regions, Tracer)]
+    assert left == []
+
+
+# --- the library's own warnings -------------------------------------------------------------------
+
+
+def fails_to_compile(monkeypatch):
+    """Every call has something to be told of."""
+
+    def failing(*args):
+        raise session.Retry(_core.InternalError("planted"))
+
+    monkeypatch.setattr(session, "attempt", failing)
+
+
+def counted(x, noted):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = noted(x)
+    return y, len(caught)
+
+
+def forbidden(x, noted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return noted(x), 0
+
+
+@pytest.mark.parametrize("outer", [counted, forbidden])
+def test_a_function_that_looks_at_warnings_sees_none_of_ours(outer, monkeypatch):
+    fails_to_compile(monkeypatch)
+    inner, whole = cinductor.compile(lambda x: x + 1), cinductor.compile(outer)
+    with pytest.warns(cinductor.CinductorWarning) as told:
+        y, count = whole(X, inner)
+    alike(y, X + 1)
+    assert count == 0 and len(told) == 2  # one for each function, once
+    whole(X, inner)
+
+
+def test_what_forbids_all_warnings_forbids_none_of_ours(monkeypatch, capsys):
+    fails_to_compile(monkeypatch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alike(cinductor.compile(lambda x: x + 1)(X), X + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", cinductor.CinductorWarning)
+        with pytest.raises(cinductor.CinductorWarning, match="runs in NumPy"):
+            cinductor.compile(lambda x: x + 2)(X)
+    assert issubclass(cinductor.CinductorWarning, RuntimeWarning)
+
+
+def test_filters_that_stay_changed(monkeypatch):
+    """The notice is none of theirs."""
+    fails_to_compile(monkeypatch)
+
+    def changing(x):
+        warnings.simplefilter("error")
+        return x + 1
+
+    with warnings.catch_warnings(record=True) as caught:
+        alike(cinductor.compile(changing)(X), X + 1)
+    assert not caught
+
+
+# --- NumPy's warnings -----------------------------------------------------------------------------
+
+
+def forbids_inside(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return np.log(x)
+        except RuntimeWarning as error:
+            return str(error)
+
+
+def raises_inside(x):
+    print(end="")
+    with np.errstate(all="raise"):
+        try:
+            return np.sqrt(x) / 0
+        except FloatingPointError as error:
+            return str(error)
+
+
+def counts_inside(x):
+    print(end="")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = np.sqrt(x)
+    return y, [str(w.message) for w in caught]
+
+
+def warns_before_a_break(x):
+    y = np.sqrt(x)
+    print(end="")
+    return y
+
+
+def warns_behind_a_break(x):
+    print(end="")
+    return np.log(x)
+
+
+def warns_between(x):
+    a = np.exp(x * -1e5)
+    print(end="")
+    b = np.sqrt(x)
+    print(end="")
+    return a, b
+
+
+def warns_and_writes(x):
+    x[:] = np.sqrt(x)
+
+
+def writes_and_breaks(x):
+    x /= 0
+    print(end="")
+    return x
+
+
+def warns_whole(x):
+    return np.sqrt(x) + 1
+
+
+def warns_in_a_loop(x):
+    total = 0.0
+    for k in range(4):
+        total = total + np.sqrt(x[k])
+    return total
+
+
+KEPT = {}
+
+
+def warns_and_stores(x):
+    KEPT["x"] = 1
+    return np.sqrt(x)
+
+
+FLOATS = [forbids_inside, raises_inside, counts_inside, warns_before_a_break, warns_behind_a_break]
+FLOATS += [warns_between, warns_and_writes, writes_and_breaks, warns_whole, warns_in_a_loop]
+FLOATS += [warns_and_stores]
+
+
+def outcome(fn, x, action):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action, RuntimeWarning)
+        try:
+            result = fn(x)
+        except (RuntimeWarning, FloatingPointError) as error:
+            result = repr(error)
+    return result, [(str(w.message), w.category, w.filename) for w in caught]
+
+
+@pytest.mark.parametrize("size", [30, 30000])
+@pytest.mark.parametrize("fn", FLOATS, ids=lambda f: f.__name__)
+def test_numpys_warnings_come_in_every_call(fn, size):
+    """Given, or raised where they are errors: by the first call, by pieces and by programs."""
+    for action in ("always", "error"):
+        compiled = cinductor.compile(fn)
+        for _ in range(5):
+            want = outcome(fn, np.full(size, -1.0), action)
+            got = outcome(compiled, np.full(size, -1.0), action)
+            assert got[1] == want[1]
+            alike(got[0], want[0])
+            assert want[1] or isinstance(want[0], str) or fn is counts_inside
+
+
+# --- how long a capture may take ------------------------------------------------------------------
+
+
+def helper(v, k):
+    return v * 2 + k
+
+
+def many_calls(x, log):
+    for k in range(40):
+        x = helper(x, k)
+        log.append(k)
+        print(end="")
+    return x
+
+
+def a_region_of_calls(x, log):
+    total = 0.0
+    for k in range(len(x)):
+        if x[k] > 0:
+            total = total + helper(x[k], 1)
+    log.append(len(x))
+    return total
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """Each look at the clock takes a hundredth of a second."""
+    count = itertools.count()
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: next(count) / 100))
+
+
+@pytest.mark.parametrize("limit", [0, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("fn", [many_calls, a_region_of_calls], ids=lambda f: f.__name__)
+def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
+    """With every effect once and in order, and the user is told once."""
+    monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
+    compiled = cinductor.compile(fn, options={"capture_limit": limit})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            ours, theirs = [], []
+            alike(compiled(X, ours), fn(X, theirs))
+            alike(ours, theirs)
+    texts = [str(w.message) for w in told]
+    job = compiled._cinductor_job
+    if fn is many_calls or limit == 0:
+        assert len(texts) == 1 and "capture_limit" in texts[0]
+        assert job.captures == 1 and any("capture_limit" in why for why in job.plain.values())
+    else:
+        assert len(texts) <= 1
+
+
+def test_the_reason_is_explained(slow_clock):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cinductor.CinductorWarning)
+        with cinductor.config.patch(capture_limit=0.1):
+            report = cinductor.explain(many_calls, X, [])
+    assert "capture_limit" in str(report)
+
+
+def test_the_users_own_time_does_not_count(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(Stage, "clock", staticmethod(lambda: now))
+
+    def unknown(x):
+        nonlocal now
+        now += 100.0
+        return x + 1
+
+    unknown.__cinductor_disabled__ = "takes long"
+
+    def fn(x):
+        for _ in range(5):
+            x = unknown(x) * 2
+        return x
+
+    compiled = cinductor.compile(fn, options={"capture_limit": 1})
+    alike(compiled(X), fn(X))
+    assert not compiled._cinductor_job.warned
+
+
+@pytest.mark.parametrize("value", [-1, float("nan"), "1", None, True])
+def test_limits_that_are_none(value):
+    with pytest.raises((TypeError, ValueError), match="capture_limit"):
+        cinductor.compile(many_calls, options={"capture_limit": value})
+    assert [o.default for o in cinductor.list_options() if o.name == "capture_limit"] == [0.5]
+
+
+def test_a_warning_that_is_given_once_is_asked_for_once():
+    """By the default filter NumPy answers one call for it; the others are compiled."""
+    compiled = cinductor.compile(warns_before_a_break)
+    x = np.full(30000, -1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(4):
+            alike(compiled(x), np.sqrt(x))
+    assert [str(w.message) for w in caught][:1] == ["invalid value encountered in sqrt"]
+    assert compiled._cinductor_job.captures < 4
