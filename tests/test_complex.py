@@ -127,7 +127,7 @@ def test_special_values(dtype, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_products(dtype, backend):
-    """Those of arrays round a part once where NumPy's do, those of numbers never; so do Python's."""
+    """Those of arrays round a part once where NumPy's do, those of numbers never."""
 
     def of_arrays(a, b):
         c = a.copy()
@@ -138,7 +138,7 @@ def test_products(dtype, backend):
         out = np.empty_like(a)
         for i in range(a.size):
             out[i] = a[i] * b[i] + a[i] ** 2
-        return out, a[0] * b[1], complex(a[2]) * complex(b[3]), a[4] * 2.5, a[1] / b[1]
+        return out, a[0] * b[1], a[4] * 2.5, a[1] / b[1]
 
     a, b = numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
     for function in (of_arrays, of_numbers):

@@ -185,11 +185,18 @@ def test_powers_of_numbers(dtype, backend):
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_a_power_is_the_same_in_every_call(kind):
-    for e in (2, 3, -1, 0.5):
-        compiled = cinductor.compile(lambda b: (1 - b) ** e)  # noqa: B023
+    functions = lambda b: (1 - b) ** 2, lambda b: (1 - b) ** 3, lambda b: (1 - b) ** -1, lambda b: (1 - b) ** 0.5
+    for function in functions:
+        compiled = cinductor.compile(function)
         for b in np.random.default_rng(2).random(150):
-            b = kind(b)
-            assert {compiled(b) for _ in range(3)} == {(1 - b) ** e}
+            assert {compiled(kind(b)) for _ in range(3)} == {function(kind(b))}
+
+
+def test_lists_of_large_ints():
+    """Their array's dtype depends on all of them, however long the list is."""
+    compiled = cinductor.compile(lambda n, x: np.array([n] * x.size), backend="interp")
+    for size, n in [(7, 3), (12, 2**63), (40, 254), (4, 2**64 - 1), (5, 2**64), (6, -1)] * 2:
+        testing.check(lambda n, x: np.array([n] * x.size), n, np.zeros(size), compiled=compiled)
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
@@ -217,6 +224,16 @@ def test_strides_of_what_overlaps(dynamic):
         v = as_strided(base, shape, strides)
         got = cinductor.compile(lambda v: function(v), backend="interp", dynamic=dynamic)(v)  # noqa: B023
         assert (got.shape, got.strides) == (function(v).shape, function(v).strides), (shape, strides)
+
+
+def test_a_list_is_no_number():
+    def compared(a, b, n):
+        return [a, 3, b] == bool(n), (a, 3) == n, n == [1], n != (n,), a == [a, 2]
+
+    for n in (0, 1, 5):
+        compiled = cinductor.compile(compared, backend="interp")
+        for m, (a, b) in itertools.product((n, 3), ((np.int8(3), 4), (2, np.uint64(5)))):
+            testing.check(compared, a, b, m, compiled=compiled)
 
 
 DIVISIONS = [lambda x: x // 0, lambda x: x % 0, lambda x: np.fmod(x, 0), lambda x: np.divmod(x, 0), lambda x: np.zeros((x.size, 0)).mean(1), lambda x: np.tile(x[:0], (2, 2)).reshape(2, -1)]

@@ -80,6 +80,9 @@ def loop_dtypes(ufunc: Any, args: Sequence[Any], signature: Any) -> tuple[np.dty
     found = ufunc.resolve_dtypes(tuple(given), **more)
     for dtype in found:
         refuse(dtype not in DTYPES, f"dtype {dtype}")
+    for value, dtype in zip(args, found, strict=False):  # bools are made of a C long
+        is_int = type(value) is Traced and value.kind == "python" and value.dtype.kind in "iu"
+        refuse(dtype.kind == "b" and (is_int or type(value) is int), "an int that is to be a bool")
     return found  # type: ignore[no-any-return]
 
 

@@ -102,6 +102,14 @@ def is_large_int(value: Any) -> bool:
     return type(value) is Traced and value.kind == "python" and value.dtype == np.uint64
 
 
+def small_ints(t: Any, column: Any) -> Any:
+    """An array of a list of such ints, which the program checks to be of int64: of others its dtype
+    depends on all of them.
+    """
+    require(t, t.reduce("all", column <= np.iinfo(np.int64).max, None), "ints beyond 64 bits")
+    return t.cast(column, np.dtype(np.int64))
+
+
 def settled(t: Any, value: Any) -> Any:
     """Nested arguments with such ints as those of int64, which the program checks."""
     if isinstance(value, tuple | list):

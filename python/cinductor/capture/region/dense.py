@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...numpy.surface import require
+from ...numpy.surface import require, small_ints
 from ..value.items import Items
 from ..value.objects import Traced, is_ours
 from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
@@ -180,12 +180,8 @@ class Dense:
         if self.kinds[0][1] != np.float64:  # type: ignore[index]
             require(self.tracer, self.length > 0, "a list of no items")  # of none there are floats
         column = self.columns()[0]
-        if self.kinds[0] != ("python", np.uint64):
-            return column
-        # What array NumPy makes of ints beyond int64 depends on all of them.
-        small = self.tracer.reduce("all", column <= np.iinfo(np.int64).max, None)
-        require(self.tracer, small, "ints that may be beyond 64 bits")
-        return self.tracer.cast(column, np.dtype(np.int64))
+        is_large = self.kinds[0] == ("python", np.uint64)
+        return small_ints(self.tracer, column) if is_large else column
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...numpy.surface import small_ints
 from ..value.objects import Traced
 from ..value.state import fill
 from .region import Looked
@@ -45,7 +46,11 @@ class Opened(NamedTuple):
             if type(has_some) is not Traced or not stage.may_check():
                 raise Looked("an empty list")
             stage.tracer.check(has_some, "a list of something")
-        return stage.tracer.copy(self.buffer, "K")
+        if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
+            return stage.tracer.copy(self.buffer, "K")
+        if not stage.may_check():
+            raise Looked("ints that may be beyond 64 bits")
+        return small_ints(stage.tracer, self.buffer)
 
     def look(self, stage: Any, why: str) -> None:
         """The list gets its items, where graphs have run and so their number is known; before that
