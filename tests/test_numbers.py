@@ -194,6 +194,16 @@ def test_a_power_is_the_same_in_every_call(kind):
 
 def test_lists_of_large_ints():
     """Their array's dtype depends on all of them, however long the list is."""
+
+    def appended(u):
+        kept = []
+        for k in range(len(u)):
+            kept.append(int(u[k]))
+        return np.array(kept), np.stack(kept), max(kept)
+
+    compiled = cinductor.compile(appended, backend="interp")
+    for values in ([1, 2, 5], [2**63, 2**64 - 1], [7, 8, 9, 10], [1, 2**63, 3], list(range(12))):
+        testing.check(appended, np.array(values, np.uint64), compiled=compiled)
     compiled = cinductor.compile(lambda n, x: np.array([n] * x.size), backend="interp")
     for size, n in [(7, 3), (12, 2**63), (40, 254), (4, 2**64 - 1), (5, 2**64), (6, -1)] * 2:
         testing.check(lambda n, x: np.array([n] * x.size), n, np.zeros(size), compiled=compiled)

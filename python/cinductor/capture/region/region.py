@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...interrupt import is_interrupt
+from ...numpy.surface import is_large_int
 from ...signals import Signal
 from ..value.aliases import Aliases, Records, count_in
 from ..value.items import Items, items_of
@@ -155,7 +156,10 @@ class Regions:
         return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
 
     def keep_rows(self, made: list[Any], buffer: Any) -> None:
-        """A list that a loop made: its items are rows of the buffer."""
+        """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
+        of them, but of ints whose values decide what that is."""
+        if any(map(is_large_int, made)):
+            return
         seen = [(item, item.version if type(item) is Traced else 0) for item in made]
         self.rows[id(made)] = (made, seen, buffer)
 
