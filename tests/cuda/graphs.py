@@ -37,7 +37,7 @@ def rows(kind):
 
 
 def result_dtype(rule, dtype):
-    if rule == "boolean":
+    if rule in ("boolean", "compared"):
         return "bool"
     return {"c64": "f32", "c128": "f64"}[dtype] if rule == "real" else dtype
 
