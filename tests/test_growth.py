@@ -524,3 +524,33 @@ def test_items_of_several_types_behind_an_effect(f):
         got, want = compiled(40000.0, np.arange(1.0, 9)), f(40000.0, np.arange(1.0, 9))
         np.testing.assert_array_equal(got, want)
         assert type(got) is type(want) and NOTED == [8, 8]
+
+
+def beside_an_array(x, n):
+    z, y = [], np.zeros(0)
+    for i in range(n):
+        y = np.append(y, x[i])
+        if x[i] > 0:
+            z.append(i)
+    return y.tolist(), z
+
+
+def beside_lists_and_strings(x, n):
+    z, y, s, t = [], [], "", ()
+    for i in range(n):
+        y = y + [x[i]]
+        s = s + "a"
+        t = (*t, i)
+        if x[i] > 0:
+            z.append(i)
+        else:
+            z.append(-1.5)
+    return y, z, s, t
+
+
+@pytest.mark.parametrize("fn", [beside_an_array, beside_lists_and_strings])
+def test_a_list_that_grows_by_condition_beside_what_grows(fn):
+    compiled = cinductor.compile(fn, backend="interp")
+    for n in (3, 5, 4, 0, 6):
+        x = np.random.default_rng(n).normal(size=n)
+        assert compiled(x, n) == fn(x, n)

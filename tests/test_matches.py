@@ -166,7 +166,7 @@ def test_on_arguments():
 @pytest.mark.parametrize(
     "fn, more",
     [(by_data, []), (by_pair, [np.array([2, 0, 1])]), (nested, [np.array([2])])],
-    ids=str,
+    ids=["by_data", "by_pair", "nested"],
 )
 def test_is_captured_whole(fn, more):
     assert not cinductor.explain(fn, np.array([1.0, 5, 2]), *more).breaks

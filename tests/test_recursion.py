@@ -115,3 +115,55 @@ def test_equal_calls_are_compiled_once(tmp_path):
     subprocess.run([sys.executable, str(program)], check=True, env=env, timeout=300)
     libraries = b"".join(path.read_bytes() for path in tmp_path.rglob("*.so"))
     assert 0 < len(set(re.findall(rb"(?<=\0)k\d+(?=\0)", libraries))) <= 8
+
+
+def fibonacci(k):
+    return k if k < 2 else fibonacci(k - 1) + fibonacci(k - 2)
+
+
+def catalan(k):
+    return 1 if k <= 1 else sum(catalan(i) * catalan(k - 1 - i) for i in range(k))
+
+
+def binomial(a, b):
+    return 1 if b == 0 or b == a else (0 if b > a else binomial(a - 1, b - 1) + binomial(a - 1, b))
+
+
+def ackermann(m, n):
+    return n + 1 if m == 0 else (ackermann(m - 1, 1) if n == 0 else ackermann(m - 1, ackermann(m, n - 1)))
+
+
+def is_even(n):
+    return True if n == 0 else is_odd(n - 1)
+
+
+def is_odd(n):
+    return False if n == 0 else is_even(n - 1)
+
+
+def halves(v):
+    if v.size < 3:
+        return v.sum()
+    return halves(v[: v.size // 2]) * halves(v[v.size // 2 :]) - halves(v[1:-1])
+
+
+def chosen_halves(v):
+    return v.sum() if v.size < 3 else chosen_halves(v[: v.size // 2]) * chosen_halves(v[v.size // 2 :]) - chosen_halves(v[1:-1])
+
+
+RECURSIONS = [
+    (lambda n: fibonacci(n), [(6,), (1,), (9,), (7,)]),
+    (lambda n: catalan(n), [(4,), (5,), (6,)]),
+    (lambda a, b: binomial(a, b), [(6, 2), (0, 1), (6, 2), (5, 3)]),
+    (lambda m, n: ackermann(m, n), [(1, 1), (2, 2), (1, 3), (2, 3)]),
+    (lambda n: (is_even(n), is_odd(n)), [(4,), (5,), (0,), (7,), (12,)]),
+    (lambda x: halves(x), [(np.arange(n),) for n in (4.0, 7.0, 3.0, 10.0)]),
+    (lambda x: chosen_halves(x), [(np.arange(n),) for n in (4.0, 7.0, 3.0, 10.0)]),
+]
+
+
+@pytest.mark.parametrize("fn, calls", RECURSIONS, ids="fibonacci catalan binomial ackermann parity halves chosen".split())
+def test_trees_under_sizes_that_vary(fn, calls):
+    compiled = cinductor.compile(fn, backend="interp")
+    for arguments in calls:
+        assert compiled(*arguments) == fn(*arguments)

@@ -597,7 +597,7 @@ def test_guards():
     sources = [("arg", 0), ("attr", 0, "w"), ("global", names, "G"), ("cell", cell), ("item", 3, "G"), ("const", 5)]
     checks = [
         (0, "type", Thing), (1, "array", B.dtype, B.shape, B.strides, True, True), (2, "array", A.dtype, A.shape, A.strides, True, True),
-        (3, "is", names), (4, "same", 2), (5, "equals", 5), ("absent", names, "H"), ("disjoint", (1,), (2,)),
+        (3, "is", names), (4, "same", 2), (5, "equals", 5), ("names", names, ("H", _core.MISSING)), ("disjoint", (1,), (2,)),
     ]
     tracer = _core.Tracer("f", options={}, backend=BACKEND)
     result = tracer.array(A, 2) + tracer.array(B, 1)

@@ -111,34 +111,71 @@ space_text(PyObject *space)
                                                  : PyUnicode_FromString("the globals");
 }
 
+/* The names of pairs that have a value, or that have none, joined by commas. */
+static PyObject *
+joined(PyObject *pairs, PyObject *missing, bool has_value)
+{
+    PyObject *comma = PyUnicode_FromString(", "), *names = PyList_New(0), *all = NULL;
+    for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(pairs); k += 2) {
+        PyObject *name = PyTuple_GET_ITEM(pairs, k);
+        bool is_meant = (PyTuple_GET_ITEM(pairs, k + 1) != missing) == has_value;
+        if (name != Py_None && is_meant && PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+    }
+    if (comma != NULL && names != NULL)
+        all = PyUnicode_Join(comma, names);
+    Py_XDECREF(comma);
+    Py_XDECREF(names);
+    return all;
+}
+
+static PyObject *
+failure_text(PyObject *space, PyObject *of, PyObject *name, PyObject *value, PyObject *missing)
+{
+    if (name == Py_None)
+        return PyUnicode_FromFormat("%U has got special methods", space);
+    if (value == missing && PyDict_Check(of))
+        return PyUnicode_FromFormat("global %S is set, and hides Python's own", name);
+    return PyUnicode_FromFormat("%S of %U is another now", name, space);
+}
+
+static PyObject *
+promise_text(PyObject *space, PyObject *of, PyObject *pairs, PyObject *missing)
+{
+    PyObject *set = joined(pairs, missing, true), *unset = joined(pairs, missing, false),
+             *text = NULL;
+    if (set == NULL || unset == NULL) {
+        Py_XDECREF(set);
+        Py_XDECREF(unset);
+        return NULL;
+    }
+    bool is_one = PyUnicode_FindChar(unset, ',', 0, PyUnicode_GET_LENGTH(unset), 1) < 0;
+    if (PyDict_Check(of) && PyUnicode_GET_LENGTH(set) == 0)
+        text = PyUnicode_FromFormat(is_one ? "%U is Python's own: no global has that name"
+                                           : "%U are Python's own: no global has these names",
+                                    unset);
+    else if (PyUnicode_GET_LENGTH(set) != 0)
+        text = PyUnicode_FromFormat("%U has the same %U", space, set);
+    else
+        text = PyUnicode_FromFormat("%U has no %U", space, unset);
+    Py_DECREF(set);
+    Py_DECREF(unset);
+    return text;
+}
+
 PyObject *
 cx_namespace_text(PyObject *of, PyObject *pairs, PyObject *missing, bool is_failure)
 {
     Py_ssize_t which = 0;
-    PyObject *space = space_text(of), *comma = NULL, *names = NULL, *text = NULL;
+    PyObject *space = space_text(of), *text = NULL;
 
     if (space == NULL)
         return NULL;
-    if (is_failure && !cx_namespace_has(of, pairs, missing, &which)) {
-        PyObject *name = PyTuple_GET_ITEM(pairs, which);
-        text = name == Py_None ? PyUnicode_FromFormat("%U has got special methods", space)
-                               : PyUnicode_FromFormat("%S of %U is another now", name, space);
-        Py_DECREF(space);
-        return text;
-    }
-    comma = PyUnicode_FromString(", ");
-    names = PyList_New(0);
-    for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(pairs); k += 2) {
-        PyObject *name = PyTuple_GET_ITEM(pairs, k);
-        if (name != Py_None && PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
-    }
-    PyObject *all = comma && names ? PyUnicode_Join(comma, names) : NULL;
-    if (all != NULL)
-        text = PyUnicode_FromFormat("%U has the same %U", space, all);
-    Py_XDECREF(space);
-    Py_XDECREF(comma);
-    Py_XDECREF(names);
-    Py_XDECREF(all);
+    if (is_failure && !cx_namespace_has(of, pairs, missing, &which))
+        text = failure_text(space, of, PyTuple_GET_ITEM(pairs, which),
+                            PyTuple_GET_ITEM(pairs, which + 1), missing);
+    else
+        text = promise_text(space, of, pairs, missing);
+    Py_DECREF(space);
     return text;
 }

@@ -167,6 +167,7 @@ test_run(CiContext *ctx, const char *text, const TestSetting *setting)
     CiStatus status = ci_protect(ctx, test_job, &job);
     if (job.exe)
         job.exe->backend->close(job.exe);
+    ci_runtime_shut(&job.runtime);
     ci_allocator_close(job.runtime.allocator);
     if (job.runtime.pool)
         ci_pool_close(job.runtime.pool);

@@ -88,7 +88,8 @@ class Iteration:
 
     def star(self, value: Any) -> Any:
         """What a star unpacks: Python itself asks an object of the user's how long it is."""
-        if has_length(type(value)):
+        is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
+        if is_iterable and has_length(type(value)):
             self.stage.stop(f"unpacks a {type(value).__name__}")
             return self.stage.concrete(value)
         return self.iter(value)

@@ -364,7 +364,12 @@ def on_stage(
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
-    stage.look_at_flags()
+    if specialization is not None and stage.can_run_again():
+        if flags := stage.take_flags():
+            job.flags |= flags
+            job.fn(*args, **kwargs)  # for NumPy's warnings; the answer is that of later calls
+    else:
+        stage.look_at_flags()
     return made, outcome
 
 

@@ -48,6 +48,7 @@ from .value.objects import (
     is_record,
     is_standard,
     is_tuple,
+    is_unguarded,
     is_users,
     remade,
     why_not_array,
@@ -378,14 +379,25 @@ class Stage:
         """What runs have raised floating-point flags until now: NumPy answers the call where it can,
         else it is warned of here.
         """
-        new = self.tracer.float_flags & ~self.flags
-        if not new or not float_warnings.is_looked_at(new) or self.tracer.in_region:
+        new = self.take_flags()
+        if not new:
             return
-        self.flags |= new
-        is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
-        if not is_late and not self.stores.has_given and self.begins_anew():
+        if self.can_run_again() and self.begins_anew():
             raise Suspect(new)
         float_warnings.give(self.tracer.last_program, new)
+
+    def take_flags(self) -> int:
+        """The floating-point flags raised since the last look that somebody wants to hear of."""
+        new = self.tracer.float_flags & ~self.flags
+        if not new or not float_warnings.is_looked_at(new) or self.tracer.in_region:
+            return 0
+        self.flags |= new
+        return new
+
+    def can_run_again(self) -> bool:
+        """Whether the function may run once more: nothing outside of the call has been written."""
+        is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
+        return not is_late and not self.stores.has_given and self.effects == 0
 
     def abandon(self, reason: str) -> None:
         """Gives the call up while nothing has happened; otherwise breaks."""
@@ -568,7 +580,7 @@ class Stage:
                 hooked = hooked_in((value,))
         elif isinstance(value, type):
             hooked = cls if has_hooks(cls) and not is_standard(cls) else None
-        elif self.has_hooks(cls):
+        elif self.has_hooks(cls) or is_unguarded(cls):
             hooked = cls
         if hooked is not None:
             self.stop(f"an operator of class {hooked.__name__}")

@@ -77,6 +77,8 @@ class Subscripts:
         if cls in FREE_TYPES:
             return key
         if isinstance(key, int):
+            if self.stage.source_of(key) is not None:
+                self.stage.stop(f"an index is of class {cls.__name__}")  # no guard has its value
             return int.__index__(key)  # of a subclass: what its own method says nobody asks
         method = self.stage.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:

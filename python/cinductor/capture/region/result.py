@@ -52,6 +52,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     result = returnable(stage, result, reached, {})
+    stage.take_in()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
     for source, value, *kind in stage.tracer.specialized():
