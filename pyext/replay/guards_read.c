@@ -277,7 +277,6 @@ static int
 read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
     Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-    PyObject *word = n >= 2 ? PyTuple_GET_ITEM(tuple, 1) : Py_None;
 
     if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "disjoint"))
         return read_disjoint(c, tuple, g->nsources);
