@@ -22,9 +22,8 @@ $(VENV)/.with-%: $(SOURCES) | $(PY)
 	$(PY) -m pip install --quiet --no-build-isolation -e '.[$(subst -,$(comma),$*)]'
 	touch $@
 
-# A file of tests after the other on each core: those of one file share what they build.
 test: $(TESTING)
-	$(PY) -m pytest -q -n auto --dist loadfile
+	$(PY) -m pytest -q
 
 test-cuda: $(TESTING)
 	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
