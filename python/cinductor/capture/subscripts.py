@@ -39,7 +39,6 @@ from .value.picks import is_place, pick
 if TYPE_CHECKING:
     from .stage import Stage
 
-CALLED = (types.FunctionType,)
 INDEX_TRICKS = frozenset(
     {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
 )
@@ -166,7 +165,7 @@ class Subscripts:
         """An index with everything in it seen."""
         if type(key) is tuple and self.stage.source_of(key) is None:
             return tuple(map(self._key, key))
-        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) in CALLED:
+        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
             return self._index(key)
         if type(key) in CONTAINER_TYPES:
             return self.stage.deep(key)

@@ -177,7 +177,7 @@ def call_builtin(
 NOT_PURE = frozenset(
     """__setattr__ __delattr__ __setstate__ __reduce__ __reduce_ex__ __init__ __init_subclass__
     __subclasshook__ __next__ reset setflags setfield tofile dump dumps data __array_wrap__
-    newbyteorder_ __setitem__ __delitem__""".split()
+    __setitem__ __delitem__""".split()
 )
 PROTOCOLS: dict[str, Callable[..., Any]] = {
     "__next__": lambda scope, owner: dispatch(scope, next, (owner,), {}),

@@ -41,7 +41,7 @@ ROWS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-class Mark:
+class Changes:
     """The changes since a place. is_kept: what ran since then stays unless it can be undone as a
     whole, so a change that nobody can undo is allowed.
     """
@@ -94,12 +94,12 @@ class Journal:
     """The marks of one captured call, the innermost last."""
 
     def __init__(self) -> None:
-        self.marks: list[Mark] = []
+        self.marks: list[Changes] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
 
-    def mark(self, is_kept: bool) -> Mark:
+    def mark(self, is_kept: bool) -> Changes:
         """A new one."""
-        self.marks.append(Mark(self.cells, is_kept))
+        self.marks.append(Changes(self.cells, is_kept))
         return self.marks[-1]
 
     def before_change(self, value: Any) -> None:

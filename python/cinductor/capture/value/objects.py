@@ -234,12 +234,7 @@ def is_unguarded(cls: type) -> bool:
     int or str, what a view of a dict shows.
     """
     is_value = issubclass(cls, (int, float, complex, str, bytes)) and not issubclass(cls, np.generic)
-    return cls in VIEWS_OF_DICTS or (is_value and cls not in FREE_TYPES and not is_member(cls))
-
-
-def is_member(cls: type) -> bool:
-    """A class of an enumeration: its members are constants."""
-    return issubclass(cls, enum.Enum)
+    return cls in VIEWS_OF_DICTS or (is_value and cls not in FREE_TYPES and not issubclass(cls, enum.Enum))
 
 
 HEAP = 1 << 9  # of the flags of classes: made when Python runs, so its attributes may be set
