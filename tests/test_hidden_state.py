@@ -62,7 +62,7 @@ def outcome(fn, module, arguments, seconds):
     signal.signal(signal.SIGALRM, stop)
     with warnings.catch_warnings(record=True) as seen, contextlib.redirect_stdout(out):
         warnings.simplefilter("always")
-        signal.alarm(seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again, should something swallow it
         try:
             result = described(fn(*arguments))
         except Endless:
@@ -70,7 +70,7 @@ def outcome(fn, module, arguments, seconds):
         except Exception as error:
             result = type(error).__name__, str(error)
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
     texts = sorted(str(w.message) for w in seen if not issubclass(w.category, getattr(cinductor, "CinductorWarning", ())))
     return result, described(list(arguments)), described(list(module.LOG)), out.getvalue(), texts
 

@@ -366,3 +366,33 @@ def test_pieces_hand_slices_on() -> None:
     for value in (1, 1, 1):
         a = np.pad(np.full((2, 2, 2), value), (2, 1))
         assert shown(compiled(a)) == shown(f(a))
+
+
+class Counter:
+    """Counts to nine."""
+
+    def __init__(self) -> None:
+        self.k = 0
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> int:
+        if self.k >= 9:
+            raise StopIteration
+        self.k += 1
+        return self.k
+
+
+def test_data_decide_where_an_iterator_ends() -> None:
+    """Not captured as an iterator that never does: `tuple` would ask it for ever."""
+
+    def f(x: Any) -> Any:
+        it = Counter()
+        if x.sum() > 1.2:
+            next(it)
+        return len(tuple(it))
+
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (4, 0, 4, 7):
+        assert compiled(np.arange(float(n))) == f(np.arange(float(n)))

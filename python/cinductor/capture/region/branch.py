@@ -227,6 +227,8 @@ class Branch(Region):
         condition = level.condition
         if self.tracer.is_so(condition) is not None:
             self.fail(f"sizes decide whether {name} is raised")
+        if name == StopIteration.__name__:  # an answer: a loop of Python's may wait for it
+            self.fail("data decide where an iterator ends")
         if level.arm == self.step:
             condition = self.tracer.apply("logical_not", condition)
             self.next_step = self.step + 1
