@@ -280,6 +280,16 @@ ITERATORS = [
     "iter(Sized([1., 2., 3., 4., 5.]))",
     "iter(lambda c=Counter(): next(c), 9.)",
 ]
+# Those that never end, and what asks an iterator for all it has: C code that no signal can stop.
+ENDLESS = frozenset(f"itertools.{m}" for m in (
+    "count(1.5)", "cycle([1., 2., 3.])", "repeat(2.5)", "dropwhile(lambda v: v < 3, itertools.count(2.))",
+    "filterfalse(lambda v: v < 3, itertools.count(2.))",
+))
+DRAINS = frozenset((
+    "float(3. in it)", "float(operator.contains(it, 2.))", "operator.indexOf(it, 3.)", "operator.countOf(it, 2.)", "sum(it)",
+    "len(list(it))", "len(tuple(it))", "sorted(it)[0]", "min(it)", "float(any(v > 2 for v in it))",
+    "float(all(map(lambda v: v < 3, it)))", "for v in it:\n    s += v\n    if v > 3:\n        break",
+))
 # How one of tuples is.
 PAIRS = [
     "enumerate([1., 2., 3., 4., 5.])",
@@ -545,7 +555,12 @@ class Generator:
         """What makes the object, expressions that use it, statements that do, and what is left of it."""
         kind = self.random.random()
         if kind < 0.3:
-            return self.pick(ITERATORS), USE_ITERATOR, STATEMENTS_ITERATOR, "left(it)", "it"
+            made = self.pick(ITERATORS)
+            uses, statements = (
+                [use for use in every if made not in ENDLESS or use not in DRAINS]
+                for every in (USE_ITERATOR, STATEMENTS_ITERATOR)
+            )
+            return made, uses, statements, "left(it)", "it"
         if kind < 0.36:
             uses = [f"{u}[0]" for u in ("next(it)", "next(it, (1., 2.))", "next(iter(it))", "[*itertools.islice(it, 2)][0]")]
             return self.pick(PAIRS), uses, ["for a, b in it:\n    s += a * b", "(a, b), *c = it\ns += a * b"], "left(it)", "it"

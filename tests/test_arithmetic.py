@@ -166,3 +166,40 @@ def test_a_break_says_why():
     compiled = cinductor.compile(f, backend="interp")
     for k in range(3):
         agree(compiled, f, np.array([2.5 + k, 1.0]))
+
+
+@pytest.mark.parametrize("dtype", "f8 f4 i8 u1 c16 ?".split())
+def test_numbers_of_arrays_repeat_sequences_or_refuse(dtype):
+    """`[1, 2] * x.sum()` is no product of arrays."""
+    programs = [
+        lambda a: (1, 2) * a[1],
+        lambda a: a[1] * [1, 2],
+        lambda a: [1, 2] * a.max(),
+        lambda a: "ab" * a[1],
+        lambda a: a * [1, 2, 3],
+        lambda a: a[1] + [1, 2],
+    ]
+    for f in programs:
+        compiled = cinductor.compile(f, backend="interp")
+        for a in (np.array([0, 1, 2]).astype(dtype), np.array([1, 3, 0]).astype(dtype)):
+            assert repr(outcome(compiled, a)) == repr(outcome(f, a))
+
+
+def test_sums_of_other_things():
+    class Money:
+        def __init__(self, k):
+            self.k = k
+
+        def __radd__(self, other):
+            return other + self.k
+
+    programs = [
+        lambda a: sum([[a], [2]], []),
+        lambda a: sum([Money(1), Money(2)], a[0]),
+        lambda a: sum([1, 2.5], 3) + a,
+        lambda a: sum(a, foo=1),
+    ]
+    for f in programs:
+        compiled = cinductor.compile(f, backend="interp")
+        for _ in range(2):
+            assert repr(outcome(compiled, np.arange(3.0))) == repr(outcome(f, np.arange(3.0)))

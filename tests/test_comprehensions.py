@@ -407,3 +407,20 @@ def test_one_of_two_results_of_other_dtypes():
 
     assert not cinductor.explain(program, X).breaks
     agree(program, (X,), (X * 0,), (X,), (X[:0],))
+
+
+def test_a_generator_expression_lets_no_stop_iteration_through():
+    def program(x, it):
+        return sum(next(it) + v for v in x)
+
+    compiled = cinductor.compile(program, backend="interp")
+    for k in (2, 9, 2, 9):
+        want, got = (outcome(f, X, iter(range(k))) for f in (program, compiled))
+        assert got == want, k
+
+
+def outcome(f, *arguments):
+    try:
+        return repr(f(*arguments))
+    except RuntimeError as error:
+        return repr(error), repr(error.__cause__)

@@ -1,5 +1,7 @@
 """Lists to which loops append: the loop is one region, the list holds what the trips left in a buffer."""
 
+import copy
+
 import numpy as np
 import pytest
 from test_regions import check, nodes, same
@@ -554,3 +556,104 @@ def test_a_list_that_grows_by_condition_beside_what_grows(fn):
     for n in (3, 5, 4, 0, 6):
         x = np.random.default_rng(n).normal(size=n)
         assert compiled(x, n) == fn(x, n)
+
+
+def appended(x):
+    s, z = 0.0, []
+    for i in range(len(x)):
+        z.append(s)
+        s += x[i]
+    return z
+
+
+def appended_behind_a_decision(x):
+    s, z = 0.0, [3.0]
+    for i in range(len(x)):
+        s += 1 if x[i] > 0.5 else 2
+    for i in range(len(x)):
+        s += z.append((s, i)) or x[i]
+    return z
+
+
+def classes_asked_for(x):
+    s, k = 0.0, 0
+    for i in range(len(x)):
+        k += type(s) is float
+        s += x[i]
+    return k, s
+
+
+def appended_in_nests(x):
+    s, z = 0.0, []
+    for i in range(len(x)):
+        for _ in range(len(x)):
+            z.append(s)
+            s += x[i]
+    return z
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", [appended, appended_behind_a_decision, classes_asked_for, appended_in_nests])
+def test_the_first_item_is_pythons_number_and_the_others_are_numpys(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n in (4, 7, 3, 1, 7):
+        x = np.random.default_rng(n).random(n)
+        assert repr(compiled(x)) == repr(fn(x))
+
+
+def some(x):
+    z = [3.0, 1.0, 2.0]
+    for v in x:
+        if v > 0.5:
+            z.append(v)
+    return z
+
+
+def reversed_often(x):
+    z = some(x)
+    for _ in range(len(x)):
+        z.reverse()
+    return z
+
+
+def taken_from(x):
+    z = some(x)
+    for v in x:
+        if v > 0.9:
+            continue
+        z.remove(z[0])
+    return z
+
+
+def copied(x):
+    z, s = some(x), 0.0
+    for _ in range(4):
+        s += len(copy.copy(z)) * x[0]
+    return s, z
+
+
+def chained(x):
+    z, s = [some(x), [2.0]], 0.0
+    for _ in range(len(x)):
+        s += len(sum(z, [])) + max(z)[0]
+    return s, z
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("fn", [reversed_often, taken_from, copied, chained])
+def test_a_list_whose_length_data_decide_is_used_as_a_list(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for n in (4, 7, 3, 5, 7):
+        x = np.random.default_rng(n).random(n)
+        assert repr(compiled(x)) == repr(fn(x))
+
+
+def test_many_items_are_returned_in_time_that_grows_as_they_do():
+    """It took a minute: each was compared with all before it."""
+    z = [1.0] * 20_000
+
+    def f(x):
+        return list(z), x + 1
+
+    got = cinductor.compile(f, backend="interp")(np.arange(3.0))
+    assert got[0] == z

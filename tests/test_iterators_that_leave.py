@@ -396,3 +396,51 @@ def test_data_decide_where_an_iterator_ends() -> None:
     compiled = cinductor.compile(f, backend="interp")
     for n in (4, 0, 4, 7):
         assert compiled(np.arange(float(n))) == f(np.arange(float(n)))
+
+
+USED: dict[str, Any] = {
+    "in one arm": lambda x, it: [v for v in it] if x.sum() > 9 else 0,
+    "by a loop": lambda x, it: [sum(v[0] for v in it) for _ in range(len(x))],
+    "by enumerate": lambda x, it: [k for k, _ in enumerate(it)],
+    "by both of zip": lambda x, it: [k for k, _ in zip(it, it)],
+    "and who it is": lambda x, it: (iter(it) is it, type(it).__name__),
+    "by its method": lambda x, it: it.__next__(),
+    "in reverse": lambda x, it: [*reversed(it)],
+    "by a loop that ends": lambda x, it: next((v for v in it if v[0] > 1), None),
+}
+OVER: dict[str, Any] = {
+    "enumerate": lambda x: enumerate(x),
+    "zip": lambda x: zip(x, x + 1),
+    "rows": lambda x: iter(np.stack([x, x], axis=1)),
+    "places": lambda x: np.ndenumerate(x),
+}
+
+
+@pytest.mark.parametrize("use", USED.values(), ids=USED)
+@pytest.mark.parametrize("make", OVER.values(), ids=OVER)
+def test_what_is_left_of_an_iterator_made_in_the_call(make: Any, use: Any) -> None:
+    def f(x: Any) -> Any:
+        it = make(x)
+        got = use(x, it)
+        return got, list(it)
+
+    def g(x: Any) -> Any:
+        it = make(x)
+        if x.sum() > 3:
+            got = use(x, it)
+        else:
+            got = next(it)
+        return got, list(it)
+
+    for program in (f, g):
+        compiled = cinductor.compile(program, backend="interp")
+        for n in (4, 3, 7, 4):
+            x = np.arange(float(n))
+            assert given(compiled, x) == given(program, x)
+
+
+def given(f: Any, x: Any) -> Any:
+    try:
+        return repr(f(x))
+    except Exception as error:
+        return repr(error)

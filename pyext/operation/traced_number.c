@@ -62,6 +62,15 @@ is_sequence(PyObject *o)
     return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
 }
 
+/* Whether Python's `*` repeats the other operand: NumPy's numbers leave that to it, its arrays do
+ * not. */
+static bool
+repeats(PyObject *a, int ufunc)
+{
+    return cx_is_python_kind(a) || (ufunc == CI_OP_multiply && cx_is_traced(a) &&
+                                    cx_kind((CxTraced *)a) == CI_KIND_scalar);
+}
+
 /* [0] * n: the number itself is wanted. */
 static PyObject *
 repeat(PyObject *a, PyObject *b, binaryfunc python)
@@ -103,7 +112,7 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(ufunc, a, b, python);
-    if ((cx_is_python_kind(a) || cx_is_python_kind(b)) && (is_sequence(a) || is_sequence(b)))
+    if ((is_sequence(b) && repeats(a, ufunc)) || (is_sequence(a) && repeats(b, ufunc)))
         return repeat(a, b, python);
     if (!is_operand(a) || !is_operand(b))
         return binary_break(a, b, python);

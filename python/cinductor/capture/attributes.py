@@ -22,6 +22,7 @@ from ..user import repeat_warnings
 from .failure import Abandon
 from .settle import settled_flags
 from .slot import Slot
+from .value.handed import STAND_INS
 from .value.items import Flat
 from .value.objects import (
     FLAGS,
@@ -91,6 +92,8 @@ class Attributes:
             return self._class_attr(value, name)
         if cls is Flat:
             return self.stage.adopt(getattr(value.real(self.stage), name))
+        if cls in STAND_INS:
+            return getattr(self.stage.concrete(value), name)
         return self._object_attr(value, name)
 
     def _module_attr(self, module: types.ModuleType, name: str) -> Any:

@@ -62,7 +62,7 @@ class Concrete:
             return self.plain_function(value)
         if cls is types.MethodType:
             self.of(value.__self__)
-        elif id(value) in self.stage.known:
+        elif self.stage.source_of(value) is not None:
             return value
         elif cls is functools.partial:
             return self.partial(value)

@@ -18,6 +18,7 @@ from .region.condition import Choice, Operand
 from .region.loop import REGION, UNROLL, WATCH, Loop
 from .region.region import RegionBreak, is_condition, truth
 from .settle import tire
+from .value.items import Items
 from .value.objects import FREE_TYPES, Traced, Unsure
 
 OWN_FILES = frozenset({__file__, rescue.__file__})
@@ -172,16 +173,16 @@ class TracedControl(PlainControl):
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
+        value = self.stage.now(value)
         items = self.stage.regions.items_of(value) if self.stage.captures else None
         if items is None:
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
-            each = iter(items)
+            each = self.iter(value) if type(value) is Items else iter(items)
             return For(each if shape is None else (self.unpack(v, shape) for v in each))
-        if items is value:
-            items = items.take()
+        items = self.stage.regions.taken(value, items)
         return Loop(self, site, items, WATCH if is_short else REGION)
 
     def while_(self, number: int) -> Any:

@@ -16,6 +16,7 @@ from .value.objects import (
     OPAQUE,
     VALUE_TYPES,
     Traced,
+    asks_length,
     find_in_class,
     has_length,
     is_ours,
@@ -89,13 +90,14 @@ class Iteration:
     def star(self, value: Any) -> Any:
         """What a star unpacks: Python itself asks an object of the user's how long it is."""
         is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
-        if is_iterable and has_length(type(value)):
+        if is_iterable and asks_length(value):
             self.stage.stop(f"unpacks a {type(value).__name__}")
             return self.stage.concrete(value)
         return self.iter(value)
 
     def step(self, value: Any) -> Any:
         """next(value), of an iterator made in the call."""
+        value = self.stage.now(value)
         method = self.stage.class_attr(type(value), "__next__")
         if type(method) is types.FunctionType and not is_ours(type(value)):
             return self.call(method, value)

@@ -10,10 +10,20 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .value.objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, Unsure
+
+
+def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
+    """What a generator expression that runs as a loop comes to: a StopIteration that its code lets
+    through is no end of it (PEP 479).
+    """
+    try:
+        return trips(*args)
+    except StopIteration as error:
+        raise RuntimeError("generator raised StopIteration") from error
 
 
 class Construct:

@@ -26,6 +26,7 @@ from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
 from .failure import Raised, names_traced, reword
 from .iteration import Iteration
+from .plain_control import generated
 from .region import dense
 from .region.opened import call_with_opened
 from .rescue import adopted, rescued
@@ -187,6 +188,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def born(self, value: Any) -> Any:
         """A generator expression, made by Python itself."""
         return self.stage.regions.journal.note_born(value)
+
+    generated = staticmethod(generated)
 
     def key(self, value: Any) -> Any:
         """What a dict or set that is written out hashes."""

@@ -574,6 +574,7 @@ class Stage:
         hooked = None
         if isinstance(value, HOLDERS) and not has_hooks(cls):
             source = self.source_of(value)
+            self.regions.look_inside(value)
             if source is not None and source >= 0:
                 self.guard_all(value, source)
             if cls is not dict or value:

@@ -25,16 +25,27 @@ from ...numpy.random import GLOBAL, Draw
 from ...user import PACKAGE
 from ..region.condition import select
 from ..region.region import Raising, is_condition
-from ..value.items import Flat, Octets, Range, backwards, enumerated, numbered, zipped
+from ..value.handed import STAND_INS, Asked
+from ..value.items import (
+    Flat,
+    Octets,
+    Range,
+    are_equally_long,
+    backwards,
+    enumerated,
+    numbered,
+    zipped,
+)
 from ..value.objects import (
     HOLDERS,
     PURE_TYPES,
     Traced,
+    asks_length,
     foreign_in,
     has_hooks,
-    has_length,
     is_native,
     is_numpys,
+    is_ours,
     is_standard,
 )
 from ..value.state import is_int
@@ -128,6 +139,8 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.look_at_class(args)
     if len(args) == 1 and not kwargs:
+        if type(args[0]) in (*STAND_INS, map):  # a door of ours may be what it calls
+            return type(scope.stage.concrete(args[0]))
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
 
@@ -206,7 +219,7 @@ def _enumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
     if items is not None and not kwargs.keys() - {"start"}:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-        return scope.born(enumerated(items, start))
+        return scope.born(enumerated(scope.stage.regions.taken(args[0], items), start))
     if not args:
         return call_unknown(scope, f, args, kwargs)
     return scope.born(enumerate(scope.iter(args[0]), *args[1:], **kwargs))
@@ -224,11 +237,6 @@ def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     return f(scope.use(items) if f in (set, frozenset) else items, *args[1:], **kwargs)
 
 
-def asks_length(value: Any) -> bool:
-    """Whether Python asks code of the user's how long an iterable is, before it makes a list."""
-    return type(value) is not Traced and has_length(type(value))
-
-
 @understands(iter)
 def _iter(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
@@ -236,16 +244,18 @@ def _iter(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     value = args[0]
     if hasattr(type(value), "__next__") and scope.stage.source_of(value) is None:
         method = scope.stage.class_attr(type(value), "__iter__")
-        return dispatch(scope, method, args, {}) if type(method) is types.FunctionType else value
+        is_users = type(method) is types.FunctionType and not is_ours(type(value))
+        return dispatch(scope, method, args, {}) if is_users else value
     if asks_length(value) or hasattr(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
-    return scope.born(iter(scope.iter(value)))
+    made = iter(scope.iter(value))
+    return scope.born(made.iterator if type(made) is Asked else made)
 
 
 @understands(reversed)
 def _reversed(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
-    if items is not None and not kwargs:
+    if items is not None and items is not args[0] and not kwargs:
         return scope.born(backwards(items))
     if not args or type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
         return call_unknown(scope, f, args, kwargs)
@@ -273,11 +283,12 @@ def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(zip)
 def _zip(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    parts = [scope.stage.regions.items_of(a) for a in args]
-    if parts and all(parts) and not kwargs and scope.stage.captures:
-        items = zipped([part for part in parts if part is not None])
-        if items is not None:
-            return scope.born(items)
+    regions = scope.stage.regions
+    parts = [part for part in map(regions.items_of, args) if part is not None]
+    each = {id(part) for part in parts}  # one that is given twice is stepped by both
+    if parts and len(args) == len(each) and not kwargs and scope.stage.captures:
+        if are_equally_long(parts):
+            return scope.born(zipped([*map(regions.taken, args, parts)]))
     return scope.born(zip(*(scope.iter(a) for a in args), **kwargs))  # noqa: B905
 
 

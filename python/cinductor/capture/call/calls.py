@@ -23,8 +23,8 @@ from ..value.objects import (
     MISSING,
     PURE_TYPES,
     Traced,
+    asks_length,
     find_in_class,
-    has_length,
     hooked_in,
     is_numpys,
     is_record,
@@ -238,7 +238,7 @@ def call_new_container(
     if name in ("extend", "update") and args:
         first = args[0]
         if isinstance(owner, list):
-            if has_length(type(first)):
+            if asks_length(first):
                 return call_unknown(scope, f, args, kwargs)
             args = (list(scope.iter(first)),)
         elif type(first) is dict:
@@ -254,7 +254,8 @@ def call_new_container(
             return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
     if name not in READERS[kind] and not isinstance(owner, tuple):
-        stage.regions.journal.before_change(owner)
+        journal = stage.regions.journal
+        (journal.before_pop if name == "pop" else journal.before_change)(owner)
     return stage.wrap(f(*args, **kwargs))
 
 

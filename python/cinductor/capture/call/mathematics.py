@@ -158,10 +158,12 @@ def _pow(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(sum)
 def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-    items = list(scope.iter(args[0])) if args else []
+    if not args or len(args) > 2 or kwargs.keys() - {"start"}:
+        return f(*args, **kwargs)  # raises
+    start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
+    items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items):
-        return f(items, *args[1:], **kwargs) if args else f(*args, **kwargs)
+        return scope.stage.wrap(f(items, start))
     at, is_int = 0, True
     while at < len(items) and is_int and _is_python(start, int):
         is_int = _is_python(items[at], int) or _is_python(items[at], bool)

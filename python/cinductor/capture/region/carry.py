@@ -50,7 +50,7 @@ class Carried:
         self.steps: dict[str, Any] = {}
         self.written: list[Any] = []
         self.no_steps: set[str] = set()
-        self.first_trace: list[int] | None = None
+        self.first_trace: Any = None
         self.period, self.turn = 1, 0
         self.told_apart: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
@@ -249,20 +249,28 @@ class Carried:
             if name not in changed:
                 again |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
         again |= self.types.group()
+        trace = self.trace()
         if self.first_trace is None:
-            self.first_trace = self.body.trace
+            self.first_trace = trace
         if again:
             return False
         places = Places(loop, self.contents)
         if (name := places.told_apart_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
-        is_alike = self.body.trace == self.first_trace and self.trips.are_known()
+        is_alike = trace == self.first_trace and self.trips.are_known()
         if self.types.joined and not is_alike:
             raise Peel("values are of another type at the loop's entry")
         self.sharing = Sharing(self, names)
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def trace(self) -> Any:
+        """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it
+        computed, which classes it asked for, what it appended.
+        """
+        seen = self.regions.classes[self.loop.attempt.nclasses :]  # type: ignore[union-attr]
+        return self.body.trace, seen, [growth.kinds_now() for growth in self.growths.values()]
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""

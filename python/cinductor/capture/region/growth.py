@@ -185,6 +185,11 @@ class Growth:
         if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
             self.close()
 
+    def kinds_now(self) -> list[Any]:
+        """Whose the numbers are that this run appended."""
+        parts = [leaf for item in self.items for leaf in leaves(item.value)]
+        return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
+
     def rows_of(self, appended: Any) -> Any:
         """The array of what a loop has appended to a list, for itself."""
         rows = self.loop.regions.rows_of(appended) if type(appended) is list else None

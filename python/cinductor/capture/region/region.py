@@ -77,6 +77,7 @@ class Regions:
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
         self.facts: list[Any] = []
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
         self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
         self.opened: dict[int, Opened] = {}  # lists that loops made, as long as they had trips
         self.may_open = True
@@ -150,6 +151,23 @@ class Regions:
         growth = self.growing.get(id(value))
         return items_of(self.stage.wrap(value)) if growth is None else growth.items_now
 
+    def taken(self, value: Any, items: Items) -> Items:
+        """The items of a value for whoever runs over all of them: an iterator has none from here on."""
+        if items is not value:
+            return items
+        self.journal.before_change(items)
+        return items.take()
+
+    def look_inside(self, value: Any) -> None:
+        """Lists that grow get their items, where Python is to look into what holds them."""
+        left, seen = [value] if self.growing else [], set()
+        while left:
+            value = left.pop()
+            if id(value) not in seen and isinstance(value, list | tuple | dict):
+                seen.add(id(value))
+                self.stage.source_of(value)
+                left.extend(value.values() if isinstance(value, dict) else value)
+
     @property
     def dense(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
@@ -190,6 +208,8 @@ class Regions:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
             self.stage.tracer.settle_class(value)
+            if self.active:
+                self.classes.append(value.kind if type(value) is Traced else type(value).__name__)
 
     def report(self, scope: Scope, site: Site, how: str) -> None:
         """What became of a construct, for explain."""
@@ -207,6 +227,7 @@ class Attempt:
         self.nactive = len(self.regions.active)
         self.records = self.regions.aliases.records
         self.nfacts = len(self.regions.facts)
+        self.nclasses = len(self.regions.classes)
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
         self.growing = self.regions.growing
@@ -236,6 +257,7 @@ class Attempt:
         del regions.active[self.nactive :]
         regions.aliases.set_records(self.records)
         del regions.conditions[self.nconditions :]
+        del regions.classes[self.nclasses :]
         regions.forget(self.nfacts)
         self.stage.effects = self.effects
         self.stage.tracer.restore(self.mark)
@@ -243,7 +265,9 @@ class Attempt:
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
-        self.regions.set_growing({**self.growing, **self.regions.dense})
+        now = self.regions.growing  # one that was looked at since is a list as any other
+        still = {key: growth for key, growth in self.growing.items() if key in now}
+        self.regions.set_growing({**still, **self.regions.dense})
         self.regions.journal.cut(self.nmarks, keeps_born=True)
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)

@@ -338,7 +338,10 @@ class Expressions(Asking):
         callee = [] if plan.callee is None else [self.visit(copy.deepcopy(plan.callee))]
         given = [self.visit(self.load(node, name)) for name in plan.names]
         arguments = [*callee, self.visit(items), *given]
-        return placed(ast.Call(self.load(node, plan.function), arguments, []), node)
+        trips = self.load(node, plan.function)
+        if isinstance(inner, ast.GeneratorExp):
+            return self.ask(node, "generated", trips, *arguments)
+        return placed(ast.Call(trips, arguments, []), node)
 
     def _comprehension(self, node: Any) -> ast.expr:
         if (loop := self._loop_of(node)) is not None:

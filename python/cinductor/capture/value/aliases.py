@@ -176,14 +176,15 @@ class Aliases:
         made in this call, and is returned, if at all, as this one. Where a loop that runs decides, it
         is another if it has other items; the program checks that.
         """
-        taken: list[Source] = []
+        taken: dict[int, list[Source]] = {}  # by storage
         shared: list[tuple[Any, Source]] = []
         for value in {result.storage: result for result in results}.values():
             sources = self.sources(value.whole)
-            for other in taken:
-                if any(s.storage == other.storage and not s.excludes(other) for s in sources):
+            for source in sources:
+                if not all(map(source.excludes, taken.get(source.storage, ()))):
                     raise RegionBreak("an array that may be one of several is returned", "", 0)
-            taken += sources
+            for source in sources:
+                taken.setdefault(source.storage, []).append(source)
             shared += [(value.whole, source) for source in sources[1:] if not source.alone]
         for value, source in shared:
             if self.stage.effects or not self.is_like(value, source):

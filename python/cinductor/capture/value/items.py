@@ -33,9 +33,9 @@ class Items:
         self.is_taken = False
 
     def take(self) -> Items:
-        """The same items for a captured loop."""
+        """The same items for whoever runs over all of them."""
         self.is_taken = True
-        return Items(self.length, self.get)
+        return Items(self.length, self.get, self.made)
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
@@ -204,23 +204,23 @@ def octets_in(value: bytes) -> np.ndarray:
     return np.frombuffer(value, np.uint8)
 
 
-def zipped(parts: list[Items]) -> Items | None:
+def are_equally_long(parts: list[Items]) -> bool:
+    """Whether all have as many items as the first, surely."""
+    first = parts[0].length
+    return all(part.length is first or _are_equal(part.length, first) for part in parts)
+
+
+def zipped(parts: list[Items]) -> Items:
     """zip(*parts) of parts that are equally long."""
-    lengths = {part.length for part in parts if type(part.length) is int}
-    if len(lengths) != 1 or any(type(part.length) is not int for part in parts):
-        first = parts[0].length
-        if any(part.length is not first and not _are_equal(part.length, first) for part in parts):
-            return None
-        length = first
-    else:
-        length = min(lengths)
 
     def made(concrete: Any) -> Iterator[Any]:
         return zip(*(part.made(concrete) for part in parts))  # type: ignore[misc]  # noqa: B905
 
     get = lambda i: tuple(part.get(i) for part in parts)  # noqa: E731
-    return Items(length, get, made if all(part.made for part in parts) else None)
+    return Items(parts[0].length, get, made if all(part.made for part in parts) else None)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
+    if type(a) is int and type(b) is int:
+        return a == b
     return type(a) is Traced and type(b) is Traced and a.is_same(b)

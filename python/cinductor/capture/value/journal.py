@@ -9,6 +9,7 @@ the run that made it.
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,25 +21,28 @@ from .state import fill, held, is_one
 RegionBreak = _core.RegionBreak
 
 
-def _items_of_dict(value: dict[Any, Any]) -> dict[Any, Any]:
-    if hooked_in(value) is not None:
-        raise RegionBreak("a dict changes whose keys have methods of their own", "", 0)
-    return value.copy()
-
-
-def _items_of_set(value: set[Any]) -> set[Any]:
-    if hooked_in(value) is not None:
-        raise RegionBreak("a set changes whose items have methods of their own", "", 0)
-    return value.copy()
-
-
 # What can be put back: exact classes, with what copies the contents; `fill` puts them back.
 ROWS: dict[type, Callable[[Any], Any]] = {
     list: list.copy,
-    dict: _items_of_dict,
-    set: _items_of_set,
+    dict: dict.copy,
+    set: set.copy,
     types.CellType: held,
 }
+
+
+def why_not_put_back(value: Any) -> str | None:
+    """Why what a value holds could not be put back as it was; None where it can."""
+    cls = type(value)
+    if cls not in ROWS:
+        return f"a {cls.__name__} changes"
+    if cls in (dict, set) and hooked_in(value) is not None:
+        return f"a {cls.__name__} changes whose keys have methods of their own"
+    if cls is set:
+        again: set[Any] = set()
+        again.update(value.copy())  # as `fill` does
+        if not all(map(operator.is_, again, value)):
+            return "a set changes whose order comes from what it held before"
+    return None
 
 
 class Changes:
@@ -96,6 +100,7 @@ class Journal:
     def __init__(self) -> None:
         self.marks: list[Changes] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
+        self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
 
     def mark(self, is_kept: bool) -> Changes:
         """A new one."""
@@ -104,19 +109,25 @@ class Journal:
 
     def before_change(self, value: Any) -> None:
         """Called before an object changes; raises RegionBreak where that could not be undone."""
-        has_row = type(value) in ROWS
-        noted = []
+        known = id(value) in self.unlike
         for mark in reversed(self.marks):
             if id(value) in mark.born:
                 break
-            if not (has_row or mark.is_kept):
-                raise RegionBreak(f"a {type(value).__name__} changes", "", 0)
-            noted.append(mark)
-        for mark in noted:
-            if has_row:
+            if id(value) in mark.before and not known:
+                continue
+            why_not = why_not_put_back(value) if not known else "a set changes that was popped"
+            if why_not is None:
                 mark.note(value)
-            else:
+            elif mark.is_kept:
                 mark.can_undo = False
+            else:
+                raise RegionBreak(why_not, "", 0)
+
+    def before_pop(self, value: Any) -> None:
+        """The same for what `pop` takes from a set: which item is next depends on those before."""
+        if type(value) is set:
+            self.unlike[id(value)] = value
+        self.before_change(value)
 
     def note_born(self, value: Any) -> Any:
         """The value, an object that has just been made."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
+import gc
 import sys
 import types
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from ... import _core
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
+SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 MISSING = object()
 # In the place of the number of a source:
@@ -275,6 +277,13 @@ def has_length(cls: type) -> bool:
     """Whether Python asks an iterable for a hint of its length, and so code of the user's."""
     hints = (find_in_class(cls, name) for name in ("__len__", "__length_hint__"))
     return any(type(hint) is types.FunctionType for hint in hints)
+
+
+def asks_length(value: Any) -> bool:
+    """Whether Python asks code of the user's how long an iterable is, before it makes a list."""
+    if type(value) in (SEQUENCE_ITERATOR, reversed):  # they ask what they go over
+        return any(has_length(type(part)) for part in gc.get_referents(value))
+    return type(value) is not Traced and has_length(type(value))
 
 
 def is_ours(cls: type) -> bool:
