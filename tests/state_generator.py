@@ -534,6 +534,80 @@ BLOCKS = [
     ("nested", "for i in range(n):\n    for j in range(3):\n        s += x[i]\n{s2}\n"),
     ("try", "try:\n    for i in range(n):\n        s += x[i]\n{s2}\nexcept (StopIteration, IndexError, KeyError, ValueError):\n    s -= 1\n"),
 ]
+# What a later call finds changed: how it is set up, expressions that use it, and what is done between calls.
+FUNCTION = "def helper(v, k=2.0, *, w=1.0):\n    return v * k + w\n\n\ndef other(v, k=4.0, *, w=1.0):\n    return v - k - w"
+CLASS = """
+class Thing:
+    k = 2.0
+
+    def __init__(self, a=1.0):
+        self.a = a
+        self.items = [1.0, 2.0]
+
+    def get(self, v, w=1.0):
+        return v * self.k + self.a + w
+
+    @property
+    def half(self):
+        return self.a / 2
+
+    @staticmethod
+    def static(v, w=3.0):
+        return v + w
+
+    @classmethod
+    def of(cls, v):
+        return v * cls.k
+
+
+class Child(Thing):
+    pass
+
+
+thing, twin, box = Thing(), Child(2.0), {"a": 1.0, "b": [2.0]}"""
+CELLS = """
+def pair():
+    k = 2.0
+
+    def get(v):
+        return v * k
+
+    def more():
+        nonlocal k
+        k += 1
+
+    return get, more
+
+
+get, more_of_it = pair()"""
+CHANGING = [
+    (FUNCTION, ["helper({v})", "helper({v}, w=2.0)", "other({v}, 3.0)", "sum(map(helper, [1.0, {v}]))", "max(x, key=helper)"], [
+        "helper.__defaults__ = (helper.__defaults__[0] + 1,)", "helper.__kwdefaults__['w'] += 1", "other.__defaults__ = (0.5,)",
+        "helper.__code__, other.__code__ = other.__code__, helper.__code__", "helper.__kwdefaults__ = {'w': 7.0}",
+        "globals()['helper'] = lambda v, k=1.0, w=9.0: v + w", "helper.extra = 1",
+    ]),
+    (CLASS, [
+        "thing.get({v})", "twin.get({v})", "thing.a * {v}", "twin.k + {v}", "thing.half + {v}", "Thing.static({v})", "Child.of({v})",
+        "Child(3.0).a + {v}", "Thing.get(twin, {v})", "getattr(thing, 'k') * {v}", "float(hasattr(thing, 'q')) + {v}", "float(isinstance(twin, Thing))",
+        "sum(thing.items)", "thing.items[0] * {v}", "len(thing.items) * {v}", "box['a'] * {v}", "box['b'][0] + {v}", "len(box) + {v}",
+        "sum(box['b'])", "float('q' in box)", "float(thing == twin)", "(1.0 if thing else 2.0)", "[*thing.items][-1]", "vars(thing)['a'] + {v}",
+    ], [
+        "Thing.k += 1", "Child.k = 7.0", "thing.k = 5.0", "thing.a += 1", "Thing.get.__defaults__ = (4.0,)", "Thing.get = lambda self, v, w=0: v - w",
+        "thing.get = lambda v, w=0: v", "Thing.half = property(lambda self: 9.0)", "Thing.static = staticmethod(lambda v, w=0: v)",
+        "Thing.__init__ = lambda self, a: setattr(self, 'a', a * 10)", "Thing.__eq__ = lambda self, other: True", "Thing.__bool__ = lambda self: False",
+        "Thing.__len__ = lambda self: 0", "twin.__class__ = Thing", "thing.items.append(3.0)", "thing.items[0] += 1", "thing.items = [5.0]",
+        "thing.items.insert(0, 4.0)", "box['a'] += 1", "box['b'].append(9.0)", "box['b'][0] = 8.0", "box['q'] = 1.0", "box.pop('q', None)", "thing.q = 1",
+        "globals()['thing'] = twin", "Thing.__getattr__ = lambda self, name: 6.0", "Child.__bases__ = (Thing,)", "del thing.items[0]",
+    ]),
+    (CELLS, ["get({v})", "sum(map(get, [1.0, {v}]))"], ["more_of_it()", "get.__closure__[0].cell_contents = 11.0", "globals()['get'] = pair()[0]"]),
+    ("k, flag, name, sizes = 2.0, True, 'a', (3, 4)", [
+        "k * {v}", "({v} if flag else -{v})", "float(name == 'a') + {v}", "sizes[0] + {v}", "len(sizes) * {v}", "len(name) + {v}", "float(k is sizes)",
+    ], ["global k\nk += 1", "global flag\nflag = not flag", "global name\nname += 'a'", "global sizes\nsizes = (*sizes, 1)", "global k\nk = int(k)", "global sizes\nsizes = [5]"]),
+    ("", ["abs({v} - 1)", "math.sqrt({v})", "max({v}, 0.25)", "float(np.sqrt({v}))", "round({v} * 8)", "len(x) + {v}"], [
+        "globals()['abs'] = lambda v: v + 7", "globals()['max'] = min", "globals().pop('abs', None)", "globals()['len'] = lambda v: 3",
+        "globals()['round'] = lambda v: v", "globals()['float'] = lambda v: -v",
+    ]),
+]
 PLACES = ["local", "local", "local", "global", "argument", "default", "cell"]
 
 
@@ -570,7 +644,21 @@ class Generator:
         made, uses = self.pick(HOOKS)
         return made, uses, [f"s += {u}" for u in uses], "len(LOG)", "o"
 
+    def changing(self):
+        """A program, and what is done between its calls."""
+        setup, uses, changes = self.pick(CHANGING)
+        body = []
+        for _ in range(self.random.choice([1, 2, 3])):
+            use = self.pick(uses).replace("{v}", self.pick(["x[0]", "s", "x.sum()", "2.0"]))
+            body.append(self.pick(CONSTRUCTS)[1].replace("{e}", use).replace("{f}", self.pick(uses).replace("{v}", "1.5")))
+        between = [f"def between_{k}():\n{indented(self.pick(changes), 1)}\n" for k in range(4)]
+        step = "def between(k):\n    with contextlib.suppress(Exception):  # what one changed another may miss\n        [between_0, between_1, between_2, between_3][k]()\n"
+        text = "n, s = len(x), 0.0\n" + "".join(body) + "r = None\nreturn s, r"
+        return "\n\n".join([PRELUDE, setup, f"def program(x):\n{indented(text, 1)}\n", *between, step])
+
     def source(self):
+        if self.seed % 5 == 4:
+            return self.changing()
         made, uses, statements, rest, name = self.family()
         place = self.pick(PLACES)
         if place != "local" and ("x" in made.replace("max", "").replace("Index", "").replace("extend", "").replace("xy", "")):

@@ -75,7 +75,7 @@ def outcome(fn, module, arguments, seconds):
     return result, described(list(arguments)), described(list(module.LOG)), out.getvalue(), texts
 
 
-def check(seed, folder):
+def check(seed, folder, seconds=60):
     """One program, plain and compiled, each with objects of its own."""
     source = state_generator.Generator(seed).source()
     plain, compiled = (load(source, folder / f"program_{seed}_{k}.py") for k in range(2))
@@ -86,9 +86,12 @@ def check(seed, folder):
         want = outcome(plain.program, plain, (x.copy(), *more[0]), 2)
         if want[0] == "endless":
             return
-        got = outcome(fast, compiled, (x.copy(), *more[1]), 60)
+        got = outcome(fast, compiled, (x.copy(), *more[1]), seconds)
         shown = source.split("def left(it):")[1].split("\n", 2)[2]
         assert got == want, f"call {call} of program {seed}\n{shown}"
+        for module in (plain, compiled):
+            if hasattr(module, "between"):
+                module.between(call)
 
 
 @pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))

@@ -321,6 +321,33 @@ are_disjoint(Lookup *l, const CxCheck *c)
     return true;
 }
 
+static int
+compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)*(PyObject *const *)a, y = (uintptr_t)*(PyObject *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* Is no object of these two of them? */
+static bool
+are_apart(Lookup *l, const CxCheck *c)
+{
+    PyObject *few[16], **found = few;
+    bool is_so = true;
+
+    if (c->other > 16 && (found = PyMem_Malloc(sizeof *found * (size_t)c->other)) == NULL)
+        return false;
+    for (int k = 0; k < c->other && is_so; k++)
+        is_so = (found[k] = find_value(l, c->sources[k])) != NULL;
+    if (is_so)
+        qsort(found, (size_t)c->other, sizeof *found, compare_addresses);
+    for (int k = 1; k < c->other && is_so; k++)
+        is_so = found[k] != found[k - 1];
+    if (found != few)
+        PyMem_Free(found);
+    return is_so;
+}
+
 /* Of most calls this is all: an argument, compared where it stands. */
 static inline bool
 check_is_array(Lookup *l, const CxCheck *c)
@@ -372,6 +399,8 @@ check_holds(Lookup *l, CxCheck *c)
 
     if (c->kind == CHECK_disjoint)
         return are_disjoint(l, c);
+    if (c->kind == CHECK_apart)
+        return are_apart(l, c);
     if (c->kind == CHECK_names)
         return names_hold(l->guards, c);
     value = find_value(l, c->source);

@@ -40,6 +40,7 @@ typedef enum CxCheckKind {
     CHECK_other,
     CHECK_names,
     CHECK_body,
+    CHECK_apart,
     CHECK_disjoint
 } CxCheckKind;
 
@@ -65,12 +66,12 @@ typedef struct CxCheck {
     bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
     PyArray_Descr *descr;  /* array */
     CxExtent *sizes, *strides; /* array; size: sizes[0] */
-    int other;       /* same: the other source; disjoint: how many there are, of which `source` are
-                        written */
+    int other;       /* same, other: that source; apart: how many there are; disjoint: the same, of
+                        which `source` are written */
     PyObject *a, *b; /* object, type, value; keys; equals: b is the line that asked, or NULL;
                       * function: code and globals; names: the namespace, and pairs of them;
                       * body: code, defaults and keyword defaults, or None for each */
-    int *sources;    /* disjoint */
+    int *sources;    /* apart, disjoint */
     uint64_t stamp;  /* names: of the namespace when it was last looked at */
     int64_t count;   /* len; array: elements, -1 when that varies; function: CxDefaults */
 } CxCheck;

@@ -191,14 +191,11 @@ read_size(CxGuards *g, CxCheck *c, PyObject *text)
     return result;
 }
 
+/* The sources in both tuples, one behind the other. */
 static int
-read_disjoint(CxCheck *c, PyObject *tuple, int nsources)
+read_sources(CxCheck *c, PyObject *tuple, PyObject *first, PyObject *second, int nsources)
 {
-    PyObject *word = NULL, *written = NULL, *others = NULL;
-    if (!PyArg_ParseTuple(tuple, "OO!O!", &word, &PyTuple_Type, &written, &PyTuple_Type, &others))
-        return -1;
-    Py_ssize_t n = PyTuple_GET_SIZE(written), all = n + PyTuple_GET_SIZE(others);
-    c->kind = CHECK_disjoint;
+    Py_ssize_t n = PyTuple_GET_SIZE(first), all = n + (second ? PyTuple_GET_SIZE(second) : 0);
     c->source = (int)n;
     c->other = (int)all;
     c->sources = PyMem_Malloc(sizeof *c->sources * ((size_t)all + 1));
@@ -207,12 +204,32 @@ read_disjoint(CxCheck *c, PyObject *tuple, int nsources)
         return -1;
     }
     for (Py_ssize_t k = 0; k < all; k++) {
-        c->sources[k] = (int)PyLong_AsLong(k < n ? PyTuple_GET_ITEM(written, k)
-                                                 : PyTuple_GET_ITEM(others, k - n));
+        c->sources[k] = (int)PyLong_AsLong(k < n ? PyTuple_GET_ITEM(first, k)
+                                                 : PyTuple_GET_ITEM(second, k - n));
         if (c->sources[k] < 0 || c->sources[k] >= nsources)
             return PyErr_Occurred() ? -1 : bad(tuple);
     }
     return 0;
+}
+
+static int
+read_disjoint(CxCheck *c, PyObject *tuple, int nsources)
+{
+    PyObject *word = NULL, *written = NULL, *others = NULL;
+    if (!PyArg_ParseTuple(tuple, "OO!O!", &word, &PyTuple_Type, &written, &PyTuple_Type, &others))
+        return -1;
+    c->kind = CHECK_disjoint;
+    return read_sources(c, tuple, written, others, nsources);
+}
+
+static int
+read_apart(CxCheck *c, PyObject *tuple, int nsources)
+{
+    PyObject *word = NULL, *sources = NULL;
+    if (!PyArg_ParseTuple(tuple, "OO!", &word, &PyTuple_Type, &sources))
+        return -1;
+    c->kind = CHECK_apart;
+    return read_sources(c, tuple, sources, NULL, nsources);
 }
 
 /* Exactly a number of this class; NULL: the word is none. */
@@ -280,6 +297,8 @@ read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
 
     if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "disjoint"))
         return read_disjoint(c, tuple, g->nsources);
+    if (n == 2 && word_is(PyTuple_GET_ITEM(tuple, 0), "apart"))
+        return read_apart(c, tuple, g->nsources);
     if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "names"))
         return read_names(c, tuple);
     c->source = n >= 2 ? (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 0)) : -1;
@@ -310,7 +329,7 @@ cost_of(const CxGuards *g, const CxCheck *c)
     static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1,    [SOURCE_dict] = 2,
                                 [SOURCE_attr] = 0, [SOURCE_item] = 0,    [SOURCE_closure] = 0,
                                 [SOURCE_made] = 5, [SOURCE_address] = 0, [SOURCE_const] = 5};
-    if (c->kind == CHECK_disjoint)
+    if (c->kind == CHECK_disjoint || c->kind == CHECK_apart)
         return INT_MAX;
     if (c->kind == CHECK_names)
         return 4;

@@ -499,6 +499,13 @@ found_text(const CxCheck *c, PyObject *value)
     return type_text(Py_TYPE(value));
 }
 
+/* Does the check look at several things? */
+static bool
+has_many(const CxCheck *c)
+{
+    return c->kind == CHECK_disjoint || c->kind == CHECK_apart || c->kind == CHECK_names;
+}
+
 static PyObject *
 special_text(const CxGuards *g, const CxCheck *c, bool is_failure)
 {
@@ -506,6 +513,8 @@ special_text(const CxGuards *g, const CxCheck *c, bool is_failure)
         return PyUnicode_FromString(is_failure
                                         ? "an array that is written shares memory with another"
                                         : "arrays that are written share no memory with others");
+    if (c->kind == CHECK_apart)
+        return PyUnicode_FromString(is_failure ? "two objects are one" : "no two objects are one");
     return cx_namespace_text(c->a, c->b, g->state->missing, is_failure);
 }
 
@@ -523,7 +532,7 @@ cx_guards_failure(CxGuards *g, const CxCheck *c, PyObject **values, const int64_
 {
     PyObject *name = NULL, *value = NULL, *text = NULL, *place = NULL;
 
-    if (c->kind == CHECK_disjoint || c->kind == CHECK_names)
+    if (has_many(c))
         return special_text(g, c, true);
     value = values[c->source];
     if (value == NULL)
@@ -546,7 +555,7 @@ check_text(const CxGuards *g, const CxCheck *c)
 {
     PyObject *name = NULL, *expected = NULL, *text = NULL;
 
-    if (c->kind == CHECK_disjoint || c->kind == CHECK_names)
+    if (has_many(c))
         return special_text(g, c, false);
     name = source_text(g, c->source);
     expected = name ? expectation(g, c) : NULL;

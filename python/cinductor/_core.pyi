@@ -421,6 +421,7 @@ class Specialization:
       (s, "same", r)  the very object of source r (an array given twice)      (s, "other", r)  not
       that object
       ("absent", dict, name)  the dict has no such key (a global that would hide a builtin)
+      ("apart", (s, …))  no two of these are one object
       ("disjoint", (s, …), (s, …))  the address ranges of written arrays (first) overlap no other
       array of either group
     """

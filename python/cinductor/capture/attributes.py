@@ -137,14 +137,14 @@ class Attributes:
                 return deferred[name]
             if name == "__dict__":
                 stage.effect(f"reads .__dict__ of a {cls.__name__}")
-        found = find_in_class(cls, name)
+        found = stage.class_attr(cls, name)
         kind = type(found)
         own = getattr(value, "__dict__", None)
         is_data = found is not MISSING and hasattr(kind, "__set__")
         if type(own) is dict and name in own and not is_data:
             return self._read(value, name, own[name])
         if found is MISSING:
-            if find_in_class(cls, "__getattr__") is not MISSING:
+            if stage.class_attr(cls, "__getattr__") is not MISSING:
                 return self._unknown_attr(value, name, "__getattr__")
             return getattr(value, name)  # raises
         if kind is property and type(found.fget) is types.FunctionType:

@@ -87,6 +87,8 @@ class Stage:
         self.checked: set[Any] = set()
         # By id: dicts of modules and classes in which names were looked up, with what was found.
         self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.objects: list[int] = []  # sources of those that are not known by who they are
+        self.sees_objects = False  # whether it may matter that no two of them are one
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.scopes: list[Any] = []
         self.anew: set[int] = set()  # sources of functions of which another call may have its own
@@ -173,6 +175,11 @@ class Stage:
         """Adds the guards of all names."""
         for space, found in self.namespaces.values():
             self.checks.append(("names", space, tuple(v for pair in found.items() for v in pair)))
+
+    def check_objects(self) -> None:
+        """Adds the guards that no two objects are one, where that may have been seen."""
+        if self.sees_objects and len(self.objects) > 1:
+            self.checks.append(("apart", tuple(self.objects)))
 
     def class_attr(self, cls: type, name: str) -> Any:
         """The attribute of a class as its dictionaries have it, or MISSING, guarded."""
@@ -286,6 +293,7 @@ class Stage:
             self.effect(f"an array of class {cls.__name__} is read")
         else:
             self.check_once(source, "type", cls)
+            self.objects.append(source)
         self.known[id(value)] = (value, source)
         return value
 
@@ -571,6 +579,7 @@ class Stage:
         cls = type(value)
         if cls is np.ndarray:
             return self.arrays.enter(value, OPAQUE)
+        self.sees_objects = True  # Python asks first whether two are one
         hooked = None
         if isinstance(value, HOLDERS) and not has_hooks(cls):
             source = self.source_of(value)

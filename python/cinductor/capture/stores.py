@@ -64,6 +64,7 @@ class Stores:
         it was before, so that is read when nothing has been stored yet.
         """
         stage, regions = self.stage, self.stage.regions
+        stage.sees_objects = True  # what is read of another would have changed, too
         if type(value) is list:
             stage.guard_length(value, stage.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)

@@ -1,0 +1,259 @@
+"""Bugs planted in the doors, the guards and the undo of capture, one at a time, to see whether the generated
+programs of tests/state_generator.py find them.
+
+    python tests/planted.py [PROGRAMS]     # per bug, at most; 1,500 unless told
+
+Prints which program found which bug; ends with 1 where more than one was not found.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import types
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+BUGS: dict[str, Any] = {}
+MISSED = 1  # that may be
+
+
+def bug(plant: Any) -> Any:
+    BUGS[plant.__doc__.strip().rstrip(".")] = plant
+    return plant
+
+
+def without(cls: Any, name: str, is_meant: Any) -> None:
+    """The method does nothing for the calls meant."""
+    method = getattr(cls, name)
+    setattr(cls, name, lambda self, *args: None if is_meant(*args) else method(self, *args))
+
+
+def not_noted(kind: type) -> None:
+    from cinductor.capture.value.journal import Journal
+
+    without(Journal, "before_change", lambda value: type(value) is kind)
+
+
+def unguarded(*kinds: str) -> None:
+    from cinductor.capture.stage import Stage
+
+    without(Stage, "check", lambda *check: check[1] in kinds)
+    without(Stage, "check_once", lambda source, kind, *rest: kind in kinds)
+
+
+@bug
+def lists() -> None:
+    """A list changes unseen."""
+    not_noted(list)
+
+
+@bug
+def dicts() -> None:
+    """A dict changes unseen."""
+    not_noted(dict)
+
+
+@bug
+def sets() -> None:
+    """A set changes unseen."""
+    not_noted(set)
+
+
+@bug
+def cells() -> None:
+    """Cells change unseen."""
+    from cinductor.capture.value.journal import Changes, Journal
+
+    Changes.begin = lambda self, cells: (self.before.clear(), self.born.clear())
+    not_noted(types.CellType)
+    Journal.share = lambda self, cells: None
+
+
+@bug
+def others() -> None:
+    """What has no row is not refused."""
+    from cinductor.capture.value import journal
+
+    without(journal.Journal, "before_change", lambda value: type(value) not in journal.ROWS)
+
+
+@bug
+def steps() -> None:
+    """An iterator's step passes no door."""
+    from cinductor.capture import iteration
+
+    def step(self: Any, value: Any) -> Any:
+        value = self.stage.now(value)
+        method = self.stage.class_attr(type(value), "__next__")
+        if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
+            return self.call(method, value)
+        return self.stage.wrap(next(value))
+
+    iteration.Iteration.step = step
+
+
+@bug
+def nothing_back() -> None:
+    """Nothing is put back."""
+    from cinductor.capture.value.journal import Changes
+
+    Changes.swap = lambda self: []
+
+
+@bug
+def born_too_early() -> None:
+    """What a run makes counts as made behind every mark."""
+    from cinductor.capture.value.journal import Journal
+
+    def before_change(self: Any, value: Any, real: Any = Journal.before_change) -> None:
+        if not any(id(value) in mark.born for mark in self.marks):
+            real(self, value)
+
+    Journal.before_change = before_change
+
+
+@bug
+def items_stay() -> None:
+    """An iterator that a loop has taken is as it was."""
+    from cinductor.capture.value.items import Items
+
+    Items.take = lambda self: Items(self.length, self.get, self.made)
+
+
+@bug
+def taken_unseen() -> None:
+    """A loop takes an iterator by no door."""
+    from cinductor.capture.region.region import Regions
+
+    Regions.taken = lambda self, value, items: items.take() if items is value else items
+
+
+@bug
+def names() -> None:
+    """Names of modules and classes are not guarded."""
+    from cinductor.capture.stage import Stage
+
+    without(Stage, "note_name", lambda *anything: True)
+
+
+@bug
+def values() -> None:
+    """Constants are not guarded."""
+    unguarded("equals", "size", "word")
+
+
+@bug
+def lengths() -> None:
+    """Lengths and keys are not guarded."""
+    unguarded("len", "keys")
+
+
+@bug
+def who() -> None:
+    """Who an object is, is not guarded."""
+    unguarded("is", "same", "function")
+
+
+@bug
+def bodies() -> None:
+    """Codes and defaults of functions are not guarded."""
+    unguarded("body")
+
+
+@bug
+def hooks() -> None:
+    """No object has hooks."""
+    from cinductor.capture.stage import Stage
+
+    Stage.has_hooks = lambda self, cls: False
+
+
+@bug
+def hints() -> None:
+    """Nobody is asked how long an iterable is."""
+    from cinductor.capture import iteration
+    from cinductor.capture.call import calls, iterables
+
+    for module in (iteration, iterables, calls):
+        module.asks_length = lambda value: False
+
+
+@bug
+def stops() -> None:
+    """A generator expression lets a StopIteration through."""
+    from cinductor.capture.scope import Scope
+
+    Scope.generated = staticmethod(lambda trips, /, *args: trips(*args))
+
+
+@bug
+def kinds() -> None:
+    """What a run appends is no part of its trace."""
+    from cinductor.capture.region.carry import Carried
+
+    Carried.trace = lambda self: self.body.trace
+
+
+@bug
+def looked_at() -> None:
+    """A list that was looked at grows again."""
+    from cinductor.capture.region.region import Attempt
+
+    def end(self: Any, real: Any = Attempt.end) -> None:
+        growing = {**self.growing, **self.regions.dense}
+        real(self)
+        self.regions.set_growing(growing)
+
+    Attempt.end = end
+
+
+@bug
+def stores() -> None:
+    """What waits to be stored is stored too late."""
+    from cinductor.capture.stores import Stores
+
+    Stores.flush = lambda self: None
+
+
+def find(name: str, programs: int) -> int | None:
+    """The first program that shows the bug."""
+    os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "5"
+    import test_hidden_state as programs_of
+
+    BUGS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(programs):
+            try:
+                programs_of.check(seed, Path(folder), seconds=5)
+            except BaseException:
+                return seed
+    return None
+
+
+def run(name: str, programs: int) -> str:
+    command = [sys.executable, __file__, str(programs), name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip().split("\n")[-1] or f"ended by {done.returncode}"
+
+
+def main() -> int:
+    programs = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
+    if len(sys.argv) > 2:
+        seed = find(sys.argv[2], programs)
+        print("not found" if seed is None else f"program {seed}")
+        return 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip(BUGS, pool.map(lambda name: run(name, programs), BUGS), strict=True))
+    for name, how in found.items():
+        print(f"{how:>14}  {name}")
+    missed = sum(how == "not found" for how in found.values())
+    print(f"{len(found) - missed} of {len(found)} found by {programs} programs")
+    return int(missed > MISSED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
