@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: venv test lint lint-python lint-c demo bench fuzz soak packages test-cuda sanitize clean
+.PHONY: venv test lint lint-python lint-c demo bench fuzz planted soak packages test-cuda sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -23,7 +23,7 @@ $(VENV)/.with-%: $(SOURCES) | $(PY)
 	touch $@
 
 test: $(TESTING)
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q -n auto --dist loadfile
 
 test-cuda: $(TESTING)
 	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
@@ -53,7 +53,10 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/loops.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_hidden_state.py
+
+planted: $(TESTING)
+	$(PY) tests/planted.py $(or $(N),3000)
 
 soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py

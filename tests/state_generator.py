@@ -8,7 +8,7 @@ operand, a comprehension, a `try`; and what is left of them is part of the resul
 import random
 
 PRELUDE = '''
-import bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, math, operator, random, types
+import bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types
 import numpy as np
 
 LOG = []
@@ -234,6 +234,36 @@ def remembered(k):
     return k * 2.0
 
 
+def grown(x):
+    """A list whose length data decide."""
+    o = [3., 1.]
+    for v in x:
+        if v > 0.5:
+            o.append(v)
+    return o
+
+
+def trail(x):
+    """Python's number first, NumPy's then."""
+    o, s = [], 0.
+    for v in x:
+        o.append(s)
+        s += v
+    return o
+
+
+def bumper():
+    """A function that changes a cell."""
+    k = 0.
+
+    def bump(by=1.):
+        nonlocal k
+        k += by
+        return k
+
+    return bump
+
+
 def left(it):
     """What is left of an iterator."""
     return list(itertools.islice(it, 6))
@@ -306,6 +336,7 @@ PAIRS = [
 ]
 USE_ITERATOR = [
     "next(it)",
+    "sum(next(it) + v for v in x)",
     "next(it)",
     "next(it, 7.0)",
     "it.__next__()",
@@ -615,6 +646,28 @@ def indented(text, depth):
     return "\n".join("    " * depth + line for line in text.rstrip("\n").split("\n"))
 
 
+GROWN = [
+    "len(o)", "len(copy.copy(o))", "len(o.copy())", "sum(o)", "max(o)", "sorted(o)[0]", "len(sum([o, [1.]], []))", "o[0]", "o[-1]", "len(o[1:])",
+    "o.append(s) or 1.", "o.reverse() or o[0]", "o.count(1.)", "o.index(o[-1])", "len([*o, 1.])", "float(3. in o)", "len(o + [1.])", "len(o * 2)",
+    "float(o == [3., 1.])", "len(tuple(o))", "len(str(o))", "np.sum(o)", "len(json.dumps([float(v) for v in o]))", "o.pop() if o else 1.", "next(iter(o))",
+    "o.insert(0, 2.) or 1.", "max([o, [9.]])[0]", "float(any(v > 2 for v in o))", "functools.reduce(operator.add, o)", "len([*map(type, o)])",
+    "len({type(v) for v in o})", "o.sort() or o[0]", "o.remove(o[0]) or 1.", "o.extend(o) or 1.", "float(type(o[0]) is float)",
+]
+SET = next(entry for entry in OBJECTS if entry[0] == "{1, 2, 3}")
+FOCUSED = [
+    ("grown(x)", GROWN, ["o[0] = s", "del o[0]", "o += [1.]", "o.append(s)", "for v in o:\n    s += v", "o = o + [s]", "o.reverse()"], "(list(o), len(o))"),
+    ("trail(x)", GROWN, ["o.append(s)", "o[0] = s", "for v in o:\n    s += v", "k = s\no.append(k)"], "(list(o), len(o))"),
+    ("[]", ["o.append(s) or x[0]", "o.append((s, n)) or 1.", "len(o)", "float(type(s) is float)"], ["o.append(s)", "o.append([s])", "o += [s]"], "(list(o), len(o))"),
+    ("bumper()", ["o()", "o(2.)", "o() + o()", "sum(map(o, [1., 2.]))", "max(o(), s)"], ["o()", "s += o(s)", "for k in range(2):\n    o()"], "o(0.)"),
+    ("{1, 2, 3}", SET[1], [*SET[2], "o.add(n + 4)", "o.discard(1)", "o.pop()", "o.clear()"], "(list(o), len(o))"),
+    ("{3: 1., 1: 2.}", ["o.pop(3, 1.)", "o.setdefault(n, s)", "o.update({n: 2.}) or 1."], ["o[n] = s", "o[3] = s", "o.pop(3, 0)", "o.clear()"], "list(o.items())"),
+]
+OVER_ARRAYS = ["enumerate(x)", "zip(x, x[1:])", "np.ndenumerate(x)", "enumerate(x * 2)", "zip(x, x)", "zip(range(n), x)", "iter(np.stack([x, x], 1))"]
+USE_PAIRS = ["next(it)[1]", "next(it, (1., 2.))[1]", "len([*it])", "sum(v for _, v in it)", "len([*zip(it, it)])", "[*itertools.islice(it, 2)][0][1]",
+             "sum(next(it)[1] + v for v in x)", "float(iter(it) is it)", "it.__next__()[1]", "len([*enumerate(it)])", "max(it)[1]"]
+STATEMENTS_PAIRS = ["for a, b in it:\n    s += b", "for a, b in it:\n    s += b\n    break", "a, b = next(it)\ns += b", "for k, (a, b) in enumerate(it):\n    s += k * b"]
+
+
 class Generator:
     """The source of one program, and its arguments at several sizes."""
 
@@ -628,6 +681,10 @@ class Generator:
     def family(self):
         """What makes the object, expressions that use it, statements that do, and what is left of it."""
         kind = self.random.random()
+        if self.seed % 5 == 3:
+            if kind < 0.25:
+                return self.pick(OVER_ARRAYS).replace("range(n)", "range(len(x))"), USE_PAIRS, STATEMENTS_PAIRS, "left(it)", "it"
+            return *self.pick(FOCUSED), "o"
         if kind < 0.3:
             made = self.pick(ITERATORS)
             uses, statements = (

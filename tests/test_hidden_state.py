@@ -226,3 +226,50 @@ def test_a_global_of_an_executed_function():
     assert compiled(X) == 3
     where["len"] = lambda v: 100
     assert compiled(X) == 100
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + (PAIR[0] is PAIR[1]),
+        lambda x: x + (PAIR[0] == PAIR[1]),
+        lambda x: x + (PAIR[1] in [PAIR[0]]),
+        lambda x: x + len({PAIR[0]: 1, PAIR[1]: 2}),
+    ],
+)
+def test_whether_two_objects_are_one_is_a_guard(f, monkeypatch):
+    compiled = cinductor.compile(f, backend="interp")
+    a, b = Plain(), Plain()
+    for pair in [(a, b), (a, a), (b, a), (a, a)]:
+        monkeypatch.setitem(globals(), "PAIR", pair)
+        np.testing.assert_array_equal(compiled(X), f(X))
+
+
+def test_a_store_into_one_of_two_objects():
+    def f(p, q, x):
+        p.v = x + 1
+        return q.v * 2
+
+    compiled = cinductor.compile(f, backend="interp")
+    a, b = Owner(X), Owner(X)
+    for pair in [(a, b), (a, a), (b, a), (b, b)]:
+        a.v, b.v = X.copy(), X * 3
+        want = f(*pair, X)
+        a.v, b.v = X.copy(), X * 3
+        np.testing.assert_array_equal(compiled(*pair, X), want)
+
+
+def test_a_property_put_on_a_class_later():
+    class Later:
+        def __init__(self):
+            self.v = 2.0
+
+    thing = Later()
+
+    def f(x):
+        return x * thing.v
+
+    compiled = cinductor.compile(f, backend="interp")
+    np.testing.assert_array_equal(compiled(X), X * 2)
+    Later.v = property(lambda self: 5.0)
+    np.testing.assert_array_equal(compiled(X), X * 5)

@@ -270,6 +270,8 @@ class TracedControl(PlainControl):
         return value if constant else self.not_(value)
 
     def is_one(self, a: Any, b: Any) -> bool:
+        if self.stage is None:  # the call is over
+            return a is b
         self.stage.sees_objects = True
         if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.arrays.tell_apart(a, b)

@@ -59,11 +59,11 @@ def rescued(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         if stage.is_settled:  # since the frame has read this method
             return on_real_values(self, name, args, kwargs)
-        effects, followed = stage.effects, stage.followed
+        done = stage.done
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            if not effects or (stage.effects, stage.followed) != (effects, followed):
+            if not done[0] or stage.done != done:
                 raise
             if stage.tracer.in_region or not is_of_ours(error):
                 raise

@@ -171,13 +171,10 @@ class Stage:
         """
         self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
 
-    def check_names(self) -> None:
-        """Adds the guards of all names."""
+    def check_all(self) -> None:
+        """Adds the guards of all names, and that objects are as many, where that may be seen."""
         for space, found in self.namespaces.values():
             self.checks.append(("names", space, tuple(v for pair in found.items() for v in pair)))
-
-    def check_objects(self) -> None:
-        """Adds the guards that no two objects are one, where that may have been seen."""
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 
@@ -361,6 +358,11 @@ class Stage:
         """What could still be looked at behind an effect, when the call cannot be begun anew."""
         for opened in [*self.regions.opened.values()]:
             opened.look(self, reason)
+
+    @property
+    def done(self) -> tuple[int, int, int]:
+        """How much has happened that is not done twice: effects first."""
+        return self.effects, self.followed, self.regions.journal.changes
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""

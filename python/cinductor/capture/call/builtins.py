@@ -66,7 +66,7 @@ PURE = (
     *(np.lib.array_utils.normalize_axis_index,),
 )
 for _f in PURE:
-    TABLE[id(_f)] = (_f, call_pure)
+    TABLE.setdefault(id(_f), (_f, call_pure))  # what has a handler of its own keeps it
 
 
 @understands(*(getattr(operator, name) for name in IN_PLACE))

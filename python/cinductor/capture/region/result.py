@@ -59,8 +59,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.check(source, *(kind or ["equals"]), value)
     if stage.symbols is not None:
         stage.symbols.finish()
-    stage.check_names()
-    stage.check_objects()
+    stage.check_all()
     made, specialization = stage.tracer.finish(stage.sources, stage.checks, result, reached)
     if type(specialization) is str:
         stage.why_again, specialization = f"returns {specialization}", None

@@ -100,6 +100,7 @@ class Journal:
     def __init__(self) -> None:
         self.marks: list[Changes] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
+        self.changes = 0
         self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
 
     def mark(self, is_kept: bool) -> Changes:
@@ -109,6 +110,7 @@ class Journal:
 
     def before_change(self, value: Any) -> None:
         """Called before an object changes; raises RegionBreak where that could not be undone."""
+        self.changes += 1
         known = id(value) in self.unlike
         for mark in reversed(self.marks):
             if id(value) in mark.born:
