@@ -125,14 +125,6 @@ def items_stay() -> None:
 
 
 @bug
-def taken_unseen() -> None:
-    """A loop takes an iterator by no door."""
-    from cinductor.capture.region.region import Regions
-
-    Regions.taken = lambda self, value, items: items.take() if items is value else items
-
-
-@bug
 def names() -> None:
     """Names of modules and classes are not guarded."""
     from cinductor.capture.stage import Stage
