@@ -35,7 +35,10 @@ def load(source, path):
 def described(value):
     """A value with its kinds, all the way down, to be compared with `==`."""
     if isinstance(value, np.ndarray | np.generic):
-        return type(value).__name__, str(value.dtype), value.shape, np.asarray(value).tobytes()
+        items = np.asarray(value)
+        if items.dtype.kind in "fc":  # a NaN equals any other
+            items = np.where(items == items, items, np.nan).astype(items.dtype)
+        return type(value).__name__, str(value.dtype), value.shape, items.tobytes()
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, list | tuple):

@@ -173,7 +173,6 @@ class TracedControl(PlainControl):
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
-        value = self.stage.now(value)
         items = self.stage.regions.items_of(value) if self.stage.captures else None
         if items is None:
             return Watched(self.stage, super().for_(value, number).items)

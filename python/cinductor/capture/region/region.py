@@ -148,6 +148,7 @@ class Regions:
 
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
+        value = self.stage.now(value)
         growth = self.growing.get(id(value))
         return items_of(self.stage.wrap(value)) if growth is None else growth.items_now
 
