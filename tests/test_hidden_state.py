@@ -46,7 +46,7 @@ def described(value):
     if isinstance(value, dict):
         return type(value).__name__, [(described(k), described(v)) for k, v in value.items()]
     if isinstance(value, set | frozenset):
-        return type(value).__name__, sorted(map(repr, value))
+        return type(value).__name__, [*map(repr, value)]
     return (type(value).__name__, value) if isinstance(value, int | str | bytes) else type(value).__name__
 
 

@@ -398,6 +398,10 @@ def test_data_decide_where_an_iterator_ends() -> None:
         assert compiled(np.arange(float(n))) == f(np.arange(float(n)))
 
 
+def left_of(it: Any) -> int:
+    return len(repr(list(itertools.islice(it, 6))))
+
+
 USED: dict[str, Any] = {
     "in one arm": lambda x, it: [v for v in it] if x.sum() > 9 else 0,
     "by a loop": lambda x, it: [sum(v[0] for v in it) for _ in range(len(x))],
@@ -406,6 +410,10 @@ USED: dict[str, Any] = {
     "and who it is": lambda x, it: (iter(it) is it, type(it).__name__),
     "by its method": lambda x, it: it.__next__(),
     "in reverse": lambda x, it: [*reversed(it)],
+    "by the largest": lambda x, it: max(v[1] if v[0] < 2 else np.ones(2) for v in it),
+    "by what compares": lambda x, it: min(it),
+    "by a set": lambda x, it: {*()} | set(it),
+    "and said": lambda x, it: print(sum(v[0] for v in it), left_of(it)),
     "by a loop that ends": lambda x, it: next((v for v in it if v[0] > 1), None),
 }
 OVER: dict[str, Any] = {

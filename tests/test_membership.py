@@ -125,3 +125,46 @@ def test_arrays_among_members():
         with pytest.raises(ValueError, match="ambiguous"):
             fn(x, y)
     assert compiled(np.array(1), np.array(2)) == f(np.array(1), np.array(2))
+
+
+def grown(x):
+    made = set()
+    for pair in enumerate(x):
+        made.add(pair)
+    return made
+
+
+def copied(x):
+    made = set(enumerate(x))
+    both = made | {(1, 2), (3, 3.0)}
+    both ^= {(8, 9)}
+    return made, both, frozenset(made)
+
+
+def removed_and_added(x):
+    made, total = {1, 2, 3}, 0.0
+    made.remove(2)
+    for v in x:
+        made.add(len(made) + 5)
+        total += v
+        if total > 1e9:
+            break
+    return total, made
+
+
+SETS = [
+    grown,
+    copied,
+    removed_and_added,
+    lambda x: {*enumerate(x)},
+    lambda x: {(k, v) for k, v in enumerate(x)},
+    lambda x: (frozenset(enumerate(x)), set({(v, 1): 0 for v in x})),
+]
+
+
+@pytest.mark.parametrize("f", SETS)
+def test_sets_give_their_items_in_the_order_that_pythons_do(f):
+    """Which of two items that collide comes first is decided when they are added, and stays."""
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (4, 3, 7, 4, 12):
+        assert repr(compiled(np.arange(float(n)))) == repr(f(np.arange(float(n))))

@@ -255,6 +255,18 @@ def gain(x):
     return x * g, (g + 1) / 2
 
 
+@case(X)
+def a_first_trip_of_its_own_in_a_loop_that_is_come_to_again(x):
+    total, seen = 0.0, []
+    for _ in range(2):
+        for v in x:
+            total += np.sum(x)
+            if v > 1e9:
+                break
+        seen.append(total)
+    return seen
+
+
 @pytest.mark.parametrize("backend", ["interp", "c"])
 @pytest.mark.parametrize("fn, args", CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
 def test_programs(fn, args, backend):

@@ -6,6 +6,7 @@
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/device_array.h"
+#include "value/value.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
@@ -242,6 +243,8 @@ static PyMethodDef module_methods[] = {
     {"set_stance", module_set_stance, METH_O, NULL},
     {"view", module_view, METH_VARARGS, NULL},
     {"gaps", module_gaps, METH_O, NULL},
+    {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
+    {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},

@@ -52,4 +52,8 @@ PyObject *cx_make_part(CxTraced *x, bool imaginary);
  * otherwise; the graph proves less than capture. */
 CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 
+/* Sets: whether two are alike in all that Python can see; items that become real in their places. */
+PyObject *cx_are_placed_alike(PyObject *module, PyObject *args);
+PyObject *cx_exchange_items(PyObject *module, PyObject *args);
+
 #endif

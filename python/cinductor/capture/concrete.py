@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from .rewrite.asking import OURS, STAGE
 from .value.handed import hand, is_iterator
 from .value.items import Flat, Octets
@@ -71,9 +72,7 @@ class Concrete:
         ):
             return getattr(self.of(value.__self__), value.__name__)
         elif cls is frozenset:
-            items = [self.of(v) for v in value]
-            same = all(a is b for a, b in zip(items, value, strict=True))
-            return value if same else frozenset(items)
+            _core.exchange_items(value, [self.of(v) for v in value])
         elif is_iterator(cls):
             return hand(self, value)
         elif cls is types.GeneratorType:
@@ -112,10 +111,7 @@ class Concrete:
                 if (new := self.of(item)) is not item:
                     dict.__setitem__(value, key, new)
         elif isinstance(value, set):
-            real = [self.of(v) for v in value]
-            if not all(a is b for a, b in zip(real, value, strict=True)):
-                set.clear(value)
-                set.update(value, real)
+            _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
         elif type(value) is functools.partial:
             return
         else:

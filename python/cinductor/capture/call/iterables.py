@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,8 +123,12 @@ def _sequence(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         return call_unknown(scope, f, args, kwargs)
     if f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
         return args[0]
-    items = [*scope.iter(args[0])]
-    return f(scope.use(items) if f in (set, frozenset) else items, *args[1:], **kwargs)
+    if f in (list, tuple):
+        return f(scope.iter(args[0]), *args[1:], **kwargs)
+    given = scope.use(args[0])
+    if type(given) in (set, frozenset, dict):  # their order goes on
+        return f(given, *args[1:], **kwargs)
+    return f(map(scope.key, scope.iter(given)), *args[1:], **kwargs)
 
 
 @understands(iter)
@@ -205,20 +210,27 @@ def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(min, max)
 def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    items = list(scope.iter(args[0])) if len(args) == 1 else [scope.use(a) for a in args]
+    is_one = len(args) == 1
     if kwargs.get("key") is not None:
         kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    elif items and any(type(v) is Traced for v in items) and "default" not in kwargs:
+        return f(*([scope.iter(args[0])] if is_one else map(scope.use, args)), **kwargs)
+    if is_one and hasattr(type(args[0]), "__next__") and not kwargs:
+        return chosen(scope, f, scope.iter(args[0]))
+    items = list(scope.iter(args[0])) if is_one else [scope.use(a) for a in args]
+    if any(type(v) is Traced for v in items) and "default" not in kwargs:
         return chosen(scope, f, items)
-    if "key" not in kwargs:
-        items = scope.use(items)
-    return f(items, **kwargs) if len(args) == 1 else f(*items, **kwargs)
+    items = scope.use(items)
+    return f(items, **kwargs) if is_one else f(*items, **kwargs)
 
 
-def chosen(scope: Scope, f: Any, items: list[Any]) -> Any:
-    """The first of the largest or smallest, as Python compares them."""
-    best = items[0]
-    for item in items[1:]:
+def chosen(scope: Scope, f: Any, values: Iterable[Any]) -> Any:
+    """The first of the largest or smallest, as Python compares them: each when it is taken."""
+    items = iter(values)
+    for best in items:
+        break
+    else:
+        return f(())  # raises
+    for item in items:
         is_better = scope.gt(item, best) if f is max else scope.lt(item, best)
         if not is_condition(is_better):
             best = item if is_better else best

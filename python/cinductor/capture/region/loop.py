@@ -61,6 +61,7 @@ class Loop(Region):
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = 0
         self.goes_on = self.may_guess = True
+        self.is_early = False  # it ended before its items did, or may have
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -100,6 +101,8 @@ class Loop(Region):
             else:
                 ends = self.position >= int(length)
         if ends:
+            if self.items is not None and not self.is_early:
+                self.items.spend()
             self.conclude()
             raise StopIteration
 
@@ -152,7 +155,7 @@ class Loop(Region):
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if flag is not False and bool(flag):
-            self.goes_on = False
+            self.goes_on, self.is_early = False, True
         if self.phase == WATCH and self.items is None and self.goes_on:
             self.watch()
         if self.phase == TAIL:
@@ -206,9 +209,9 @@ class Loop(Region):
             return False
         self.base.drop()
         self.attempt = self.growing = None
-        self.phase = phase
+        self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
-        self.goes_on = True
+        self.goes_on, self.is_early = True, False
         self.entry = self.now = self.first
         self.heads = self.first
         self.restores = True
@@ -337,6 +340,7 @@ class Loop(Region):
         self.attempt.end()
         self.attempt = self.growing = None
         carried.remember(self.memory)
+        self.is_early = self.site.flag is not None
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE

@@ -22,23 +22,37 @@ Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what m
 
 class Items:
     """A number of items, each found by its index. An iterator: a captured loop takes all of it, and
-    how much of it Python's own would have taken is not known then.
+    how much of it Python's own would have taken is not known while the loop may end early.
     """
 
-    __slots__ = ("length", "get", "made", "position", "is_taken")
+    __slots__ = ("length", "get", "made", "position", "is_taken", "is_spent", "over")
 
-    def __init__(self, length: Any, get: Callable[[Any], Any], made: Made | None = None) -> None:
-        self.length, self.get, self.made = length, get, made
+    def __init__(
+        self,
+        length: Any,
+        get: Callable[[Any], Any],
+        made: Made | None = None,
+        over: tuple[Items, ...] = (),
+    ) -> None:
+        self.length, self.get, self.made, self.over = length, get, made, over
         self.position = 0
-        self.is_taken = False
+        self.is_taken = self.is_spent = False
 
     def take(self) -> Items:
         """The same items for whoever runs over all of them."""
         self.is_taken = True
-        return Items(self.length, self.get, self.made)
+        return Items(self.length, self.get, self.made, (self,))
+
+    def spend(self) -> None:
+        """A loop over the items came to their end: those that it took them from are empty."""
+        for items in self.over:
+            items.is_spent = True
+            items.spend()
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
+        if self.is_spent:
+            return iter(())
         if self.is_taken or self.made is None:
             return None
         made = self.made(concrete)
@@ -47,8 +61,8 @@ class Items:
         return made
 
     def check(self) -> None:
-        """Raises where a captured loop has taken the items."""
-        if self.is_taken:
+        """Raises where a captured loop has taken nobody knows how many items."""
+        if self.is_taken and not self.is_spent:
             raise RegionBreak("an iterator that a captured loop has used", "", 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -56,7 +70,8 @@ class Items:
 
     def __next__(self) -> Any:
         self.check()
-        if self.position >= int(self.length):
+        if self.is_spent or self.position >= int(self.length):
+            self.spend()
             raise StopIteration
         self.position += 1
         return self.get(self.position - 1)
@@ -100,7 +115,7 @@ def items_of(value: Any) -> Items | None:
     cls = type(value)
     if cls is Items:
         value.check()
-        return value if value.position == 0 else None
+        return value if value.position == 0 and not value.is_spent else None
     if cls is range:
         start, step = value.start, value.step
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
@@ -119,13 +134,13 @@ def enumerated(items: Items, start: Any) -> Items:
     def made(concrete: Any) -> Iterator[Any]:
         return enumerate(items.made(concrete), concrete.of(start))  # type: ignore[misc]
 
-    return Items(items.length, lambda i: (i + start, items.get(i)), items.made and made)
+    return Items(items.length, lambda i: (i + start, items.get(i)), items.made and made, (items,))
 
 
 def backwards(items: Items) -> Items:
     """reversed(items)"""
     made = items.made and functools.partial(items.made, f=reversed)
-    return Items(items.length, lambda i: items.get(items.length - 1 - i), made)
+    return Items(items.length, lambda i: items.get(items.length - 1 - i), made, (items,))
 
 
 def numbered(
@@ -217,7 +232,9 @@ def zipped(parts: list[Items]) -> Items:
         return zip(*(part.made(concrete) for part in parts))  # type: ignore[misc]  # noqa: B905
 
     get = lambda i: tuple(part.get(i) for part in parts)  # noqa: E731
-    return Items(parts[0].length, get, made if all(part.made for part in parts) else None)
+    return Items(
+        parts[0].length, get, made if all(part.made for part in parts) else None, tuple(parts)
+    )
 
 
 def _are_equal(a: Any, b: Any) -> bool:

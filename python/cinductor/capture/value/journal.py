@@ -9,7 +9,6 @@ the run that made it.
 
 from __future__ import annotations
 
-import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -40,7 +39,7 @@ def why_not_put_back(value: Any) -> str | None:
     if cls is set:
         again: set[Any] = set()
         again.update(value.copy())  # as `fill` does
-        if not all(map(operator.is_, again, value)):
+        if not _core.are_placed_alike(again, value):
             return "a set changes whose order comes from what it held before"
     return None
 
