@@ -315,6 +315,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;
     result = run_program(&f, program);
+    t->is_inexact |= !cx_block_is_exact(t->graph->body);
     t->flushes++;
     if (!is_little)
         t->useful = t->flushes;

@@ -56,6 +56,8 @@ struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
  * this call. */
 bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
 bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
+/* exact.c: whether every operation, those of regions too, rounds as NumPy's does. */
+bool cx_block_is_exact(const CiBlock *block);
 
 /* flush.c: also makes real what is pending. */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);

@@ -60,6 +60,7 @@ struct CxTracer {
     int nran;
     int flushes;
     int useful; /* of them, until the last that had more than little work */
+    bool is_inexact; /* some graph's results need not have NumPy's bits */
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
     bool interprets_light; /* a light piece that is met for the first time */

@@ -465,6 +465,14 @@ get_is_trying(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_is_inexact(PyObject *self, void *closure)
+{
+    const CxProgram *program = ((CxSpecialization *)self)->program;
+    (void)closure;
+    return PyBool_FromLong(program != NULL && !cx_block_is_exact(program->graph->body));
+}
+
+static PyObject *
 spec_try_numpy(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -484,6 +492,8 @@ static PyMethodDef spec_methods[] = {
 static PyGetSetDef spec_getset[] = {
     {"guards", get_guards, NULL, "The guards in words.", NULL},
     {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
+    {"is_inexact", get_is_inexact, NULL, "Whether its results may have other bits than NumPy's.",
+     NULL},
     {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
      NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},

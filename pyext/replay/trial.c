@@ -2,8 +2,7 @@
  *
  * A library call costs the program what its operands, its result and a way through Python cost, and
  * on small arrays that is more than it saves. Nobody can tell beforehand: some calls are timed in
- * both ways, and the best of each decide. Both give the same bits, or nobody is asked: every
- * operation besides the calls is one that rounds exactly. Where sizes vary, a small call says
+ * both ways, and the best of each decide. Both give the same bits, or nobody is asked. Where sizes vary, a small call says
  * nothing of a large one, so there is none but the calls. Long calls are not tried, for there the
  * program cannot lose much and the function itself may. */
 #include "replay/trial.h"
@@ -16,34 +15,6 @@ enum { CALLS = 12, LONG = 200000 };
 
 /* ---- is it worth a trial? ---- */
 
-/* What is done of complex numbers with each part by itself. */
-static bool
-is_by_parts(CiOp op)
-{
-    return op == CI_OP_equal || op == CI_OP_not_equal || op == CI_OP_real || op == CI_OP_imag ||
-           op == CI_OP_add || op == CI_OP_subtract;
-}
-
-static bool
-is_exact(const CiNode *node)
-{
-    CiDtype operand = node->nargs > 0 ? node->args[0]->dtype : node->dtype;
-    CiClass class = ci_dtype_class(operand);
-
-    switch (ci_op_kind(node->op)) {
-    case CI_OPKIND_math:
-    case CI_OPKIND_composite:
-    case CI_OPKIND_scan:
-        return class != CI_CLASS_float && class != CI_CLASS_complex;
-    case CI_OPKIND_reduce:
-        return ci_op_is_order_free(node->op, operand);
-    case CI_OPKIND_pointwise:
-        return class != CI_CLASS_complex || is_by_parts(node->op);
-    default:
-        return node->nblocks == 0;
-    }
-}
-
 bool
 cx_trial_is_wanted(const CxProgram *program)
 {
@@ -52,10 +23,10 @@ cx_trial_is_wanted(const CxProgram *program)
         return false;
     const CiBlock *body = program->graph->body;
     for (int k = 0; k < body->nnodes; k++)
-        if (!is_exact(body->nodes[k]) ||
+        if (body->nodes[k]->nblocks > 0 ||
             (program->is_symbolic && ci_op_kind(body->nodes[k]->op) == CI_OPKIND_pointwise))
             return false;
-    return true;
+    return cx_block_is_exact(body);
 }
 
 CxTrial
@@ -66,6 +37,7 @@ cx_trial_of_piece(const CxProgram *program)
 
     trial.is_wanted = program != NULL && program->wrapper == NULL &&
                       program->backend->allocate == NULL &&
+                      cx_block_is_exact(program->graph->body) &&
                       (!program->is_symbolic || cx_graph_makes_at_most(program->graph, LITTLE));
     return trial;
 }

@@ -250,6 +250,8 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
      "Of the graphs run so far, those until the last that had more than little work."},
+    {"is_inexact", T_BOOL, offsetof(CxTracer, is_inexact), READONLY,
+     "Whether results of graphs run so far may have other bits than NumPy's."},
     {"is_settled", T_BOOL, offsetof(CxTracer, is_settled), 0, NULL},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},

@@ -45,6 +45,7 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+        self.rounds = False  # results of what was compiled may have other bits than NumPy's
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -68,6 +69,13 @@ class Job:
         compiled.clear()
         self.forget()
         return signature_of(self.fn)
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether compiled results have been given that may have other bits than NumPy's: from then
+        on it does not answer because it is quicker.
+        """
+        return self.rounds or (self.plan is not None and self.plan.is_inexact)
 
     @property
     def name(self) -> str:
@@ -132,7 +140,8 @@ class Job:
         if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        race = self.races.get(likeness(bound)) if self.races else None
+        may_race = self.races and not self.is_inexact
+        race = self.races.get(likeness(bound)) if may_race else None
         if race is not None and race.is_numpys_turn:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
@@ -172,7 +181,7 @@ class Job:
         elif plan.is_tried:
             race = self.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)
-            if race.is_over and plan.driver is not None:
+            if (race.is_over or self.is_inexact) and plan.driver is not None:
                 compiled.note_driven(plan.bound_driver(), plan.mend, key)
         return result
 
@@ -227,6 +236,7 @@ class Job:
         """Adds a specialisation, with the reason why it was made."""
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
+        self.rounds |= specialization.is_inexact
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
         self.trim(compiled)

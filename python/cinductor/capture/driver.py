@@ -142,6 +142,11 @@ class Plan:
         """Functions that are called, have broken inside and are compiled by themselves."""
         return [made for f, made in self.followed.values() if made is not f]
 
+    @property
+    def is_inexact(self) -> bool:
+        """Whether some piece, or what it calls, is."""
+        return any(p._cinductor_job.is_inexact for p in (*self.made.values(), *self.callees()))
+
     def lines(self) -> list[str]:
         """Where the pieces are, and which of them NumPy answers."""
         texts = []
@@ -308,7 +313,8 @@ def is_trying(piece: Any) -> bool:
     if piece.calls < FEW:
         return True
     if job.plan is not None and job.plan.driver is not None:
-        return not job.plan.is_tried or not all(r.is_over for r in job.races.values())
+        is_racing = not (job.is_inexact or all(r.is_over for r in job.races.values()))
+        return not job.plan.is_tried or is_racing
     return any(s.is_trying for s in piece.specializations)
 
 

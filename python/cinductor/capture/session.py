@@ -62,7 +62,8 @@ class Outcome:
         self.failed_check = False  # the program ran, and asked for the function itself
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
-        self.settles = tracer.useful if stage.is_settled else None
+        is_early = stage.is_settled and not tracer.is_inexact
+        self.settles = tracer.useful if is_early else None
         self.is_over = stage.is_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
@@ -265,13 +266,20 @@ def learn_from(
     race.settles = outcome.settles
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
-    elif outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK) and not any_unbacked(bound):
+    elif is_worth_pieces(job, outcome) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks):
             return None
-    if outcome.is_little:
+    if outcome.is_little or (job.is_inexact and outcome.work < LITTLE_WORK):  # there is no race
         job.give_up(bound, kind, "little array work between steps that need Python")
     return race
+
+
+def is_worth_pieces(job: Job, outcome: Outcome) -> bool:
+    """Whether the function is split where it broke. Results that need not have NumPy's bits are no
+    question of time: what has answered the first call answers the others.
+    """
+    return job.is_inexact or outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
 
 
 REPLANS = (StaticRetry, Undecided, _core.RegionBreak, Looked, Refused)
@@ -408,6 +416,7 @@ def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization
     if specialization is not None:
         job.keep(compiled, specialization)
     else:
+        job.rounds |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
         outcome.work = worth(job, stage)
         outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK

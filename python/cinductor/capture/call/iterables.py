@@ -22,6 +22,7 @@ from ..value.items import (
     zipped,
 )
 from ..value.objects import (
+    MISSING,
     Traced,
     asks_length,
     has_hooks,
@@ -226,9 +227,8 @@ def _extreme(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def chosen(scope: Scope, f: Any, values: Iterable[Any]) -> Any:
     """The first of the largest or smallest, as Python compares them: each when it is taken."""
     items = iter(values)
-    for best in items:
-        break
-    else:
+    best = next(items, MISSING)
+    if best is MISSING:
         return f(())  # raises
     for item in items:
         is_better = scope.gt(item, best) if f is max else scope.lt(item, best)
