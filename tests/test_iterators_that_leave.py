@@ -402,6 +402,15 @@ def left_of(it: Any) -> int:
     return len(repr(list(itertools.islice(it, 6))))
 
 
+def stopped(it: Any) -> Any:
+    total = 0.0
+    for _, v in it:
+        total += np.sum(v)
+        if total > 2:
+            break
+    return total
+
+
 USED: dict[str, Any] = {
     "in one arm": lambda x, it: [v for v in it] if x.sum() > 9 else 0,
     "by a loop": lambda x, it: [sum(v[0] for v in it) for _ in range(len(x))],
@@ -414,6 +423,9 @@ USED: dict[str, Any] = {
     "by what compares": lambda x, it: min(it),
     "by a set": lambda x, it: {*()} | set(it),
     "and said": lambda x, it: print(sum(v[0] for v in it), left_of(it)),
+    "by a loop that stops": lambda x, it: stopped(it),
+    "by one, and said": lambda x, it: print(x[0], stopped(it), left_of(it)),
+    "by two": lambda x, it: print(x[0], stopped(it), stopped(it), next(it, None)),
     "by a loop that ends": lambda x, it: next((v for v in it if v[0] > 1), None),
 }
 OVER: dict[str, Any] = {

@@ -123,7 +123,7 @@ class Carried:
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
-        self.cond = self.body = self.counter = self.flag_param = None
+        self.cond = self.body = self.counter = self.flag_param = self.trips_made = None
         self.turn = 0
         self.told_apart.clear()
         self.trips.open()
@@ -475,6 +475,7 @@ class Carried:
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.trips.make_sure(needs_trips, counter)
+        self.trips_made = counter if self.period == 1 else None
         return exits
 
     def runs_once(self, extent: Any = None) -> bool:

@@ -62,6 +62,7 @@ class Loop(Region):
         self.position = self.runs = self.trips = self.worked = 0
         self.goes_on = self.may_guess = True
         self.is_early = False  # it ended before its items did, or may have
+        self.gone: Any = None  # so many of them are, then; None: nobody knows
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -101,8 +102,8 @@ class Loop(Region):
             else:
                 ends = self.position >= int(length)
         if ends:
-            if self.items is not None and not self.is_early:
-                self.items.spend()
+            if self.items is not None:
+                self.items.stop_at(self.gone) if self.is_early else self.items.spend()
             self.conclude()
             raise StopIteration
 
@@ -155,7 +156,7 @@ class Loop(Region):
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if flag is not False and bool(flag):
-            self.goes_on, self.is_early = False, True
+            self.goes_on, self.is_early, self.gone = False, True, self.position
         if self.phase == WATCH and self.items is None and self.goes_on:
             self.watch()
         if self.phase == TAIL:
@@ -341,6 +342,7 @@ class Loop(Region):
         self.attempt = self.growing = None
         carried.remember(self.memory)
         self.is_early = self.site.flag is not None
+        self.gone = None if carried.trips_made is None else self.offset + carried.trips_made
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE

@@ -35,7 +35,7 @@ class Items:
         over: tuple[Items, ...] = (),
     ) -> None:
         self.length, self.get, self.made, self.over = length, get, made, over
-        self.position = 0
+        self.position: Any = 0
         self.is_taken = self.is_spent = False
 
     def take(self) -> Items:
@@ -49,6 +49,18 @@ class Items:
             items.is_spent = True
             items.spend()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no item is gone."""
+        return type(self.position) is int and self.position == 0 and not self.is_spent
+
+    def stop_at(self, position: Any) -> None:
+        """A loop over the items ended, maybe early: so many are gone from that which it ran over.
+        None: nobody knows.
+        """
+        for items in self.over if position is not None else ():
+            items.position, items.is_taken = position, False
+
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
         if self.is_spent:
@@ -56,7 +68,7 @@ class Items:
         if self.is_taken or self.made is None:
             return None
         made = self.made(concrete)
-        for _ in range(self.position):
+        for _ in range(int(concrete.of(self.position))):
             next(made)
         return made
 
@@ -70,6 +82,7 @@ class Items:
 
     def __next__(self) -> Any:
         self.check()
+        self.position = int(self.position)
         if self.is_spent or self.position >= int(self.length):
             self.spend()
             raise StopIteration
@@ -115,7 +128,7 @@ def items_of(value: Any) -> Items | None:
     cls = type(value)
     if cls is Items:
         value.check()
-        return value if value.position == 0 and not value.is_spent else None
+        return value if value.is_whole else None
     if cls is range:
         start, step = value.start, value.step
         return Items(len(value), lambda i: start + i * step, lambda c, f=iter: f(value))
