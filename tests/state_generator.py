@@ -661,8 +661,8 @@ FOCUSED = [
     ("bumper()", ["o()", "o(2.)", "o() + o()", "sum(map(o, [1., 2.]))", "max(o(), s)"], ["o()", "s += o(s)", "for k in range(2):\n    o()"], "o(0.)"),
     ("{1, 2, 3}", SET[1], [*SET[2], "o.add(n + 4)", "o.discard(1)", "o.pop()", "o.clear()"], "(list(o), len(o))"),
     ("Box(2.)", ["copy.copy(o).value", "copy.deepcopy(o).value", "len(repr(o.__dict__)) * 1.", "o.value"],
-     ["o.value = x.sum()", "o.value += 1", "o.value = s", "o.value, o.other = 1., s"], "sorted(o.__dict__.items(), key=lambda p: p[0])"),
-    ("[1., 2.]", ["copy.copy(o)[0]", "copy.deepcopy(o)[1]", "len(repr(o)) * 1.", "o[0]", "sum(o)"], ["o[0] = s", "o[1] += x[0]", "o[0], o[1] = o[1], o[0]"], "list(o)"),
+     ["o.value = x.sum()", "o.value += 1", "o.value = s", "o.value, o.other = 1., s", "o.value = s\ns += copy.copy(o).value"], "sorted(o.__dict__.items(), key=lambda p: p[0])"),
+    ("[1., 2.]", ["copy.copy(o)[0]", "copy.deepcopy(o)[1]", "len(repr(o)) * 1.", "o[0]", "sum(o)"], ["o[0] = s", "o[1] += x[0]", "o[0], o[1] = o[1], o[0]", "o[0] = s\ns += copy.copy(o)[0]"], "list(o)"),
     ("{3: 1., 1: 2.}", ["o.pop(3, 1.)", "o.setdefault(n, s)", "o.update({n: 2.}) or 1."], ["o[n] = s", "o[3] = s", "o.pop(3, 0)", "o.clear()"], "list(o.items())"),
 ]
 OVER_ARRAYS = ["enumerate(x)", "zip(x, x[1:])", "np.ndenumerate(x)", "enumerate(x * 2)", "zip(x, x)", "zip(range(n), x)", "iter(np.stack([x, x], 1))"]
