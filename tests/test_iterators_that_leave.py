@@ -464,3 +464,25 @@ def given(f: Any, x: Any) -> Any:
         return repr(f(x))
     except Exception as error:
         return repr(error)
+
+
+def test_a_body_takes_items_of_what_its_loop_runs_over() -> None:
+    def pairs(x: Any) -> Any:
+        it, total = enumerate(x), 0.0
+        for _, v in it:
+            total += v
+            next(it, None)
+        return total
+
+    def rows(x: Any) -> Any:
+        it, total = iter(np.stack([x, x], 1)), 0.0
+        for _, v in it:
+            total += v
+            if total > 1:
+                next(it, None)
+        return total, list(it)
+
+    for f in (pairs, rows):
+        compiled = cinductor.compile(f, backend="interp")
+        for n in (4, 9, 3, 12):
+            assert given(compiled, np.arange(float(n))) == given(f, np.arange(float(n)))

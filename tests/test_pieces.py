@@ -610,3 +610,52 @@ def test_functions_inside_are_named_as_ever(backend):
         assert got[2].__qualname__ == want[2].__qualname__
         assert_same(got[1], want[1])
         assert_same(got[0](np.ones(3)), want[0](np.ones(3)))
+
+
+class Hashed:
+    """Says when it is asked for its hash."""
+
+    asked = 0
+
+    def __hash__(self):
+        Hashed.asked += 1
+        return 1
+
+    def __eq__(self, other):
+        return True
+
+
+KEY = Hashed()
+
+
+def hashes(x):
+    y = x * 2
+    t = {Hashed(): 2.0}[KEY]
+    y[0] = t
+    return y.sum(), Hashed.asked
+
+
+def looks_into_a_list(x):
+    o = []
+    s = x.sum()
+    if s > 1:
+        o.append([s])
+    return s + len(repr((list(o), len(o))))
+
+
+def returns_a_generator_that_was_used(x):
+    it = (v + 0.25 for v in x)
+    s = np.fromiter(itertools.islice(it, 2), float).sum()
+    return s, list(itertools.islice(it, 6))
+
+
+@pytest.mark.parametrize("f", [hashes, looks_into_a_list, returns_a_generator_that_was_used])
+def test_what_goes_from_piece_to_piece(f):
+    """Hooks run as often as Python's, lists are read to the last item, iterators are where they were."""
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (4, 5, 3, 5, 7):
+        x = np.random.default_rng(n).random(n)
+        Hashed.asked = 0
+        want = f(x)
+        Hashed.asked = 0
+        assert repr(compiled(x)) == repr(want)

@@ -73,10 +73,8 @@ class Concrete:
             return getattr(self.of(value.__self__), value.__name__)
         elif cls is frozenset:
             _core.exchange_items(value, [self.of(v) for v in value])
-        elif is_iterator(cls):
+        elif is_iterator(cls) or cls is types.GeneratorType:
             return hand(self, value)
-        elif cls is types.GeneratorType:
-            return self.stage.handed_out(value)
         else:
             self.fill(value)
         return value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamic import Undecided
-from . import rescue
+from . import rescue, whole
 from .plain_control import For, If, PlainControl, While
 from .region.branch import Branch, LateBranch
 from .region.condition import Choice, Operand
@@ -117,8 +117,8 @@ class TracedControl(PlainControl):
 
     def compare(self, relation: Any, a: Any, b: Any) -> Any:
         """A comparison; what sizes say is left open, for the program to find out."""
-        a = a if type(a) in FREE_TYPES else self.stage.use(a)
-        b = b if type(b) in FREE_TYPES else self.stage.use(b)
+        a = a if type(a) in FREE_TYPES else whole.use(self.stage, a)
+        b = b if type(b) in FREE_TYPES else whole.use(self.stage, b)
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             return self.stage.tracer.as_python(relation(a, b))
         is_of_sizes = (type(a) is Traced and a.is_expression) or (

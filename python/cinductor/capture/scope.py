@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from ..signals import Signal
+from . import whole
 from .attributes import Attributes
 from .call.calls import dispatch
 from .call.mathematics import sum_and_carry, sum_of
@@ -201,7 +202,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def use(self, value: Any) -> Any:
         """A value that Python looks into: compared, formatted."""
-        return value if type(value) in FREE_TYPES else self.stage.use(value)
+        return value if type(value) in FREE_TYPES else whole.use(self.stage, value)
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not looked into."""
@@ -210,7 +211,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         if cls in CONTAINER_TYPES:
             return self.stage.shallow(value)
-        return self.stage.use(value)
+        return whole.use(self.stage, value)
 
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""

@@ -35,7 +35,6 @@ from .value.objects import (
     DTYPE_TYPES,
     FREE_TYPES,
     GROWING,
-    HOLDERS,
     IDENTITY_TYPES,
     MISSING,
     NUMBER_TYPES,
@@ -44,11 +43,8 @@ from .value.objects import (
     Traced,
     find_in_class,
     has_hooks,
-    hooked_in,
     is_record,
-    is_standard,
     is_tuple,
-    is_unguarded,
     is_users,
     remade,
     why_not_array,
@@ -550,51 +546,4 @@ class Stage:
             if all(a is b for a, b in zip(items, inside, strict=True)):
                 return inside
             return remade(inside, items)
-        return value
-
-    def guard_all(self, value: Any, source: int) -> None:
-        """Guards everything in a container that Python itself is going to read."""
-        if isinstance(value, set | frozenset):
-            self.check(source, "equals", type(value)(value))
-            return
-        if self.stores.of(value):
-            self.stop(f"a {type(value).__name__} is used as a whole whose items are set")
-        self.guard_length(value, source)
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in list(pairs):
-            inner = self.source("item", source, key)
-            if type(item) is np.ndarray:
-                self.stop("a container of arrays is used as a whole")
-            elif type(item) in NUMBER_TYPES or isinstance(item, int | np.generic):
-                self.check(inner, "equals", item)
-            else:
-                self.enter(item, inner)
-                if not isinstance(item, HOLDERS):
-                    continue
-                if not has_hooks(type(item)):
-                    self.guard_all(item, inner)
-                else:
-                    self.stop(f"an operator of class {type(item).__name__}")
-
-    def use(self, value: Any) -> Any:
-        """An operand that Python is going to look into by itself."""
-        cls = type(value)
-        if cls is np.ndarray:
-            return self.arrays.enter(value, OPAQUE)
-        self.sees_objects = True  # Python asks first whether two are one
-        hooked = None
-        if isinstance(value, HOLDERS) and not has_hooks(cls):
-            source = self.source_of(value)
-            self.regions.look_inside(value)
-            if source is not None and source >= 0:
-                self.guard_all(value, source)
-            if cls is not dict or value:
-                hooked = hooked_in((value,))
-        elif isinstance(value, type):
-            hooked = cls if has_hooks(cls) and not is_standard(cls) else None
-        elif self.has_hooks(cls) or is_unguarded(cls):
-            hooked = cls
-        if hooked is not None:
-            self.stop(f"an operator of class {hooked.__name__}")
-            return self.concrete(value)
         return value

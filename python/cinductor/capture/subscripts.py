@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import whole
 from .call.numpys import constants
 from .settle import settled_flags
 from .slot import Slot
@@ -174,7 +175,7 @@ class Subscripts:
         if is_foreign(type(key)):
             self.stage.stop(f"an index is of class {type(key).__name__}")
             return self.stage.concrete(key)
-        return self.stage.use(key)
+        return whole.use(self.stage, key)
 
     def item_slot(self, value: Any, key: Any) -> Slot:
         """The place value[key]"""

@@ -213,7 +213,7 @@ def call_container(
         return call_new_container(scope, f, owner, kind, args, kwargs)
     if name in READERS[kind]:
         if kind is set:
-            stage.use(owner)
+            scope.use(owner)
             return f(*(scope.use(a) for a in args))
         inside = stage.shallow(owner)
         if name not in STORING:

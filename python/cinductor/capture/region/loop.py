@@ -62,7 +62,6 @@ class Loop(Region):
         self.position = self.runs = self.trips = self.worked = 0
         self.goes_on = self.may_guess = True
         self.is_early = False  # it ended before its items did, or may have
-        self.gone: Any = None  # so many of them are, then; None: nobody knows
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -94,6 +93,8 @@ class Loop(Region):
             return self.attempt_to(self.open)
         if self.phase == PLAIN and not self.restores:
             self.scope.tire()
+        if self.phase in (PLAIN, WATCH) and self.items is not None and self.items.over:
+            self.position = self.items.over[0].position  # the body may have taken some, too
         ends = self.phase == DONE or not self.goes_on
         if not ends and self.items is not None and self.phase != TAIL:
             length = self.items.length
@@ -102,8 +103,8 @@ class Loop(Region):
             else:
                 ends = self.position >= int(length)
         if ends:
-            if self.items is not None:
-                self.items.stop_at(self.gone) if self.is_early else self.items.spend()
+            if self.items is not None and not self.is_early:
+                self.items.spend()
             self.conclude()
             raise StopIteration
 
@@ -124,6 +125,8 @@ class Loop(Region):
         """What the target of a for gets."""
         index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
         self.position += self.phase != REGION
+        if self.phase in (PLAIN, WATCH):
+            self.items.stop_at(self.position)  # type: ignore[union-attr]
         if self.phase == TAIL:
             index = self.items.length - self.tail  # type: ignore[union-attr]
         elif self.phase == REGION and self.offset:
@@ -156,7 +159,7 @@ class Loop(Region):
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if flag is not False and bool(flag):
-            self.goes_on, self.is_early, self.gone = False, True, self.position
+            self.goes_on, self.is_early = False, True
         if self.phase == WATCH and self.items is None and self.goes_on:
             self.watch()
         if self.phase == TAIL:
@@ -213,6 +216,8 @@ class Loop(Region):
         self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
         self.goes_on, self.is_early = True, False
+        if self.items is not None:
+            self.items.begin_anew()
         self.entry = self.now = self.first
         self.heads = self.first
         self.restores = True
@@ -292,6 +297,8 @@ class Loop(Region):
         self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0
+        if self.items is not None:
+            self.items.stop_at(self.offset)
         self.heads = self.entry
         self.restores = True
         return True
@@ -342,7 +349,8 @@ class Loop(Region):
         self.attempt = self.growing = None
         carried.remember(self.memory)
         self.is_early = self.site.flag is not None
-        self.gone = None if carried.trips_made is None else self.offset + carried.trips_made
+        if self.items is not None and self.is_early and carried.trips_made is not None:
+            self.items.stop_at(self.offset + carried.trips_made)
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE

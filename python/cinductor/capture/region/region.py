@@ -159,16 +159,6 @@ class Regions:
         self.journal.before_change(items)
         return items.take()
 
-    def look_inside(self, value: Any) -> None:
-        """Lists that grow get their items, where Python is to look into what holds them."""
-        left, seen = [value] if self.growing else [], set()
-        while left:
-            value = left.pop()
-            if id(value) not in seen and isinstance(value, list | tuple | dict):
-                seen.add(id(value))
-                self.stage.source_of(value)
-                left.extend(value.values() if isinstance(value, dict) else value)
-
     @property
     def dense(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""

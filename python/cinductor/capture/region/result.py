@@ -22,6 +22,7 @@ from ..value.objects import (
     bounds_of,
     find_in_class,
     holds_items,
+    hooked_in,
     is_record,
     is_tuple,
     put,
@@ -134,6 +135,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.concrete(value)
     if cls is types.GeneratorType:
         stage.abandon("returns a generator made in the call")
+        if stage.now(value) is not value:
+            return stage.now(value)
         items = [stage.concrete(v) for v in value]
         return (v for v in items)
     if id(value) in seen and not isinstance(value, tuple):
@@ -146,6 +149,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
+    if cls is dict and (hooked := hooked_in(value)) is not None:  # who fills it asks for hashes
+        stage.effect(f"returns a dict with keys of class {hooked.__name__}")
+        return stage.concrete(value)
     if cls is dict:
         stage.concrete_keys(value)
         for key, item in value.items():

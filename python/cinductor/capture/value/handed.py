@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -147,6 +148,8 @@ def hand(concrete: Any, value: Any) -> Any:
         made = over_iterators(concrete, value)
     elif cls in OTHERS:
         made = over_others(concrete, value)
+    elif cls is types.GeneratorType:
+        made = stage.handed_out(value)
     else:
         made = value.real(concrete) if hasattr(value, "real") else None
     if made is None:

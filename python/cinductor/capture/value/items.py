@@ -55,11 +55,14 @@ class Items:
         return type(self.position) is int and self.position == 0 and not self.is_spent
 
     def stop_at(self, position: Any) -> None:
-        """A loop over the items ended, maybe early: so many are gone from that which it ran over.
-        None: nobody knows.
-        """
-        for items in self.over if position is not None else ():
+        """So many are gone from what a loop runs over, which Python runs or which ended early."""
+        for items in self.over:
             items.position, items.is_taken = position, False
+
+    def begin_anew(self) -> None:
+        """The loop is run again, from its first trip."""
+        for items in self.over:
+            items.position, items.is_taken = 0, True
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""

@@ -1,0 +1,86 @@
+"""Values that Python looks into by itself: whatever they hold has to be what later calls find there.
+
+An operator, a hash, a format or a pure function is given the value as it is, and reads it all. What of it
+came from outside the call is guarded to the last item, also inside of containers that the call has made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .value.objects import (
+    HOLDERS,
+    NUMBER_TYPES,
+    OPAQUE,
+    has_hooks,
+    hooked_in,
+    is_standard,
+    is_unguarded,
+)
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+
+def use(stage: Stage, value: Any) -> Any:
+    """An operand that Python is going to look into by itself."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return stage.arrays.enter(value, OPAQUE)
+    stage.sees_objects = True  # Python asks first whether two are one
+    hooked = None
+    if isinstance(value, HOLDERS) and not has_hooks(cls):
+        guard_inside(stage, value, set())
+        if cls is not dict or value:
+            hooked = hooked_in((value,))
+    elif isinstance(value, type):
+        hooked = cls if has_hooks(cls) and not is_standard(cls) else None
+    elif stage.has_hooks(cls) or is_unguarded(cls):
+        hooked = cls
+    if hooked is not None:
+        stage.stop(f"an operator of class {hooked.__name__}")
+        return stage.concrete(value)
+    return value
+
+
+def guard_inside(stage: Stage, value: Any, seen: set[int]) -> None:
+    """Guards what a container holds that came from outside, and gives lists that grow their items."""
+    source = stage.source_of(value)
+    if source is not None:
+        if source >= 0:
+            guard_all(stage, value, source)
+        return
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    items = [*value, *value.values()] if isinstance(value, dict) else value
+    for item in items:
+        if isinstance(item, HOLDERS) and not has_hooks(type(item)):
+            guard_inside(stage, item, seen)
+
+
+def guard_all(stage: Stage, value: Any, source: int) -> None:
+    """Guards everything in a container that Python itself is going to read."""
+    if isinstance(value, set | frozenset):
+        stage.check(source, "equals", type(value)(value))
+        return
+    if stage.stores.of(value):
+        stage.stop(f"a {type(value).__name__} is used as a whole whose items are set")
+    stage.guard_length(value, source)
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(pairs):
+        inner = stage.source("item", source, key)
+        if type(item) is np.ndarray:
+            stage.stop("a container of arrays is used as a whole")
+        elif type(item) in NUMBER_TYPES or isinstance(item, int | np.generic):
+            stage.check(inner, "equals", item)
+        else:
+            stage.enter(item, inner)
+            if not isinstance(item, HOLDERS):
+                continue
+            if not has_hooks(type(item)):
+                guard_all(stage, item, inner)
+            else:
+                stage.stop(f"an operator of class {type(item).__name__}")
