@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: venv test lint lint-python lint-c demo bench fuzz planted soak packages test-cuda sanitize clean
+.PHONY: venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -57,6 +57,16 @@ fuzz: $(TESTING)
 
 planted: $(TESTING)
 	$(PY) tests/planted.py $(or $(N),3000)
+
+# What this tree makes of a corpus beside what the commit BASE did: texts of all levels, bits, times.
+replay: $(TESTING)
+	rm -rf build/replay/base
+	mkdir -p build/replay/base
+	git archive $(or $(BASE),HEAD) | tar -x -C build/replay/base
+	$(MAKE) -C build/replay/base $(TESTING)
+	build/replay/base/$(PY) tests/replay save build/replay/before.gz $(GROUPS)
+	$(PY) tests/replay save build/replay/after.gz $(GROUPS)
+	$(PY) tests/replay compare build/replay/before.gz build/replay/after.gz
 
 soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py

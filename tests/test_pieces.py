@@ -649,12 +649,28 @@ def returns_a_generator_that_was_used(x):
     return s, list(itertools.islice(it, 6))
 
 
-@pytest.mark.parametrize("f", [hashes, looks_into_a_list, returns_a_generator_that_was_used])
+def hands_a_generator_on_in_a_cell(x):
+    it = (v + 0.25 for v in x)
+
+    def inner(v):
+        return v + np.fromiter(itertools.islice(it, 2), float).sum()
+
+    if x[0] > 0.4:
+        s = inner(0.0)
+    else:
+        s = inner(0.0) - 1
+    return s, list(itertools.islice(it, 6))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [hashes, looks_into_a_list, returns_a_generator_that_was_used, hands_a_generator_on_in_a_cell],
+)
 def test_what_goes_from_piece_to_piece(f):
     """Hooks run as often as Python's, lists are read to the last item, iterators are where they were."""
     compiled = cinductor.compile(f, backend="interp")
-    for n in (4, 5, 3, 5, 7):
-        x = np.random.default_rng(n).random(n)
+    for k, n in enumerate((4, 5, 3, 5, 7)):
+        x = np.random.default_rng(k).random(n)
         Hashed.asked = 0
         want = f(x)
         Hashed.asked = 0

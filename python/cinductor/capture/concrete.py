@@ -142,10 +142,14 @@ class Concrete:
         """A function made in this call, for use outside of it: its scope does the plain thing."""
         from .plain import PlainScope
 
-        if not any(name.startswith(OURS) for name in fn.__code__.co_freevars):
+        around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        if not any(name.startswith(OURS) for name in around):
             return fn
+        scope = around[STAGE].cell_contents if STAGE in around else None
+        if scope is not None and scope.stage is not self.stage:
+            return fn  # of an earlier call
         cells = []
-        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        for name, cell in around.items():
             if name == STAGE:
                 cell = types.CellType(PlainScope.like(cell.cell_contents))
             else:

@@ -216,7 +216,9 @@ def call_container(
             scope.use(owner)
             return f(*(scope.use(a) for a in args))
         inside = stage.shallow(owner)
-        if name not in STORING:
+        if name not in STORING and kind is dict:
+            scope.use([*inside])  # keys are hashed and compared, values are not looked into
+        elif name not in STORING:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
     stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")

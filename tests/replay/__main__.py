@@ -1,0 +1,240 @@
+"""Saves what one build makes of a corpus, and compares what two builds made.
+
+    python tests/replay save FILE [GROUP ...]     with the python of the build
+    python tests/replay compare BEFORE AFTER      shows differences by level; ends with 1 where bits differ
+
+`make replay BASE=<commit>` does both, for that commit and for the tree as it is. A file has a line for each call: the
+texts of all levels that it compiled, a hash of every bit of its result and of its arguments afterwards, and how long it
+took; calls that compile nothing are timed five times, and the best counts.
+"""
+
+from __future__ import annotations
+
+import collections
+import difflib
+import gzip
+import hashlib
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+LEVELS = ["graph", "dce", "loops", "kernels", "procs", "wrapper", "source"]
+SHOWN = 3  # differences of a level that are printed
+TIMED = 5
+SECTION = re.compile(r"^--- (\w+)\n", re.M)
+
+
+# --- save ---
+
+
+def save(path: Path, groups: list[str]) -> int:
+    """Runs the corpus and writes down what happened."""
+    with tempfile.TemporaryDirectory(prefix="replay-") as name:
+        folder = Path(name)
+        os.environ["CINDUCTOR_CACHE_DIR"] = str(folder / "cache")
+        os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "inf"
+        warnings.simplefilter("ignore")
+        from cases import WAYS, cases
+
+        levels = settle()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        dump = Dump(folder / "dump")
+        with gzip.open(path, "wt") as out:
+            print(json.dumps({"levels": levels}), file=out)
+            for group, case, make in cases(folder):
+                if groups and group not in groups:
+                    continue
+                for way, options in WAYS.items():
+                    for record in run_case(make, options, dump):
+                        print(json.dumps({"key": f"{group}: {case}, {way}, {record.pop('call')}", **record}), file=out)
+                print(f"\r{group}: {case}".ljust(79), end="", file=sys.stderr)
+    print(file=sys.stderr)
+    return 0
+
+
+def settle() -> list[str]:
+    """Nothing depends on time: all pieces are compiled, none is raced. Returns the levels there are."""
+    import cinductor
+    from cinductor import race
+    from cinductor.capture import driver, session
+
+    if "keep" in vars(driver.PieceJob):
+        del driver.PieceJob.keep
+    session.LITTLE_WORK = 0
+    race.PIECES = 1 << 30
+    levels = list(LEVELS)
+    try:
+        cinductor.compile(lambda x: x + 1, options={"dump": ",".join(levels)})(1.0)
+    except ValueError:
+        levels.remove("procs")
+    os.environ["CINDUCTOR_DUMP"] = ",".join(levels)
+    cinductor.config.dump = ",".join(levels)
+    return levels
+
+
+class Dump:
+    """What is written to the process's stderr while something runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("w+b")
+
+    def of(self, call: Any) -> tuple[Any, str]:
+        """What a call gives, and what was written."""
+        self.file.seek(0)
+        self.file.truncate()
+        kept = os.dup(2)
+        sys.stderr.flush()
+        os.dup2(self.file.fileno(), 2)
+        try:
+            made = call()
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+        self.file.seek(0)
+        return made, self.file.read().decode(errors="replace")
+
+
+def run_case(make: Any, options: dict[str, Any], dump: Dump) -> list[dict[str, Any]]:
+    """A record for each call of a case."""
+    records = []
+    for name, call in make(options):
+        began = time.perf_counter()
+        (result, error), text = dump.of(lambda call=call: outcome(call))
+        seconds = time.perf_counter() - began
+        record = {"call": name, "bits": bits_of(result), "error": error, "seconds": seconds, "levels": sections(text)}
+        if not text and error is None:
+            record["seconds"] = min([seconds, *(timed(call) for _ in range(TIMED - 1))])
+        records.append(record)
+    return records
+
+
+def outcome(call: Any) -> tuple[Any, str | None]:
+    try:
+        return call(), None
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a check that fails is no Exception
+        return None, f"{type(error).__name__}: {error}"
+
+
+def timed(call: Any) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def sections(text: str) -> dict[str, str]:
+    """The texts of each level, those of several programs one after another."""
+    found: dict[str, str] = collections.defaultdict(str)
+    parts = SECTION.split(text)
+    for level, body in zip(parts[1::2], parts[2::2]):
+        found[level] += body
+    return found
+
+
+def bits_of(value: Any) -> str:
+    """A hash of all that is in a value: kinds, dtypes, shapes and every bit, any NaN as one."""
+    seen = hashlib.sha256()
+    note(value, seen.update, 0)
+    return seen.hexdigest()[:16]
+
+
+def note(value: Any, add: Any, depth: int) -> None:
+    import numpy as np
+
+    add(type(value).__name__.encode())
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        add(f"{value.dtype}{value.shape}".encode())
+        items = np.asarray(value)
+        if items.dtype.kind in "fc":
+            items = np.where(items == items, items, np.nan).astype(items.dtype)
+        add(items.tobytes())
+    elif isinstance(value, list | tuple | np.ndarray):
+        for item in value:
+            note(item, add, depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            add(repr(key).encode())
+            note(item, add, depth + 1)
+    elif isinstance(value, np.random.Generator):
+        add(repr(value.bit_generator.state).encode())
+    elif hasattr(value, "__dict__") and depth < 8 and not callable(value):
+        note(vars(value), add, depth + 1)
+    elif type(value).__repr__ is not object.__repr__ and not callable(value):
+        add(re.sub(r"0x[0-9a-f]+", "", repr(value)).encode())
+
+
+# --- compare ---
+
+
+def load(path: Path) -> tuple[list[str], dict[str, Any]]:
+    with gzip.open(path, "rt") as lines:
+        head = json.loads(next(lines))
+        records: dict[str, Any] = {}
+        for line in lines:
+            record = json.loads(line)
+            key = record.pop("key")
+            records[f"{key} again" if key in records else key] = record
+        return head["levels"], records
+
+
+def compare(before: Path, after: Path) -> int:
+    """Prints what differs, the levels from the top: the first is the cause of the others."""
+    (levels, old), (new_levels, new) = load(before), load(after)
+    print(f"{len(old)} calls before, {len(new)} after; {len(old.keys() ^ new.keys())} in one of both only")
+    both = [key for key in old if key in new]
+    for level in (level for level in LEVELS if level in levels and level in new_levels):
+        pairs = [(key, old[key]["levels"].get(level, ""), new[key]["levels"].get(level, "")) for key in both]
+        show(level, [(key, a, b) for key, a, b in pairs if a != b], len(both))
+    for what in ("error", "bits"):
+        pairs = [(key, old[key][what], new[key][what]) for key in both]
+        show(what, [(key, str(a), str(b)) for key, a, b in pairs if a != b], len(both))
+    show_times(old, new, both)
+    return int(any(old[key]["bits"] != new[key]["bits"] for key in both))
+
+
+def show(what: str, differing: list[tuple[str, str, str]], count: int) -> None:
+    print(f"\n{what}: {len(differing)} of {count} differ")
+    for key, a, b in differing[:SHOWN]:
+        print(f"  {key}")
+        lines = [*difflib.unified_diff(a.splitlines(), b.splitlines(), lineterm="", n=1)][2:]
+        print("".join(f"    {line}\n" for line in lines[:24]), end="")
+
+
+def show_times(old: dict[str, Any], new: dict[str, Any], both: list[str]) -> None:
+    """Ratios after to before: of calls that compiled, and of calls that were there."""
+    kinds = {"calls that compile": True, "calls of what is compiled": False}
+    for kind, compiles in kinds.items():
+        ratios = sorted(
+            (new[key]["seconds"] / old[key]["seconds"], key)
+            for key in both
+            if ", interp" not in key and bool(old[key]["levels"]) == compiles == bool(new[key]["levels"])
+        )
+        if not ratios:
+            continue
+        mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+        worst = ", ".join(f"{ratio:.2f} {key}" for ratio, key in ratios[:-4:-1])
+        print(f"\n{kind}: {len(ratios)}, geometric mean of after / before {mean:.3f}; the worst {worst}")
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) >= 2 and arguments[0] == "save":
+        return save(Path(arguments[1]), arguments[2:])
+    if len(arguments) == 3 and arguments[0] == "compare":
+        return compare(Path(arguments[1]), Path(arguments[2]))
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
