@@ -18,6 +18,7 @@ import json
 import math
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -30,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 LEVELS = ["graph", "dce", "loops", "kernels", "procs", "wrapper", "source"]
 SHOWN = 3  # differences of a level that are printed
 TIMED = 5
+LONGEST = 30  # seconds of a call
 SECTION = re.compile(r"^--- (\w+)\n", re.M)
 
 
@@ -43,6 +45,7 @@ def save(path: Path, groups: list[str]) -> int:
         os.environ["CINDUCTOR_CACHE_DIR"] = str(folder / "cache")
         os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "inf"
         warnings.simplefilter("ignore")
+        signal.signal(signal.SIGALRM, stop)
         from cases import WAYS, cases
 
         levels = settle()
@@ -118,13 +121,24 @@ def run_case(make: Any, options: dict[str, Any], dump: Dump) -> list[dict[str, A
     return records
 
 
+class Endless(BaseException):
+    """A call takes too long."""
+
+
+def stop(*_: Any) -> None:
+    raise Endless
+
+
 def outcome(call: Any) -> tuple[Any, str | None]:
+    signal.alarm(LONGEST)
     try:
         return call(), None
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a check that fails is no Exception
         return None, f"{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
 
 
 def timed(call: Any) -> float:
