@@ -177,8 +177,10 @@ schedule(Job *job, CiLoops *loops)
     CiKernels *kernels = ci_schedule(loops, target, &options);
     request->info.schedule_ms = lap_ms(job);
     count_kernels(kernels, &request->info);
-    if (request->options->verify)
+    if (request->options->verify) {
         ci_kernels_verify(kernels);
+        ci_kernels_verify_text(kernels);
+    }
     SHOW(job, "kernels", ci_kernels_print(&text, kernels));
     return kernels;
 }

@@ -28,7 +28,7 @@ print_symbol(CiText *out, const CiExpr *symbol, void *arg)
     else if (symbol->symbol_kind == CI_SYMBOL_index)
         ci_text_add(out, "%s", symbol->name);
     else if (ci_kernel_tree(kernel) && symbol->symbol_kind == CI_SYMBOL_unbacked)
-        ci_text_add(out, "data%u", (unsigned)symbol->id); /* of a check in the tree */
+        ci_text_add(out, "data_%s", symbol->name); /* of a check in the tree */
     else
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s is no argument of kernel %s", symbol->name,
                 kernel->name);

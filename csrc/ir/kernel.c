@@ -1,6 +1,17 @@
 /* Questions about kernels. Slow on purpose: a kernel has few buffers. */
 #include "ir/kernel.h"
 
+const char *
+ci_place_name(CiPlace place)
+{
+    static const char *const names[] = {[CI_PLACE_memory] = "memory",
+                                        [CI_PLACE_local] = "local",
+                                        [CI_PLACE_row] = "row",
+                                        [CI_PLACE_register] = "register",
+                                        [CI_PLACE_scalar] = "scalar"};
+    return names[place];
+}
+
 bool
 ci_kernel_has_loops(const CiKernel *kernel)
 {

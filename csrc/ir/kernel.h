@@ -33,8 +33,8 @@
  *       scalar buf1 in out
  *       stage serial {
  *         for t0<s0 {
- *           stage {  buf1 scalar = …  }
- *           for i0<s0 - t0 vector {  stage { in0[…] = … }  }
+ *           do {  stage {  buf1 scalar = …  }  }
+ *           do i0<s0 - t0 vector {  stage { in0[…] = … }  }
  *         }
  *       }
  *     }
@@ -166,6 +166,7 @@ typedef struct CiKernels {
     int nrefusals, caprefusals;
 } CiKernels;
 
+const char *ci_place_name(CiPlace place);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
 /* NULL when the buffer is plain memory in this kernel. */
@@ -178,6 +179,9 @@ void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, cons
 /* NULL when the kernel has none. */
 const CiLoopTree *ci_kernel_tree(const CiKernel *kernel);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
+/* target: of the device and backend that the text names. */
+CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target);
+void ci_kernels_verify_text(const CiKernels *kernels); /* what is read back prints alike */
 void ci_kernels_verify(const CiKernels *kernels);
 
 #endif

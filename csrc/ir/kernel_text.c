@@ -1,5 +1,5 @@
-/* Printing kernels. This form is for people and for golden files; nothing reads it back. Refusals
- * of the scheduler are comments, at the end, in the order they were met. */
+/* Printing kernels. Invariant: parse(print(kernels)) prints the same text, and makes the same source.
+ * Refusals of the scheduler are comments, at the end, in the order they were met. */
 #include "ir/form.h"
 #include "ir/kernel.h"
 #include "ir/loop_text.h"
@@ -25,14 +25,17 @@ print_nest(CiText *out, const CiKernel *kernel, const CiNest *nest)
     const CiPlacement *placement = ci_kernel_find_placement(kernel, nest->target);
     ci_text_indent(out);
     ci_text_add(out, "%s", nest->target->name);
-    if (placement) {
-        static const char *const places[] = {"memory", "local", "row", "register", "scalar"};
-        ci_text_add(out, " %s", places[placement->place]);
-    }
+    if (placement)
+        ci_text_add(out, " %s", ci_place_name(placement->place));
     ci_text_add(out, "[");
     ci_expr_print(out, nest->store, CI_STYLE_text);
     ci_text_add(out, "] = ");
+    if (nest->is_combined)
+        ci_text_add(out, "%s ", ci_op_name(nest->combine));
+    ci_text_add(out, nest->is_distinct ? "distinct " : "");
     ci_loop_print_fold(out, nest);
+    for (int k = nest->npoint; k < nest->naxes; k++)
+        ci_text_add(out, "%s%s", k > nest->npoint ? ", " : " over ", nest->axes[k].var->name);
     ci_text_add(out, nest->fold == CI_OP_none ? "" : " ");
     ci_loop_print_body(out, nest);
 }
@@ -51,30 +54,52 @@ print_arguments(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "\n");
 }
 
+/* What a launch is told, each with its word; what is none is left out. */
 static void
-print_rows(CiText *out, const CiKernel *kernel)
+print_units(CiText *out, const CiKernel *kernel)
 {
-    for (int k = 0; k < kernel->nplacements; k++) {
-        const CiPlacement *placement = &kernel->placements[k];
-        if (placement->place != CI_PLACE_row)
+    const struct {
+        const char *word;
+        const CiExpr *value;
+    } parts[] = {{"units", kernel->units},
+                 {"work", kernel->unit_work},
+                 {"finish", kernel->finish_units},
+                 {"scratch", kernel->scratch_bytes},
+                 {"partial", kernel->partial_bytes}};
+    const char *between = "";
+    ci_text_indent(out);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        if (!parts[k].value || (k > 1 && ci_expr_equals_const(parts[k].value, 0)))
             continue;
-        ci_text_indent(out);
-        ci_text_add(out, "row %s[", placement->buffer->name);
-        ci_expr_print(out, placement->row_size, CI_STYLE_text);
-        ci_text_add(out, "] from ");
-        ci_expr_print(out, placement->row_base, CI_STYLE_text);
-        ci_text_add(out, "\n");
+        ci_text_add(out, "%s%s ", between, parts[k].word);
+        ci_expr_print(out, parts[k].value, CI_STYLE_text);
+        between = ", ";
     }
+    ci_text_add(out, "\n");
 }
 
+/* Where what the kernel makes lives, a line each. */
 static void
-print_scalars(CiText *out, const CiKernel *kernel)
+print_placements(CiText *out, const CiKernel *kernel)
 {
     for (int k = 0; k < kernel->nplacements; k++) {
         const CiPlacement *placement = &kernel->placements[k];
-        if (placement->place == CI_PLACE_scalar)
-            ci_text_line(out, "scalar %s%s%s", placement->buffer->name,
-                         placement->is_taken ? " in" : "", placement->is_kept ? " out" : "");
+        if (placement->place == CI_PLACE_memory)
+            continue;
+        ci_text_indent(out);
+        ci_text_add(out, "%s %s%s%s", ci_place_name(placement->place), placement->buffer->name,
+                    placement->is_taken ? " in" : "", placement->is_kept ? " out" : "");
+        if (placement->place == CI_PLACE_row) {
+            ci_text_add(out, "[");
+            ci_expr_print(out, placement->row_size, CI_STYLE_text);
+            ci_text_add(out, "] from ");
+            ci_expr_print(out, placement->row_base, CI_STYLE_text);
+            ci_text_add(out, " at ");
+            ci_expr_print(out, placement->scratch_offset, CI_STYLE_text);
+        }
+        if (placement->short_size)
+            ci_text_add(out, " short %lld", (long long)placement->short_size);
+        ci_text_add(out, "\n");
     }
 }
 
@@ -96,24 +121,19 @@ print_stage(CiText *out, const CiKernel *kernel, const CiStage *stage)
     ci_text_line(out, "}");
 }
 
-/* A leaf with no axes of its own is its stages. */
 static void
 print_leaf(CiText *out, const CiKernel *leaf)
 {
-    print_rows(out, leaf);
-    if (leaf->nouter) {
-        ci_text_indent(out);
-        ci_text_add(out, "for");
-        print_axes(out, leaf->outer, leaf->nouter);
-        ci_text_add(out, leaf->lanes_on_outer ? " lanes on outer {\n" : " {\n");
-        out->indent += 2;
-    }
+    ci_text_indent(out);
+    ci_text_add(out, "do");
+    print_axes(out, leaf->outer, leaf->nouter);
+    ci_text_add(out, leaf->lanes_on_outer ? " lanes on outer {\n" : " {\n");
+    out->indent += 2;
+    print_placements(out, leaf);
     for (int k = 0; k < leaf->nstages; k++)
         print_stage(out, leaf, &leaf->stages[k]);
-    if (leaf->nouter) {
-        out->indent -= 2;
-        ci_text_line(out, "}");
-    }
+    out->indent -= 2;
+    ci_text_line(out, "}");
 }
 
 static void
@@ -161,6 +181,101 @@ print_tree(CiText *out, const CiLoopTree *tree)
     }
 }
 
+/* ---- what is declared before the kernels ---- */
+
+typedef struct Symbols {
+    CiMap *seen;
+    CiMap *defined; /* by a check: symbol -> CiCheckItem */
+} Symbols;
+
+static void
+collect_nest(void *arg, const CiNest *nest)
+{
+    ci_loop_collect_nest(((Symbols *)arg)->seen, nest);
+}
+
+static void
+collect_expr(const Symbols *symbols, const CiExpr *e)
+{
+    if (e)
+        ci_form_collect_symbols(symbols->seen, e);
+}
+
+static void
+collect_check(const Symbols *symbols, const CiCheckItem *check)
+{
+    if (!check->symbol)
+        return;
+    collect_expr(symbols, check->limit);
+    ci_map_put(symbols->defined, CI_KEY(check->symbol), (void *)check);
+}
+
+static void
+collect_tree(const Symbols *symbols, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->region)
+            collect_expr(symbols, node->region->extent);
+        collect_tree(symbols, &node->body);
+        collect_tree(symbols, &node->other);
+    }
+}
+
+static void
+collect_list(Symbols *symbols, const CiKernels *kernels)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int n = 0; n < 2; n++)
+            if (kernel->inner[n])
+                collect_list(symbols, kernel->inner[n]);
+        if (kernel->region)
+            collect_expr(symbols, kernel->region->extent);
+        if (kernel->ext)
+            ci_loop_collect_extern(symbols->seen, kernel->ext);
+        if (kernel->check)
+            collect_check(symbols, kernel->check);
+        for (int n = 0; n < kernel->nchecks; n++)
+            collect_check(symbols, kernel->checks[n]);
+        for (int n = 0; n < kernel->nouter; n++)
+            collect_expr(symbols, kernel->outer[n].extent);
+        for (int n = 0; n < kernel->nsize_args; n++)
+            collect_expr(symbols, kernel->size_args[n]);
+        ci_kernel_visit_nests(kernel, collect_nest, symbols);
+        if (ci_kernel_tree(kernel))
+            collect_tree(symbols, ci_kernel_tree(kernel));
+    }
+}
+
+/* u0 in [0, s0): sizes of buffers may name it before the check that finds its value. A limit may
+ * name another: that comes before. */
+static void
+print_defined(CiText *out, const Symbols *symbols, const CiExpr *symbol, CiMap *printed)
+{
+    const CiCheckItem *check = ci_map_find(symbols->defined, CI_KEY(symbol));
+    if (!check || ci_map_find(printed, CI_KEY(symbol)))
+        return;
+    ci_map_put(printed, CI_KEY(symbol), (void *)symbol);
+    for (int k = 0; k < check->limit->nsymbols; k++)
+        print_defined(out, symbols, check->limit->symbols[k], printed);
+    ci_text_indent(out);
+    ci_text_add(out, "%s in ", symbol->name);
+    ci_form_print_range(out, symbol->low, check->limit, NULL);
+    ci_text_add(out, "\n");
+}
+
+/* Temps, in the order of their numbers, wherever they live. */
+static void
+print_buffers(CiText *out, const CiLoops *loops)
+{
+    for (int k = loops->ninputs; k < loops->nbuffers; k++) {
+        ci_text_indent(out);
+        ci_loop_print_declaration(out, loops, loops->buffers[k]);
+        ci_text_add(out, loops->buffers[k]->is_private ? " private\n" : "\n");
+    }
+}
+
 static void print_list(CiText *out, const CiKernels *kernels);
 
 static void
@@ -168,16 +283,16 @@ print_region(CiText *out, const CiKernel *kernel)
 {
     const CiRegion *region = kernel->region;
     if (region->var) {
-        ci_text_add(out, "for %s<", region->var->name);
+        ci_text_add(out, "loop %s<", region->var->name);
         ci_expr_print(out, region->extent, CI_STYLE_text);
     } else {
-        ci_text_add(out, "%s %s", region->condition_items.count ? "while" : "if",
+        ci_text_add(out, "%s %s", region->kind == CI_ITEM_while ? "while" : "if",
                     region->condition->name);
     }
     ci_text_add(out, " {\n");
     for (int k = 0; k < 2; k++) {
         if (k && kernel->inner[k])
-            ci_text_line(out, region->condition_items.count ? "} test after {" : "} else {");
+            ci_text_line(out, region->kind == CI_ITEM_while ? "} test after {" : "} else {");
         out->indent += 2;
         if (kernel->inner[k])
             print_list(out, kernel->inner[k]);
@@ -209,8 +324,8 @@ print_loops(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "\n");
     out->indent += 2;
     print_arguments(out, kernel);
-    print_rows(out, kernel);
-    print_scalars(out, kernel);
+    print_units(out, kernel);
+    print_placements(out, kernel);
     for (int k = 0; k < kernel->nstages; k++)
         print_stage(out, kernel, &kernel->stages[k]);
     out->indent -= 2;
@@ -249,7 +364,13 @@ print_list(CiText *out, const CiKernels *kernels)
 void
 ci_kernels_print(CiText *out, const CiKernels *kernels)
 {
-    ci_loop_print_symbols(out, kernels->loops);
+    CiContext *ctx = kernels->loops->ctx;
+    Symbols symbols = {ci_map_new(ctx), ci_map_new(ctx)};
+    CiMap *printed = ci_map_new(ctx);
+    ci_loop_collect_buffers(symbols.seen, kernels->loops);
+    collect_list(&symbols, kernels);
+    ci_loop_collect_results(symbols.seen, kernels->loops);
+    ci_loop_print_symbols(out, symbols.seen, symbols.defined);
     ci_text_add(out, "kernels ");
     ci_loop_print_head(out, kernels->loops);
     if (kernels->target)
@@ -257,6 +378,11 @@ ci_kernels_print(CiText *out, const CiKernels *kernels)
                     kernels->target->backend);
     ci_text_add(out, " {\n");
     out->indent += 2;
+    for (int k = 0; k < ci_map_count(symbols.defined); k++) {
+        const CiCheckItem *check = ci_map_value_at(symbols.defined, k);
+        print_defined(out, &symbols, check->symbol, printed);
+    }
+    print_buffers(out, kernels->loops);
     print_list(out, kernels);
     ci_loop_print_results(out, kernels->loops);
     out->indent -= 2;

@@ -153,6 +153,7 @@ typedef struct CiItems {
  * each trip of a loop pairs of temps of equal sizes, strides and dtype exchange their memory: `swap
  * buf1, buf2`. */
 typedef struct CiRegion {
+    CiItemKind kind; /* for, while, if */
     const CiExpr *var, *extent;
     CiBuffer *condition;
     CiItems condition_items; /* while: run before each test */

@@ -2,52 +2,42 @@
  *
  * Loop variables of different nests may share a name: an expression is read with whatever symbol
  * has the name, then each variable in scope takes the place of its namesake. */
+#include "ir/loop_parse.h"
+
 #include "ir/form.h"
-#include "ir/loop.h"
 
 #include <string.h>
 
-#define MAX_SCOPE 64
-
-typedef struct Parser {
-    CiLexer lex;
-    CiLoops *loops;
-    CiMap *buffers; /* interned name -> CiBuffer */
-    const CiExpr *scope[MAX_SCOPE];
-    int nscope;
-    int depth; /* of regions inside of each other */
-} Parser;
-
 /* Inner loops may have taken the names; asking for a variable again gives the name back to it. */
-static void
-leave_scope(Parser *p, int outside)
+void
+ci_loop_leave_scope(CiLoopParser *p, int outside)
 {
     p->nscope = outside;
     for (int k = 0; k < outside; k++)
         ci_expr_index(p->loops->sym, p->scope[k]->name, p->scope[k]->limit);
 }
 
-static const CiExpr *
-parse_expr(Parser *p)
+const CiExpr *
+ci_loop_parse_expr(CiLoopParser *p)
 {
     return ci_expr_parse(p->loops->sym, &p->lex);
 }
 
-static const CiExpr *
-parse_variable(Parser *p, const CiExpr **extent)
+const CiExpr *
+ci_loop_parse_variable(CiLoopParser *p, const CiExpr **extent)
 {
     const char *name = ci_lexer_expect_name(&p->lex);
     ci_lexer_expect(&p->lex, "<");
-    *extent = parse_expr(p);
+    *extent = ci_loop_parse_expr(p);
     const CiExpr *var = ci_expr_index(p->loops->sym, name, *extent);
-    if (p->nscope == MAX_SCOPE)
-        ci_lexer_fail(&p->lex, "more than %d loops inside each other", MAX_SCOPE);
+    if (p->nscope == CI_MAX_SCOPE)
+        ci_lexer_fail(&p->lex, "more than %d loops inside each other", CI_MAX_SCOPE);
     p->scope[p->nscope++] = var;
     return var;
 }
 
-static CiBuffer *
-find_buffer(Parser *p)
+CiBuffer *
+ci_loop_find_buffer(CiLoopParser *p)
 {
     const char *name = ci_lexer_expect_name(&p->lex);
     CiBuffer *buffer = ci_map_find(p->buffers, CI_KEY(name));
@@ -56,8 +46,8 @@ find_buffer(Parser *p)
     return buffer;
 }
 
-static CiBuffer *
-parse_declaration(Parser *p, const char *name, bool is_input)
+CiBuffer *
+ci_loop_parse_declaration(CiLoopParser *p, const char *name, bool is_input)
 {
     ci_lexer_expect(&p->lex, ":");
     CiFormType type = ci_form_parse_type(p->loops->sym, &p->lex);
@@ -76,7 +66,7 @@ parse_declaration(Parser *p, const char *name, bool is_input)
 /* ---- bodies ---- */
 
 static int
-parse_ref(Parser *p, int limit)
+parse_ref(CiLoopParser *p, int limit)
 {
     ci_lexer_expect(&p->lex, "%");
     int64_t position = ci_lexer_expect_int(&p->lex);
@@ -86,7 +76,7 @@ parse_ref(Parser *p, int limit)
 }
 
 static void
-parse_operands(Parser *p, CiScalar *op, int limit)
+parse_operands(CiLoopParser *p, CiScalar *op, int limit)
 {
     if (!ci_lexer_is(&p->lex, "%"))
         return;
@@ -99,7 +89,7 @@ parse_operands(Parser *p, CiScalar *op, int limit)
 
 /* An expression stands in brackets, for the % of the next line would go on with it. */
 static void
-parse_scalar(Parser *p, CiBody *body)
+parse_scalar(CiLoopParser *p, CiBody *body)
 {
     CiLexer *lex = &p->lex;
     CiScalar op = {.op = CI_OP_none};
@@ -116,13 +106,13 @@ parse_scalar(Parser *p, CiBody *body)
     const char *name = ci_lexer_expect_name(lex);
     op.op = ci_op_find(name);
     if (op.op == CI_OP_load) {
-        op.buffer = find_buffer(p);
+        op.buffer = ci_loop_find_buffer(p);
         ci_lexer_expect(lex, "[");
-        op.index = parse_expr(p);
+        op.index = ci_loop_parse_expr(p);
         ci_lexer_expect(lex, "]");
     } else if (op.op == CI_OP_index) {
         ci_lexer_expect(lex, "[");
-        op.index = parse_expr(p);
+        op.index = ci_loop_parse_expr(p);
         ci_lexer_expect(lex, "]");
     } else if (op.op == CI_OP_const) {
         op.value = ci_const_parse(lex, op.dtype);
@@ -133,15 +123,15 @@ parse_scalar(Parser *p, CiBody *body)
     }
     if (op.op == CI_OP_bind || op.op == CI_OP_pack) {
         ci_lexer_expect(lex, "[");
-        op.index = parse_variable(p, &extent);
+        op.index = ci_loop_parse_variable(p, &extent);
         ci_lexer_expect(lex, "]");
     } else if (op.index)
         ci_body_link(lex->ctx, body, &op, op.index);
     CI_PUSH(lex->ctx, body->ops, body->nops, body->capops, op);
 }
 
-static void
-parse_body(Parser *p, CiBody *body)
+void
+ci_loop_parse_body(CiLoopParser *p, CiBody *body)
 {
     ci_lexer_expect(&p->lex, "{");
     while (ci_lexer_is(&p->lex, "%"))
@@ -154,11 +144,11 @@ parse_body(Parser *p, CiBody *body)
 /* ---- nests ---- */
 
 static void
-parse_axes(Parser *p, CiNest *nest, CiAxisKind kind, int *capacity)
+parse_axes(CiLoopParser *p, CiNest *nest, CiAxisKind kind, int *capacity)
 {
     do {
         CiAxis axis = {.kind = kind};
-        axis.var = parse_variable(p, &axis.extent);
+        axis.var = ci_loop_parse_variable(p, &axis.extent);
         CI_PUSH(p->lex.ctx, nest->axes, nest->naxes, *capacity, axis);
     } while (ci_lexer_accept(&p->lex, ","));
 }
@@ -170,8 +160,25 @@ is_fold(CiOp op)
     return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
 }
 
+bool
+ci_loop_parse_fold(CiLoopParser *p, CiNest *nest)
+{
+    CiLexer *lex = &p->lex;
+    CiOp fold = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
+    if (!is_fold(fold))
+        return false;
+    nest->fold = fold;
+    ci_lexer_next(lex);
+    if (ci_lexer_accept(lex, ".")) {
+        nest->order = ci_lexer_is(lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
+        if (!ci_lexer_accept(lex, "rows"))
+            ci_lexer_expect(lex, "lanes");
+    }
+    return true;
+}
+
 static void
-set_plain_store(Parser *p, CiNest *nest)
+set_plain_store(CiLoopParser *p, CiNest *nest)
 {
     CiSym *sym = p->loops->sym;
     const CiBuffer *target = nest->target;
@@ -184,60 +191,51 @@ set_plain_store(Parser *p, CiNest *nest)
             ci_expr_add(sym, nest->store, ci_expr_mul(sym, nest->axes[k].var, target->strides[k]));
 }
 
-/* A store is written before the variables in it: the lexer comes back to it once they are known. */
-static void
-parse_skipped_store(Parser *p, CiNest *nest, const CiLexer *store)
+void
+ci_loop_parse_store(CiLoopParser *p, CiNest *nest, const CiLexer *store)
 {
     CiLexer after = p->lex;
     p->lex = *store;
-    nest->store = parse_expr(p);
+    nest->store = ci_loop_parse_expr(p);
     if (!ci_lexer_is(&p->lex, "]"))
         ci_lexer_fail(&p->lex, "expected ']'");
     p->lex = after;
 }
 
-static void
-skip_store(CiLexer *lex)
+CiLexer
+ci_loop_skip_store(CiLoopParser *p)
 {
+    CiLexer *lex = &p->lex;
+    ci_lexer_expect(lex, "[");
+    CiLexer store = *lex;
     for (int depth = 1; depth; ci_lexer_next(lex)) {
         if (lex->kind == CI_TOKEN_end)
             ci_lexer_fail(lex, "a '[' is not closed");
         depth += ci_lexer_is(lex, "[") - ci_lexer_is(lex, "]");
     }
+    return store;
 }
 
 /* `for` has been read. */
 static void
-parse_loops_of(Parser *p, CiNest *nest, const CiLexer *store)
+parse_loops_of(CiLoopParser *p, CiNest *nest, const CiLexer *store)
 {
     CiLexer *lex = &p->lex;
     int capacity = 0, outside = p->nscope;
-    CiOp fold = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
-    if (lex->kind == CI_TOKEN_name && !is_fold(fold)) {
+    if (lex->kind == CI_TOKEN_name && !is_fold(ci_op_find(lex->string)))
         parse_axes(p, nest, CI_AXIS_point, &capacity);
-        fold = lex->kind == CI_TOKEN_name ? ci_op_find(lex->string) : CI_OP_none;
-    }
     nest->npoint = nest->naxes;
-    if (is_fold(fold)) {
-        nest->fold = fold;
-        ci_lexer_next(lex);
-        if (ci_lexer_accept(lex, ".")) {
-            nest->order = ci_lexer_is(lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
-            if (!ci_lexer_accept(lex, "rows"))
-                ci_lexer_expect(lex, "lanes");
-        }
-        if (lex->kind == CI_TOKEN_name)
-            parse_axes(p, nest, ci_op_kind(fold) == CI_OPKIND_scan ? CI_AXIS_scan : CI_AXIS_reduce,
-                       &capacity);
-    }
-    parse_body(p, &nest->body);
+    if (ci_loop_parse_fold(p, nest) && lex->kind == CI_TOKEN_name)
+        parse_axes(p, nest, ci_op_kind(nest->fold) == CI_OPKIND_scan ? CI_AXIS_scan : CI_AXIS_reduce,
+                   &capacity);
+    ci_loop_parse_body(p, &nest->body);
     while (ci_lexer_is(lex, "@"))
         CI_PUSH(lex->ctx, nest->locs, nest->nlocs, nest->caplocs, ci_form_parse_loc(lex));
     if (store)
-        parse_skipped_store(p, nest, store);
+        ci_loop_parse_store(p, nest, store);
     else
         set_plain_store(p, nest);
-    leave_scope(p, outside);
+    ci_loop_leave_scope(p, outside);
 }
 
 /* ---- views of buffers ---- */
@@ -252,11 +250,11 @@ typedef struct View {
 } View;
 
 static View
-parse_view(Parser *p)
+parse_view(CiLoopParser *p)
 {
     CiLexer *lex = &p->lex;
     View view = {
-        .buffer = find_buffer(p), .is_whole = true, .offset = ci_expr_const(p->loops->sym, 0)};
+        .buffer = ci_loop_find_buffer(p), .is_whole = true, .offset = ci_expr_const(p->loops->sym, 0)};
     view.rank = view.buffer->rank;
     view.sizes = view.buffer->sizes;
     view.strides = view.buffer->strides;
@@ -265,7 +263,7 @@ parse_view(Parser *p)
     int nstrides;
     view.is_whole = false;
     ci_lexer_expect(lex, "+");
-    view.offset = parse_expr(p);
+    view.offset = ci_loop_parse_expr(p);
     ci_lexer_expect(lex, ";");
     view.sizes = ci_form_parse_exprs(p->loops->sym, lex, ";", &view.rank);
     ci_lexer_expect(lex, ";");
@@ -278,8 +276,8 @@ parse_view(Parser *p)
 
 /* ---- items ---- */
 
-static CiExternItem *
-parse_extern(Parser *p)
+CiExternItem *
+ci_loop_parse_extern(CiLoopParser *p)
 {
     CiContext *ctx = p->lex.ctx;
     CiExternItem *item = CI_NEW(ctx, CiExternItem);
@@ -323,34 +321,36 @@ mark_written(CiBuffer *buffer)
     buffer->is_written = buffer->kind == CI_BUFFER_input;
 }
 
-static void
-parse_check(Parser *p, CiItems *items)
+CiItem
+ci_loop_parse_check(CiLoopParser *p)
 {
     CiLexer *lex = &p->lex;
     CiItem item = {.kind = CI_ITEM_symbol, .check = CI_NEW(lex->ctx, CiCheckItem)};
     if (ci_lexer_accept(lex, "check")) {
         item.kind = CI_ITEM_check;
-        item.check->buffer = find_buffer(p);
+        item.check->buffer = ci_loop_find_buffer(p);
         item.check->why = ci_form_parse_name(lex);
     } else {
         CiLexer name = *lex; /* the symbol, which its range declares */
         ci_lexer_next(lex);
         ci_lexer_expect(lex, "=");
         ci_lexer_expect(lex, "symbol");
-        item.check->buffer = find_buffer(p);
+        item.check->buffer = ci_loop_find_buffer(p);
         item.check->symbol =
             ci_form_parse_range(p->loops->sym, lex, name.string, &item.check->limit);
     }
     item.check->loc = ci_form_parse_loc(lex);
-    CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
+    return item;
 }
 
-/* `u0 =` of what is no buffer. */
-static bool
-is_symbol_line(Parser *p)
+/* `check`, or `u0 =` of what is no buffer. */
+bool
+ci_loop_is_check(CiLoopParser *p)
 {
     CiLexer ahead = p->lex;
-    if (ci_map_find(p->buffers, CI_KEY(ahead.string)))
+    if (ci_lexer_is(&ahead, "check"))
+        return true;
+    if (ahead.kind != CI_TOKEN_name || ci_map_find(p->buffers, CI_KEY(ahead.string)))
         return false;
     ci_lexer_next(&ahead);
     return ci_lexer_is(&ahead, "=");
@@ -358,7 +358,7 @@ is_symbol_line(Parser *p)
 
 /* name: type | name: type = … | name = extern … | name[store] = for … */
 static void
-parse_store(Parser *p, CiItems *items)
+parse_store(CiLoopParser *p, CiItems *items)
 {
     CiLexer *lex = &p->lex;
     const char *name = lex->string;
@@ -367,20 +367,19 @@ parse_store(Parser *p, CiItems *items)
     bool has_store = false;
     if (!buffer) {
         ci_lexer_next(lex);
-        buffer = parse_declaration(p, name, false);
+        buffer = ci_loop_parse_declaration(p, name, false);
         if (!ci_lexer_is(lex, "="))
             return;
     } else {
         ci_lexer_next(lex);
-        has_store = ci_lexer_accept(lex, "[");
-        store = *lex;
+        has_store = ci_lexer_is(lex, "[");
         if (has_store)
-            skip_store(lex);
+            store = ci_loop_skip_store(p);
     }
     ci_lexer_expect(lex, "=");
     mark_written(buffer);
     if (ci_lexer_accept(lex, "extern")) {
-        CiItem item = {.kind = CI_ITEM_extern, .ext = parse_extern(p)};
+        CiItem item = {.kind = CI_ITEM_extern, .ext = ci_loop_parse_extern(p)};
         item.ext->result = buffer;
         CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
         return;
@@ -396,17 +395,17 @@ parse_store(Parser *p, CiItems *items)
     parse_loops_of(p, nest, has_store ? &store : NULL);
 }
 
-static void parse_items(Parser *p, CiItems *items);
+static void parse_items(CiLoopParser *p, CiItems *items);
 
 /* swap buf1, buf2 */
-static void
-parse_swaps(Parser *p, CiRegion *region)
+void
+ci_loop_parse_swaps(CiLoopParser *p, CiRegion *region)
 {
     while (ci_lexer_accept(&p->lex, "swap")) {
         for (int k = 0; k < 2; k++) {
             if (k)
                 ci_lexer_expect(&p->lex, ",");
-            CiBuffer *buffer = find_buffer(p);
+            CiBuffer *buffer = ci_loop_find_buffer(p);
             buffer->is_swapped = true;
             CI_PUSH(p->lex.ctx, region->swaps, region->nswaps, region->capswaps, buffer);
         }
@@ -414,59 +413,61 @@ parse_swaps(Parser *p, CiRegion *region)
 }
 
 static void
-parse_inner(Parser *p, CiRegion *region, CiItems *items)
+parse_inner(CiLoopParser *p, CiRegion *region, CiItems *items)
 {
     ci_form_enter(&p->lex, &p->depth);
     parse_items(p, items);
-    parse_swaps(p, region);
+    ci_loop_parse_swaps(p, region);
     ci_form_leave(&p->lex, &p->depth);
 }
 
 static void
-parse_region(Parser *p, CiItems *items)
+parse_region(CiLoopParser *p, CiItems *items)
 {
     CiLexer *lex = &p->lex;
     CiItem item = {.kind = CI_ITEM_for, .region = CI_NEW(lex->ctx, CiRegion)};
     CiRegion *region = item.region;
     int outside = p->nscope;
     if (ci_lexer_accept(lex, "for")) {
-        region->var = parse_variable(p, &region->extent);
+        region->var = ci_loop_parse_variable(p, &region->extent);
         parse_inner(p, region, &region->body);
     } else if (ci_lexer_accept(lex, "while")) {
         item.kind = CI_ITEM_while;
         parse_inner(p, region, &region->condition_items);
         ci_lexer_expect(lex, "test");
-        region->condition = find_buffer(p);
+        region->condition = ci_loop_find_buffer(p);
         parse_inner(p, region, &region->body);
     } else {
         item.kind = CI_ITEM_if;
         ci_lexer_expect(lex, "if");
-        region->condition = find_buffer(p);
+        region->condition = ci_loop_find_buffer(p);
         parse_inner(p, region, &region->body);
         ci_lexer_expect(lex, "else");
         parse_inner(p, region, &region->other);
     }
-    leave_scope(p, outside);
+    region->kind = item.kind;
+    ci_loop_leave_scope(p, outside);
     CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
 }
 
 static void
-parse_items(Parser *p, CiItems *items)
+parse_items(CiLoopParser *p, CiItems *items)
 {
     while (p->lex.kind == CI_TOKEN_name && !ci_lexer_is(&p->lex, "return") &&
            !ci_lexer_is(&p->lex, "swap")) {
         if (ci_lexer_is(&p->lex, "for") || ci_lexer_is(&p->lex, "while") ||
             ci_lexer_is(&p->lex, "if"))
             parse_region(p, items);
-        else if (ci_lexer_is(&p->lex, "check") || is_symbol_line(p))
-            parse_check(p, items);
-        else
+        else if (ci_loop_is_check(p)) {
+            CiItem item = ci_loop_parse_check(p);
+            CI_PUSH(p->lex.ctx, items->items, items->count, items->capacity, item);
+        } else
             parse_store(p, items);
     }
 }
 
 static void
-parse_results(Parser *p)
+parse_results(CiLoopParser *p)
 {
     CiLoops *loops = p->loops;
     ci_lexer_expect(&p->lex, "return");
@@ -491,12 +492,12 @@ parse_results(Parser *p)
     }
 }
 
-CiLoops *
-ci_loops_parse(CiContext *ctx, const char *text)
+void
+ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char *word)
 {
-    Parser parser = {.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""), .buffers = ci_map_new(ctx)},
-           *p = &parser;
     CiLexer *lex = &p->lex;
+    *p = (CiLoopParser){.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""),
+                        .buffers = ci_map_new(ctx)};
     ci_lexer_init(lex, ctx, text);
     if (ci_lexer_accept(lex, "symbols")) {
         ci_lexer_expect(lex, "{");
@@ -505,19 +506,32 @@ ci_loops_parse(CiContext *ctx, const char *text)
         while (ci_lexer_accept(lex, ","));
         ci_lexer_expect(lex, "}");
     }
-    ci_lexer_expect(lex, "loops");
+    ci_lexer_expect(lex, word);
     p->loops->name = ci_form_parse_name(lex);
     ci_lexer_expect(lex, "(");
     while (!ci_lexer_accept(lex, ")")) {
         if (p->loops->ninputs)
             ci_lexer_expect(lex, ",");
-        parse_declaration(p, ci_lexer_expect_name(lex), true);
+        ci_loop_parse_declaration(p, ci_lexer_expect_name(lex), true);
     }
-    ci_lexer_expect(lex, "{");
-    parse_items(p, &p->loops->items);
+}
+
+void
+ci_loop_parse_end(CiLoopParser *p)
+{
     parse_results(p);
-    ci_lexer_expect(lex, "}");
-    if (lex->kind != CI_TOKEN_end)
-        ci_lexer_fail(lex, "text after the loops");
-    return p->loops;
+    ci_lexer_expect(&p->lex, "}");
+    if (p->lex.kind != CI_TOKEN_end)
+        ci_lexer_fail(&p->lex, "text behind the end");
+}
+
+CiLoops *
+ci_loops_parse(CiContext *ctx, const char *text)
+{
+    CiLoopParser p;
+    ci_loop_parse_head(&p, ctx, text, "loops");
+    ci_lexer_expect(&p.lex, "{");
+    parse_items(&p, &p.loops->items);
+    ci_loop_parse_end(&p);
+    return p.loops;
 }

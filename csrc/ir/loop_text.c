@@ -25,23 +25,34 @@ collect_exprs(CiMap *symbols, int count, const CiExpr *const *exprs)
         ci_form_collect_symbols(symbols, exprs[k]);
 }
 
+void
+ci_loop_collect_nest(CiMap *symbols, const CiNest *nest)
+{
+    for (int d = 0; d < nest->naxes; d++)
+        ci_form_collect_symbols(symbols, nest->axes[d].extent);
+    collect_body(symbols, &nest->body);
+    ci_form_collect_symbols(symbols, nest->store);
+}
+
+void
+ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext)
+{
+    for (int d = 0; d < ext->noperands; d++) {
+        ci_form_collect_symbols(symbols, ext->offsets[d]);
+        collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
+        collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
+    }
+}
+
 static void
 collect_items(CiMap *symbols, const CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         const CiItem *item = &items->items[k];
         if (item->kind == CI_ITEM_nest) {
-            for (int d = 0; d < item->nest->naxes; d++)
-                ci_form_collect_symbols(symbols, item->nest->axes[d].extent);
-            collect_body(symbols, &item->nest->body);
-            ci_form_collect_symbols(symbols, item->nest->store);
+            ci_loop_collect_nest(symbols, item->nest);
         } else if (item->kind == CI_ITEM_extern) {
-            const CiExternItem *ext = item->ext;
-            for (int d = 0; d < ext->noperands; d++) {
-                ci_form_collect_symbols(symbols, ext->offsets[d]);
-                collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
-                collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
-            }
+            ci_loop_collect_extern(symbols, item->ext);
         } else if (item->kind == CI_ITEM_symbol) {
             ci_form_collect_symbols(symbols, item->check->limit);
         } else if (item->region) {
@@ -71,23 +82,44 @@ find_defined(CiMap *defined, const CiItems *items)
 }
 
 void
-ci_loop_print_symbols(CiText *out, const CiLoops *loops)
+ci_loop_collect_buffers(CiMap *symbols, const CiLoops *loops)
 {
-    CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
-    int nprinted = 0;
-    find_defined(defined, &loops->items);
     for (int k = 0; k < loops->nbuffers; k++) {
         collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->sizes);
         collect_exprs(symbols, loops->buffers[k]->rank, loops->buffers[k]->strides);
     }
-    collect_items(symbols, &loops->items);
+}
+
+void
+ci_loop_collect_results(CiMap *symbols, const CiLoops *loops)
+{
     for (int k = 0; k < loops->nresults; k++) {
         ci_form_collect_symbols(symbols, loops->results[k].offset);
         collect_exprs(symbols, loops->results[k].rank, loops->results[k].sizes);
         collect_exprs(symbols, loops->results[k].rank, loops->results[k].strides);
     }
+}
+
+/* The symbol that was made next behind the last; NULL at the end. */
+static const CiExpr *
+next_symbol(const CiMap *symbols, const CiExpr *last)
+{
+    const CiExpr *next = NULL;
     for (int k = 0; k < ci_map_count(symbols); k++) {
         const CiExpr *symbol = ci_map_value_at(symbols, k);
+        if ((!last || symbol->id > last->id) && (!next || symbol->id < next->id))
+            next = symbol;
+    }
+    return next;
+}
+
+/* Terms of a sum stand in the order in which their symbols were made: read back, they still do. */
+void
+ci_loop_print_symbols(CiText *out, const CiMap *symbols, const CiMap *defined)
+{
+    int nprinted = 0;
+    const CiExpr *symbol = NULL;
+    while ((symbol = next_symbol(symbols, symbol)) != NULL) {
         if (ci_map_find(defined, CI_KEY(symbol)))
             continue;
         ci_text_add(out, nprinted++ ? ", " : "symbols {");
@@ -96,8 +128,8 @@ ci_loop_print_symbols(CiText *out, const CiLoops *loops)
     ci_text_add(out, nprinted ? "}\n" : "");
 }
 
-static void
-print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer)
+void
+ci_loop_print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer)
 {
     const CiExpr *const *dense =
         ci_layout_dense_strides(loops->ctx, loops->sym, buffer->rank, buffer->sizes,
@@ -122,7 +154,7 @@ ci_loop_print_head(CiText *out, const CiLoops *loops)
     ci_text_add(out, "(");
     for (int k = 0; k < loops->ninputs; k++) {
         ci_text_add(out, k ? ", " : "");
-        print_declaration(out, loops, loops->buffers[k]);
+        ci_loop_print_declaration(out, loops, loops->buffers[k]);
     }
     ci_text_add(out, ")");
 }
@@ -243,7 +275,7 @@ declare_up_to(Printer *p, int end)
 {
     for (; p->ndeclared < end; p->ndeclared++) {
         ci_text_indent(p->out);
-        print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
+        ci_loop_print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
         ci_text_add(p->out, "\n");
     }
 }
@@ -275,7 +307,7 @@ print_nest(Printer *p, const CiNest *nest)
     declare_up_to(p, nest->target->id);
     p->ndeclared++;
     ci_text_indent(p->out);
-    print_declaration(p->out, p->loops, nest->target);
+    ci_loop_print_declaration(p->out, p->loops, nest->target);
     ci_text_add(p->out, " = ");
     print_loops_of(p->out, nest);
 }
@@ -332,7 +364,7 @@ print_extern(Printer *p, const CiExternItem *e)
     declare_up_to(p, e->result->id);
     ci_text_indent(p->out);
     if (p->ndeclared == e->result->id) {
-        print_declaration(p->out, p->loops, e->result);
+        ci_loop_print_declaration(p->out, p->loops, e->result);
         p->ndeclared++;
     } else {
         ci_text_add(p->out, "%s", e->result->name);
@@ -488,7 +520,12 @@ void
 ci_loops_print(CiText *out, const CiLoops *loops)
 {
     Printer p = {out, loops, loops->ninputs};
-    ci_loop_print_symbols(out, loops);
+    CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
+    find_defined(defined, &loops->items);
+    ci_loop_collect_buffers(symbols, loops);
+    collect_items(symbols, &loops->items);
+    ci_loop_collect_results(symbols, loops);
+    ci_loop_print_symbols(out, symbols, defined);
     ci_text_add(out, "loops ");
     ci_loop_print_head(out, loops);
     ci_text_add(out, " {\n");

@@ -257,6 +257,7 @@ note_stores(Verifier *v, const CiItems *items)
         } else if (item->kind == CI_ITEM_extern) {
             ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
         } else if (item->region) {
+            note_stores(v, &item->region->condition_items);
             note_stores(v, &item->region->body);
             note_stores(v, &item->region->other);
         }

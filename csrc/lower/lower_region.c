@@ -48,6 +48,7 @@ static void
 add_item(CiLowering *low, CiItemKind kind, CiRegion *region)
 {
     CiItem item = {.kind = kind, .region = region};
+    region->kind = kind;
     CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, item);
 }
 

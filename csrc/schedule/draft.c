@@ -44,7 +44,7 @@ add_region(CiScheduler *s, CiDraft *draft, CiItem *item)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
                 ci_format(s->ctx, "%s %s is no single kernel: %s",
                           region->var                     ? "for"
-                          : region->condition_items.count ? "while"
+                          : region->kind == CI_ITEM_while ? "while"
                                                           : "if",
                           region->var ? region->var->name : region->condition->name, why));
 }

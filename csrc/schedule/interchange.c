@@ -180,6 +180,7 @@ static void
 put_around(CiScheduler *s, CiItem *item, const CiExpr *var, const CiExpr *extent)
 {
     CiRegion *around = CI_NEW(s->ctx, CiRegion);
+    around->kind = CI_ITEM_for;
     around->var = var;
     around->extent = extent;
     CI_PUSH(s->ctx, around->body.items, around->body.count, around->body.capacity, *item);

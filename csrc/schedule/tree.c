@@ -283,8 +283,11 @@ add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoop
                         : kind == CI_ITEM_while ? CI_TREE_while
                                                 : CI_TREE_if;
             node.region = draft->region->region;
+            if (kind == CI_ITEM_while) /* checks are numbered in the order in which they run */
+                add_block(draft->inner[1], outside, root, &node.other);
             add_block(draft->inner[0], outside, root, &node.body);
-            add_block(draft->inner[1], outside, root, &node.other);
+            if (kind == CI_ITEM_if)
+                add_block(draft->inner[1], outside, root, &node.other);
         }
         CI_PUSH(block->ctx, tree->nodes, tree->count, tree->capacity, node);
     }

@@ -242,7 +242,7 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
         line->value = region->extent;
         wrap_kernels(wrap, kernel->inner[0]);
         wrap_swaps(wrap, region);
-    } else if (region->condition_items.count > 0) {
+    } else if (region->kind == CI_ITEM_while) {
         add_line(wrap, CI_LINE_while);
         wrap_kernels(wrap, kernel->inner[1]);
         add_condition(wrap, CI_LINE_test, region->condition);

@@ -70,6 +70,19 @@ has_word(const char *list, const char *word)
     return false;
 }
 
+/* Whether the text is of that level: its word begins a line. */
+static bool
+is_of_level(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, word, length) == 0 && line[length] == ' ')
+            return true;
+    }
+    return false;
+}
+
 static void
 show(const char *level, const char *text)
 {
@@ -178,11 +191,48 @@ make_kernels(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
     CiScheduleOptions options = {.fusion = run->fusion};
-    run->kernels = ci_schedule(run->loops, make_target(ctx, run), &options);
+    if (is_of_level(run->text, "kernels"))
+        run->kernels = ci_kernels_parse(ctx, run->text, make_target(ctx, run));
+    else
+        run->kernels = ci_schedule(run->loops, make_target(ctx, run), &options);
 #endif
     if (!run->kernels)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "this build has no scheduler");
     ci_kernels_verify(run->kernels);
+}
+
+static CiText
+source_of(CiContext *ctx, const CiKernels *kernels)
+{
+    CiText text = ci_text_new(ctx);
+#ifdef GOLDEN_DEVICE
+    CiOptions options;
+    const CiBackend *backend =
+        ci_backend_find(kernels->target->device, kernels->target->backend);
+    ci_options_default(&options);
+    options.arch = "x86-64-v3";
+    if (backend && backend->emit)
+        backend->emit(&text, kernels, &options);
+#else
+    (void)kernels;
+#endif
+    return text;
+}
+
+/* What is read back prints as it did, and makes the same source. */
+static void
+show_kernels(CiContext *ctx, Run *run)
+{
+    CiText once = ci_text_new(ctx);
+    ci_kernels_print(&once, run->kernels);
+    ci_kernels_verify_text(run->kernels);
+    CiKernels *again = ci_kernels_parse(ctx, once.data, run->kernels->target);
+    ci_kernels_verify(again);
+    const char *source = source_of(ctx, run->kernels).data, *same = source_of(ctx, again).data;
+    if (source && strcmp(source, same) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "read back, the kernels\n%sbecome\n%s", once.data, same);
+    if (has_word(run->dump, "kernels"))
+        show("kernels", once.data);
 }
 
 static void
@@ -202,27 +252,18 @@ show_wrapper(CiContext *ctx, const Run *run)
 static void
 show_source(CiContext *ctx, const Run *run)
 {
-    CiText text = ci_text_new(ctx);
-#ifdef GOLDEN_DEVICE
-    CiOptions options;
-    const CiBackend *backend = ci_backend_find(run->device, run->backend);
-    ci_options_default(&options);
-    options.arch = "x86-64-v3";
-    if (backend && backend->emit)
-        backend->emit(&text, run->kernels, &options);
-#else
-    (void)run;
-#endif
-    show("source", text.data);
+    CiText text = source_of(ctx, run->kernels);
+    show("source", text.data ? text.data : "");
 }
 
 static void
 run_levels(CiContext *ctx, void *arg)
 {
     Run *run = arg;
-    if (strncmp(run->text, "loops", 5) == 0 || strstr(run->text, "\nloops ")) {
+    bool is_kernels = is_of_level(run->text, "kernels");
+    if (is_of_level(run->text, "loops")) {
         run->loops = ci_loops_parse(ctx, run->text);
-    } else {
+    } else if (!is_kernels) {
         run->graph = ci_graph_parse(ctx, run->text);
         ci_graph_verify(run->graph);
         run_passes(ctx, run);
@@ -235,17 +276,14 @@ run_levels(CiContext *ctx, void *arg)
     bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels");
     if (!has_kernels && !has_word(run->dump, "loops"))
         return;
-    make_loops(ctx, run);
+    if (!is_kernels)
+        make_loops(ctx, run);
     if (has_word(run->dump, "loops"))
         show_loops(ctx, run);
     if (!has_kernels)
         return;
     make_kernels(ctx, run);
-    if (has_word(run->dump, "kernels")) {
-        CiText text = ci_text_new(ctx);
-        ci_kernels_print(&text, run->kernels);
-        show("kernels", text.data);
-    }
+    show_kernels(ctx, run);
     if (has_wrapper)
         show_wrapper(ctx, run);
     if (has_source)
@@ -260,9 +298,10 @@ read_file(CiContext *ctx, Run *run, const char *file)
     const char *end = strncmp(file, "---", 3) == 0 ? file : strstr(file, "\n---");
     run->text = ci_copy_text(ctx, file, end ? (size_t)(end - file) + 1 : strlen(file));
     const char *head = run->text;
-    bool is_loops = strncmp(head, "loops", 5) == 0 || strstr(head, "\nloops ");
     run->passes = find_header(ctx, head, "passes", "");
-    run->dump = find_header(ctx, head, "dump", is_loops ? "loops" : "graph");
+    run->dump = find_header(ctx, head, "dump", is_of_level(head, "kernels") ? "source"
+                            : is_of_level(head, "loops")   ? "loops"
+                                                           : "graph");
     run->device = find_header(ctx, head, "device", "cpu");
     run->backend = find_header(ctx, head, "backend", "c");
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;
