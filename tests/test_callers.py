@@ -637,3 +637,19 @@ def test_long_double_scalars_are_numpys(dtype):
     f = cinductor.compile(lambda v: (type(v), isinstance(v, numbers.Number), v + 1, [v]))
     for _ in range(2):
         assert f(dtype(5)) == (dtype, True, dtype(6), [dtype(5)])
+
+
+def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
+    """What the library calls by a name of NumPy's may be a compiled function: it is asked with values."""
+
+    def called(value):
+        return lambda *args, **kwargs: value(*args, **kwargs)
+
+    utils = np.lib.array_utils
+    monkeypatch.setattr(utils, "normalize_axis_tuple", cinductor.compile(called(utils.normalize_axis_tuple)))
+    compiled = cinductor.compile(called(np.expand_dims))
+    a = np.arange(60.0).reshape(3, 4, 5)
+    for _ in range(2):
+        for axis in range(3):
+            x = a.min(axis=axis)
+            assert compiled(x, axis=axis).shape == (*x.shape[:axis], 1, *x.shape[axis:])

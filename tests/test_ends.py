@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import signal
+import subprocess
 import sys
 import warnings
 import weakref
@@ -799,3 +800,57 @@ def test_a_warning_that_is_given_once_is_asked_for_once():
             alike(compiled(x), np.sqrt(x))
     assert [str(w.message) for w in caught][:1] == ["invalid value encountered in sqrt"]
     assert compiled._cinductor_job.captures < 4
+
+
+def divided_in_place(a, b):
+    with np.errstate(invalid="ignore"):
+        return np.divide(a, b, out=a)
+
+
+def divided_and_written(a, b):
+    with np.errstate(all="ignore"):
+        c = a / b
+    a[...] = c
+    return a
+
+
+def divided_in_both(a, b):
+    with np.errstate(invalid="ignore"):
+        c = a / b
+    a[...] = np.log(a - 1)
+    return c
+
+
+@pytest.mark.parametrize("f", [divided_in_place, divided_and_written, divided_in_both])
+def test_what_an_errstate_ignores_is_no_warning_behind_a_write(f):
+    def warned(fn):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            fn(np.zeros(3), np.zeros(3))
+        return [str(w.message) for w in seen]
+
+    compiled = cinductor.compile(f)
+    for _ in range(3):
+        assert warned(compiled) == warned(f)
+
+
+def test_notices_are_not_counted_among_warnings_of_others():
+    code = """
+import logging, warnings, numpy as np, cinductor
+logging.basicConfig()
+f = cinductor.compile(lambda x: x + 1, options={"recompile_limit": 1})
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for k in range(1, 5):
+        f(np.zeros((1,) * k))
+print(len(seen))
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    f = cinductor.compile(lambda x: x + 1, options={"recompile_limit": 1})
+    for k in range(1, 5):
+        f(np.zeros((1,) * k))
+print(len(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n1\n"
+    assert done.stderr.count("recompile_limit") == 1

@@ -77,10 +77,12 @@ CiStatus ci_protect(CiContext *ctx, void (*body)(CiContext *ctx, void *arg), voi
 const char *ci_status_name(CiStatus status); /* "SHAPE" */
 const char *ci_status_text(CiStatus status);
 
-/* A place in the user's source; file is never NULL ("" when unknown) and outlives its context. */
+/* A place in the user's source; file is never NULL ("" when unknown) and outlives its context. quiet:
+ * the floating-point flags of what is done there of which nobody wants to hear. */
 typedef struct CiLoc {
     const char *file;
     int line;
+    unsigned quiet;
 } CiLoc;
 
 #endif

@@ -124,6 +124,8 @@ ci_form_print_loc(CiText *out, CiLoc loc)
     else
         ci_text_add(out, "%s", file);
     ci_text_add(out, ":%d", loc.line);
+    if (loc.quiet)
+        ci_text_add(out, " quiet %u", loc.quiet);
 }
 
 static void
@@ -270,7 +272,7 @@ ci_form_parse_name(CiLexer *lex)
 CiLoc
 ci_form_parse_loc(CiLexer *lex)
 {
-    CiLoc loc = {"", 0};
+    CiLoc loc = {.file = ""};
     if (!ci_lexer_is(lex, "@"))
         return loc;
     const char *end = lex->at;
@@ -286,6 +288,8 @@ ci_form_parse_loc(CiLexer *lex)
     }
     ci_lexer_expect(lex, ":");
     loc.line = (int)ci_lexer_expect_int(lex);
+    if (ci_lexer_accept(lex, "quiet"))
+        loc.quiet = (unsigned)ci_lexer_expect_int(lex);
     return loc;
 }
 

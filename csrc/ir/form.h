@@ -15,7 +15,7 @@ void ci_form_print_type(CiText *out, CiKind kind, CiDtype dtype, int rank,
                         const CiExpr *const *sizes, const int8_t *order, CiMap *met);
 void ci_form_print_string(CiText *out, const char *text); /* quoted and escaped */
 void ci_form_print_name(CiText *out, const char *name);   /* as it is when safe, else quoted */
-void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7; nothing when there is none */
+void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7 quiet 8; nothing when there is none */
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
 void ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met); /* s0 in [0, inf) */

@@ -94,7 +94,7 @@ ci_graph_add(CiGraph *g, const CiNode *like)
 
 /* ---- values from nothing ---- */
 
-static const CiLoc nowhere = {"", 0};
+static const CiLoc nowhere = {.file = ""};
 
 CiNode *
 ci_graph_input(CiGraph *g, CiDtype dtype, CiKind kind, int rank, const CiExpr *const *sizes,

@@ -193,7 +193,7 @@ chain_lives(Place *place)
 static CiLine *
 add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
 {
-    CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .open = -1, .loc = {"", 0}};
+    CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .open = -1, .loc = {.file = ""}};
     line.bytes = ci_buffer_bytes(place->wrapper->kernels->loops->sym, buffer);
     line.on_host = ci_wrapper_is_on_host(place->wrapper, buffer);
     CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);

@@ -26,7 +26,7 @@ static CiLine *
 add_line(Wrap *wrap, CiLineKind kind)
 {
     CiWrapper *w = wrap->wrapper;
-    CiLine line = {.kind = kind, .match = -1, .open = -1, .loc = {"", 0}};
+    CiLine line = {.kind = kind, .match = -1, .open = -1, .loc = {.file = ""}};
     CI_PUSH(wrap->ctx, w->lines, w->nlines, w->caplines, line);
     return &w->lines[w->nlines - 1];
 }

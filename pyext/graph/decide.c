@@ -30,7 +30,7 @@ typedef enum Guarding { NEVER, GUARDS, USUALLY } Guarding;
 static int
 decide(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, Guarding how)
 {
-    Decision d = {t, relation, a, b, {"", 0}, -1, false, how == USUALLY};
+    Decision d = {t, relation, a, b, {.file = ""}, -1, false, how == USUALLY};
 
     if (a == b)
         return relation == CI_REL_eq || relation == CI_REL_le;

@@ -144,7 +144,7 @@ cx_code_is_users(CxTracer *tracer, PyCodeObject *code)
 CiLoc
 cx_location(CxTracer *tracer)
 {
-    CiLoc loc = {"", 0};
+    CiLoc loc = {.file = ""};
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)cx_frame());
 
     while (frame != NULL) {
@@ -154,6 +154,7 @@ cx_location(CxTracer *tracer)
         if (is_users) {
             loc.file = tracer->cell_file;
             loc.line = PyFrame_GetLineNumber(frame);
+            loc.quiet = tracer->quiet;
             break;
         }
         PyFrameObject *back = PyFrame_GetBack(frame);

@@ -61,6 +61,7 @@ struct CxTracer {
     int flushes;
     int useful; /* of them, until the last that had more than little work */
     bool is_inexact; /* some graph's results need not have NumPy's bits */
+    unsigned quiet; /* flags of which the user's errstate wants to hear nothing just now */
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
     bool interprets_light; /* a light piece that is met for the first time */

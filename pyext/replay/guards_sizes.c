@@ -231,7 +231,7 @@ number_stride(CxGuards *g, CxExtent *extent)
 static void
 number_ranges(CxGuards *g)
 {
-    CiLoc nowhere = {"", 0};
+    CiLoc nowhere = {.file = ""};
     for (int k = 0; k < g->nknown; k++) {
         const CiExpr *s = g->known[k].symbol;
         bool is_below = g->known[k].solved != NULL || g->known[k].axis < 0;
@@ -249,7 +249,7 @@ number_ranges(CxGuards *g)
 static void
 number_solved(CxGuards *g)
 {
-    CiLoc nowhere = {"", 0};
+    CiLoc nowhere = {.file = ""};
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
         int rank = c->kind == CHECK_size ? 1 : c->kind == CHECK_array ? c->rank : 0;

@@ -250,6 +250,8 @@ static PyMemberDef tracer_members[] = {
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
      "Of the graphs run so far, those until the last that had more than little work."},
+    {"quiet", T_UINT, offsetof(CxTracer, quiet), 0,
+     "Floating-point flags of which nobody wants to hear that what is traced now may raise."},
     {"is_inexact", T_BOOL, offsetof(CxTracer, is_inexact), READONLY,
      "Whether results of graphs run so far may have other bits than NumPy's."},
     {"is_settled", T_BOOL, offsetof(CxTracer, is_settled), 0, NULL},

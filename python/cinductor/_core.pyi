@@ -253,6 +253,7 @@ class Tracer:
     on_demand: type[BaseException] | None
     seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
+    quiet: int  # flags of which the errstate around what is traced now wants to hear nothing
     is_inexact: bool  # results of the graphs run so far may have other bits than NumPy's
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out

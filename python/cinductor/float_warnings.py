@@ -34,7 +34,16 @@ RAISES = {
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
     "subtract add multiply sum sin cos tan cast maximum minimum",
 }
-NODE = re.compile(r"%\d+: (?!python)[^=]* = (\w+)\(.*@(.+):(\d+)$", re.M)
+NODE = re.compile(r"%\d+: (?!python)[^=]* = (\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$", re.M)
+
+
+def quietened(quiet: int, asked: dict[str, Any]) -> int:
+    """The flags that nobody wants to hear of within an errstate of those keywords; quiet: around it."""
+    for bit, (kind, _) in TEXTS.items():
+        how = asked.get(kind) or asked.get("all")
+        if how is not None:
+            quiet = quiet | bit if how == "ignore" else quiet & ~bit
+    return quiet
 
 
 def is_looked_at(flags: int) -> bool:
@@ -64,7 +73,10 @@ def give(program: Any, flags: int) -> None:
     for bit, (kind, words) in TEXTS.items():
         if not flags & bit or asked[kind] in ("ignore", "log", "print"):
             continue
-        name, file, line = likely(nodes, bit)
+        found = likely(nodes, bit)
+        if found is None:
+            continue
+        name, file, line = found
         text = f"{words} encountered in {name}"
         if asked[kind] == "raise":
             raise FloatingPointError(text)
@@ -75,13 +87,18 @@ def give(program: Any, flags: int) -> None:
         )
 
 
-def likely(nodes: list[tuple[str, str, str]], bit: int) -> tuple[str, str, str]:
-    """The operation that has raised a flag, as far as can be told, and its file and line."""
+def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | None:
+    """The operation that has raised a flag, as far as can be told, and its file and line. None: only
+    one can have that nobody wants to hear of.
+    """
     order = RAISES[bit].split()
     meant = [node for node in nodes if node[0] in order]
-    found = min(meant, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
+    heard = [node for node in meant if not int(node[3] or 0) & bit]
+    if meant and not heard:
+        return None
+    found = min(heard, key=lambda node: order.index(node[0]), default=("a compiled loop", "?", "1"))
     names = {"sum": "reduce", "prod": "reduce"}
-    return (names.get(found[0], found[0]), *found[1:])
+    return names.get(found[0], found[0]), found[1], found[2]
 
 
 def globals_of(file: str) -> dict[str, Any]:

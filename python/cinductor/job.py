@@ -50,6 +50,7 @@ class Job:
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.warned: set[str] = set()
+        self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
         self.failed_checks = 0
         self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
@@ -60,7 +61,9 @@ class Job:
 
     def forget(self) -> None:
         """As it was before the first call."""
+        was_recorded = self.was_recorded
         self.__init__(self.fn, self.settings)  # type: ignore[misc]
+        self.was_recorded = was_recorded
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
         """The function's parameters, which has got another code or other defaults: nothing that was
@@ -113,7 +116,7 @@ class Job:
         """A warning that this function gives once."""
         if key not in self.warned:
             self.warned.add(key)
-            notices.warn(message)
+            notices.warn(message, self.was_recorded)
 
     def miss(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -137,6 +140,8 @@ class Job:
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
         self.misses += 1
+        if is_compiling() and holds_traced(bound):  # asked by what is called in a capture
+            return self.run_eager(args, kwargs)
         if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
@@ -302,6 +307,17 @@ class Job:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
         self.race(kind).why = why
+
+
+def holds_traced(values: Any) -> bool:
+    """Whether there is a traced value among some values, or in the containers among them."""
+    for value in values:
+        cls = type(value)
+        if cls is _core.Traced:
+            return True
+        if cls in (tuple, list, dict) and holds_traced(value.values() if cls is dict else value):
+            return True
+    return False
 
 
 def is_debugger(tracer: Any) -> bool:

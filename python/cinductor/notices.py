@@ -2,13 +2,16 @@
 
 A function may count what its own code warns of, or forbid it; what the library has to say is neither.
 So a notice waits until the call that is the outermost of this thread has ended. Where the filters are
-not those with which it began, or turn every warning into an error, the notice is logged instead.
+not those with which it began, or turn every warning into an error, the notice is logged instead. So it
+is where warnings are being recorded that were not when the function was compiled: who counts them counts
+those of others.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import types
 import warnings
 from typing import Any, NamedTuple
 
@@ -30,6 +33,7 @@ class Notice(NamedTuple):
     file: str
     line: int
     where: dict[str, Any]
+    may_be_recorded: bool
 
 
 class Waiting(threading.local):
@@ -44,12 +48,14 @@ class Waiting(threading.local):
 _waiting = Waiting()
 
 
-def warn(message: str) -> None:
-    """A warning at the user's line, once the outermost call has ended."""
+def warn(message: str, may_be_recorded: bool = True) -> None:
+    """A warning at the user's line, once the outermost call has ended. may_be_recorded: warnings were
+    when the function that it speaks of was compiled.
+    """
     found = frame()
     where = {} if found is None else found.f_globals
     place = ("<cinductor>", 1) if found is None else (found.f_code.co_filename, found.f_lineno)
-    notice = Notice("cinductor: " + message, *place, where)
+    notice = Notice("cinductor: " + message, *place, where, may_be_recorded)
     if _waiting.depth:
         _waiting.notices.append(notice)
     else:
@@ -90,8 +96,8 @@ def filters() -> list[Any]:
 
 def give(notice: Notice) -> None:
     """The warning, where no filter for all warnings makes it an exception."""
-    text, file, line, where = notice
-    if is_forbidden(notice):
+    text, file, line, where, may_be_recorded = notice
+    if is_forbidden(notice) or (is_recorded() and not may_be_recorded):
         log(notice)
         return
     warnings.warn_explicit(
@@ -102,6 +108,14 @@ def give(notice: Notice) -> None:
         module=where.get("__name__"),
         registry=where.setdefault("__warningregistry__", {}),
     )
+
+
+def is_recorded() -> bool:
+    """Whether warnings are collected, as by catch_warnings(record=True), instead of shown."""
+    context = getattr(warnings, "_get_context", None)  # since 3.14
+    if context is not None and getattr(context(), "log", None) is not None:
+        return True
+    return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
 
 
 def is_forbidden(notice: Notice) -> bool:

@@ -260,7 +260,7 @@ build(CiGraph *graph, void *arg)
 {
     const CiExpr *three = ci_expr_const(graph->sym, 3), *one = ci_expr_const(graph->sym, 1);
     const CiExpr *sizes[] = {three, three};
-    CiLoc loc = {"", 0};
+    CiLoc loc = {.file = ""};
     CiNode *x = ci_graph_input(graph, CI_DTYPE_f64, CI_KIND_array, 1, &three, &one);
     CiNode *y = ci_graph_pointwise(graph, CI_OP_square, 1, &x, loc);
     CiNode *z = ci_graph_extern(graph, CI_OP_extern, arg, CI_DTYPE_f64, 1, &y, 2, sizes, loc);

@@ -10,7 +10,7 @@
 #include "ir/loop.h"
 #include "passes/pass.h"
 
-static const CiLoc NOWHERE = {"", 0};
+static const CiLoc NOWHERE = {.file = ""};
 
 /* ---- dtypes ---- */
 

@@ -59,7 +59,7 @@ class PieceJob(Job):
         self.binders = piece.binders()
         self.is_stale = False  # the function has been split anew where it broke
         self.is_left = False  # to NumPy: its calls differ too much
-        self.warned = owner.warned
+        self.warned, self.was_recorded = owner.warned, owner.was_recorded
 
     def answer(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """In the call that has shown where it breaks, a piece may come again: there is another for
@@ -131,7 +131,7 @@ class Plan:
         self.splits = self.calls = 0
         self.is_over = False
         self.is_tried = False  # it is known which pieces NumPy does quicker
-        self.warned = job.warned
+        self.warned, self.was_recorded = job.warned, job.was_recorded
 
     def captures(self) -> int:
         """Captures of pieces so far, and of what they call."""

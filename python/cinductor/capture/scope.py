@@ -33,7 +33,7 @@ from .region.opened import call_with_opened
 from .rescue import adopted, rescued
 from .rewrite.sites import Site
 from .settle import limit, settle, tire
-from .slot import Managed, Slot
+from .slot import Managed, Quiet, Slot
 from .stage import Stage
 from .subscripts import Subscripts
 from .value.objects import (
@@ -303,7 +303,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             self.stage.stop("enters an array")
             return self.stage.concrete(value)  # raises when entered
         if cls is np.errstate and self.stage.source_of(value) is None:
-            return value  # made by the table of calls, which has looked at its arguments
+            # Made by the table of calls, which has looked at its arguments.
+            return Quiet(self.stage, *self.stage.errstates[id(value)])
         if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
             return value
         self.stage.stop(f"enters a {cls.__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..float_warnings import quietened
 from .value.objects import Traced
 
 if TYPE_CHECKING:
@@ -60,3 +61,19 @@ class Managed:
     def __exit__(self, *error: Any) -> Any:
         self.stage.tracer.flush()
         return type(self.manager).__exit__(self.manager, *error)
+
+
+class Quiet:
+    """An errstate around operations: they are noted with what nobody wants to hear of."""
+
+    def __init__(self, stage: Stage, errstate: Any, asked: dict[str, Any]) -> None:
+        self.stage, self.errstate, self.asked, self.around = stage, errstate, asked, 0
+
+    def __enter__(self) -> Any:
+        tracer = self.stage.tracer
+        self.around, tracer.quiet = tracer.quiet, quietened(tracer.quiet, self.asked)
+        return self.errstate.__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        self.stage.tracer.quiet = self.around
+        return self.errstate.__exit__(*error)

@@ -102,6 +102,7 @@ class Stage:
         self.flags = 0  # of floating point, that have been looked at
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result
+        self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
         self.settles: int | None = None  # as many runs were worth while in a call like this one
         self.is_settled = False  # the rest of the call runs in NumPy
         self.stores = Stores(self)

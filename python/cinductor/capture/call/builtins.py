@@ -209,7 +209,9 @@ def _ndarray(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _errstate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if args or any(v != "ignore" for k, v in kwargs.items()):
         return _seterr(scope, f, args, kwargs)
-    return np.errstate(**kwargs)
+    made = np.errstate(**kwargs)
+    scope.stage.errstates[id(made)] = (made, kwargs)
+    return made
 
 
 if hasattr(np, "_no_nep50_warning"):  # of NumPy 2.0 and 2.1, around isclose; promotion gives none
