@@ -1,9 +1,8 @@
-/* Verifiers of loops and kernels.
+/* The verifier of loops.
  *
  * An element number is checked by its range: where it is affine in loop variables of constant
  * extent the range is exact and has to lie in the buffer; elsewhere it is an estimate, and only
  * what lies outside altogether is refused. */
-#include "ir/kernel.h"
 #include "ir/loop.h"
 
 #include "base/map.h"
@@ -280,6 +279,8 @@ verify_swaps(const Verifier *v, const CiItem *item)
         if (!is_fit || !(ci_map_find(v->stored, CI_KEY(a)) || ci_map_find(v->stored, CI_KEY(b))))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory",
                     v->name, a->name, b->name);
+        ci_map_put(v->stored, CI_KEY(a), a);
+        ci_map_put(v->stored, CI_KEY(b), b);
     }
 }
 
@@ -334,94 +335,5 @@ ci_loops_verify(const CiLoops *loops)
         if (buffer->kind == CI_BUFFER_temp && !buffer->is_result)
             ci_fail(loops->ctx, CI_ERR_INTERNAL, "loops %s: %s is returned but no result",
                     loops->name, buffer->name);
-    }
-}
-
-/* ---- kernels ---- */
-
-static bool
-has_lanes(const CiKernelAxis *axes, int naxes)
-{
-    for (int k = 0; k < naxes; k++)
-        if (axes[k].label == CI_LABEL_vector)
-            return true;
-    return false;
-}
-
-static bool
-is_kernel_axis(const CiKernel *kernel, const CiStage *stage, const CiExpr *var)
-{
-    for (int k = 0; k < kernel->nouter; k++)
-        if (kernel->outer[k].var == var)
-            return true;
-    for (int k = 0; k < stage->naxes; k++)
-        if (stage->axes[k].var == var)
-            return true;
-    return false;
-}
-
-static void
-verify_buffer(CiContext *ctx, const CiKernel *kernel, const CiKernel *leaf, const CiBuffer *buffer)
-{
-    const CiPlacement *placement = ci_kernel_find_placement(leaf, buffer);
-    bool is_in_memory = !placement || (placement->place == CI_PLACE_scalar &&
-                                       (placement->is_taken || placement->is_kept));
-    if (is_in_memory && ci_kernel_buffer_position(kernel, buffer) < 0)
-        ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s has no place", kernel->name, buffer->name);
-}
-
-/* kernel: the whole one, or a leaf of its tree. */
-static void
-verify_stage(CiContext *ctx, const CiKernel *whole, const CiKernel *kernel, const CiStage *stage)
-{
-    if (kernel->lanes_on_outer && has_lanes(stage->axes, stage->naxes))
-        ci_fail(ctx, CI_ERR_INTERNAL, "%s: lanes on an outer axis and on an inner one",
-                whole->name);
-    for (int n = 0; n < stage->nnests; n++) {
-        const CiNest *nest = stage->nests[n];
-        for (int k = 0; k < nest->naxes; k++)
-            if (!is_kernel_axis(kernel, stage, nest->axes[k].var))
-                ci_fail(ctx, CI_ERR_INTERNAL, "%s: %s of the nest into %s is no axis of its stage",
-                        whole->name, nest->axes[k].var->name, nest->target->name);
-        verify_buffer(ctx, whole, kernel, nest->target);
-        for (int k = 0; k < nest->body.nops; k++) {
-            const CiBuffer *buffer = nest->body.ops[k].buffer;
-            if (buffer && buffer->kind != CI_BUFFER_scalar)
-                verify_buffer(ctx, whole, kernel, buffer);
-        }
-    }
-}
-
-static void
-verify_tree(CiContext *ctx, const CiKernel *whole, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->leaf && (node->leaf->nparallel || node->leaf->split_extent))
-            ci_fail(ctx, CI_ERR_INTERNAL, "%s: a leaf is run by one thread", whole->name);
-        for (int s = 0; node->leaf && s < node->leaf->nstages; s++)
-            verify_stage(ctx, whole, node->leaf, &node->leaf->stages[s]);
-        verify_tree(ctx, whole, &node->body);
-        verify_tree(ctx, whole, &node->other);
-    }
-}
-
-void
-ci_kernels_verify(const CiKernels *kernels)
-{
-    CiContext *ctx = kernels->loops->ctx;
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int i = 0; i < 2; i++)
-            if (kernel->inner[i])
-                ci_kernels_verify(kernel->inner[i]);
-        if (!ci_kernel_has_loops(kernel))
-            continue;
-        if (kernel->nparallel > kernel->nouter)
-            ci_fail(ctx, CI_ERR_INTERNAL, "%s: more parallel axes than outer ones", kernel->name);
-        for (int s = 0; s < kernel->nstages; s++)
-            verify_stage(ctx, kernel, kernel, &kernel->stages[s]);
-        if (ci_kernel_tree(kernel))
-            verify_tree(ctx, kernel, ci_kernel_tree(kernel));
     }
 }

@@ -1,0 +1,238 @@
+/* The verifier of kernels: that each nest runs over axes of its kernel, lanes are on one axis, what is
+ * made has one place, rows begin at the first element of their outer point and lie apart in scratch,
+ * and units are what the axes and the split say. */
+#include "base/map.h"
+#include "ir/kernel.h"
+
+typedef struct Verifier {
+    CiContext *ctx;
+    CiSym *sym;
+    const CiKernel *whole; /* the kernel */
+    const CiKernel *part;  /* it, or a leaf of its tree */
+    CiMap *made;           /* buffer -> buffer that a nest of the kernel stores */
+} Verifier;
+
+#define FAIL(v, ...)                                                                               \
+    ci_fail((v)->ctx, CI_ERR_INTERNAL, "%s: %s", (v)->whole->name,                                 \
+            ci_format((v)->ctx, __VA_ARGS__))
+
+/* ---- axes ---- */
+
+static int
+count_lanes(const CiKernelAxis *axes, int naxes)
+{
+    int count = 0;
+    for (int k = 0; k < naxes; k++)
+        count += axes[k].label == CI_LABEL_vector;
+    return count;
+}
+
+static void
+verify_outer(const Verifier *v)
+{
+    const CiKernel *part = v->part;
+    int lanes = count_lanes(part->outer, part->nouter);
+    const CiKernelAxis *last = part->nouter ? &part->outer[part->nouter - 1] : NULL;
+    bool is_tile = last && last->label == CI_LABEL_vector && last->factor > 0;
+    if (part->lanes_on_outer ? !is_tile || lanes != 1 : lanes != 0)
+        FAIL(v, "lanes on outer axes are the last one's, in tiles");
+    if (part->nparallel != (part == v->whole ? part->nouter : 0))
+        FAIL(v, "outer axes are run in parallel, those of a leaf by one thread");
+}
+
+static bool
+is_axis(const CiKernelAxis *axes, int naxes, const CiExpr *var)
+{
+    for (int k = 0; k < naxes; k++)
+        if (axes[k].var == var)
+            return true;
+    return false;
+}
+
+/* ---- placements ---- */
+
+static void
+verify_buffer(const Verifier *v, const CiBuffer *buffer)
+{
+    const CiPlacement *placement = ci_kernel_find_placement(v->part, buffer);
+    bool is_in_memory = !placement || placement->is_taken || placement->is_kept;
+    if (is_in_memory && ci_kernel_buffer_position(v->whole, buffer) < 0)
+        FAIL(v, "%s has no place", buffer->name);
+    if (!is_in_memory && ci_kernel_buffer_position(v->whole, buffer) >= 0)
+        FAIL(v, "%s is memory and is not", buffer->name);
+}
+
+static const CiExpr *
+row_bytes(const Verifier *v, const CiPlacement *row)
+{
+    const CiExpr *line = ci_expr_const(v->sym, 64),
+                 *size = ci_expr_const(v->sym, (int64_t)ci_dtype_size(row->buffer->dtype));
+    const CiExpr *bytes = ci_expr_mul(v->sym, row->row_size, size);
+    return ci_expr_mul(v->sym, ci_expr_ceildiv(v->sym, bytes, line), line);
+}
+
+/* Rows lie one behind the other in a unit's scratch; none knows of an axis inside. */
+static const CiExpr *
+verify_rows(const Verifier *v)
+{
+    const CiKernel *part = v->part;
+    const CiExpr *end = ci_expr_const(v->sym, 0);
+    for (int k = 0; k < part->nplacements; k++) {
+        const CiPlacement *row = &part->placements[k];
+        if (row->place != CI_PLACE_row)
+            continue;
+        for (int s = 0; s < part->nstages; s++) {
+            for (int a = 0; a < part->stages[s].naxes; a++)
+                if (ci_expr_depends_on(row->row_base, part->stages[s].axes[a].var))
+                    FAIL(v, "the row %s begins elsewhere at each %s", row->buffer->name,
+                         part->stages[s].axes[a].var->name);
+        }
+        if (row->scratch_offset != end)
+            FAIL(v, "the row %s does not lie behind the one before it", row->buffer->name);
+        end = ci_expr_add(v->sym, end, row_bytes(v, row));
+    }
+    return end;
+}
+
+static void
+verify_placements(const Verifier *v)
+{
+    const CiKernel *part = v->part;
+    for (int k = 0; k < part->nplacements; k++) {
+        const CiPlacement *placement = &part->placements[k];
+        const CiBuffer *buffer = placement->buffer;
+        if (placement->place == CI_PLACE_memory)
+            continue;
+        if (buffer->kind != CI_BUFFER_temp || (buffer->is_result && !placement->is_kept))
+            FAIL(v, "%s outlives the kernel and is %s", buffer->name,
+                 ci_place_name(placement->place));
+        if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
+            FAIL(v, "nothing makes %s, which is %s", buffer->name, ci_place_name(placement->place));
+        if (placement->short_size && !v->whole->row)
+            FAIL(v, "%s has a short row in a kernel that has none", buffer->name);
+    }
+}
+
+/* ---- stages and trees ---- */
+
+static void
+verify_stage(const Verifier *v, const CiStage *stage)
+{
+    int lanes = count_lanes(stage->axes, stage->naxes);
+    if (lanes > (v->part->lanes_on_outer ? 0 : 1))
+        FAIL(v, "lanes on two axes");
+    if (lanes == 1 && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
+        FAIL(v, "lanes on an axis that is not the last of its stage");
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        for (int k = 0; k < nest->naxes; k++)
+            if (!is_axis(v->part->outer, v->part->nouter, nest->axes[k].var) &&
+                !is_axis(stage->axes, stage->naxes, nest->axes[k].var))
+                FAIL(v, "%s of the nest into %s is no axis of its stage", nest->axes[k].var->name,
+                     nest->target->name);
+        verify_buffer(v, nest->target);
+        for (int k = 0; k < nest->body.nops; k++) {
+            const CiBuffer *buffer = nest->body.ops[k].buffer;
+            if (buffer && buffer->kind != CI_BUFFER_scalar)
+                verify_buffer(v, buffer);
+        }
+    }
+}
+
+/* Returns the bytes of scratch that its rows take. */
+static const CiExpr *
+verify_part(const Verifier *v)
+{
+    verify_outer(v);
+    verify_placements(v);
+    for (int s = 0; s < v->part->nstages; s++)
+        verify_stage(v, &v->part->stages[s]);
+    return verify_rows(v);
+}
+
+/* Leaves run one after another: they share the scratch of a unit. */
+static const CiExpr *
+verify_tree(const Verifier *v, const CiLoopTree *tree)
+{
+    const CiExpr *most = ci_expr_const(v->sym, 0);
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->leaf) {
+            Verifier leaf = *v;
+            leaf.part = node->leaf;
+            if (node->leaf->split_extent)
+                FAIL(v, "a leaf is split");
+            most = ci_expr_max(v->sym, most, verify_part(&leaf));
+        }
+        most = ci_expr_max(v->sym, most, verify_tree(v, &node->body));
+        most = ci_expr_max(v->sym, most, verify_tree(v, &node->other));
+    }
+    return most;
+}
+
+/* ---- what a launch is told ---- */
+
+static const CiExpr *
+points_of(const Verifier *v)
+{
+    const CiKernel *kernel = v->whole;
+    const CiExpr *points = ci_expr_const(v->sym, 1);
+    for (int k = 0; k < kernel->nouter; k++) {
+        const CiExpr *extent = kernel->outer[k].extent;
+        if (kernel->lanes_on_outer && k == kernel->nouter - 1)
+            extent = ci_expr_ceildiv(v->sym, extent, ci_expr_const(v->sym, kernel->outer[k].factor));
+        points = ci_expr_mul(v->sym, points, extent);
+    }
+    return points;
+}
+
+static void
+verify_units(const Verifier *v, const CiExpr *scratch)
+{
+    const CiKernel *kernel = v->whole;
+    const CiExpr *points = points_of(v), *length = ci_expr_const(v->sym, 1);
+    int64_t chunk = 0;
+    if (scratch != kernel->scratch_bytes)
+        FAIL(v, "its rows take other bytes of scratch than a unit has");
+    if (!kernel->split_extent) {
+        if (kernel->units != points || kernel->finish_units || kernel->partial_bytes)
+            FAIL(v, "units are the points of its outer axes");
+        return;
+    }
+    const CiStage *first = &kernel->stages[0];
+    if (!ci_expr_is_const(kernel->split_extent, &chunk) || chunk <= 0 || !kernel->partial_bytes)
+        FAIL(v, "a split has chunks of a known length, and partials");
+    for (int k = 0; k < first->naxes; k++)
+        length = ci_expr_mul(v->sym, length, first->axes[k].extent);
+    const CiExpr *chunks = ci_expr_ceildiv(v->sym, length, kernel->split_extent);
+    if (kernel->finish_units != points || kernel->units != ci_expr_mul(v->sym, points, chunks))
+        FAIL(v, "units of a split are its points times the chunks of the first stage");
+}
+
+static void
+note_made(void *arg, const CiNest *nest)
+{
+    ci_map_put(arg, CI_KEY(nest->target), nest->target);
+}
+
+void
+ci_kernels_verify(const CiKernels *kernels)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int i = 0; i < 2; i++)
+            if (kernel->inner[i])
+                ci_kernels_verify(kernel->inner[i]);
+        if (!ci_kernel_has_loops(kernel))
+            continue;
+        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, ci_map_new(ctx)};
+        ci_kernel_visit_nests(kernel, note_made, v.made);
+        const CiLoopTree *tree = ci_kernel_tree(kernel);
+        if (tree) {
+            verify_outer(&v);
+            verify_placements(&v);
+        }
+        verify_units(&v, tree ? verify_tree(&v, tree) : verify_part(&v));
+    }
+}
