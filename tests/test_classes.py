@@ -666,3 +666,69 @@ def test_a_method_that_is_replaced(name: str, new: Any) -> None:
     setattr(cls, name, new)
     assert outcome(f, 3) != before
     assert outcome(compiled, 3) == outcome(f, 3)
+
+
+MET = []
+
+
+class Operators:
+    """Notes of which class the other operands are."""
+
+    __hash__ = None
+
+    def __add__(self, other):
+        MET.append(type(other))
+        return 1.0
+
+    def __rmul__(self, other):
+        MET.append(type(other))
+        return 2.0
+
+    def __eq__(self, other):
+        MET.append(type(other))
+        return True
+
+    def __lt__(self, other):
+        MET.append(type(other))
+        return False
+
+    def __contains__(self, other):
+        MET.append(type(other))
+        return True
+
+    def __iadd__(self, other):
+        MET.append(type(other))
+        return self
+
+
+def adds_in_place(p, x):
+    q = Operators()
+    q += x * 2
+    p += x
+    return type(q) is type(p), x.sum()
+
+
+OPERATED = [
+    lambda p, x: (p + x, x.sum()),
+    lambda p, x: (p + x * 2, (x * 2).sum()),
+    lambda p, x: (x.sum() * p, x.sum()),
+    lambda p, x: (p == x, x.sum()),
+    lambda p, x: (p < x + 1, x + 1 == p),
+    lambda p, x: (x in p, x * 2 in p),
+    lambda p, x: ((p, 1) == (x * 2, 1), x.sum()),
+    lambda p, x: ([p + x, *[p] * 2][0], x.sum()),
+    adds_in_place,
+]
+
+
+@pytest.mark.parametrize("f", OPERATED)
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_operators_of_the_users_see_nothing_of_ours(f, backend):
+    compiled = cinductor.compile(f, backend=backend)
+    for n in (3, 3, 4, 3):
+        x = np.arange(float(n))
+        MET.clear()
+        want, met = f(Operators(), x), MET[:]
+        MET.clear()
+        assert repr(compiled(Operators(), x)) == repr(want)
+        assert met == MET

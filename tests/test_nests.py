@@ -203,7 +203,7 @@ def test_a_product_is_rows():
     product(want)
     report = cinductor.explain(product, got)
     assert np.array_equal(got, want)
-    assert "for i0<20 vector" in report.kernels
+    assert "do i0<20 vector" in report.kernels
 
 
 @pytest.mark.parametrize(

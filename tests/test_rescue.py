@@ -12,7 +12,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import arrays, attributes, scope, session, stage, subscripts
+from cinductor.capture import arrays, attributes, scope, session, stage, subscripts, whole
 from cinductor.capture.call import follow
 from cinductor.capture.region import branch, loop
 
@@ -98,7 +98,7 @@ PLACES = {
     "calls": (scope, "dispatch"),
     "functions": (follow, "bind"),
     "attributes": (attributes.Attributes, "_object_attr"),
-    "operands": (stage.Stage, "use"),
+    "operands": (whole, "hook_of"),
     "entering": (stage.Stage, "enter"),
     "arrays": (arrays.Arrays, "enter"),
     "writes": (arrays.Arrays, "before_write"),

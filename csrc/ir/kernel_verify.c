@@ -12,9 +12,11 @@ typedef struct Verifier {
     CiMap *made;           /* buffer -> buffer that a nest of the kernel stores */
 } Verifier;
 
-#define FAIL(v, ...)                                                                               \
-    ci_fail((v)->ctx, CI_ERR_INTERNAL, "%s: %s", (v)->whole->name,                                 \
-            ci_format((v)->ctx, __VA_ARGS__))
+static _Noreturn void
+refuse(const Verifier *v, const char *why)
+{
+    ci_fail(v->ctx, CI_ERR_INTERNAL, "%s: %s", v->whole->name, why);
+}
 
 /* ---- axes ---- */
 
@@ -35,9 +37,9 @@ verify_outer(const Verifier *v)
     const CiKernelAxis *last = part->nouter ? &part->outer[part->nouter - 1] : NULL;
     bool is_tile = last && last->label == CI_LABEL_vector && last->factor > 0;
     if (part->lanes_on_outer ? !is_tile || lanes != 1 : lanes != 0)
-        FAIL(v, "lanes on outer axes are the last one's, in tiles");
+        refuse(v, "lanes on outer axes are the last one's, in tiles");
     if (part->nparallel != (part == v->whole ? part->nouter : 0))
-        FAIL(v, "outer axes are run in parallel, those of a leaf by one thread");
+        refuse(v, "outer axes are run in parallel, those of a leaf by one thread");
 }
 
 static bool
@@ -57,9 +59,9 @@ verify_buffer(const Verifier *v, const CiBuffer *buffer)
     const CiPlacement *placement = ci_kernel_find_placement(v->part, buffer);
     bool is_in_memory = !placement || placement->is_taken || placement->is_kept;
     if (is_in_memory && ci_kernel_buffer_position(v->whole, buffer) < 0)
-        FAIL(v, "%s has no place", buffer->name);
+        refuse(v, ci_format(v->ctx, "%s has no place", buffer->name));
     if (!is_in_memory && ci_kernel_buffer_position(v->whole, buffer) >= 0)
-        FAIL(v, "%s is memory and is not", buffer->name);
+        refuse(v, ci_format(v->ctx, "%s is memory and is not", buffer->name));
 }
 
 static const CiExpr *
@@ -84,11 +86,12 @@ verify_rows(const Verifier *v)
         for (int s = 0; s < part->nstages; s++) {
             for (int a = 0; a < part->stages[s].naxes; a++)
                 if (ci_expr_depends_on(row->row_base, part->stages[s].axes[a].var))
-                    FAIL(v, "the row %s begins elsewhere at each %s", row->buffer->name,
-                         part->stages[s].axes[a].var->name);
+                    refuse(v, ci_format(v->ctx, "the row %s begins elsewhere at each %s",
+                                        row->buffer->name, part->stages[s].axes[a].var->name));
         }
         if (row->scratch_offset != end)
-            FAIL(v, "the row %s does not lie behind the one before it", row->buffer->name);
+            refuse(v, ci_format(v->ctx, "the row %s does not lie behind the one before it",
+                                row->buffer->name));
         end = ci_expr_add(v->sym, end, row_bytes(v, row));
     }
     return end;
@@ -104,12 +107,14 @@ verify_placements(const Verifier *v)
         if (placement->place == CI_PLACE_memory)
             continue;
         if (buffer->kind != CI_BUFFER_temp || (buffer->is_result && !placement->is_kept))
-            FAIL(v, "%s outlives the kernel and is %s", buffer->name,
-                 ci_place_name(placement->place));
+            refuse(v, ci_format(v->ctx, "%s outlives the kernel and is %s", buffer->name,
+                                ci_place_name(placement->place)));
         if (!ci_map_find(v->made, CI_KEY(buffer)) && !placement->is_taken)
-            FAIL(v, "nothing makes %s, which is %s", buffer->name, ci_place_name(placement->place));
+            refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
+                                ci_place_name(placement->place)));
         if (placement->short_size && !v->whole->row)
-            FAIL(v, "%s has a short row in a kernel that has none", buffer->name);
+            refuse(v, ci_format(v->ctx, "%s has a short row in a kernel that has none",
+                                buffer->name));
     }
 }
 
@@ -120,16 +125,16 @@ verify_stage(const Verifier *v, const CiStage *stage)
 {
     int lanes = count_lanes(stage->axes, stage->naxes);
     if (lanes > (v->part->lanes_on_outer ? 0 : 1))
-        FAIL(v, "lanes on two axes");
+        refuse(v, "lanes on two axes");
     if (lanes == 1 && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
-        FAIL(v, "lanes on an axis that is not the last of its stage");
+        refuse(v, "lanes on an axis that is not the last of its stage");
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
         for (int k = 0; k < nest->naxes; k++)
             if (!is_axis(v->part->outer, v->part->nouter, nest->axes[k].var) &&
                 !is_axis(stage->axes, stage->naxes, nest->axes[k].var))
-                FAIL(v, "%s of the nest into %s is no axis of its stage", nest->axes[k].var->name,
-                     nest->target->name);
+                refuse(v, ci_format(v->ctx, "%s of the nest into %s is no axis of its stage",
+                                    nest->axes[k].var->name, nest->target->name));
         verify_buffer(v, nest->target);
         for (int k = 0; k < nest->body.nops; k++) {
             const CiBuffer *buffer = nest->body.ops[k].buffer;
@@ -161,7 +166,7 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
             Verifier leaf = *v;
             leaf.part = node->leaf;
             if (node->leaf->split_extent)
-                FAIL(v, "a leaf is split");
+                refuse(v, "a leaf is split");
             most = ci_expr_max(v->sym, most, verify_part(&leaf));
         }
         most = ci_expr_max(v->sym, most, verify_tree(v, &node->body));
@@ -193,20 +198,20 @@ verify_units(const Verifier *v, const CiExpr *scratch)
     const CiExpr *points = points_of(v), *length = ci_expr_const(v->sym, 1);
     int64_t chunk = 0;
     if (scratch != kernel->scratch_bytes)
-        FAIL(v, "its rows take other bytes of scratch than a unit has");
+        refuse(v, "its rows take other bytes of scratch than a unit has");
     if (!kernel->split_extent) {
         if (kernel->units != points || kernel->finish_units || kernel->partial_bytes)
-            FAIL(v, "units are the points of its outer axes");
+            refuse(v, "units are the points of its outer axes");
         return;
     }
     const CiStage *first = &kernel->stages[0];
     if (!ci_expr_is_const(kernel->split_extent, &chunk) || chunk <= 0 || !kernel->partial_bytes)
-        FAIL(v, "a split has chunks of a known length, and partials");
+        refuse(v, "a split has chunks of a known length, and partials");
     for (int k = 0; k < first->naxes; k++)
         length = ci_expr_mul(v->sym, length, first->axes[k].extent);
     const CiExpr *chunks = ci_expr_ceildiv(v->sym, length, kernel->split_extent);
     if (kernel->finish_units != points || kernel->units != ci_expr_mul(v->sym, points, chunks))
-        FAIL(v, "units of a split are its points times the chunks of the first stage");
+        refuse(v, "units of a split are its points times the chunks of the first stage");
 }
 
 static void

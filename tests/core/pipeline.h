@@ -59,7 +59,7 @@ test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int 
     kernel->inner[0] = test_some_kernels(all, first, count);
     kernel->inner[1] = other ? test_some_kernels(all, first + count, other) : NULL;
     CiItems *second = region->condition ? &region->other : NULL;
-    if (second && !region->condition_items.count)
+    if (second && region->kind != CI_ITEM_while)
         second->count = other;
     kernels->kernels = CI_NEW_ARRAY(ctx, CiKernel *, all->nkernels + 1);
     kernels->nkernels = 0;

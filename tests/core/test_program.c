@@ -544,7 +544,7 @@ TEST(loops_run_their_turns)
 TEST(while_runs_until_its_condition_fails)
 {
     start();
-    CiRegion region = {.condition_items = {.count = 1}};
+    CiRegion region = {.kind = CI_ITEM_while};
     CiProgram *program = open_region(ctx, &region, false, 1, 1, 0);
     CHECK_INT(calls_made(program, false), 2);
     CHECK_INT(calls_made(program, true), 5); /* the fourth call in all ends it */

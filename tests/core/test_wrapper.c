@@ -345,7 +345,7 @@ TEST(branches_allocate_inside_and_loops_in_them_outside)
     CiRegion *branch = CI_NEW(ctx, CiRegion), *loop = CI_NEW(ctx, CiRegion);
     branch->condition = kernels->loops->buffers[1];
     loop->condition = kernels->loops->buffers[1];
-    loop->condition_items.count = 1; /* a while whose condition nobody computes */
+    loop->kind = CI_ITEM_while; /* whose condition nobody computes */
     test_put_region(kernels, loop, 1, 1, 0);
     test_put_region(kernels, branch, 0, 3, 1);
     CiWrapper *w = ci_wrap(kernels);

@@ -19,7 +19,7 @@ from .region.loop import REGION, UNROLL, WATCH, Loop
 from .region.region import RegionBreak, is_condition, truth
 from .settle import tire
 from .value.items import Items
-from .value.objects import FREE_TYPES, Traced, Unsure
+from .value.objects import Traced, Unsure
 
 OWN_FILES = frozenset({__file__, rescue.__file__})
 EQUALITIES = (operator.eq, operator.ne)
@@ -117,8 +117,10 @@ class TracedControl(PlainControl):
 
     def compare(self, relation: Any, a: Any, b: Any) -> Any:
         """A comparison; what sizes say is left open, for the program to find out."""
-        a = a if type(a) in FREE_TYPES else whole.use(self.stage, a)
-        b = b if type(b) in FREE_TYPES else whole.use(self.stage, b)
+        found = whole.compared(self.stage, relation, a, b)
+        if found is not NotImplemented:
+            return found
+        a, b = (whole.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             return self.stage.tracer.as_python(relation(a, b))
         is_of_sizes = (type(a) is Traced and a.is_expression) or (

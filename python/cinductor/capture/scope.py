@@ -211,7 +211,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         if cls in CONTAINER_TYPES:
             return self.stage.shallow(value)
-        return whole.use(self.stage, value)
+        return whole.operand(self.stage, value)
 
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""
@@ -292,7 +292,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return op(value, stage.concrete(other))
         if cls in (list, dict, set):
             stage.regions.journal.before_change(value)
-        return op(value if cls is list else self.use(value), other)
+        hooked = None if cls is list else whole.hook_of(stage, value)
+        if hooked is not None:
+            stage.stop(f"an operator of class {hooked.__name__}")
+            return self.adopted(op(stage.concrete(value), stage.concrete(other)))
+        return op(value, other)
 
     # --- statements ---
 

@@ -6,11 +6,14 @@ came from outside the call is guarded to the last item, also inside of container
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .value.objects import (
+    FREE_TYPES,
     HOLDERS,
     NUMBER_TYPES,
     OPAQUE,
@@ -25,10 +28,68 @@ if TYPE_CHECKING:
 
 
 def use(stage: Stage, value: Any) -> Any:
-    """An operand that Python is going to look into by itself."""
-    cls = type(value)
-    if cls is np.ndarray:
+    """What Python is going to look into by itself."""
+    if type(value) is np.ndarray:
         return stage.arrays.enter(value, OPAQUE)
+    hooked = hook_of(stage, value)
+    if hooked is not None:
+        stage.stop(f"an operator of class {hooked.__name__}")
+        return stage.concrete(value)
+    return value
+
+
+def operand(stage: Stage, value: Any) -> Any:
+    """One of two operands that Python is going to look into: the user's operator is given real values,
+    whatever the other is.
+    """
+    if type(value) is np.ndarray:
+        return stage.arrays.enter(value, OPAQUE)
+    hooked = hook_of(stage, value)
+    return value if hooked is None else Hooked(stage, value, hooked)
+
+
+def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
+    """What a comparison in which code of the user's takes part gives; NotImplemented where none does."""
+    looked = [type(v) not in FREE_TYPES and type(v) is not np.ndarray for v in values]
+    hooks = [hook_of(stage, v) for v, is_looked in zip(values, looked, strict=True) if is_looked]
+    hooked = next((cls for cls in hooks if cls is not None), None)
+    if hooked is None:
+        return NotImplemented
+    stage.stop(f"an operator of class {hooked.__name__}")
+    return stage.adopt(relation(*map(stage.concrete, values)))
+
+
+class Hooked:
+    """An operand whose class has operators of the user's: they see nothing that is traced."""
+
+    __slots__ = ("stage", "value", "cls")
+    __array_ufunc__ = None  # arrays leave the operator to it
+
+    def __init__(self, stage: Stage, value: Any, cls: type) -> None:
+        self.stage, self.value, self.cls = stage, value, cls
+
+    def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
+        """op(*values), real ones."""
+        self.stage.stop(f"an operator of class {self.cls.__name__}")
+        real = [self.stage.concrete(v.value if type(v) is Hooked else v) for v in values]
+        return self.stage.adopt(op(*real))
+
+
+def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
+    """An operator of two operands, from both sides."""
+    setattr(Hooked, f"__{name}__", lambda self, other: self.apply(op, self, other))
+    setattr(Hooked, f"__r{name}__", lambda self, other: self.apply(op, other, self))
+
+
+for name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
+    add_operator(name, getattr(operator, f"__{name}__"))
+
+
+def hook_of(stage: Stage, value: Any) -> type | None:
+    """The class whose code of the user's runs when Python looks into a value, or None: then what of it
+    came from outside is guarded.
+    """
+    cls = type(value)
     stage.sees_objects = True  # Python asks first whether two are one
     hooked = None
     if isinstance(value, HOLDERS) and not has_hooks(cls):
@@ -39,10 +100,7 @@ def use(stage: Stage, value: Any) -> Any:
         hooked = cls if has_hooks(cls) and not is_standard(cls) else None
     elif stage.has_hooks(cls) or is_unguarded(cls):
         hooked = cls
-    if hooked is not None:
-        stage.stop(f"an operator of class {hooked.__name__}")
-        return stage.concrete(value)
-    return value
+    return hooked
 
 
 def guard_inside(stage: Stage, value: Any, seen: set[int]) -> None:

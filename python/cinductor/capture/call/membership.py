@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..region.region import is_condition, truth
-from ..value.objects import Traced
+from ..value.objects import Traced, hooked_in
 from ..value.state import is_int, kind_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def contains(scope: Scope, value: Any, members: Any) -> Any:
     if cls is Traced and members.ndim and is_number(value):
         return in_array(scope, value, members)
     if type(value) is not Traced and not (cls in (list, tuple) and has_traced(members)):
-        return value in scope.members(members)
+        return is_in(scope, value, members)
     if is_number(value):
         found = None
         if cls is list or cls is tuple:
@@ -41,7 +41,15 @@ def contains(scope: Scope, value: Any, members: Any) -> Any:
             found = in_range(scope, value, members)
         if found is not None:
             return found
-    return value in scope.members(members)
+    return is_in(scope, value, members)
+
+
+def is_in(scope: Scope, value: Any, members: Any) -> bool:
+    """As Python finds it; code of the user's that takes part is given real values."""
+    members = scope.members(members)
+    if hooked_in((value, members)) is not None:
+        value, members = scope.stage.concrete(value), scope.stage.concrete(members)
+    return value in members
 
 
 def is_number(value: Any) -> bool:

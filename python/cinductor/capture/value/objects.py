@@ -261,16 +261,16 @@ def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
         return None
     holders = []
     for cls in classes:
+        if not issubclass(cls, type) and has_hooks(cls):
+            return cls
         if issubclass(cls, HOLDERS):
             holders.append(cls)
-        elif not issubclass(cls, type) and has_hooks(cls):
-            return cls
     for value in values if holders else ():
         if type(value) in holders and depth:
             inside = [*value, *value.values()] if isinstance(value, dict) else value
             if (found := hooked_in(inside, depth - 1)) is not None:
                 return found
-    return next((cls for cls in holders if has_hooks(cls)), None)
+    return None
 
 
 def has_length(cls: type) -> bool:
