@@ -3,6 +3,7 @@ has found and a later call has to find again. Compared with Python in values, ki
 """
 
 import builtins
+import collections
 import contextlib
 import functools
 import importlib.util
@@ -108,6 +109,9 @@ def test_programs(first, tmp_path):
 X = np.arange(3.0)
 
 
+Pair = collections.namedtuple("Pair", "a b", defaults=(2.0,))
+
+
 def scaled(x, k=2):
     return x * k
 
@@ -154,6 +158,11 @@ def changed_init(self, v):
 
 # A function, what is done to what it uses, and how that is undone.
 CHANGES = {
+    "defaults of a named tuple": (
+        lambda x: Pair(x).b + x,
+        lambda: setattr(Pair.__new__, "__defaults__", (5.0,)),
+        lambda: setattr(Pair.__new__, "__defaults__", (2.0,)),
+    ),
     "defaults of a helper": (lambda x: scaled(x), lambda: setattr(scaled, "__defaults__", (5,)), lambda: setattr(scaled, "__defaults__", (2,))),
     "defaults of its own": (scaled, lambda: setattr(scaled, "__defaults__", (5,)), lambda: setattr(scaled, "__defaults__", (2,))),
     "keyword defaults of a helper": (lambda x: named(x), lambda: named.__kwdefaults__.update(k=7), lambda: named.__kwdefaults__.update(k=2)),

@@ -311,6 +311,10 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         return call_pure(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:
         scope._guard_class(cls, "__new__", cls.__new__)
+        if type(cls.__new__) is types.FunctionType:
+            maker = stage.source("attr", stage.source("const", cls), "__new__")
+            defaults = cls.__new__.__defaults__
+            stage.check_once(stage.source("attr", maker, "__defaults__"), "is", defaults)
         return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)
