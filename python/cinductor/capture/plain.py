@@ -52,6 +52,7 @@ class PlainScope(Scope):
     bool_end = holds = staticmethod(lambda value: value)
     not_ = staticmethod(operator.not_)
     repeat, joined = staticmethod(operator.mul), staticmethod(operator.add)
+    modulo = staticmethod(operator.mod)
     bound = staticmethod(PlainControl.bound)
     lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
     ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne

@@ -213,6 +213,13 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.stage.shallow(value)
         return whole.operand(self.stage, value)
 
+    def modulo(self, a: Any, b: Any) -> Any:
+        """a % b, which a text understands as formatting."""
+        if isinstance(a, str | bytes | bytearray):
+            b = self.operand(b)
+            return a % (self.use(b.value) if type(b) is whole.Hooked else b)
+        return self.operand(a) % self.operand(b)
+
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""
         items, count = (a, b) if type(a) is list else (b, a)

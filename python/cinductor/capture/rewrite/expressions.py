@@ -167,6 +167,8 @@ class Expressions(Asking):
         if self.with_regions and is_list(node):
             method = "repeat" if isinstance(node.op, ast.Mult) else "joined"
             return self.ask(node, method, self.visit(node.left), self.visit(node.right))
+        if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Constant):
+            return self.ask(node, "modulo", self.visit(node.left), self.visit(node.right))
         node.left = self._use(node.left, "operand")
         node.right = self._use(node.right, "operand")
         return node
