@@ -279,8 +279,8 @@ verify_swaps(const Verifier *v, const CiItem *item)
         if (!is_fit || !(ci_map_find(v->stored, CI_KEY(a)) || ci_map_find(v->stored, CI_KEY(b))))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory",
                     v->name, a->name, b->name);
-        ci_map_put(v->stored, CI_KEY(a), a);
-        ci_map_put(v->stored, CI_KEY(b), b);
+        ci_map_put(v->stored, CI_KEY(a), (void *)a);
+        ci_map_put(v->stored, CI_KEY(b), (void *)b);
     }
 }
 
