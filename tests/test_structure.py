@@ -20,10 +20,11 @@ LAYERS = {
     "passes": "base sym ir",
     "lower": "base sym ir passes",
     "schedule": "base sym ir passes lower",
-    "device": "base sym host ir passes lower schedule",
+    "codegen": "base sym ir",
+    "device": "base sym host ir passes lower schedule codegen",
     "wrapper": "base sym host ir passes lower schedule",
-    "runtime": "base sym host ir passes lower schedule device wrapper",
-    "api": "base sym host ir passes lower schedule device wrapper runtime",
+    "runtime": "base sym host ir passes lower schedule codegen device wrapper",
+    "api": "base sym host ir passes lower schedule codegen device wrapper runtime",
 }
 # Those of the binding, in the same order: each may use itself and those before it.
 BINDING = ["state", "program", "graph", "value", "operation", "region", "replay", "surface"]

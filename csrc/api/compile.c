@@ -82,7 +82,7 @@ ci_compile_levels(void)
 #define PASS(name, doc) #name "|"
 #include "passes/passes.def"
 #undef PASS
-        "graph|ranges|loops|kernels|wrapper|json|source|all";
+        "graph|ranges|loops|kernels|wrapper|json|procs|source|all";
 }
 
 static bool
@@ -222,6 +222,8 @@ build(Job *job, CiKernels *kernels)
     const CiBackend *backend = request->backend;
     if (request->info.kernels == 0)
         return;
+    if (backend->lower)
+        SHOW(job, "procs", ci_procs_print(&text, backend->lower(kernels, request->options)));
     if (backend->emit)
         SHOW(job, "source", backend->emit(&text, kernels, request->options));
     job->executable =

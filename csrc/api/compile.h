@@ -17,8 +17,8 @@ typedef struct CiRequest {
     CiRuntime *runtime; /* outlives the program */
     bool host_arrays;   /* for devices with memory of their own: see runtime/program.h */
     /* Called with each level's text ("graph", each pass's name, "ranges", "loops", "kernels",
-     * "wrapper": the Python source, "json": the same lines, "source") when not NULL. Must not fail
-     * through ctx. */
+     * "wrapper": the Python source, "json": the same lines, "procs", "source") when not NULL. Must
+     * not fail through ctx. */
     void (*dump)(void *arg, const char *level, const char *text);
     void *dump_arg;
     CiCompileInfo info; /* out */

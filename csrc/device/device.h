@@ -6,7 +6,7 @@
 #include "host/alloc.h"
 #include "host/cache.h"
 #include "host/pool.h"
-#include "ir/kernel.h"
+#include "ir/proc.h"
 
 typedef struct CiOptions {
 #define CI_OPTION_bool bool
@@ -107,6 +107,8 @@ struct CiBackend {
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
     void (*fill_target)(CiTarget *target, const CiOptions *options);
+    /* What kernels do, statement by statement; NULL: the backend prints kernels. */
+    CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);
     /* Source of all loop kernels as text; NULL when the backend has none. */
     void (*emit)(CiText *out, const CiKernels *kernels, const CiOptions *options);
     /* Builds and loads; fails through ctx, having closed what it opened. No lock of any interpreter

@@ -415,16 +415,6 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
     add_tokens(e, out, text, operand, names);
 }
 
-bool
-ci_emit_reads_operand(CiOp op, CiDtype operand, int position)
-{
-    if (ci_op_kind(op) != CI_OPKIND_pointwise)
-        return true;
-    const char *text = ci_op_expression(op, ci_dtype_class(operand));
-    const char name[2] = {(char)('a' + position), 0};
-    return text && ci_emit_mentions(text, name);
-}
-
 void
 ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
                const char *const *names)
@@ -459,15 +449,6 @@ ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char 
     const char *names[2] = {earlier, later};
     bool keeps_float = dtype == CI_DTYPE_f16 && ci_op_kind(fold) == CI_OPKIND_reduce;
     ci_emit_pointwise(e, out, ci_op_combine(fold), keeps_float ? CI_DTYPE_f32 : dtype, names);
-}
-
-CiDtype
-ci_fold_dtype(const CiNest *nest, CiDtype value)
-{
-    CiOp combine = ci_op_combine(nest->fold);
-    if (combine == CI_OP_logical_or || combine == CI_OP_logical_and)
-        return CI_DTYPE_bool;
-    return value;
 }
 
 void

@@ -7,6 +7,7 @@
 #ifndef CI_DEVICE_EMIT_H
 #define CI_DEVICE_EMIT_H
 
+#include "codegen/stage_code.h"
 #include "device/device.h"
 
 typedef struct CiSpelling {
@@ -50,8 +51,6 @@ void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,
  * first. */
 void ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
                     const char *const *names);
-bool ci_emit_reads_operand(CiOp op, CiDtype operand,
-                           int position); /* isnan of an integer reads nothing */
 /* Memory form <-> value: halves convert, others are as they are. */
 void ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element);
 void ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value);
@@ -83,29 +82,8 @@ bool ci_tree_swaps(const CiLoopTree *tree);
  * that keeps its own. */
 const int *ci_swap_groups(CiContext *ctx, const CiKernel *kernel);
 
-/* The straight-line code of a stage: the bodies of its nests as one list without duplicates, in
- * which what an earlier nest stored at the same index is its value. A scan is a value whose op is
- * the scan and whose argument is what it folds. */
-typedef struct CiValue {
-    CiScalar op;
-    int nest;       /* scan: the nest */
-    bool is_needed; /* reached from a store, a fold or a placement that is read later */
-} CiValue;
-
-typedef struct CiStageCode {
-    CiValue *values;
-    int nvalues, capvalues;
-    int *results; /* per nest: what it folds, or stores */
-} CiStageCode;
-
-CiStageCode *ci_stage_code_new(CiContext *ctx, const CiKernel *kernel, const CiStage *stage);
-bool ci_stage_stores(const CiStage *stage, const CiBuffer *buffer);
-
-/* What a fold computes in: any and all in bool, halves in float without rounding between; argmax
- * keeps the value's. */
-CiDtype ci_fold_dtype(const CiNest *nest, CiDtype value);
-/* acc op value as an expression, for reductions and scans. Folds of halves are not rounded, scans
- * are. */
+/* acc op value as an expression, for reductions and scans. Folds of halves, which are computed in
+ * float, are not rounded between; scans are. */
 void ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char *earlier,
                      const char *later);
 

@@ -44,6 +44,7 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
 #define REGION(name) PLAIN(name, region, -1, same, none)
 #define COMPOSITE(name, arity) PLAIN(name, composite, arity, same, none)
 #define SCALAR(name) PLAIN(name, scalar, 0, same, none)
+#define LANES(name, arity) PLAIN(name, lanes, arity, same, none)
 #include "ir/ops.def"
     {"none", CI_OPKIND_scalar, 0, CI_RESULT_same, CI_OP_none, REFUSE, REFUSALS(none)},
 };
@@ -143,6 +144,24 @@ is_defined(CiOp op, CiClass operand)
     default:
         return true;
     }
+}
+
+static bool
+is_word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool
+ci_op_reads(CiOp op, CiDtype operand, int position)
+{
+    if (ci_op_kind(op) != CI_OPKIND_pointwise)
+        return true;
+    const char *text = ci_op_expression(op, ci_dtype_class(operand));
+    for (const char *at = text; at && *at; at++)
+        if (*at == 'a' + position && !is_word(at[1]) && (at == text || !is_word(at[-1])))
+            return true;
+    return false;
 }
 
 const char *

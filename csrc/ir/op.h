@@ -17,6 +17,7 @@ typedef enum CiOp {
 #define REGION(name) CI_OP_##name,
 #define COMPOSITE(name, arity) CI_OP_##name,
 #define SCALAR(name) CI_OP_##name,
+#define LANES(name, arity) CI_OP_##name,
 #include "ir/ops.def"
     CI_OP_COUNT,
     CI_OP_none = CI_OP_COUNT
@@ -34,7 +35,8 @@ typedef enum CiOpKind {
     CI_OPKIND_extern,
     CI_OPKIND_region,
     CI_OPKIND_composite,
-    CI_OPKIND_scalar
+    CI_OPKIND_scalar,
+    CI_OPKIND_lanes
 } CiOpKind;
 
 typedef enum CiResultRule {
@@ -54,6 +56,8 @@ CiDtype ci_op_result(CiOp op, CiDtype operand);
 bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
+/* Whether the value depends on that operand: isnan of an integer reads nothing. */
+bool ci_op_reads(CiOp op, CiDtype operand, int position);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
 const char *ci_op_why_not(CiOp op, CiDtype operand);
 CiOp ci_op_combine(

@@ -515,8 +515,8 @@ get_backend(PyObject *self, void *closure)
 
 static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
-     "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"wrapper\", \"json\" or "
-     "\"source\"."},
+     "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
+     "\"json\" or \"source\"."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -75,7 +75,7 @@ cx_program_text(CxProgram *p, const char *level)
         ci_program_release(request.program);
         text = cx_dict_named(p->texts, level);
     }
-    if (text == NULL && strcmp(level, "source") == 0)
+    if (text == NULL && (strcmp(level, "source") == 0 || strcmp(level, "procs") == 0))
         return PyUnicode_FromString("");
     if (text == NULL)
         return PyErr_Format(PyExc_ValueError, "there is no text of level '%s'", level);

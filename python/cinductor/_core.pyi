@@ -405,7 +405,7 @@ class Program:
     externs: int
     why_host: str | None
     def text(self, level: str) -> str:
-        """ "graph", "loops", "kernels", "wrapper", "python", "json" or "source"."""
+        """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
 
 class Specialization:
     """Guards, a program and the result's structure.

@@ -12,7 +12,7 @@ from typing import Any
 from . import _core
 from .user import wrong
 
-LEVELS = ("graph", "loops", "kernels", "wrapper", "source")
+LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
 
 # How reasons begin, and what a user can do about them.
 ADVICE = (
@@ -62,8 +62,9 @@ class Explanation:
     plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
     None.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
-    loops, kernels, wrapper (Python source, which options={"wrapper": "python"} runs) and source (""
-    without one), with kernels_count and externs_count.
+    loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
+    options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
+    externs_count.
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
     became of loops and branches on traced values, as lines "file:line: for captured".
     pieces: the lines "file:first-last" that later calls of a function that breaks have compiled, and
@@ -102,7 +103,7 @@ class Explanation:
                 self.programs = max(self.programs, 1)
 
     def text(self, level: str) -> str:
-        """One level of the last program: graph, a pass, ranges, loops, kernels, wrapper, json, source."""
+        """One level of the last program: a level, a pass, ranges or json."""
         return "" if self.program is None else self.program.text(level)
 
     @property

@@ -2,11 +2,13 @@
  *
  *   golden FILE
  *
- * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels to print, graph when not
- * given; fusion, trees, short_rows: 0 or 1), then a graph or loops as text. What stands behind a line that begins with `---` is what was
- * expected, and not read here. For each level comes a line `--- expected LEVEL` and its text; when a step fails,
- * `--- expected error` and the message, and nothing more. A text form is also read back and printed
- * again; a difference is an error of its own. */
+ * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels
+ * to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
+ * short_rows: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
+ * begins with `---` is what was expected, and not read here. For each level comes a line
+ * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
+ * nothing more. A text form is also read back and printed again; a difference is an error of its
+ * own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 #include "wrapper/wrapper.h"
 #endif
 #ifdef GOLDEN_DEVICE
+#include "codegen/codegen.h"
 #include "device/device.h"
 #endif
 
@@ -235,6 +238,37 @@ show_kernels(CiContext *ctx, Run *run)
         show("kernels", once.data);
 }
 
+/* What is read back prints as it did; how many accesses are not proved stands behind. */
+static void
+show_procs(CiContext *ctx, const char *level, const CiProcs *procs)
+{
+    CiText text = ci_text_new(ctx);
+    int unproved = ci_procs_verify(procs);
+    ci_procs_verify_text(procs);
+    ci_procs_print(&text, procs);
+    if (unproved)
+        ci_text_line(&text, "# unproved: %d", unproved);
+    show(level, text.data);
+}
+
+/* As the statements of kernels begin, and as the backend runs or prints them. */
+static void
+show_statements(CiContext *ctx, const Run *run)
+{
+#ifdef GOLDEN_DEVICE
+    CiOptions options;
+    ci_options_default(&options);
+    options.verify = true;
+    const CiBackend *backend = ci_backend_find(run->device, run->backend);
+    if (has_word(run->dump, "expand"))
+        show_procs(ctx, "expand", ci_expand(run->kernels));
+    if (has_word(run->dump, "procs") && backend && backend->lower)
+        show_procs(ctx, "procs", backend->lower(run->kernels, &options));
+#else
+    (void)ctx, (void)run;
+#endif
+}
+
 static void
 show_wrapper(CiContext *ctx, const Run *run)
 {
@@ -261,6 +295,10 @@ run_levels(CiContext *ctx, void *arg)
 {
     Run *run = arg;
     bool is_kernels = is_of_level(run->text, "kernels");
+    if (is_of_level(run->text, "procs")) {
+        show_procs(ctx, "procs", ci_procs_parse(ctx, run->text));
+        return;
+    }
     if (is_of_level(run->text, "loops")) {
         run->loops = ci_loops_parse(ctx, run->text);
     } else if (!is_kernels) {
@@ -273,7 +311,8 @@ run_levels(CiContext *ctx, void *arg)
             show_ranges(ctx, run);
     }
     bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
-    bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels");
+    bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels") ||
+                       has_word(run->dump, "expand") || has_word(run->dump, "procs");
     if (!has_kernels && !has_word(run->dump, "loops"))
         return;
     if (!is_kernels)
@@ -284,6 +323,7 @@ run_levels(CiContext *ctx, void *arg)
         return;
     make_kernels(ctx, run);
     show_kernels(ctx, run);
+    show_statements(ctx, run);
     if (has_wrapper)
         show_wrapper(ctx, run);
     if (has_source)

@@ -1,45 +1,44 @@
-/* Kernels -> what the interpreter runs. Everything needed is copied, so that the compilation's
- * memory may go. */
-#include "device/interp/program.h"
-
+/* Procs -> what the interpreter runs. */
+#include "base/map.h"
 #include "device/emit.h"
+#include "device/interp/program.h"
 
 #include <string.h>
 
 typedef struct Compiler {
     CiContext *ctx; /* the executable's */
     const CiKernels *kernels;
-    const CiKernel *kernel;
     const CiInterpMath *math;
+    const CiProc *proc;
     CiInterpKernel *out;
-    const CiNest *nest;
-    CiBuffer **temps;
-    int ntemps, captemps;
-    const CiExpr **vars; /* of the tree's loops */
-    int nvars, capvars;
-    int widest; /* most axes of a nest */
+    CiMap *slots;    /* symbol -> its slot and one */
+    CiMap *varying;  /* symbol -> the value that it has in lanes, and one */
+    CiMap *memories; /* CiMemory -> its number and one */
+    int capmemories, nswapped;
+    size_t frame; /* bytes of the values that are alive here */
 } Compiler;
+
+static void
+put(CiMap *map, const void *key, int number)
+{
+    ci_map_put(map, CI_KEY(key), (void *)(intptr_t)(number + 1));
+}
+
+static int
+find(const CiMap *map, const void *key)
+{
+    return (int)(intptr_t)ci_map_find(map, CI_KEY(key)) - 1;
+}
 
 /* ---- formulas ---- */
 
 static int
-find_slot(Compiler *c, const CiExpr *symbol)
+find_slot(Compiler *c, const CiExpr *e)
 {
-    for (int k = 0; k < c->kernel->nsize_args; k++)
-        if (c->kernel->size_args[k] == symbol)
-            return k;
-    for (int k = 0; k < c->nvars; k++)
-        if (c->vars[k] == symbol)
-            return c->kernel->nsize_args + k;
-    for (int k = 0; c->nest && k < c->nest->naxes; k++)
-        if (c->nest->axes[k].var == symbol)
-            return c->kernel->nsize_args + c->nvars + k;
-    for (int k = 0; c->nest && k < c->nest->body.nops; k++) {
-        const CiScalar *op = &c->nest->body.ops[k];
-        if ((op->op == CI_OP_bind || op->op == CI_OP_pack) && op->index == symbol)
-            return c->kernel->nsize_args + c->nvars + c->nest->naxes + k;
-    }
-    return -1;
+    int slot = find(c->slots, e);
+    if (slot >= 0 || e->kind != CI_EXPR_symbol)
+        return slot;
+    ci_fail(c->ctx, CI_ERR_INTERNAL, "%s is unknown in proc %s", e->name, c->proc->name);
 }
 
 static CiFormula
@@ -49,8 +48,6 @@ make_formula(Compiler *c, const CiExpr *e)
     int slot = find_slot(c, e);
     if (slot >= 0)
         return (CiFormula){.kind = CI_EXPR_symbol, .slot = slot};
-    if (e->kind == CI_EXPR_symbol)
-        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s is unknown in kernel %s", e->name, c->kernel->name);
     CiFormula *args = CI_NEW_ARRAY(c->ctx, CiFormula, e->nargs + 1);
     int64_t *coefs = CI_NEW_ARRAY(c->ctx, int64_t, e->nargs + 1);
     for (int k = 0; k < e->nargs; k++) {
@@ -62,353 +59,278 @@ make_formula(Compiler *c, const CiExpr *e)
     return f;
 }
 
-/* Symbols that data gives differ from lane to lane; the count of packed values is one of them. */
-static void
-find_binds(Compiler *c, const CiExpr *e, CiInterpIndex *index)
+static CiFormula
+make_optional(Compiler *c, const CiExpr *e, int64_t missing)
 {
-    for (int k = 0; k < c->nest->body.nops; k++) {
-        const CiScalar *op = &c->nest->body.ops[k];
-        if (op->op != CI_OP_bind || !ci_expr_depends_on(e, op->index))
-            continue;
-        if (index->nbinds == CI_MAX_OPERANDS)
-            ci_fail(c->ctx, CI_ERR_INTERNAL, "an index depends on more than %d others",
-                    CI_MAX_OPERANDS);
-        index->slots[index->nbinds] = find_slot(c, op->index);
-        index->limits[index->nbinds] = make_formula(c, op->index->limit);
-        index->binds[index->nbinds++] = k;
-    }
+    return e ? make_formula(c, e) : (CiFormula){.kind = CI_EXPR_const, .value = missing};
 }
 
 static CiInterpIndex
-make_index(Compiler *c, const CiExpr *e, const CiExpr *lane_var)
+make_index(Compiler *c, const CiExpr *e)
 {
-    CiSym *sym = c->kernels->loops->sym;
-    const CiExpr *coef = ci_expr_const(sym, 0), *rest = e;
-    CiInterpIndex index = {0};
-    find_binds(c, e, &index);
-    index.is_linear =
-        !index.nbinds && (!lane_var || ci_expr_split_linear(sym, e, lane_var, &coef, &rest));
-    if (index.is_linear) {
-        index.base = make_formula(c, rest);
-        index.stride = make_formula(c, coef);
-    } else {
-        index.whole = make_formula(c, e);
+    CiInterpIndex index = {.formula = make_formula(c, e)};
+    for (int k = 0; k < e->nsymbols; k++) {
+        int value = find(c->varying, e->symbols[k]);
+        if (value < 0)
+            continue;
+        if (index.nvarying == CI_MAX_OPERANDS)
+            ci_fail(c->ctx, CI_ERR_INTERNAL, "an index depends on more than %d others",
+                    CI_MAX_OPERANDS);
+        index.slots[index.nvarying] = find_slot(c, e->symbols[k]);
+        index.values[index.nvarying++] = value;
     }
     return index;
 }
 
+static int
+add_slot(Compiler *c, const CiExpr *symbol)
+{
+    put(c->slots, symbol, c->out->nslots);
+    return c->out->nslots++;
+}
+
 /* ---- memory ---- */
 
-/* Memories: buffers the kernel takes, then the ones made inside it. */
 static int
-find_memory(Compiler *c, CiBuffer *buffer)
+add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 {
-    int position = ci_kernel_buffer_position(c->kernel, buffer);
-    if (position >= 0)
-        return position;
-    for (int k = 0; k < c->ntemps; k++)
-        if (c->temps[k] == buffer)
-            return c->kernel->nbuffers + k;
-    CI_PUSH(c->ctx, c->temps, c->ntemps, c->captemps, buffer);
-    return c->kernel->nbuffers + c->ntemps - 1;
+    CiInterpMemory made = {.dtype = memory->dtype, .slot_of_scalar = -1, .lanes = memory->lanes};
+    if (memory->space == CI_SPACE_argument)
+        made.slot_of_scalar = ci_emit_scalar_slot(c->kernels->loops, memory->buffer);
+    if (!is_param)
+        made.size = make_formula(c, memory->size);
+    put(c->memories, memory, c->out->nmemories);
+    CI_PUSH(c->ctx, c->out->memories, c->out->nmemories, c->capmemories, made);
+    return c->out->nmemories - 1;
 }
 
-/* ---- bodies ---- */
+static CiInterpAccess
+make_access(Compiler *c, const CiAccess *at)
+{
+    CiInterpIndex index = make_index(c, at->index);
+    return (CiInterpAccess){.memory = find(c->memories, at->memory),
+                            .element = at->memory->lanes,
+                            .index = index,
+                            .stride = make_optional(c, at->stride, index.nvarying == 0)};
+}
+
+/* The size of a parameter, which may name what the kernel does not take, is asked for here alone.
+ */
+static int
+find_swapped(Compiler *c, const CiMemory *memory)
+{
+    int found = find(c->memories, memory);
+    for (int k = 0; k < c->out->nswapped; k++)
+        if (c->out->swapped[k] == found)
+            return found;
+    c->out->memories[found].size = make_formula(c, memory->size);
+    c->out->swapped[c->out->nswapped++] = found;
+    return found;
+}
+
+/* ---- values ---- */
+
+/* A value's bytes are free again behind its block. Whole vectors of mathematics may be read. */
+static void
+place_value(Compiler *c, const CiStmt *stmt)
+{
+    size_t bytes = (size_t)stmt->type.lanes * (size_t)ci_interp_size(stmt->type.dtype);
+    if (stmt->type.lanes > CI_INTERP_LANES)
+        ci_fail(c->ctx, CI_ERR_INTERNAL, "a value of %d lanes", stmt->type.lanes);
+    c->out->values[stmt->value] = c->frame;
+    c->frame += (bytes + 63) / 64 * 64;
+    if (c->frame > c->out->value_bytes)
+        c->out->value_bytes = c->frame;
+}
+
+static CiDtype
+dtype_of(const Compiler *c, int value)
+{
+    return c->proc->types[value].dtype;
+}
 
 static void
-fill_const(CiInterpScalar *to, const CiScalar *op)
+find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
-    ci_const_store(op->dtype == CI_DTYPE_f16 ? CI_DTYPE_f32 : op->dtype, op->value, to->value);
-}
-
-static void
-fill_function(Compiler *c, CiInterpScalar *to, const CiScalar *op, CiDtype operand)
-{
-    to->kind = CI_INTERP_op;
-    bool moves = op->op == CI_OP_copy || op->op == CI_OP_bind || op->op == CI_OP_place ||
-                 op->op == CI_OP_pack;
-    if (op->op == CI_OP_cast || moves)
-        to->op = ci_interp_cast(operand, op->dtype);
-    else if (op->op == CI_OP_where)
-        to->op = ci_interp_where(op->dtype);
-    else
-        to->op = ci_interp_rows(operand)->ops[op->op];
-    if (!to->op)
-        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op->op, operand));
-}
-
-static CiInterpScalar
-make_scalar(Compiler *c, const CiScalar *op, CiDtype operand, const CiExpr *lane_var)
-{
-    CiInterpScalar to = {.dtype = op->dtype, .nargs = op->nargs};
-    memcpy(to.args, op->args, sizeof to.args);
-    if (op->op == CI_OP_load && op->buffer->kind == CI_BUFFER_scalar) {
-        to.kind = CI_INTERP_slot;
-        to.memory = ci_emit_scalar_slot(c->kernels->loops, op->buffer);
-    } else if (op->op == CI_OP_load) {
-        to.kind = CI_INTERP_load;
-        to.memory = find_memory(c, op->buffer);
-        to.index = make_index(c, op->index, lane_var);
-    } else if (op->op == CI_OP_index) {
-        to.kind = CI_INTERP_index;
-        to.index = make_index(c, op->index, lane_var);
-    } else if (op->op == CI_OP_const) {
-        to.kind = CI_INTERP_const;
-        fill_const(&to, op);
-    } else if (ci_op_kind(op->op) == CI_OPKIND_math) {
-        to.kind = CI_INTERP_math;
-        to.routine = ci_interp_math_find(c->math, op->op, op->dtype);
-        to.rounds = op->dtype == CI_DTYPE_f16;
+    CiDtype operand = stmt->nargs ? dtype_of(c, stmt->args[0]) : stmt->type.dtype;
+    if (ci_op_kind(stmt->op) == CI_OPKIND_math) {
+        to->is_math = true;
+        to->routine = ci_interp_math_find(c->math, stmt->op, stmt->type.dtype);
+        to->rounds = stmt->type.dtype == CI_DTYPE_f16;
+    } else if (stmt->op == CI_OP_cast) {
+        to->compute = ci_interp_cast(operand, stmt->type.dtype);
+    } else if (stmt->op == CI_OP_where) {
+        to->compute = ci_interp_where(stmt->type.dtype);
+    } else if (ci_stmt_is_running(stmt)) {
+        to->compute = ci_interp_rows(operand)->ops[ci_op_combine(stmt->op)];
+    } else if (ci_op_kind(stmt->op) == CI_OPKIND_pointwise) {
+        to->compute = ci_interp_rows(operand)->ops[stmt->op];
     } else {
-        fill_function(c, &to, op, operand);
+        return;
     }
+    if (!to->compute && !to->is_math)
+        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(stmt->op, operand));
+}
+
+static void
+bind_symbol(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    to->low = stmt->expr->low;
+    to->has_limit = stmt->expr->limit != NULL;
+    to->extent = make_optional(c, stmt->expr->limit, 0);
+    to->slot = add_slot(c, stmt->expr);
+    if (stmt->type.lanes > 1)
+        put(c->varying, stmt->expr, stmt->value);
+}
+
+static void
+make_let(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    CiDtype stored = stmt->type.dtype == CI_DTYPE_f16 ? CI_DTYPE_f32 : stmt->type.dtype;
+    to->dtype = stmt->type.dtype;
+    to->lanes = stmt->type.lanes;
+    to->value = stmt->value;
+    place_value(c, stmt);
+    ci_const_store(stored, stmt->op == CI_OP_load ? stmt->at.otherwise : stmt->constant,
+                   to->constant);
+    if (stmt->op == CI_OP_bind)
+        bind_symbol(c, to, stmt);
+    else if (stmt->expr)
+        to->expr = make_index(c, stmt->expr);
+    if (stmt->op == CI_OP_load)
+        to->at = make_access(c, &stmt->at);
+    else
+        find_function(c, to, stmt);
+    if (stmt->cell)
+        to->cell = find(c->memories, stmt->cell);
+}
+
+static void
+make_store(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    CiType type = c->proc->types[stmt->args[0]];
+    to->dtype = type.dtype;
+    to->lanes = type.lanes;
+    to->at = make_access(c, &stmt->at);
+    if (stmt->op != CI_OP_none)
+        to->compute = ci_interp_rows(type.dtype)->ops[stmt->op];
+}
+
+static void
+make_call(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    make_store(c, to, stmt);
+    to->cell = find(c->memories, stmt->cell);
+    to->has_limit = stmt->limit != NULL;
+    to->limit = make_optional(c, stmt->limit, 0);
+}
+
+/* ---- statements ---- */
+
+static CiInterpStmts make_block(Compiler *c, const CiStmts *block);
+
+static void
+make_tests(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    to->tests = CI_NEW_ARRAY(c->ctx, CiInterpTest, stmt->ntests + 1);
+    to->ntests = stmt->ntests;
+    for (int k = 0; k < stmt->ntests; k++) {
+        const CiCondition *test = &stmt->tests[k];
+        to->tests[k].compare = test->compare;
+        to->tests[k].value = test->value;
+        if (test->compare >= CI_COMPARE_is)
+            continue;
+        to->tests[k].left = make_formula(c, test->left);
+        to->tests[k].right = make_formula(c, test->right);
+    }
+}
+
+static void
+make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    switch (stmt->kind) {
+    case CI_STMT_let:
+        make_let(c, to, stmt);
+        break;
+    case CI_STMT_store:
+        make_store(c, to, stmt);
+        break;
+    case CI_STMT_call:
+        make_call(c, to, stmt);
+        break;
+    case CI_STMT_for:
+        to->extent = make_formula(c, stmt->extents[0]);
+        to->slot = add_slot(c, stmt->vars[0]);
+        break;
+    case CI_STMT_alloc:
+        to->memory = add_memory(c, stmt->memory, false);
+        break;
+    case CI_STMT_swap:
+        to->memory = find_swapped(c, stmt->memory);
+        to->partner = find_swapped(c, stmt->partner);
+        break;
+    default:
+        break;
+    }
+}
+
+static CiInterpStmt
+make_stmt(Compiler *c, const CiStmt *stmt)
+{
+    CiInterpStmt to = {
+        .kind = stmt->kind, .nargs = stmt->nargs, .op = stmt->op, .number = stmt->number};
+    for (int k = 0; k < stmt->nargs; k++)
+        to.args[k] = stmt->args[k];
+    to.has_live = stmt->live != NULL;
+    to.live = make_optional(c, stmt->live, 0);
+    make_tests(c, &to, stmt);
+    make_kind(c, &to, stmt);
+    to.body = make_block(c, &stmt->body);
+    to.other = make_block(c, &stmt->other);
     return to;
 }
 
-/* ---- nests ---- */
-
-static CiInterpShape
-choose_shape(const CiNest *nest, bool is_ordered)
+static CiInterpStmts
+make_block(Compiler *c, const CiStmts *block)
 {
-    if (nest->fold == CI_OP_none)
-        return CI_SHAPE_point;
-    if (ci_nest_is_scan(nest))
-        return CI_SHAPE_scan;
-    if (is_ordered ? nest->order == CI_FOLD_lanes
-                   : nest->axes[nest->naxes - 1].extent->high > CI_INTERP_BLOCK)
-        return CI_SHAPE_inner;
-    return CI_SHAPE_outer;
-}
-
-static void
-fill_fold(Compiler *c, CiInterpNest *to, const CiNest *nest, CiDtype value)
-{
-    CiDtype dtype = nest->fold == CI_OP_none ? value : ci_fold_dtype(nest, value);
-    bool is_scan = ci_nest_is_scan(nest);
-    to->needs_truth = nest->fold != CI_OP_none && dtype != value;
-    to->dtype = is_scan || nest->fold == CI_OP_none ? dtype : ci_dtype_compute(dtype);
-    to->is_arg = nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_argreduce;
-    to->is_ordered = nest->fold != CI_OP_none && !ci_op_is_order_free(nest->fold, to->dtype);
-    to->shape = choose_shape(nest, to->is_ordered);
-    if (nest->fold != CI_OP_none && !to->is_arg)
-        to->combine = ci_interp_rows(to->dtype)->ops[ci_op_combine(nest->fold)];
-    if (nest->fold != CI_OP_none && !to->is_arg && !to->combine)
-        ci_fail(c->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(nest->fold, dtype));
-    to->store_cast = ci_interp_cast(to->is_arg ? CI_DTYPE_i64 : to->dtype, nest->target->dtype);
-}
-
-static void
-fill_indirect(Compiler *c, CiInterpNest *to, const CiNest *nest)
-{
-    const CiScalar *result = &nest->body.ops[nest->body.result];
-    to->pack_slot = -1;
-    if (nest->is_combined)
-        to->placed = ci_interp_rows(nest->target->dtype)->ops[nest->combine];
-    if (result->op != CI_OP_pack)
-        return;
-    to->pack_slot = find_slot(c, result->index);
-    to->pack_value = result->args[0];
-    to->pack_mask = result->args[1];
-    to->pack_limit = make_formula(c, result->index->limit);
-}
-
-static void
-make_nest(Compiler *c, CiInterpNest *to, const CiNest *nest)
-{
-    c->nest = nest;
-    const CiBody *body = &nest->body;
-    to->naxes = nest->naxes;
-    to->npoint = nest->npoint;
-    to->first_slot = c->kernel->nsize_args + c->nvars;
-    to->fold = nest->fold;
-    to->order = nest->order;
-    to->target_dtype = nest->target->dtype;
-    fill_fold(c, to, nest, body->ops[body->result].dtype);
-    to->lane_axis = to->shape == CI_SHAPE_outer ? nest->npoint - 1 : nest->naxes - 1;
-    const CiExpr *lane_var = to->lane_axis >= 0 ? nest->axes[to->lane_axis].var : NULL;
-    to->extents = CI_NEW_ARRAY(c->ctx, CiFormula, nest->naxes + 1);
-    for (int k = 0; k < nest->naxes; k++)
-        to->extents[k] = make_formula(c, nest->axes[k].extent);
-    to->ops = CI_NEW_ARRAY(c->ctx, CiInterpScalar, body->nops + 1);
-    to->nops = body->nops;
-    to->result = body->result;
-    for (int k = 0; k < body->nops; k++) {
-        const CiScalar *op = &body->ops[k];
-        CiDtype operand = op->nargs ? body->ops[op->args[op->op == CI_OP_where]].dtype : op->dtype;
-        to->ops[k] = make_scalar(c, op, operand, lane_var);
-    }
-    to->target = find_memory(c, nest->target);
-    to->store = make_index(c, nest->store, lane_var);
-    fill_indirect(c, to, nest);
-    c->nest = NULL;
-    if (body->nops > c->out->max_ops)
-        c->out->max_ops = body->nops;
-    if (nest->naxes + body->nops > c->widest) /* an operation may make a symbol */
-        c->widest = nest->naxes + body->nops;
-}
-
-static CiFormula
-bytes_of(Compiler *c, const CiBuffer *buffer)
-{
-    CiSym *sym = c->kernels->loops->sym;
-    const CiExpr *bytes = ci_expr_const(sym, ci_dtype_size(buffer->dtype));
-    for (int k = 0; k < buffer->rank; k++)
-        bytes = ci_expr_mul(sym, bytes, buffer->sizes[k]);
-    return make_formula(c, bytes);
-}
-
-/* ---- trees ---- */
-
-static void
-find_vars(Compiler *c, const CiLoopTree *tree)
-{
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *node = &tree->nodes[k];
-        if (node->kind == CI_TREE_for)
-            CI_PUSH(c->ctx, c->vars, c->nvars, c->capvars, node->region->var);
-        if (node->check && node->check->symbol)
-            CI_PUSH(c->ctx, c->vars, c->nvars, c->capvars, node->check->symbol);
-        find_vars(c, &node->body);
-        find_vars(c, &node->other);
-    }
-}
-
-static CiInterpNode
-make_leaf(Compiler *c, const CiKernel *kernel)
-{
-    CiInterpNode node = {.kind = CI_TREE_leaf};
-    int count = 0;
-    for (int t = 0; t < kernel->nstages; t++)
-        count += kernel->stages[t].nnests;
-    node.nests = CI_NEW_ARRAY(c->ctx, CiInterpNest, count + 1);
-    for (int t = 0; t < kernel->nstages; t++)
-        for (int n = 0; n < kernel->stages[t].nnests; n++)
-            make_nest(c, &node.nests[node.nnests++], kernel->stages[t].nests[n]);
-    return node;
-}
-
-static void
-add_swapped(Compiler *c, CiInterpKernel *out, CiBuffer *buffer)
-{
-    int memory = find_memory(c, buffer), count = out->nswapped;
-    for (int k = 0; k < count; k++)
-        if (out->swapped[k] == memory)
-            return;
-    out->swapped[out->nswapped] = memory;
-    out->swapped_bytes[out->nswapped++] = bytes_of(c, buffer);
-}
-
-static CiInterpNode
-make_check(Compiler *c, const CiTreeNode *from)
-{
-    const CiCheckItem *check = from->check;
-    CiInterpNode node = {.kind = from->kind, .number = from->number};
-    node.condition = find_memory(c, check->buffer);
-    if (check->symbol) {
-        node.is_symbol = true;
-        node.slot = find_slot(c, check->symbol);
-        node.low = check->symbol->low;
-        node.has_limit = check->limit->low != CI_INFINITY;
-        node.extent = make_formula(c, check->limit);
-    }
-    return node;
-}
-
-static CiInterpNodes make_nodes(Compiler *c, const CiLoopTree *tree);
-
-static CiInterpNode
-make_region(Compiler *c, const CiTreeNode *from)
-{
-    const CiRegion *region = from->region;
-    CiInterpNode node = {.kind = from->kind, .nswaps = region->nswaps};
-    if (from->kind == CI_TREE_for) {
-        node.slot = find_slot(c, region->var);
-        node.extent = make_formula(c, region->extent);
-    } else {
-        node.condition = find_memory(c, region->condition);
-    }
-    node.swaps = CI_NEW_ARRAY(c->ctx, int, region->nswaps + 1);
-    for (int k = 0; k < region->nswaps; k++) {
-        node.swaps[k] = find_memory(c, region->swaps[k]);
-        add_swapped(c, c->out, region->swaps[k]);
-    }
-    node.body = make_nodes(c, &from->body);
-    node.other = make_nodes(c, &from->other);
-    return node;
-}
-
-static CiInterpNodes
-make_nodes(Compiler *c, const CiLoopTree *tree)
-{
-    CiInterpNodes list = {0};
-    for (int k = 0; k < tree->count; k++) {
-        const CiTreeNode *from = &tree->nodes[k];
-        CiInterpNode node = from->kind == CI_TREE_leaf    ? make_leaf(c, from->leaf)
-                            : from->kind == CI_TREE_check ? make_check(c, from)
-                                                          : make_region(c, from);
-        CI_PUSH(c->ctx, list.nodes, list.count, list.capacity, node);
-    }
+    CiInterpStmts list = {0};
+    size_t frame = c->frame;
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next)
+        CI_PUSH(c->ctx, list.stmts, list.count, list.capacity, make_stmt(c, stmt));
+    c->frame = frame;
     return list;
 }
 
 static void
-make_kernel(Compiler *c, CiInterpKernel *out, const CiKernel *kernel)
+make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
 {
-    const CiLoopTree *tree = ci_kernel_tree(kernel);
-    c->kernel = kernel;
+    c->proc = proc;
     c->out = out;
-    c->ntemps = c->nvars = c->widest = 0;
-    out->swapped = CI_NEW_ARRAY(c->ctx, int, kernel->nbuffers + 1);
-    out->swapped_bytes = CI_NEW_ARRAY(c->ctx, CiFormula, kernel->nbuffers + 1);
-    if (tree && kernel->nouter) {
-        CiRegion region = {.var = kernel->outer[0].var, .extent = kernel->outer[0].extent};
-        CiTreeNode node = {.kind = CI_TREE_for, .region = &region, .body = *tree};
-        const CiLoopTree whole = {&node, 1, 1};
-        find_vars(c, &whole);
-        out->nodes = make_nodes(c, &whole);
-    } else if (tree) {
-        find_vars(c, tree);
-        out->nodes = make_nodes(c, tree);
-    } else {
-        CI_PUSH(c->ctx, out->nodes.nodes, out->nodes.count, out->nodes.capacity,
-                make_leaf(c, kernel));
-    }
-    out->nsizes = kernel->nsize_args;
-    out->nslots = kernel->nsize_args + c->nvars + c->widest;
-    out->nbuffers = kernel->nbuffers;
-    out->ntemps = c->ntemps;
-    out->temp_bytes = CI_NEW_ARRAY(c->ctx, CiFormula, c->ntemps + 1);
-    for (int k = 0; k < c->ntemps; k++)
-        out->temp_bytes[k] = bytes_of(c, c->temps[k]);
-}
-
-static void
-make_kernels(Compiler *c, CiInterpExecutable *exe, const CiKernels *kernels)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int side = 0; side < 2 && kernel->region; side++)
-            if (kernel->inner[side])
-                make_kernels(c, exe, kernel->inner[side]);
-        if (!ci_kernel_has_loops(kernel))
-            continue;
-        while (kernel->id >= exe->nkernels) {
-            int capacity = exe->nkernels ? 2 * exe->nkernels : 8;
-            exe->kernels =
-                ci_grow(c->ctx, exe->kernels, sizeof *exe->kernels * (size_t)exe->nkernels,
-                        sizeof *exe->kernels * (size_t)capacity);
-            memset(exe->kernels + exe->nkernels, 0,
-                   sizeof *exe->kernels * (size_t)(capacity - exe->nkernels));
-            exe->nkernels = capacity;
-        }
-        c->kernels = kernels;
-        make_kernel(c, &exe->kernels[kernel->id], kernel);
-    }
+    c->slots = ci_map_new(c->ctx);
+    c->varying = ci_map_new(c->ctx);
+    c->memories = ci_map_new(c->ctx);
+    c->capmemories = 0;
+    c->frame = 0;
+    for (int k = 0; k < proc->nsizes; k++)
+        add_slot(c, proc->sizes[k]);
+    out->nsizes = proc->nsizes;
+    out->nbuffers = proc->kernel->nbuffers;
+    out->swapped = CI_NEW_ARRAY(c->ctx, int, out->nbuffers + 1);
+    out->values = CI_NEW_ARRAY(c->ctx, size_t, proc->nvalues + 1);
+    out->nvalues = proc->nvalues;
+    for (int k = 0; k < proc->nparams; k++)
+        add_memory(c, proc->params[k], true);
+    out->body = make_block(c, &proc->body);
 }
 
 void
-ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels)
+ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiProcs *procs)
 {
-    Compiler c = {.ctx = exe->ctx, .math = &exe->math};
-    make_kernels(&c, exe, kernels);
+    Compiler c = {.ctx = exe->ctx, .kernels = kernels, .math = &exe->math};
+    for (int k = 0; k < procs->nprocs; k++)
+        if (procs->procs[k]->kernel->id >= exe->nkernels)
+            exe->nkernels = procs->procs[k]->kernel->id + 1;
+    exe->kernels = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, exe->nkernels + 1);
+    for (int k = 0; k < procs->nprocs; k++)
+        make_kernel(&c, &exe->kernels[procs->procs[k]->kernel->id], procs->procs[k]);
 }

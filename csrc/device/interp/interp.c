@@ -21,9 +21,20 @@ fill_target(CiTarget *target, const CiOptions *options)
     target->backend = "interp";
 }
 
+/* A strip of a hundred lanes or two pays for the walk; rows of their own for each should stay in
+ * near cache. */
+static const CiFamily family = {"interp", CI_INTERP_LANES, CI_STAGE_TILE};
+
+static CiProcs *
+lower(const CiKernels *kernels, const CiOptions *options)
+{
+    return ci_codegen(kernels, &family, options->verify);
+}
+
 typedef struct Build {
     CiInterpExecutable *exe;
     const CiKernels *kernels;
+    const CiProcs *procs;
     CiStatus status; /* of the executable's own context */
 } Build;
 
@@ -32,7 +43,7 @@ compile_body(CiContext *own, void *arg)
 {
     Build *b = arg;
     (void)own;
-    ci_interp_compile(b->exe, b->kernels);
+    ci_interp_compile(b->exe, b->kernels, b->procs);
 }
 
 /* Two arenas grow while compiling, the executable's and (for expressions) the compilation's: either
@@ -62,6 +73,7 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
       CiBuildInfo *info)
 {
     int64_t start = ci_os_time_ns();
+    const CiProcs *procs = lower(kernels, options);
     CiInterpExecutable *exe = calloc(1, sizeof *exe);
     CiContext *own = exe ? ci_context_open() : NULL;
     if (!own) {
@@ -71,7 +83,7 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
     exe->base = (CiExecutable){&ci_backend_cpu_interp, runtime};
     exe->ctx = own;
     exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
-    Build b = {exe, kernels, CI_OK};
+    Build b = {exe, kernels, procs, CI_OK};
     CiStatus status = ci_protect(ctx, build_body, &b);
     if (status != CI_OK || b.status != CI_OK) {
         char message[1024];
@@ -87,9 +99,10 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
 const CiBackend ci_backend_cpu_interp = {
     .device = "cpu",
     .name = "interp",
-    .doc = "walks loop bodies block by block, with no compiler",
+    .doc = "walks procs strip by strip, with no compiler",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
+    .lower = lower,
     .build = build,
     .close = close_executable,
     .launch = ci_interp_launch,

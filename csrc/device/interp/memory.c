@@ -8,9 +8,10 @@
 
 #define EACH_INTEGER(X, ...)                                                                       \
     X(bool, uint8_t, __VA_ARGS__)                                                                  \
-    X(i8, int8_t, __VA_ARGS__) X(i16, int16_t, __VA_ARGS__) X(i32, int32_t, __VA_ARGS__)           \
-        X(i64, int64_t, __VA_ARGS__) X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__)     \
-            X(u32, uint32_t, __VA_ARGS__) X(u64, uint64_t, __VA_ARGS__)
+    X(i8, int8_t, __VA_ARGS__)                                                                     \
+    X(i16, int16_t, __VA_ARGS__) X(i32, int32_t, __VA_ARGS__) X(i64, int64_t, __VA_ARGS__)         \
+        X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__) X(u32, uint32_t, __VA_ARGS__)    \
+            X(u64, uint64_t, __VA_ARGS__)
 
 /* static void <name>(…): to[k] = expression of x, the k-th value of type `from`. */
 #define CAST(name, from, to, expression)                                                           \
@@ -61,11 +62,9 @@ CASTS_FROM(c128, ci_c128, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t),
 COMPLEX_FROM(c128, ci_c128, x.re, x.im)
 
 #define CAST_TABLE(name)                                                                           \
-    {                                                                                              \
-        name##_to_bool, name##_to_i8, name##_to_i16, name##_to_i32, name##_to_i64, name##_to_u8,   \
-            name##_to_u16, name##_to_u32, name##_to_u64, name##_to_f16, name##_to_f32,             \
-            name##_to_f64, name##_to_c64, name##_to_c128                                           \
-    }
+    {name##_to_bool, name##_to_i8,  name##_to_i16, name##_to_i32, name##_to_i64,                   \
+     name##_to_u8,   name##_to_u16, name##_to_u32, name##_to_u64, name##_to_f16,                   \
+     name##_to_f32,  name##_to_f64, name##_to_c64, name##_to_c128}
 
 static const CiInterpOp casts[CI_DTYPE_COUNT][CI_DTYPE_COUNT] = {
 #define DTYPE(name, ctype, size, class, character) CAST_TABLE(name),
@@ -139,8 +138,9 @@ ci_interp_where(CiDtype value)
             ((type *)to)[k * to_stride] = ((const type *)from)[k * from_stride];                   \
     } while (0)
 
-static void
-move(int size, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t count)
+void
+ci_interp_move(int size, void *to, int64_t to_stride, const void *from, int64_t from_stride,
+               int64_t count)
 {
     if (to_stride == 1 && from_stride == 1) {
         memcpy(to, from, (size_t)(size * count));
@@ -175,7 +175,7 @@ ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset,
         return;
     }
     int size = ci_dtype_size(dtype);
-    move(size, block, 1, (const char *)memory + size * offset, stride, count);
+    ci_interp_move(size, block, 1, (const char *)memory + size * offset, stride, count);
 }
 
 void
@@ -189,5 +189,5 @@ ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset
         return;
     }
     int size = ci_dtype_size(dtype);
-    move(size, (char *)memory + size * offset, stride, block, 1, count);
+    ci_interp_move(size, (char *)memory + size * offset, stride, block, 1, count);
 }

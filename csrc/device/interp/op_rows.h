@@ -3,7 +3,6 @@
  *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def
  *   PICK(b, i, u, f, c)        the expression of the type's class
  *   ROUND(x)                   rounding after an operation with a result of the same type (halves)
- *   HAS_ORDER                  1 unless complex
  *   WRAPS                      before functions whose arithmetic may wrap, or nothing
  * A row without an expression for the class makes nothing. */
 #define JOIN_(x, y) x##_##y
@@ -48,49 +47,15 @@
     MAKE(IS_EXPRESSION(PICK(b, i, u, f, c)), name, arity, result, PICK(b, i, u, f, c))
 #include "ir/ops.def"
 
-#if HAS_ORDER
-#define ARG(name, sign)                                                                            \
-    static void JOIN(JOIN(inner, name), DTYPE_NAME)(void *best, int64_t *at, const void *values,   \
-                                                    int64_t count, int64_t first)                  \
-    {                                                                                              \
-        T *b = best;                                                                               \
-        const T *v = values;                                                                       \
-        for (int64_t k = 0; k < count; k++)                                                        \
-            if (v[k] sign *b || (v[k] != v[k] && *b == *b))                                        \
-                *b = v[k], *at = first + k;                                                        \
-    }                                                                                              \
-    static void JOIN(JOIN(outer, name), DTYPE_NAME)(void *best, int64_t *at, const void *values,   \
-                                                    int64_t count, int64_t first)                  \
-    {                                                                                              \
-        T *b = best;                                                                               \
-        const T *v = values;                                                                       \
-        for (int64_t k = 0; k < count; k++)                                                        \
-            if (v[k] sign b[k] || (v[k] != v[k] && b[k] == b[k]))                                  \
-                b[k] = v[k], at[k] = first;                                                        \
-    }
-ARG(argmax, >)
-ARG(argmin, <)
-#undef ARG
-#endif
-
 #define ENTRY_0(name)
 #define ENTRY_1(name) [CI_OP_##name] = FUNCTION(name),
 #define ENTRY_(chosen, name) ENTRY_##chosen(name)
 #define ENTRY(chosen, name) ENTRY_(chosen, name)
 #define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
     ENTRY(IS_EXPRESSION(PICK(b, i, u, f, c)), name)
-const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {
-    {
+const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {{
 #include "ir/ops.def"
-    },
-#if HAS_ORDER
-    {JOIN(inner_argmax, DTYPE_NAME), JOIN(inner_argmin, DTYPE_NAME)},
-    {JOIN(outer_argmax, DTYPE_NAME), JOIN(outer_argmin, DTYPE_NAME)},
-#else
-    {NULL, NULL},
-    {NULL, NULL},
-#endif
-};
+}};
 
 #undef JOIN_
 #undef JOIN
@@ -125,6 +90,5 @@ const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {
 #undef M
 #undef S
 #undef BITS
-#undef HAS_ORDER
 #undef ROUND
 #undef PICK

@@ -7,14 +7,8 @@
 
 /* out may be one of the operands. */
 typedef void (*CiInterpOp)(void *out, const void *a, const void *b, const void *c, int64_t count);
-/* argmax, argmin. inner: one running best over values numbered first, first + 1…; outer: a best per
- * lane, all numbered first. */
-typedef void (*CiInterpArg)(void *best, int64_t *at, const void *values, int64_t count,
-                            int64_t first);
-
 typedef struct CiInterpRows {
     CiInterpOp ops[CI_OP_COUNT];
-    CiInterpArg inner[2], outer[2]; /* [0] argmax, [1] argmin */
 } CiInterpRows;
 
 extern const CiInterpRows ci_interp_rows_bool, ci_interp_rows_i8, ci_interp_rows_i16,
@@ -27,6 +21,9 @@ CiInterpOp ci_interp_cast(CiDtype from, CiDtype to);
 CiInterpOp ci_interp_where(CiDtype value);
 /* Size of a value in a block: halves take four bytes. */
 int ci_interp_size(CiDtype dtype);
+/* Values of `size` bytes from one place to another. */
+void ci_interp_move(int size, void *to, int64_t to_stride, const void *from, int64_t from_stride,
+                    int64_t count);
 /* Memory <-> block: element k is at element[offset + k*stride]. */
 void ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset,
                       int64_t stride, int64_t count);

@@ -16,7 +16,6 @@
 #define S(name) ci_##name##_f32
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) f
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME f64
@@ -27,7 +26,6 @@
 #define S(name) ci_##name##_f64
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) f
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 /* What halves have of their own, and what they take from float. */
@@ -58,7 +56,6 @@
 #define S(name) half_support_##name
 #define ROUND(x) ci_round_half_f32(x)
 #define PICK(b, i, u, f, c) f
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME c64
@@ -69,7 +66,6 @@
 #define S(name) ci_##name##_c64
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) c
-#define HAS_ORDER 0
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME c128
@@ -80,5 +76,4 @@
 #define S(name) ci_##name##_c128
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) c
-#define HAS_ORDER 0
 #include "device/interp/op_rows.h"

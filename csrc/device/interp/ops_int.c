@@ -17,7 +17,6 @@
 #define S(name) ci_##name##_bool
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) b
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME i8
@@ -28,7 +27,6 @@
 #define S(name) ci_##name##_i8
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) i
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME i16
@@ -39,7 +37,6 @@
 #define S(name) ci_##name##_i16
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) i
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME i32
@@ -50,7 +47,6 @@
 #define S(name) ci_##name##_i32
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) i
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME i64
@@ -61,7 +57,6 @@
 #define S(name) ci_##name##_i64
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) i
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME u8
@@ -72,7 +67,6 @@
 #define S(name) ci_##name##_u8
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) u
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME u16
@@ -83,7 +77,6 @@
 #define S(name) ci_##name##_u16
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) u
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME u32
@@ -94,7 +87,6 @@
 #define S(name) ci_##name##_u32
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) u
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"
 
 #define DTYPE_NAME u64
@@ -105,5 +97,4 @@
 #define S(name) ci_##name##_u64
 #define ROUND(x) x
 #define PICK(b, i, u, f, c) u
-#define HAS_ORDER 1
 #include "device/interp/op_rows.h"

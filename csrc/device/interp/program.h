@@ -1,13 +1,14 @@
-/* What the interpreter runs: nests with their bodies, index expressions and symbols resolved to
- * slots. Fusion is forgotten: nests run one after another over their whole domain, every buffer
- * made inside a kernel is memory of its own. */
+/* What the interpreter runs: procs with values, index expressions, symbols and memory resolved to
+ * slots. Everything needed is copied, so that the compilation's memory may go. */
 #ifndef CI_DEVICE_INTERP_PROGRAM_H
 #define CI_DEVICE_INTERP_PROGRAM_H
 
+#include "codegen/codegen.h"
+#include "device/device.h"
 #include "device/interp/math.h"
 #include "device/interp/ops.h"
 
-#define CI_INTERP_BLOCK 256
+#define CI_INTERP_LANES 256
 
 /* An index expression over slots of an environment of int64. */
 typedef struct CiFormula {
@@ -19,100 +20,74 @@ typedef struct CiFormula {
     const int64_t *coefs;
 } CiFormula;
 
-int64_t ci_formula_evaluate(const CiFormula *formula, const int64_t *env);
-
-/* An element number along the lanes: base + lane*stride where linear, else evaluated for each lane.
- */
+/* An index expression: of one lane, or, where it names symbols that have a value in each, those. */
 typedef struct CiInterpIndex {
-    bool is_linear;
-    CiFormula base, stride; /* linear: base at lane variable 0 */
-    CiFormula whole;
-    int nbinds; /* symbols that data gives: their slots, and the operations that made them */
-    int slots[CI_MAX_OPERANDS], binds[CI_MAX_OPERANDS];
-    CiFormula limits[CI_MAX_OPERANDS]; /* what they are below */
+    CiFormula formula;
+    int nvarying;
+    int slots[CI_MAX_OPERANDS], values[CI_MAX_OPERANDS];
 } CiInterpIndex;
 
-typedef enum CiInterpKind {
-    CI_INTERP_load,
-    CI_INTERP_slot,
-    CI_INTERP_index,
-    CI_INTERP_const,
-    CI_INTERP_op,
-    CI_INTERP_math
-} CiInterpKind;
-
-typedef struct CiInterpScalar {
-    CiInterpKind kind;
-    CiDtype dtype;
-    int args[CI_MAX_OPERANDS], nargs;
-    int memory; /* load: which memory; slot: number among scalars */
+typedef struct CiInterpAccess {
+    int memory;
+    int element; /* values in one: vectors in memory are as many */
     CiInterpIndex index;
-    _Alignas(16) unsigned char value[16]; /* const, as in a block */
-    CiInterpOp op;
-    CiInterpRoutine routine;
-    bool rounds; /* mathematics of halves */
-} CiInterpScalar;
+    CiFormula stride;
+} CiInterpAccess;
 
-typedef enum CiInterpShape {
-    CI_SHAPE_point,
-    CI_SHAPE_scan,
-    CI_SHAPE_inner,
-    CI_SHAPE_outer
-} CiInterpShape;
+typedef struct CiInterpTest {
+    CiCompare compare;
+    CiFormula left, right;
+    int value;
+} CiInterpTest;
 
-typedef struct CiInterpNest {
-    CiInterpShape shape; /* inner: lanes along the reduce axis; outer: along the last point axis */
-    int naxes, npoint, first_slot;
-    int lane_axis; /* -1: none */
-    CiFormula *extents;
-    CiInterpScalar *ops;
-    int nops, result;
-    CiOp fold;
-    CiFoldOrder order;
-    bool is_ordered, is_arg, needs_truth;
-    CiDtype dtype; /* values folded, in a block */
-    CiDtype target_dtype;
-    CiInterpOp combine, store_cast;
-    int target;
-    CiInterpIndex store;
-    CiInterpOp placed; /* values are combined with what is there, or NULL */
-    int pack_slot;     /* values are packed: the slot of their count; else -1 */
-    int pack_value, pack_mask;
-    CiFormula pack_limit;
-} CiInterpNest;
-
-/* A kernel is a list of nodes: nests alone, or those of a tree. */
-typedef struct CiInterpNode CiInterpNode;
-typedef struct CiInterpNodes {
-    CiInterpNode *nodes;
+typedef struct CiInterpStmt CiInterpStmt;
+typedef struct CiInterpStmts {
+    CiInterpStmt *stmts;
     int count, capacity;
-} CiInterpNodes;
+} CiInterpStmts;
 
-struct CiInterpNode {
-    CiTreeKind kind;
-    CiInterpNest *nests; /* leaf */
-    int nnests;
-    int slot; /* for, check of a symbol */
-    CiFormula extent;
-    int condition;             /* while, if, check: memory */
-    int number;                /* check: of the fault */
-    bool is_symbol, has_limit; /* check: an i64, at least low and below extent, goes to slot */
-    int64_t low;
-    CiInterpNodes body, other; /* as CiTreeNode's */
-    int *swaps;                /* memories, two for each swap */
-    int nswaps;
+/* As CiStmt; what one kind does not use is zero. */
+struct CiInterpStmt {
+    CiStmtKind kind;
+    CiInterpStmts body, other;
+    int slot; /* for: the variable; bind: the symbol */
+    CiFormula extent, live, limit;
+    bool has_live, has_limit;
+    int value, lanes;
+    CiDtype dtype; /* of the value made, or stored */
+    CiOp op;
+    int args[CI_MAX_OPERANDS], nargs;
+    CiInterpIndex expr;
+    CiInterpAccess at;
+    int memory, partner, cell; /* alloc, swap; calls and running forms */
+    int64_t low;               /* bind: least value */
+    int number;
+    _Alignas(16) unsigned char constant[16];
+    CiInterpOp compute; /* of values, or of a value with what is stored or runs */
+    CiInterpRoutine routine;
+    bool is_math, rounds; /* mathematics of halves is rounded */
+    CiInterpTest *tests;
+    int ntests;
 };
 
+/* A memory: a parameter, or bytes that an alloc asks for. */
+typedef struct CiInterpMemory {
+    CiDtype dtype;
+    int slot_of_scalar; /* of an argument; else -1 */
+    int64_t lanes;
+    CiFormula size;
+} CiInterpMemory;
+
 typedef struct CiInterpKernel {
-    CiInterpNodes nodes;
-    int nsizes, nslots; /* sizes, then variables of the tree, then those of a nest */
-    int nbuffers;       /* memories 0.. are the launch's; behind them the temporaries */
-    int ntemps;
-    CiFormula *temp_bytes;
-    int *swapped; /* memories that exchange theirs, and their sizes */
-    CiFormula *swapped_bytes;
+    CiInterpStmts body;
+    int nsizes, nslots;
+    CiInterpMemory *memories; /* the launch's buffers first */
+    int nbuffers, nmemories;
+    int *swapped; /* memories that exchange theirs */
     int nswapped;
-    int max_ops;
+    size_t *values; /* where each value lies among those of a launch */
+    int nvalues;
+    size_t value_bytes;
 } CiInterpKernel;
 
 typedef struct CiInterpExecutable {
@@ -124,7 +99,7 @@ typedef struct CiInterpExecutable {
 } CiInterpExecutable;
 
 /* compile.c: fails through exe->ctx. */
-void ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels);
+void ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiProcs *procs);
 /* launch.c */
 int32_t ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 

@@ -1,81 +1,158 @@
-/* Walks nests block by block. Folds are fold.c's. */
+/* Walking statements. */
 #include "device/interp/run.h"
 
-#include <string.h>
+#include "base/os.h"
+
+#define POLL_NS 5000000
+#define LEFT (-1) /* of a loop, by an exit */
+
+static int32_t run_block(CiInterpRun *r, const CiInterpStmts *block);
 
 static int32_t
-run_points(CiInterpRun *r, const CiInterpNest *nest)
+poll(CiInterpRun *r)
 {
-    if (nest->lane_axis < 0) {
-        ci_interp_store(r, nest, ci_interp_block(r, nest, 0, 1), 0, 1);
+    CiRuntime *runtime = r->runtime;
+    if (!runtime->poll || ++r->trips_since_poll < 64)
         return CI_OK;
+    r->trips_since_poll = 0;
+    int64_t now = ci_os_time_ns();
+    if (now - r->last_poll < POLL_NS)
+        return CI_OK;
+    r->last_poll = now;
+    return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
+}
+
+static bool
+holds(const CiInterpRun *r, const CiInterpTest *test)
+{
+    if (test->compare >= CI_COMPARE_is) {
+        bool value = *(const uint8_t *)ci_interp_value(r, test->value);
+        return value == (test->compare == CI_COMPARE_is);
     }
-    int64_t lanes = r->extents[nest->lane_axis];
-    if (!ci_interp_start(r, nest, 0, nest->naxes))
-        return CI_OK;
-    do {
-        for (int64_t start = 0; start < lanes; start += CI_INTERP_BLOCK) {
-            int64_t count = lanes - start < CI_INTERP_BLOCK ? lanes - start : CI_INTERP_BLOCK;
-            ci_interp_store(r, nest, ci_interp_block(r, nest, start, count), start, count);
-            int32_t status = ci_interp_poll(r);
-            if (status)
-                return status;
-        }
-    } while (ci_interp_next(r, nest, 0, nest->lane_axis));
+    int64_t left = ci_formula_evaluate(&test->left, r->env),
+            right = ci_formula_evaluate(&test->right, r->env);
+    return test->compare == CI_COMPARE_less         ? left < right
+           : test->compare == CI_COMPARE_less_equal ? left <= right
+                                                    : left == right;
+}
+
+static bool
+all_hold(const CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    for (int k = 0; k < stmt->ntests; k++)
+        if (!holds(r, &stmt->tests[k]))
+            return false;
+    return true;
+}
+
+static int32_t
+run_for(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
+    for (int64_t trip = 0; trip < trips; trip++) {
+        r->env[stmt->slot] = trip;
+        int32_t status = run_block(r, &stmt->body);
+        if (status == CI_OK)
+            status = poll(r);
+        if (status)
+            return status == LEFT ? CI_OK : status;
+    }
     return CI_OK;
 }
 
 static int32_t
-run_pack(CiInterpRun *r, const CiInterpNest *nest)
+run_loop(CiInterpRun *r, const CiInterpStmt *stmt)
 {
-    r->env[nest->pack_slot] = 0;
-    int32_t status = run_points(r, nest);
-    if (!status)
-        ci_interp_pack_rest(r, nest);
+    int32_t status = CI_OK;
+    while (!status) {
+        status = run_block(r, &stmt->body);
+        if (status == CI_OK)
+            status = poll(r);
+    }
+    return status == LEFT ? CI_OK : status;
+}
+
+/* Memory that a statement asks for stays with it for the statement's next time. */
+static int32_t
+allocate(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    const CiInterpMemory *memory = &r->kernel->memories[stmt->memory];
+    int64_t size = ci_formula_evaluate(&memory->size, r->env);
+    size_t bytes =
+        (size_t)(size > 0 ? size * memory->lanes : 1) * (size_t)ci_dtype_size(memory->dtype);
+    size_t *capacity = &r->capacity[stmt->memory];
+    if (bytes <= *capacity)
+        return CI_OK;
+    if (*capacity)
+        ci_allocator_give(r->runtime->allocator, r->memory[stmt->memory], *capacity);
+    *capacity = 0;
+    r->memory[stmt->memory] = ci_allocator_take(r->runtime->allocator, bytes);
+    if (!r->memory[stmt->memory])
+        return CI_ERR_MEMORY;
+    *capacity = bytes;
+    return CI_OK;
+}
+
+static int32_t
+stop(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    if (!all_hold(r, stmt))
+        return CI_OK;
+    if (r->fault)
+        *r->fault = (CiFault){.kind = CI_ERR_CHECK, .node = stmt->number};
+    return CI_ERR_CHECK;
+}
+
+static void
+swap(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    void *kept = r->memory[stmt->memory];
+    r->memory[stmt->memory] = r->memory[stmt->partner];
+    r->memory[stmt->partner] = kept;
+}
+
+static int32_t
+run_one(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    switch (stmt->kind) {
+    case CI_STMT_let:
+        ci_interp_let(r, stmt);
+        return CI_OK;
+    case CI_STMT_store:
+    case CI_STMT_call:
+        ci_interp_access(r, stmt);
+        return CI_OK;
+    case CI_STMT_for:
+        return run_for(r, stmt);
+    case CI_STMT_loop:
+        return run_loop(r, stmt);
+    case CI_STMT_if:
+        return run_block(r, all_hold(r, stmt) ? &stmt->body : &stmt->other);
+    case CI_STMT_exit:
+        return all_hold(r, stmt) ? LEFT : CI_OK;
+    case CI_STMT_alloc:
+        return allocate(r, stmt);
+    case CI_STMT_stop:
+        return stop(r, stmt);
+    case CI_STMT_swap:
+        swap(r, stmt);
+        return CI_OK;
+    default: /* a barrier: one unit runs at a time */
+        return CI_OK;
+    }
+}
+
+static int32_t
+run_block(CiInterpRun *r, const CiInterpStmts *block)
+{
+    int32_t status = CI_OK;
+    for (int k = 0; k < block->count && !status; k++)
+        status = run_one(r, &block->stmts[k]);
     return status;
 }
 
-static int32_t
-run_scan(CiInterpRun *r, const CiInterpNest *nest)
-{
-    int64_t lanes = r->extents[nest->lane_axis];
-    int size = ci_interp_size(nest->dtype);
-    _Alignas(16) char running[16];
-    if (!ci_interp_start(r, nest, 0, nest->naxes))
-        return CI_OK;
-    do {
-        for (int64_t start = 0; start < lanes; start += CI_INTERP_BLOCK) {
-            int64_t count = lanes - start < CI_INTERP_BLOCK ? lanes - start : CI_INTERP_BLOCK;
-            char *values = ci_interp_block(r, nest, start, count);
-            for (int64_t k = 0; k < count; k++) {
-                if (start + k > 0)
-                    nest->combine(values + size * k, running, values + size * k, NULL, 1);
-                memcpy(running, values + size * k, (size_t)size);
-            }
-            ci_interp_store(r, nest, values, start, count);
-            int32_t status = ci_interp_poll(r);
-            if (status)
-                return status;
-        }
-    } while (ci_interp_next(r, nest, 0, nest->lane_axis));
-    return CI_OK;
-}
-
 int32_t
-ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest)
+ci_interp_run(CiInterpRun *r)
 {
-    for (int k = 0; k < nest->naxes; k++)
-        r->extents[k] = ci_formula_evaluate(&nest->extents[k], r->env);
-    if (nest->pack_slot >= 0)
-        return run_pack(r, nest);
-    switch (nest->shape) {
-    case CI_SHAPE_point:
-        return run_points(r, nest);
-    case CI_SHAPE_scan:
-        return run_scan(r, nest);
-    case CI_SHAPE_inner:
-        return ci_interp_fold_inner(r, nest);
-    default:
-        return ci_interp_fold_outer(r, nest);
-    }
+    return run_block(r, &r->kernel->body);
 }

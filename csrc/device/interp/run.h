@@ -4,39 +4,36 @@
 
 #include "device/interp/program.h"
 
-#define CI_INTERP_BLOCK_BYTES (CI_INTERP_BLOCK * 16)
-#define CI_INTERP_EXTRA_BLOCKS 2
-
 typedef struct CiInterpRun {
+    const CiInterpKernel *kernel;
     const CiLaunch *launch;
     CiRuntime *runtime;
     CiFault *fault; /* may be NULL */
     void **memory;
-    int64_t *env;     /* sizes, then the nest's index variables */
-    int64_t *extents; /* of the nest that runs */
-    char *blocks;     /* one per operation, 64-byte aligned */
-    char *truth, *stored;
-    int blocks_since_poll;
+    size_t *capacity; /* of memory that allocs have taken; 0: none */
+    int64_t *env;     /* sizes, then loop variables and bound symbols */
+    char *values;     /* aligned to 64 bytes */
+    int trips_since_poll;
     int64_t last_poll;
 } CiInterpRun;
 
-/* block.c. Values that the body yields for lanes [start, start + count) at the point in env; valid
- * until the next call. */
-void *ci_interp_block(CiInterpRun *r, const CiInterpNest *nest, int64_t start, int64_t count);
-void ci_interp_store(CiInterpRun *r, const CiInterpNest *nest, const void *values, int64_t start,
-                     int64_t count);
-/* Zeros behind what was packed, up to what was counted. */
-void ci_interp_pack_rest(CiInterpRun *r, const CiInterpNest *nest);
-/* First and next point of axes [from, to); start says whether there is any. */
-bool ci_interp_start(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
-bool ci_interp_next(CiInterpRun *r, const CiInterpNest *nest, int from, int to);
-int32_t ci_interp_poll(CiInterpRun *r);
+static inline void *
+ci_interp_value(const CiInterpRun *r, int value)
+{
+    return r->values + r->kernel->values[value];
+}
 
-/* fold.c */
-int32_t ci_interp_fold_inner(CiInterpRun *r, const CiInterpNest *nest);
-int32_t ci_interp_fold_outer(CiInterpRun *r, const CiInterpNest *nest);
+/* index.c */
+int64_t ci_formula_evaluate(const CiFormula *formula, const int64_t *env);
+/* Element numbers of `count` lanes. */
+void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t stride, int64_t *out,
+                       int64_t count);
 
-/* run.c: a whole nest of any shape. */
-int32_t ci_interp_nest(CiInterpRun *r, const CiInterpNest *nest);
+/* value.c: a let, a store, a call, in the lanes that are live. */
+void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);
+void ci_interp_access(CiInterpRun *r, const CiInterpStmt *stmt);
+
+/* run.c: CI_OK, or why the kernel ends. */
+int32_t ci_interp_run(CiInterpRun *r);
 
 #endif

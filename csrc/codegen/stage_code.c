@@ -2,7 +2,7 @@
  *
  * Invariant: values are in an order in which arguments come first; two values are equal only if
  * they are the same one, unless a store lies between two loads of the same element. */
-#include "device/emit.h"
+#include "codegen/stage_code.h"
 
 #include <string.h>
 
@@ -15,6 +15,16 @@ typedef struct Builder {
     const CiBuffer **stale_of;
     int nstale;
 } Builder;
+
+/* What a fold computes in: any and all in bool; argmax keeps the value's. */
+static CiDtype
+fold_dtype(const CiNest *nest, CiDtype value)
+{
+    CiOp combine = ci_op_combine(nest->fold);
+    if (combine == CI_OP_logical_or || combine == CI_OP_logical_and)
+        return CI_DTYPE_bool;
+    return value;
+}
 
 bool
 ci_stage_stores(const CiStage *stage, const CiBuffer *buffer)
@@ -89,7 +99,7 @@ add_nest(Builder *b, int number)
     }
     int result = map[nest->body.result];
     CiDtype dtype = b->code->values[result].op.dtype;
-    if (nest->fold != CI_OP_none && ci_fold_dtype(nest, dtype) != dtype) {
+    if (nest->fold != CI_OP_none && fold_dtype(nest, dtype) != dtype) {
         CiScalar truth = {.op = CI_OP_cast, .dtype = CI_DTYPE_bool, .args = {result}, .nargs = 1};
         result = add_value(b, truth, -1);
     } else if (nest->fold == CI_OP_none && nest->target->dtype != dtype) {
@@ -119,7 +129,7 @@ mark_needed(CiStageCode *code)
     for (int k = code->nvalues - 1; k >= 0; k--) {
         const CiScalar *op = &code->values[k].op;
         for (int a = 0; code->values[k].is_needed && a < op->nargs; a++)
-            if (ci_emit_reads_operand(op->op, code->values[op->args[0]].op.dtype, a))
+            if (ci_op_reads(op->op, code->values[op->args[0]].op.dtype, a))
                 code->values[op->args[a]].is_needed = true;
     }
 }

@@ -1,0 +1,483 @@
+/* Instantiating a body in lanes.
+ *
+ * First what varies from lane to lane is found: values whose index names the lane variable or a
+ * symbol bound to what varies, what is computed from such, memory of the body's own that such is
+ * stored to, and what is loaded from it. Then statements are copied one by one. The coefficient of
+ * the lane variable in an index says whether an access is the same in all lanes, contiguous or
+ * strided; an index of another form is the same access at a bound symbol. */
+#include "codegen/at.h"
+
+#include "base/map.h"
+
+#include <string.h>
+
+typedef struct Varying {
+    const CiExpr *lane_var;
+    bool *values;
+    CiMap *memories, *symbols; /* sets */
+    CiMap *owned;              /* memory that the body allocates */
+    bool has_changed;
+} Varying;
+
+typedef struct Copier {
+    CiBuild *b;
+    const CiAt *at;
+    Varying varying;
+    int *values;               /* old number -> new, -1 where there is none yet */
+    CiMap *memories;           /* old -> new, of those that the body allocates */
+    const CiExpr **from, **to; /* symbols of the body, and what they are in the copy */
+    int count, capacity;
+    const CiExpr *lane; /* the lane's number as a bound symbol, once it is needed */
+    int *yield;
+} Copier;
+
+/* ---- what varies ---- */
+
+static bool
+index_varies(const Varying *v, const CiExpr *e)
+{
+    if (!e)
+        return false;
+    for (int k = 0; k < e->nsymbols; k++)
+        if (e->symbols[k] == v->lane_var || ci_map_find(v->symbols, CI_KEY(e->symbols[k])))
+            return true;
+    return false;
+}
+
+static void
+note(Varying *v, CiMap *set, const void *member)
+{
+    if (!ci_map_find(set, CI_KEY(member))) {
+        ci_map_put(set, CI_KEY(member), v);
+        v->has_changed = true;
+    }
+}
+
+static bool
+any_varies(const Varying *v, const CiStmt *stmt)
+{
+    bool varies = false;
+    for (int a = 0; a < stmt->nargs; a++)
+        varies |= v->values[stmt->args[a]];
+    return varies || index_varies(v, stmt->at.index);
+}
+
+static void
+find_varying(void *arg, const CiStmt *stmt)
+{
+    Varying *v = arg;
+    bool varies = any_varies(v, stmt) || (stmt->op != CI_OP_bind && index_varies(v, stmt->expr));
+    if (stmt->at.memory && stmt->kind == CI_STMT_let)
+        varies |= ci_map_find(v->memories, CI_KEY(stmt->at.memory)) != NULL;
+    if (stmt->cell && !ci_map_find(v->owned, CI_KEY(stmt->cell))) {
+        varies = true; /* it runs along the lanes */
+    } else if (stmt->cell) {
+        varies |= ci_map_find(v->memories, CI_KEY(stmt->cell)) != NULL;
+        if (varies)
+            note(v, v->memories, stmt->cell);
+    }
+    if (!varies)
+        return;
+    if (stmt->kind == CI_STMT_store && ci_map_find(v->owned, CI_KEY(stmt->at.memory)))
+        note(v, v->memories, stmt->at.memory);
+    if (stmt->op == CI_OP_bind)
+        note(v, v->symbols, stmt->expr);
+    if (stmt->value >= 0 && !v->values[stmt->value])
+        v->values[stmt->value] = v->has_changed = true;
+}
+
+static void
+find_owned(void *arg, const CiStmt *stmt)
+{
+    Varying *v = arg;
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(v->owned, CI_KEY(stmt->memory), v);
+}
+
+static Varying
+vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
+{
+    Varying v = {lane_var,        CI_NEW_ARRAY(ctx, bool, proc->nvalues + 1),
+                 ci_map_new(ctx), ci_map_new(ctx),
+                 ci_map_new(ctx), true};
+    ci_stmts_visit(body, find_owned, &v);
+    while (lane_var && v.has_changed) {
+        v.has_changed = false;
+        ci_stmts_visit(body, find_varying, &v);
+    }
+    return v;
+}
+
+typedef struct Question {
+    Varying varying;
+    const char *why;
+} Question;
+
+static void
+ask(void *arg, const CiStmt *stmt)
+{
+    Question *q = arg;
+    const Varying *v = &q->varying;
+    for (int k = 0; k < stmt->ntests; k++)
+        if ((stmt->tests[k].compare >= CI_COMPARE_is && v->values[stmt->tests[k].value]) ||
+            index_varies(v, stmt->tests[k].left) || index_varies(v, stmt->tests[k].right))
+            q->why = "what is done differs from lane to lane";
+    for (int k = 0; k < stmt->nvars; k++)
+        if (index_varies(v, stmt->extents[k]))
+            q->why = "a loop inside is not as long in every lane";
+    if (stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_barrier)
+        q->why = "memory changes hands inside";
+    if (stmt->kind == CI_STMT_alloc && index_varies(v, stmt->memory->size))
+        q->why = "memory inside is not as large in every lane";
+}
+
+const char *
+ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
+{
+    Question q = {vary(ctx, proc, body, lane_var), NULL};
+    ci_stmts_visit(body, ask, &q);
+    return q.why;
+}
+
+/* ---- copies ---- */
+
+static void
+replace_symbol(Copier *c, const CiExpr *from, const CiExpr *to)
+{
+    if (c->count == c->capacity) {
+        size_t old = sizeof *c->from * (size_t)c->capacity;
+        c->capacity = c->capacity ? 2 * c->capacity : 8;
+        c->from = ci_grow(c->b->ctx, c->from, old, sizeof *c->from * (size_t)c->capacity);
+        c->to = ci_grow(c->b->ctx, c->to, old, sizeof *c->to * (size_t)c->capacity);
+    }
+    c->from[c->count] = from;
+    c->to[c->count++] = to;
+}
+
+static const CiExpr *
+substitute(void *arg, const CiExpr *e)
+{
+    Copier *c = arg;
+    return e ? ci_expr_substitute(c->b->sym, e, c->count, c->from, c->to) : NULL;
+}
+
+static bool
+is_vector(const Copier *c)
+{
+    return c->at->lane_var && c->at->lanes > 1;
+}
+
+/* The lane's number, for indices that are not linear in it. */
+static const CiExpr *
+lane_symbol(Copier *c)
+{
+    if (!c->lane) {
+        int number =
+            ci_build_let(c->b, ci_type_of(CI_DTYPE_i64, c->at->lanes), CI_OP_iota, 0, NULL);
+        c->b->to->last->expr = ci_expr_const(c->b->sym, 0);
+        c->lane = ci_build_bind(c->b, number, ci_expr_const(c->b->sym, c->at->lanes));
+    }
+    return c->lane;
+}
+
+static const CiExpr *
+lane_first(const Copier *c)
+{
+    for (int k = 0; k < c->at->count; k++)
+        if (c->at->from[k] == c->at->lane_var)
+            return c->at->to[k];
+    return NULL;
+}
+
+/* e with the lane's number as a bound symbol. */
+static const CiExpr *
+at_lane(Copier *c, const CiExpr *e)
+{
+    const CiExpr *lane_var = c->at->lane_var,
+                 *to = ci_expr_add(c->b->sym, lane_first(c), lane_symbol(c));
+    return substitute(c, ci_expr_substitute(c->b->sym, e, 1, &lane_var, &to));
+}
+
+/* e where the lane variable is its first value and one more in each lane: NULL for *stride where e
+ * does not name it, and for an index of a vector, which says so itself. */
+static const CiExpr *
+index_at(Copier *c, const CiExpr *e, const CiExpr **stride)
+{
+    const CiExpr *coef, *rest, *lane_var = c->at->lane_var;
+    *stride = NULL;
+    if (!is_vector(c) || !ci_expr_depends_on(e, lane_var))
+        return substitute(c, e);
+    if (ci_expr_split_linear(c->b->sym, e, lane_var, &coef, &rest) &&
+        !index_varies(&c->varying, coef)) {
+        *stride = substitute(c, coef);
+        return substitute(c, e);
+    }
+    return at_lane(c, e);
+}
+
+static int
+splat(Copier *c, int value)
+{
+    CiType type = c->b->proc->types[value];
+    if (!is_vector(c) || type.lanes > 1)
+        return value;
+    type.lanes = c->at->lanes;
+    int made = ci_build_let(c->b, type, CI_OP_splat, 1, &value);
+    c->b->to->last->live = c->at->live;
+    return made;
+}
+
+/* An operand, with a value for each lane where is_wide. */
+static int
+operand(Copier *c, int old, bool is_wide)
+{
+    return is_wide ? splat(c, c->values[old]) : c->values[old];
+}
+
+static CiMemory *
+memory_of(const Copier *c, CiMemory *memory)
+{
+    CiMemory *own = memory ? ci_map_find(c->memories, CI_KEY(memory)) : NULL;
+    return own ? own : memory;
+}
+
+static CiStmt *
+add_let(Copier *c, const CiStmt *stmt, bool is_wide)
+{
+    int args[CI_MAX_OPERANDS];
+    CiType type = stmt->type;
+    for (int a = 0; a < stmt->nargs; a++)
+        args[a] = operand(c, stmt->args[a], is_wide);
+    type.lanes = is_wide ? c->at->lanes : type.lanes;
+    c->values[stmt->value] = ci_build_let(c->b, type, stmt->op, stmt->nargs, args);
+    CiStmt *made = c->b->to->last;
+    made->live = is_wide ? c->at->live : stmt->live;
+    made->constant = stmt->constant;
+    return made;
+}
+
+/* A running form whose cell has lanes of its own runs in each: the first trip begins, others add to
+ * what the cell has. */
+static void
+copy_running(Copier *c, const CiStmt *stmt)
+{
+    CiMemory *cell = memory_of(c, stmt->cell);
+    const CiExpr *zero = ci_expr_const(c->b->sym, 0), *stride;
+    const CiExpr *position = index_at(c, stmt->expr, &stride);
+    if (cell->lanes == 1) { /* along the lanes, or of a loop inside that is the same in all */
+        CiStmt *made = add_let(c, stmt, is_vector(c) && cell == stmt->cell);
+        made->cell = cell;
+        made->expr = position;
+        return;
+    }
+    int value = operand(c, stmt->args[0], true);
+    CiStmt *choice = ci_build_test(c->b, CI_STMT_if, CI_COMPARE_equal, position, zero);
+    CiStmts *outside = ci_build_enter(c->b, &choice->body);
+    ci_build_store(c->b, cell, zero, value);
+    ci_build_enter(c->b, &choice->other);
+    int args[] = {ci_build_load(c->b, cell, zero, cell->lanes), value};
+    ci_build_store(
+        c->b, cell, zero,
+        ci_build_let(c->b, ci_type_of(cell->dtype, cell->lanes), ci_op_combine(stmt->op), 2, args));
+    ci_build_leave(c->b, outside);
+    c->values[stmt->value] = ci_build_load(c->b, cell, zero, cell->lanes);
+}
+
+static void
+copy_load(Copier *c, const CiStmt *stmt, bool is_wide)
+{
+    const CiExpr *stride, *index = index_at(c, stmt->at.index, &stride);
+    CiStmt *made = add_let(c, stmt, is_wide);
+    CiMemory *memory = memory_of(c, stmt->at.memory);
+    made->at = stmt->at;
+    made->at.memory = memory;
+    made->at.index = index;
+    if (stride && !ci_expr_equals_const(stride, 1))
+        made->at.stride = stride;
+}
+
+static void
+copy_index(Copier *c, const CiStmt *stmt, bool is_wide)
+{
+    const CiExpr *stride, *e = index_at(c, stmt->expr, &stride);
+    if (is_wide && stride && !ci_expr_equals_const(stride, 1)) {
+        e = at_lane(c, stmt->expr);
+        stride = NULL;
+    }
+    CiStmt *made = add_let(c, stmt, is_wide);
+    made->op = stride ? CI_OP_iota : stmt->op;
+    made->expr = e;
+}
+
+static void
+copy_let(Copier *c, const CiStmt *stmt)
+{
+    bool is_wide = is_vector(c) && c->varying.values[stmt->value];
+    if (stmt->op == CI_OP_load) {
+        copy_load(c, stmt, is_wide);
+    } else if (stmt->op == CI_OP_index || stmt->op == CI_OP_iota) {
+        copy_index(c, stmt, is_wide);
+    } else if (ci_stmt_is_running(stmt)) {
+        copy_running(c, stmt);
+    } else if (stmt->op == CI_OP_bind) {
+        CiStmt *made = add_let(c, stmt, is_wide);
+        made->expr =
+            ci_expr_index(c->b->sym, ci_build_name(c->b, "at"), substitute(c, stmt->expr->limit));
+        replace_symbol(c, stmt->expr, made->expr);
+    } else {
+        add_let(c, stmt, is_wide);
+    }
+}
+
+/* A store of what varies, or where it varies, has lanes; one that combines has them always. */
+static void
+copy_store(Copier *c, const CiStmt *stmt)
+{
+    const CiExpr *stride, *index = index_at(c, stmt->at.index, &stride);
+    CiMemory *memory = memory_of(c, stmt->at.memory);
+    bool is_wide = is_vector(c) &&
+                   (any_varies(&c->varying, stmt) || memory->lanes > 1 || stmt->op != CI_OP_none);
+    int value = operand(c, stmt->args[0], is_wide);
+    ci_build_store(c->b, memory, index, value);
+    CiStmt *made = c->b->to->last;
+    made->op = stmt->op;
+    made->live = is_wide ? c->at->live : NULL;
+    if (is_wide && memory->lanes == 1 && !index_varies(&c->varying, stmt->at.index))
+        stride = ci_expr_const(c->b->sym, 0);
+    if (stride && !ci_expr_equals_const(stride, 1))
+        made->at.stride = stride;
+}
+
+static void
+copy_call(Copier *c, const CiStmt *stmt)
+{
+    int *args = CI_NEW_ARRAY(c->b->ctx, int, stmt->nargs + 1);
+    for (int a = 0; a < stmt->nargs; a++)
+        args[a] = operand(c, stmt->args[a], is_vector(c));
+    CiStmt *made = ci_build_add(c->b, CI_STMT_call);
+    *made = *stmt;
+    made->next = NULL;
+    made->args = args;
+    made->at.memory = memory_of(c, stmt->at.memory);
+    made->cell = memory_of(c, stmt->cell);
+    ci_stmt_map_exprs(made, substitute, c);
+    made->live = is_vector(c) ? c->at->live : stmt->live;
+    made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
+}
+
+static void
+copy_alloc(Copier *c, const CiStmt *stmt)
+{
+    const CiMemory *old = stmt->memory;
+    bool is_wide = is_vector(c) && ci_map_find(c->varying.memories, CI_KEY(old));
+    CiMemory *memory =
+        ci_build_alloc(c->b, ci_build_name(c->b, old->name), old->dtype,
+                       is_wide ? c->at->lanes : old->lanes, old->space, substitute(c, old->size));
+    memory->buffer = old->buffer;
+    ci_map_put(c->memories, CI_KEY(old), memory);
+}
+
+static void copy_all(Copier *c, const CiStmts *stmts);
+
+static void
+copy_block(Copier *c, const CiStmts *from, CiStmts *to)
+{
+    CiStmts *outside = ci_build_enter(c->b, to);
+    const CiExpr *lane = c->lane;
+    copy_all(c, from);
+    c->lane = lane; /* what a block has made is seen in it alone */
+    ci_build_leave(c->b, outside);
+}
+
+static const CiExpr **
+copy_exprs(Copier *c, const CiExpr *const *exprs, int count)
+{
+    const CiExpr **made = CI_NEW_ARRAY(c->b->ctx, const CiExpr *, count + 1);
+    for (int k = 0; k < count; k++)
+        made[k] = exprs[k];
+    return made;
+}
+
+static void
+copy_tests(Copier *c, CiStmt *made, const CiStmt *stmt)
+{
+    made->tests = CI_NEW_ARRAY(c->b->ctx, CiCondition, stmt->ntests + 1);
+    for (int k = 0; k < stmt->ntests; k++) {
+        made->tests[k] = stmt->tests[k];
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            made->tests[k].value = c->values[stmt->tests[k].value];
+    }
+}
+
+/* Loops, branches and what leaves them. A variable whose extent changes is another. */
+static void
+copy_control(Copier *c, const CiStmt *stmt)
+{
+    CiStmt *made = ci_build_add(c->b, stmt->kind);
+    *made = *stmt;
+    made->next = NULL;
+    made->body = made->other = (CiStmts){0};
+    copy_tests(c, made, stmt);
+    made->vars = copy_exprs(c, stmt->vars, stmt->nvars);
+    made->extents = copy_exprs(c, stmt->extents, stmt->nvars);
+    ci_stmt_map_exprs(made, substitute, c);
+    for (int k = 0; k < stmt->nvars; k++) {
+        made->vars[k] = ci_expr_index(c->b->sym, stmt->vars[k]->name, made->extents[k]);
+        if (made->vars[k] != stmt->vars[k])
+            replace_symbol(c, stmt->vars[k], made->vars[k]);
+    }
+    copy_block(c, &stmt->body, &made->body);
+    copy_block(c, &stmt->other, &made->other);
+}
+
+static void
+copy_one(Copier *c, const CiStmt *stmt)
+{
+    switch (stmt->kind) {
+    case CI_STMT_let:
+        copy_let(c, stmt);
+        break;
+    case CI_STMT_store:
+        copy_store(c, stmt);
+        break;
+    case CI_STMT_alloc:
+        copy_alloc(c, stmt);
+        break;
+    case CI_STMT_call:
+        copy_call(c, stmt);
+        break;
+    case CI_STMT_yield:
+        c->yield = CI_NEW_ARRAY(c->b->ctx, int, stmt->nargs + 1);
+        for (int a = 0; a < stmt->nargs; a++)
+            c->yield[a] = operand(c, stmt->args[a], true);
+        break;
+    default:
+        copy_control(c, stmt);
+    }
+}
+
+static void
+copy_all(Copier *c, const CiStmts *stmts)
+{
+    CiLoc loc = c->b->loc;
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
+        c->b->loc = stmt->loc;
+        copy_one(c, stmt);
+    }
+    c->b->loc = loc;
+}
+
+const int *
+ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at)
+{
+    Copier c = {.b = b, .at = at, .memories = ci_map_new(b->ctx)};
+    int count = b->proc->nvalues;
+    c.varying = vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
+    c.values = CI_NEW_ARRAY(b->ctx, int, count + 1);
+    for (int k = 0; k < count; k++)
+        c.values[k] = k; /* of values made outside of the body */
+    for (int k = 0; k < at->count; k++)
+        replace_symbol(&c, at->from[k], at->to[k]);
+    copy_all(&c, body);
+    return c.yield;
+}

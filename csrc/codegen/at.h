@@ -1,0 +1,24 @@
+/* A body instantiated at an index: the one function that vectors, folds and versions are loops
+ * around. */
+#ifndef CI_CODEGEN_AT_H
+#define CI_CODEGEN_AT_H
+
+#include "ir/proc.h"
+
+typedef struct CiAt {
+    int count; /* symbols of the body, and what they are here */
+    const CiExpr *const *from, *const *to;
+    const CiExpr *lane_var; /* one of `from`, which is one more in each lane; NULL: one lane */
+    int lanes;
+    const CiExpr *live; /* NULL: all lanes */
+} CiAt;
+
+/* NULL when the body can run in lanes of that variable, else the reason. */
+const char *ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body,
+                             const CiExpr *lane_var);
+/* Statements of a body, fresh values in the place of its own. What depends on the lane variable, or
+ * is read from what does, becomes a vector; memory that the body allocates and that holds such has
+ * a lane dimension. The values of its yield, all with as many lanes, or NULL. */
+const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
+
+#endif

@@ -1,0 +1,253 @@
+/* Kernels -> procs: what a kernel says with axes, stages and placements, as statements.
+ *
+ * A local of a kernel is one element of register memory, a row is scratch that begins at the outer
+ * point's first element. The stages of a kernel follow each other inside its outer loops. */
+#include "codegen/expand_private.h"
+
+/* ---- kernels ---- */
+
+static const CiScalar *
+find_pack(const CiNest *nest)
+{
+    const CiScalar *op = &nest->body.ops[nest->body.result];
+    return op->op == CI_OP_pack ? op : NULL;
+}
+
+/* What is packed is counted from zero over all the loops of a kernel. */
+static void
+open_packs(CiExpander *x, const CiKernel *leaf)
+{
+    for (int s = 0; s < leaf->nstages; s++)
+        for (int n = 0; n < leaf->stages[s].nnests; n++) {
+            const CiNest *nest = leaf->stages[s].nests[n];
+            if (!find_pack(nest))
+                continue;
+            CiMemory *cell = ci_build_alloc(&x->b, ci_build_name(&x->b, "count"), CI_DTYPE_i64, 1,
+                                            CI_SPACE_register, ci_expand_number(x, 1));
+            ci_build_store(&x->b, cell, ci_expand_number(x, 0),
+                           ci_build_index(&x->b, ci_expand_number(x, 0)));
+            ci_map_put(x->cells, CI_KEY(nest), cell);
+        }
+}
+
+/* Zeros behind what was packed, up to what was counted: another thread may have written to the mask
+ * since. */
+static void
+close_pack(CiExpander *x, const CiNest *nest)
+{
+    CiMemory *cell = ci_map_find(x->cells, CI_KEY(nest)),
+             *target = ci_expand_memory(x, nest->target);
+    const CiExpr *symbol = find_pack(nest)->index, *zero = ci_expand_number(x, 0);
+    CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&x->b, &loop->body);
+    const CiExpr *at = ci_build_bind(&x->b, ci_build_load(&x->b, cell, zero, 1),
+                                     ci_expr_add(x->b.sym, symbol->limit, ci_expand_number(x, 1)));
+    ci_build_test(&x->b, CI_STMT_exit, CI_COMPARE_less_equal, symbol->limit, at);
+    int nothing = ci_build_const(&x->b, ci_type_of(target->dtype, 1), (CiConst){0});
+    ci_build_store(&x->b, target, ci_expr_substitute(x->b.sym, nest->store, 1, &symbol, &at),
+                   nothing);
+    ci_build_store(&x->b, cell, zero,
+                   ci_build_index(&x->b, ci_expr_add(x->b.sym, at, ci_expand_number(x, 1))));
+    ci_build_leave(&x->b, outside);
+}
+
+static void
+close_packs(CiExpander *x, const CiStage *stage)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        if (find_pack(stage->nests[n]))
+            close_pack(x, stage->nests[n]);
+}
+
+/* The outer loops of a kernel or a leaf, and its stages inside. */
+static void
+add_loops(CiExpander *x, const CiKernel *leaf)
+{
+    CiStmts *outside = x->b.to;
+    const CiKernel *around = x->leaf;
+    x->leaf = leaf;
+    open_packs(x, leaf);
+    for (int k = 0; k < leaf->nouter; k++) {
+        CiStmt *loop = ci_build_loop(&x->b, leaf->outer[k].var, leaf->outer[k].extent,
+                                     ci_expand_run_mode(&leaf->outer[k]));
+        ci_build_enter(&x->b, &loop->body);
+    }
+    ci_expand_placements(x, leaf);
+    for (int k = 0; k < leaf->nstages; k++) {
+        ci_expand_stage(x, &leaf->stages[k]);
+        if (leaf->nouter == 0) /* the next one may read what is packed */
+            close_packs(x, &leaf->stages[k]);
+    }
+    ci_build_leave(&x->b, outside);
+    for (int k = 0; k < leaf->nstages && leaf->nouter > 0; k++)
+        close_packs(x, &leaf->stages[k]);
+    x->leaf = around;
+}
+
+/* ---- trees ---- */
+
+static void add_tree(CiExpander *x, const CiLoopTree *tree);
+
+static void
+stop_if(CiExpander *x, int failed, int fault)
+{
+    ci_build_ask(&x->b, CI_STMT_stop, CI_COMPARE_is, failed)->number = fault;
+}
+
+static int
+compare(CiExpander *x, CiOp op, int left, int right)
+{
+    const int args[] = {left, right};
+    return ci_build_let(&x->b, ci_type_of(CI_DTYPE_bool, 1), op, 2, args);
+}
+
+/* A symbol has its value from here to the end of the block; it lies in its range. */
+static void
+add_check(CiExpander *x, const CiTreeNode *node)
+{
+    const CiCheckItem *check = node->check;
+    int value = ci_build_load(&x->b, ci_expand_memory(x, check->buffer), ci_expand_number(x, 0), 1);
+    if (!check->symbol) {
+        ci_build_ask(&x->b, CI_STMT_stop, CI_COMPARE_is_not, value)->number = node->number;
+        return;
+    }
+    if (check->symbol->low != CI_MINUS_INFINITY) {
+        int low = ci_build_index(&x->b, ci_expand_number(x, check->symbol->low));
+        stop_if(x, compare(x, CI_OP_less, value, low), node->number);
+    }
+    if (check->limit->low != CI_INFINITY) {
+        int limit = ci_build_index(&x->b, check->limit);
+        stop_if(x, compare(x, CI_OP_greater_equal, value, limit), node->number);
+    }
+    ci_build_let(&x->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_bind, 1, &value);
+    x->b.to->last->expr = check->symbol;
+}
+
+static void
+add_swaps(CiExpander *x, const CiRegion *region)
+{
+    for (int k = 0; k < region->nswaps; k += 2) {
+        CiStmt *swap = ci_build_add(&x->b, CI_STMT_swap);
+        swap->memory = ci_expand_memory(x, region->swaps[k]);
+        swap->partner = ci_expand_memory(x, region->swaps[k + 1]);
+    }
+}
+
+static int
+load_condition(CiExpander *x, const CiRegion *region)
+{
+    return ci_build_load(&x->b, ci_expand_memory(x, region->condition), ci_expand_number(x, 0), 1);
+}
+
+static void
+add_if(CiExpander *x, const CiTreeNode *node)
+{
+    CiStmt *choice =
+        ci_build_ask(&x->b, CI_STMT_if, CI_COMPARE_is, load_condition(x, node->region));
+    CiStmts *outside = ci_build_enter(&x->b, &choice->body);
+    add_tree(x, &node->body);
+    ci_build_enter(&x->b, &choice->other);
+    add_tree(x, &node->other);
+    ci_build_leave(&x->b, outside);
+}
+
+static void
+add_while(CiExpander *x, const CiTreeNode *node)
+{
+    CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&x->b, &loop->body);
+    add_tree(x, &node->other);
+    ci_build_ask(&x->b, CI_STMT_exit, CI_COMPARE_is_not, load_condition(x, node->region));
+    add_tree(x, &node->body);
+    add_swaps(x, node->region);
+    ci_build_leave(&x->b, outside);
+}
+
+static void
+add_for(CiExpander *x, const CiTreeNode *node)
+{
+    CiStmt *loop = ci_build_loop(&x->b, node->region->var, node->region->extent, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&x->b, &loop->body);
+    add_tree(x, &node->body);
+    add_swaps(x, node->region);
+    ci_build_leave(&x->b, outside);
+}
+
+static void
+add_tree(CiExpander *x, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        switch (node->kind) {
+        case CI_TREE_leaf:
+            add_loops(x, node->leaf);
+            break;
+        case CI_TREE_check:
+            add_check(x, node);
+            break;
+        case CI_TREE_for:
+            add_for(x, node);
+            break;
+        case CI_TREE_while:
+            add_while(x, node);
+            break;
+        case CI_TREE_if:
+            add_if(x, node);
+        }
+    }
+}
+
+/* The trips of a parallel tree's outer loop are its units. */
+static void
+add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
+{
+    CiStmts *outside = x->b.to;
+    ci_expand_open_scalars(x);
+    if (x->kernel->nouter) {
+        const CiKernelAxis *axis = &x->kernel->outer[0];
+        CiStmt *loop = ci_build_loop(&x->b, axis->var, axis->extent, CI_RUN_parallel);
+        ci_build_enter(&x->b, &loop->body);
+    }
+    add_tree(x, tree);
+    ci_build_leave(&x->b, outside);
+    ci_expand_close_scalars(x);
+}
+
+static void
+expand_kernel(CiProcs *procs, const CiKernel *kernel)
+{
+    CiProc *proc = ci_procs_add(procs, kernel->name);
+    CiExpander x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
+    proc->kernel = kernel;
+    x.kernel = x.leaf = kernel;
+    x.memories = ci_map_new(procs->ctx);
+    x.cells = ci_map_new(procs->ctx);
+    ci_expand_params(&x);
+    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    if (tree)
+        add_tree_kernel(&x, tree);
+    else
+        add_loops(&x, kernel);
+}
+
+static void
+expand_kernels(CiProcs *procs, const CiKernels *kernels)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int side = 0; side < 2 && kernel->region; side++)
+            if (kernel->inner[side])
+                expand_kernels(procs, kernel->inner[side]);
+        if (ci_kernel_has_loops(kernel))
+            expand_kernel(procs, kernel);
+    }
+}
+
+CiProcs *
+ci_expand(const CiKernels *kernels)
+{
+    CiLoops *loops = kernels->loops;
+    CiProcs *procs = ci_procs_new(loops->ctx, loops->sym, loops->name);
+    expand_kernels(procs, kernels);
+    return procs;
+}

@@ -1,0 +1,44 @@
+/* What the files that expand kernels share. */
+#ifndef CI_CODEGEN_EXPAND_PRIVATE_H
+#define CI_CODEGEN_EXPAND_PRIVATE_H
+
+#include "base/map.h"
+#include "codegen/codegen.h"
+
+typedef struct CiExpander {
+    CiBuild b;
+    const CiKernel *kernel; /* the whole one */
+    const CiKernel *leaf;   /* the one whose stages are expanded: itself, or a leaf of its tree */
+    CiMap *memories;        /* CiBuffer -> CiMemory */
+    CiMap *cells;           /* CiNest -> CiMemory, of those that count or run */
+} CiExpander;
+
+static inline const CiExpr *
+ci_expand_number(CiExpander *x, int64_t value)
+{
+    return ci_expr_const(x->b.sym, value);
+}
+
+static inline CiRunMode
+ci_expand_run_mode(const CiKernelAxis *axis)
+{
+    return axis->label == CI_LABEL_vector     ? CI_RUN_vector
+           : axis->label == CI_LABEL_parallel ? CI_RUN_parallel
+                                              : CI_RUN_serial;
+}
+
+/* expand_memory.c. Parameters: buffers, sizes, and the scalars that bodies load. */
+void ci_expand_params(CiExpander *x);
+/* What a kernel or a leaf makes for itself, where its outer loops begin. */
+void ci_expand_placements(CiExpander *x, const CiKernel *leaf);
+/* Variables of the tree's function: read before it where it takes them, stored behind it. */
+void ci_expand_open_scalars(CiExpander *x);
+void ci_expand_close_scalars(CiExpander *x);
+/* Where a buffer lives in this kernel, and its element number there. */
+CiMemory *ci_expand_memory(CiExpander *x, const CiBuffer *buffer);
+const CiExpr *ci_expand_place(CiExpander *x, const CiBuffer *buffer, const CiExpr *index);
+
+/* expand_stage.c: the loops and folds of a stage. */
+void ci_expand_stage(CiExpander *x, const CiStage *stage);
+
+#endif

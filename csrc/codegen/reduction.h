@@ -1,0 +1,21 @@
+/* What reductions do to their accumulators, whatever the order and the machine: a row each. */
+#ifndef CI_CODEGEN_REDUCTION_H
+#define CI_CODEGEN_REDUCTION_H
+
+#include "ir/proc.h"
+
+#define CI_MAX_ACCUMULATORS 3
+
+typedef struct CiReduction {
+    int count; /* accumulators */
+    /* The accumulators after one value more: acc and lifted are values of the same lanes. */
+    void (*step)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted);
+    /* Of two parts one: acc is the earlier. */
+    void (*combine)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later);
+} CiReduction;
+
+const CiReduction *ci_reduction_of(CiOp fold);
+/* What accumulator number k starts from; dtype is the first one's. */
+CiConst ci_reduction_identity(CiOp fold, int k, CiDtype dtype);
+
+#endif

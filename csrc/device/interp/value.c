@@ -1,0 +1,228 @@
+/* What statements do to values and memory, in the lanes that are live. */
+#include "device/interp/run.h"
+#include "device/interp/support.h"
+
+#include <string.h>
+
+static int64_t
+live_lanes(const CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    if (!stmt->has_live)
+        return stmt->lanes;
+    int64_t live = ci_formula_evaluate(&stmt->live, r->env);
+    return live < 0 ? 0 : live < stmt->lanes ? live : stmt->lanes;
+}
+
+/* ---- memory ---- */
+
+static bool
+is_line(const CiInterpAccess *at)
+{
+    return !at->index.nvarying;
+}
+
+static int64_t
+first_element(const CiInterpRun *r, const CiInterpAccess *at)
+{
+    return ci_formula_evaluate(&at->index.formula, r->env) * at->element;
+}
+
+static void
+load(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
+{
+    const CiInterpAccess *at = &stmt->at;
+    char *out = ci_interp_value(r, stmt->value);
+    const void *memory = r->memory[at->memory];
+    int size = ci_interp_size(stmt->dtype);
+    int64_t stride = ci_formula_evaluate(&at->stride, r->env);
+    if (is_line(at)) {
+        ci_interp_gather(stmt->dtype, out, memory, first_element(r, at), stride, count);
+    } else {
+        int64_t numbers[CI_INTERP_LANES];
+        ci_interp_numbers(r, &at->index, stride, numbers, count);
+        for (int64_t k = 0; k < count; k++)
+            ci_interp_gather(stmt->dtype, out + size * k, memory, numbers[k], 1, 1);
+    }
+    ci_interp_move(size, out + size * count, 1, stmt->constant, 0, stmt->lanes - count);
+}
+
+/* One value after another, for the element of one may be that of the next. */
+static void
+combine(CiInterpRun *r, const CiInterpStmt *stmt, const char *values, const int64_t *numbers,
+        int64_t count)
+{
+    void *memory = r->memory[stmt->at.memory];
+    int size = ci_interp_size(stmt->dtype);
+    _Alignas(16) char old[16], made[16];
+    for (int64_t k = 0; k < count; k++) {
+        ci_interp_gather(stmt->dtype, old, memory, numbers[k], 1, 1);
+        stmt->compute(made, old, values + size * k, NULL, 1);
+        ci_interp_scatter(stmt->dtype, made, memory, numbers[k], 1, 1);
+    }
+}
+
+static void
+store(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    const CiInterpAccess *at = &stmt->at;
+    int64_t count = live_lanes(r, stmt), stride = ci_formula_evaluate(&at->stride, r->env),
+            numbers[CI_INTERP_LANES];
+    const char *values = ci_interp_value(r, stmt->args[0]);
+    int size = ci_interp_size(stmt->dtype);
+    if (is_line(at) && !stmt->compute) {
+        ci_interp_scatter(stmt->dtype, values, r->memory[at->memory], first_element(r, at), stride,
+                          count);
+        return;
+    }
+    ci_interp_numbers(r, &at->index, stride, numbers, count);
+    if (stmt->compute) {
+        combine(r, stmt, values, numbers, count);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++)
+        ci_interp_scatter(stmt->dtype, values + size * k, r->memory[at->memory], numbers[k], 1, 1);
+}
+
+static void
+pack(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    const char *values = ci_interp_value(r, stmt->args[0]);
+    const uint8_t *mask = ci_interp_value(r, stmt->args[1]);
+    int64_t *cell = r->memory[stmt->cell], first = first_element(r, &stmt->at),
+            stride = ci_formula_evaluate(&stmt->at.stride, r->env), count = live_lanes(r, stmt),
+            limit = ci_formula_evaluate(&stmt->limit, r->env);
+    int size = ci_interp_size(stmt->dtype);
+    for (int64_t k = 0; k < count; k++)
+        if (mask[k] && (!stmt->has_limit || *cell < limit))
+            ci_interp_scatter(stmt->dtype, values + size * k, r->memory[stmt->at.memory],
+                              first + stride * (*cell)++, 1, 1);
+}
+
+void
+ci_interp_access(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    if (stmt->kind == CI_STMT_call)
+        pack(r, stmt);
+    else
+        store(r, stmt);
+}
+
+/* ---- values ---- */
+
+/* Indices have been checked; but another thread may write to what they were read from, so that
+ * those out of range are 0 here. */
+static void
+bind(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
+{
+    const int64_t *from = ci_interp_value(r, stmt->args[0]);
+    int64_t *out = ci_interp_value(r, stmt->value),
+            limit = ci_formula_evaluate(&stmt->extent, r->env);
+    for (int64_t k = 0; k < count; k++)
+        out[k] = from[k] >= stmt->low && (!stmt->has_limit || from[k] < limit) ? from[k] : 0;
+    r->env[stmt->slot] = out[0];
+}
+
+/* Lanes of one vector, or of two in turn. */
+static void
+shuffle(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    char *out = ci_interp_value(r, stmt->value);
+    const char *a = ci_interp_value(r, stmt->args[0]);
+    int size = ci_interp_size(stmt->dtype);
+    int64_t lanes = stmt->lanes, half = size * (lanes / 2);
+    switch (stmt->op) {
+    case CI_OP_low:
+    case CI_OP_high:
+        ci_interp_move(size, out, 1, a + (stmt->op == CI_OP_high ? size * lanes : 0), 1, lanes);
+        break;
+    case CI_OP_even:
+    case CI_OP_odd:
+        ci_interp_move(size, out, 1, a + (stmt->op == CI_OP_odd ? size : 0), 2, lanes);
+        break;
+    default:
+        half = stmt->op == CI_OP_ziphi ? half : 0;
+        ci_interp_move(size, out, 2, a + half, 1, lanes / 2);
+        a = ci_interp_value(r, stmt->args[1]);
+        ci_interp_move(size, out + size, 2, a + half, 1, lanes / 2);
+    }
+}
+
+/* The cell holds what ran before; lanes come in order, and the one at position 0 begins. */
+static void
+run_on(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
+{
+    const char *from = ci_interp_value(r, stmt->args[0]);
+    char *out = ci_interp_value(r, stmt->value);
+    int size = ci_interp_size(stmt->dtype);
+    _Alignas(16) char running[16];
+    int64_t position = ci_formula_evaluate(&stmt->expr.formula, r->env);
+    ci_interp_gather(stmt->dtype, running, r->memory[stmt->cell], 0, 1, 1);
+    for (int64_t k = 0; k < count; k++) {
+        if (position + k == 0)
+            memcpy(running, from, (size_t)size);
+        else
+            stmt->compute(running, running, from + size * k, NULL, 1);
+        memcpy(out + size * k, running, (size_t)size);
+    }
+    ci_interp_scatter(stmt->dtype, running, r->memory[stmt->cell], 0, 1, 1);
+}
+
+static void
+compute(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
+{
+    void *out = ci_interp_value(r, stmt->value), *args[CI_MAX_OPERANDS] = {NULL};
+    for (int a = 0; a < stmt->nargs; a++)
+        args[a] = ci_interp_value(r, stmt->args[a]);
+    if (!stmt->is_math) {
+        stmt->compute(out, args[0], args[1], args[2], count);
+        return;
+    }
+    ci_interp_math_run(&stmt->routine, out, args[0], args[1], count);
+    for (int64_t k = 0; k < count && stmt->rounds; k++)
+        ((float *)out)[k] = ci_round_half_f32(((float *)out)[k]);
+}
+
+void
+ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t count = live_lanes(r, stmt);
+    int size = ci_interp_size(stmt->dtype);
+    void *out = ci_interp_value(r, stmt->value);
+    switch (stmt->op) {
+    case CI_OP_load:
+        load(r, stmt, count);
+        break;
+    case CI_OP_const:
+        ci_interp_move(size, out, 1, stmt->constant, 0, count);
+        break;
+    case CI_OP_splat:
+        ci_interp_move(size, out, 1, ci_interp_value(r, stmt->args[0]), 0, count);
+        break;
+    case CI_OP_index:
+        ci_interp_numbers(r, &stmt->expr, 0, out, count);
+        break;
+    case CI_OP_iota:
+        ci_interp_numbers(r, &stmt->expr, 1, out, count);
+        break;
+    case CI_OP_bind:
+        bind(r, stmt, count);
+        break;
+    case CI_OP_low:
+    case CI_OP_high:
+    case CI_OP_even:
+    case CI_OP_odd:
+    case CI_OP_ziplo:
+    case CI_OP_ziphi:
+        shuffle(r, stmt);
+        break;
+    case CI_OP_cumsum:
+    case CI_OP_cumprod:
+    case CI_OP_cummax:
+    case CI_OP_cummin:
+        run_on(r, stmt, count);
+        break;
+    default:
+        if (count > 0)
+            compute(r, stmt, count);
+    }
+}

@@ -1,0 +1,293 @@
+/* Building procs, and walking them. */
+#include "ir/proc.h"
+
+#include <string.h>
+
+/* ---- words ---- */
+
+const char *
+ci_run_mode_name(CiRunMode run)
+{
+    static const char *const names[] = {
+#define RUN(name) #name,
+#include "ir/proc.def"
+    };
+    return names[run];
+}
+
+const char *
+ci_space_name(CiSpace space)
+{
+    static const char *const names[] = {
+#define SPACE(name) #name,
+#include "ir/proc.def"
+    };
+    return names[space];
+}
+
+const char *
+ci_intrinsic_name(CiIntrinsic intrinsic)
+{
+    static const char *const names[] = {
+#define INTRINSIC(name, operands, has_result, has_cell, effect) #name,
+#include "ir/proc.def"
+    };
+    return names[intrinsic];
+}
+
+int
+ci_fold_width(CiOp fold)
+{
+    return ci_op_kind(fold) == CI_OPKIND_argreduce ? 2 : 1;
+}
+
+bool
+ci_stmt_is_running(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_scan;
+}
+
+/* ---- walking ---- */
+
+typedef const CiExpr *Replace(void *arg, const CiExpr *e);
+
+static void
+replace_one(const CiExpr **e, Replace *replace, void *arg)
+{
+    if (*e)
+        *e = replace(arg, *e);
+}
+
+void
+ci_stmt_map_exprs(CiStmt *stmt, Replace *replace, void *arg)
+{
+    for (int k = 0; k < stmt->nvars; k++)
+        replace_one(&stmt->extents[k], replace, arg);
+    if (stmt->op != CI_OP_bind)
+        replace_one(&stmt->expr, replace, arg);
+    replace_one(&stmt->live, replace, arg);
+    replace_one(&stmt->at.index, replace, arg);
+    replace_one(&stmt->at.stride, replace, arg);
+    replace_one(&stmt->limit, replace, arg);
+    for (int k = 0; k < stmt->ntests; k++) {
+        replace_one(&stmt->tests[k].left, replace, arg);
+        replace_one(&stmt->tests[k].right, replace, arg);
+    }
+}
+
+void
+ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg)
+{
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
+        visit(arg, stmt);
+        ci_stmts_visit(&stmt->body, visit, arg);
+        ci_stmts_visit(&stmt->other, visit, arg);
+    }
+}
+
+/* ---- building ---- */
+
+CiProcs *
+ci_procs_new(CiContext *ctx, CiSym *sym, const char *name)
+{
+    CiProcs *procs = CI_NEW(ctx, CiProcs);
+    procs->ctx = ctx;
+    procs->sym = sym;
+    procs->name = name;
+    return procs;
+}
+
+CiProc *
+ci_procs_add(CiProcs *procs, const char *name)
+{
+    CiProc *proc = CI_NEW(procs->ctx, CiProc);
+    proc->name = name;
+    CI_PUSH(procs->ctx, procs->procs, procs->nprocs, procs->capprocs, proc);
+    return proc;
+}
+
+CiMemory *
+ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory)
+{
+    CiMemory *param = CI_NEW(ctx, CiMemory);
+    *param = memory;
+    CI_PUSH(ctx, proc->params, proc->nparams, proc->capparams, param);
+    return param;
+}
+
+static void
+append(CiStmts *to, CiStmt *stmt)
+{
+    if (to->last)
+        to->last->next = stmt;
+    else
+        to->first = stmt;
+    to->last = stmt;
+}
+
+CiStmt *
+ci_build_add(CiBuild *b, CiStmtKind kind)
+{
+    CiStmt *stmt = CI_NEW(b->ctx, CiStmt);
+    stmt->kind = kind;
+    stmt->loc = b->loc;
+    stmt->value = -1;
+    stmt->op = CI_OP_none;
+    append(b->to, stmt);
+    return stmt;
+}
+
+void
+ci_build_move(CiBuild *b, CiStmt *stmt)
+{
+    stmt->next = NULL;
+    append(b->to, stmt);
+}
+
+CiStmts *
+ci_build_enter(CiBuild *b, CiStmts *into)
+{
+    CiStmts *outside = b->to;
+    b->to = into;
+    return outside;
+}
+
+void
+ci_build_leave(CiBuild *b, CiStmts *outside)
+{
+    b->to = outside;
+}
+
+const char *
+ci_build_name(CiBuild *b, const char *stem)
+{
+    return ci_format(b->ctx, "%s_%d", stem, b->proc->nnames++);
+}
+
+CiMemory *
+ci_build_alloc(CiBuild *b, const char *name, CiDtype dtype, int lanes, CiSpace space,
+               const CiExpr *size)
+{
+    CiMemory *memory = CI_NEW(b->ctx, CiMemory);
+    *memory =
+        (CiMemory){.name = name, .dtype = dtype, .lanes = lanes, .space = space, .size = size};
+    ci_build_add(b, CI_STMT_alloc)->memory = memory;
+    return memory;
+}
+
+CiStmt *
+ci_build_loop(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiRunMode run)
+{
+    CiStmt *loop = ci_build_add(b, CI_STMT_for);
+    loop->vars = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
+    loop->extents = CI_NEW_ARRAY(b->ctx, const CiExpr *, 1);
+    loop->vars[0] = var;
+    loop->extents[0] = extent;
+    loop->nvars = 1;
+    loop->run = run;
+    return loop;
+}
+
+CiStmt *
+ci_build_for(CiBuild *b, const char *stem, const CiExpr *extent, CiRunMode run)
+{
+    return ci_build_loop(b, ci_expr_index(b->sym, ci_build_name(b, stem), extent), extent, run);
+}
+
+static CiStmt *
+add_test(CiBuild *b, CiStmtKind kind, CiCondition test)
+{
+    CiStmt *stmt = ci_build_add(b, kind);
+    stmt->tests = CI_NEW(b->ctx, CiCondition);
+    stmt->tests[0] = test;
+    stmt->ntests = 1;
+    return stmt;
+}
+
+CiStmt *
+ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left,
+              const CiExpr *right)
+{
+    return add_test(b, kind, (CiCondition){compare, left, right, -1});
+}
+
+CiStmt *
+ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value)
+{
+    return add_test(b, kind, (CiCondition){.compare = is, .value = value});
+}
+
+static CiStmt *
+add_value(CiBuild *b, CiStmtKind kind, CiType type)
+{
+    CiStmt *stmt = ci_build_add(b, kind);
+    CiProc *proc = b->proc;
+    stmt->type = type;
+    stmt->value = proc->nvalues;
+    CI_PUSH(b->ctx, proc->types, proc->nvalues, proc->capvalues, type);
+    return stmt;
+}
+
+static CiStmt *
+add_let(CiBuild *b, CiType type, CiOp op)
+{
+    CiStmt *stmt = add_value(b, CI_STMT_let, type);
+    stmt->op = op;
+    return stmt;
+}
+
+int
+ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args)
+{
+    CiStmt *let = add_let(b, type, op);
+    let->args = CI_NEW_ARRAY(b->ctx, int, nargs + 1);
+    for (int k = 0; k < nargs; k++)
+        let->args[k] = args[k];
+    let->nargs = nargs;
+    return let->value;
+}
+
+int
+ci_build_const(CiBuild *b, CiType type, CiConst constant)
+{
+    CiStmt *let = add_let(b, type, CI_OP_const);
+    let->constant = constant;
+    return let->value;
+}
+
+int
+ci_build_index(CiBuild *b, const CiExpr *e)
+{
+    CiStmt *let = add_let(b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_index);
+    let->expr = e;
+    return let->value;
+}
+
+const CiExpr *
+ci_build_bind(CiBuild *b, int value, const CiExpr *extent)
+{
+    const CiExpr *symbol = ci_expr_index(b->sym, ci_build_name(b, "at"), extent);
+    ci_build_let(b, b->proc->types[value], CI_OP_bind, 1, &value);
+    b->to->last->expr = symbol;
+    return symbol;
+}
+
+int
+ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes)
+{
+    CiStmt *let = add_let(b, ci_type_of(memory->dtype, lanes), CI_OP_load);
+    let->at.memory = memory;
+    let->at.index = index;
+    return let->value;
+}
+
+void
+ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value)
+{
+    CiStmt *store = ci_build_add(b, CI_STMT_store);
+    store->args = CI_NEW(b->ctx, int);
+    store->args[0] = value;
+    store->nargs = 1;
+    store->at.memory = memory;
+    store->at.index = index;
+}

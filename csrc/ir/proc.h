@@ -1,0 +1,232 @@
+/* The statement level: what one kernel does, statement by statement.
+ *
+ *   symbols {s0 in [0, inf), s1 in [1, inf)}
+ *   procs f {
+ *     proc k0(const in0: f32[s0*s1], buf1: f32[s0]; s0, s1) {
+ *       for i0<s0 parallel {
+ *         alloc buf0: f32[1] register
+ *         fold sum into buf0 over r0<s1 in lanes {
+ *           %0: f32 = load in0[s1*i0 + r0]
+ *           yield %0
+ *         }
+ *         %1: f32 = load buf0[0]
+ *         store buf1[i0] = %1
+ *       }
+ *     }
+ *   }
+ *
+ * Loops count from 0 to their extent in steps of one, and say how they run. Memory says where it
+ * lives; register memory is indexed by constants once loops that unroll are gone. Values are
+ * defined once, named by number and seen from there to the end of their block; a value of several
+ * lanes is a vector (`f32x16`), one of bools in lanes a mask as wide as what was compared
+ * (`m32x16`) or as memory has them (`boolx16`).
+ *
+ * Index expressions name sizes, loop variables and bound symbols: `%3: i64 = bind %2 [at0<n]` makes
+ * at0 the value of %2, which is in [0, n). Where %2 has lanes at0 has a value in each, and so has
+ * an index that names it: an access at such an index is a gather or a scatter.
+ *
+ * An access is one shape: lane l of `load m[i] stride [s] live [n] else 0` is element i + l*s of m
+ * where l < n; in other lanes nothing is touched, and a load is what `else` says. The stride is 1
+ * and all lanes are live where nothing else is said. n may be negative: then no lane is. The lanes
+ * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
+ * those before it have left.
+ *
+ * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
+ * kernel with fault number 3. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc holds
+ * what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield` are
+ * there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
+ * (argmax: the value and its position), and the yield at the end of its body gives what each folds,
+ * in order. */
+#ifndef CI_IR_PROC_H
+#define CI_IR_PROC_H
+
+#include "ir/kernel.h"
+
+#define CI_MAX_FOLD_AXES 8
+
+typedef enum CiRunMode {
+#define RUN(name) CI_RUN_##name,
+#include "ir/proc.def"
+    CI_RUN_COUNT
+} CiRunMode;
+
+typedef enum CiSpace {
+#define SPACE(name) CI_SPACE_##name,
+#include "ir/proc.def"
+    CI_SPACE_COUNT
+} CiSpace;
+
+typedef enum CiStmtKind {
+#define STMT(name) CI_STMT_##name,
+#include "ir/proc.def"
+    CI_STMT_COUNT
+} CiStmtKind;
+
+typedef enum CiIntrinsic {
+#define INTRINSIC(name, operands, has_result, has_cell, effect) CI_INTRINSIC_##name,
+#include "ir/proc.def"
+    CI_INTRINSIC_COUNT
+} CiIntrinsic;
+
+typedef enum CiCompare {
+#define COMPARE(name, sign) CI_COMPARE_##name,
+#include "ir/proc.def"
+    CI_COMPARE_COUNT
+} CiCompare;
+
+/* What a value is. mask: bytes of a lane of a vector of bools; 0 where each is a byte, and in
+ * everything else. */
+typedef struct CiType {
+    CiDtype dtype;
+    int lanes, mask;
+} CiType;
+
+typedef struct CiMemory {
+    const char *name;
+    CiDtype dtype;
+    int lanes; /* of an element: register and stack memory may hold vectors */
+    CiSpace space;
+    const CiExpr *size; /* elements */
+    bool is_const;
+    const CiBuffer *buffer; /* what it was at the level of kernels, or NULL */
+} CiMemory;
+
+typedef struct CiAccess {
+    CiMemory *memory;
+    const CiExpr *index, *stride; /* NULL: 1, or 0 where the index has lanes */
+    CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
+} CiAccess;
+
+typedef struct CiCondition {
+    CiCompare compare;
+    const CiExpr *left, *right; /* of index expressions */
+    int value;                  /* is, not: a bool */
+} CiCondition;
+
+typedef struct CiStmt CiStmt;
+typedef struct CiStmts {
+    CiStmt *first, *last;
+} CiStmts;
+
+struct CiStmt {
+    CiStmtKind kind;
+    CiStmt *next;
+    CiLoc loc;           /* of the user's line it came from, or none */
+    CiStmts body, other; /* for, loop, fold, if; other: the else branch */
+    /* for; fold: walked in C order */
+    const CiExpr **vars, **extents;
+    int nvars;
+    CiRunMode run;
+    /* let, call: the value made, or -1; operands are values; store, yield: operands alone */
+    int value;
+    CiType type;
+    CiOp op; /* of a store: what combines, or CI_OP_none */
+    int *args;
+    int nargs;
+    const CiExpr *expr;  /* index, iota: the expression; bind: the symbol; running: the position */
+    CiConst constant;    /* const */
+    const CiExpr *live;  /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
+    CiAccess at;         /* load, store, call */
+    CiMemory *cell;      /* running forms and calls: what is carried from lane to lane */
+    const CiExpr *limit; /* pack: the cell counts to that and no further; NULL: no end */
+    CiIntrinsic intrinsic; /* call */
+    CiMemory *memory;      /* alloc; swap */
+    CiMemory *partner;     /* swap: they exchange what they hold */
+    CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
+    int ntests;
+    int number; /* stop: of the check among the kernel's */
+    /* fold */
+    CiFoldOrder order;
+    CiOp *ops;
+    CiMemory **into; /* ci_fold_width of each operation */
+    int nops, ninto;
+};
+
+typedef struct CiProc {
+    const char *name;
+    const CiKernel *kernel; /* what it was made of; NULL when parsed */
+    CiMemory **params;      /* as the kernel's buffers, in order; then scalar inputs */
+    int nparams, capparams;
+    const CiExpr **sizes; /* as the kernel's size_args */
+    int nsizes, capsizes;
+    const CiExpr **facts; /* each at least 0 */
+    int nfacts, capfacts;
+    CiStmts body;
+    CiType *types; /* of values, by number */
+    int nvalues, capvalues;
+    int nnames; /* that passes have asked for */
+} CiProc;
+
+typedef struct CiProcs {
+    CiContext *ctx;
+    CiSym *sym;
+    const char *name;
+    CiProc **procs;
+    int nprocs, capprocs;
+} CiProcs;
+
+const char *ci_run_mode_name(CiRunMode run);
+const char *ci_space_name(CiSpace space);
+const char *ci_intrinsic_name(CiIntrinsic intrinsic);
+static inline CiType
+ci_type_of(CiDtype dtype, int lanes)
+{
+    return (CiType){dtype, lanes, 0};
+}
+int ci_fold_width(CiOp fold); /* accumulators of one reduction: 2 of argmax and argmin, else 1 */
+/* A let whose op is a scan. */
+bool ci_stmt_is_running(const CiStmt *stmt);
+/* The accesses of a statement, its tests and its loops are all that names index expressions: every
+ * one of them, replaced by what `replace` gives for it. */
+void ci_stmt_map_exprs(CiStmt *stmt, const CiExpr *(*replace)(void *arg, const CiExpr *e),
+                       void *arg);
+/* Calls visit for each statement, outer ones first. */
+void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
+
+/* ---- building ---- */
+
+/* Where statements go now. */
+typedef struct CiBuild {
+    CiContext *ctx;
+    CiSym *sym;
+    CiProc *proc;
+    CiStmts *to;
+    CiLoc loc;
+} CiBuild;
+
+CiProcs *ci_procs_new(CiContext *ctx, CiSym *sym, const char *name);
+CiProc *ci_procs_add(CiProcs *procs, const char *name);
+CiMemory *ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory);
+CiStmt *ci_build_add(CiBuild *b, CiStmtKind kind);
+void ci_build_move(CiBuild *b, CiStmt *stmt); /* one that stands nowhere any more */
+/* Into the body of a statement, and back to where it stands. */
+CiStmts *ci_build_enter(CiBuild *b, CiStmts *into);
+void ci_build_leave(CiBuild *b, CiStmts *outside);
+/* A name that the proc does not have yet: stem and a number. */
+const char *ci_build_name(CiBuild *b, const char *stem);
+CiMemory *ci_build_alloc(CiBuild *b, const char *name, CiDtype dtype, int lanes, CiSpace space,
+                         const CiExpr *size);
+/* A loop with a fresh variable, its body not yet entered. */
+CiStmt *ci_build_for(CiBuild *b, const char *stem, const CiExpr *extent, CiRunMode run);
+CiStmt *ci_build_loop(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiRunMode run);
+/* if, exit, stop with one test. */
+CiStmt *ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left,
+                      const CiExpr *right);
+CiStmt *ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value);
+/* Lets, each the number of its value. */
+int ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args);
+int ci_build_const(CiBuild *b, CiType type, CiConst constant);
+int ci_build_index(CiBuild *b, const CiExpr *e);
+const CiExpr *ci_build_bind(CiBuild *b, int value, const CiExpr *extent); /* a fresh symbol */
+int ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes);
+void ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value);
+
+/* ---- text and checks ---- */
+
+void ci_procs_print(CiText *out, const CiProcs *procs);
+CiProcs *ci_procs_parse(CiContext *ctx, const char *text);
+/* Fails through the procs' context; how many accesses are not proved to stay in their memory. */
+int ci_procs_verify(const CiProcs *procs);
+void ci_procs_verify_text(const CiProcs *procs); /* what is read back prints alike */
+
+#endif

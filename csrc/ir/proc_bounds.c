@@ -1,0 +1,134 @@
+/* That accesses stay inside of their memory: proofs by the ranges and limits of symbols, and by the
+ * tests that have been passed. A proof that is not found is counted, not an error: promises about
+ * what data say (`bind`) are checked by who runs the proc. */
+#include "ir/proc_private.h"
+
+#define MOST_PROOFS 4096 /* in one proc */
+#define MOST_FACTS 8     /* that one proof may use */
+
+static const CiExpr *
+number(CiProcVerifier *v, int64_t value)
+{
+    return ci_expr_const(v->sym, value);
+}
+
+static void
+add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by)
+{
+    const CiExpr *fact = ci_expr_sub(v->sym, ci_expr_sub(v->sym, larger, smaller), number(v, by));
+    if (!ci_expr_is_const(fact, NULL))
+        CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, fact);
+}
+
+static void
+add_test(CiProcVerifier *v, const CiCondition *test, bool negated)
+{
+    switch (test->compare) {
+    case CI_COMPARE_less:
+        if (negated)
+            add_fact(v, test->right, test->left, 0);
+        else
+            add_fact(v, test->left, test->right, 1);
+        break;
+    case CI_COMPARE_less_equal:
+        if (negated)
+            add_fact(v, test->right, test->left, 1);
+        else
+            add_fact(v, test->left, test->right, 0);
+        break;
+    case CI_COMPARE_equal:
+        if (negated)
+            break;
+        add_fact(v, test->left, test->right, 0);
+        add_fact(v, test->right, test->left, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+void
+ci_proc_add_tests(CiProcVerifier *v, const CiStmt *stmt, bool negated)
+{
+    for (int k = 0; k < stmt->ntests && (!negated || stmt->ntests == 1); k++)
+        add_test(v, &stmt->tests[k], negated);
+}
+
+/* a <= b, with the facts that were added last. */
+static bool
+is_proved(CiProcVerifier *v, const CiExpr *a, const CiExpr *b)
+{
+    int count = v->nfacts < MOST_FACTS ? v->nfacts : MOST_FACTS;
+    if (v->nproofs++ >= MOST_PROOFS)
+        return false;
+    return ci_sym_known_le_given(v->sym, a, b, count, v->facts + v->nfacts - count);
+}
+
+static bool
+lies_inside(CiProcVerifier *v, const CiExpr *e, const CiExpr *size)
+{
+    const CiExpr *last = ci_expr_sub(v->sym, size, number(v, 1));
+    return is_proved(v, number(v, 0), e) && is_proved(v, e, last);
+}
+
+/* The element of lane number `lane`. */
+static const CiExpr *
+element(CiProcVerifier *v, const CiAccess *at, const CiExpr *lane)
+{
+    const CiExpr *stride = at->stride ? at->stride : number(v, 1);
+    return ci_expr_add(v->sym, at->index, ci_expr_mul(v->sym, stride, lane));
+}
+
+static bool
+has_lanes(const CiProcVerifier *v, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        for (int n = 0; n < v->nsymbols; n++)
+            if (v->symbols[n].symbol == e->symbols[k] && v->symbols[n].lanes > 1)
+                return true;
+    return false;
+}
+
+/* All lanes, or the live ones where not all are: of those there is one at least. */
+static bool
+lanes_lie_inside(CiProcVerifier *v, const CiStmt *stmt, int lanes)
+{
+    const CiAccess *at = &stmt->at;
+    const CiExpr *size = at->memory->size;
+    bool is_one = lanes == 1 || at->memory->lanes > 1 || (has_lanes(v, at->index) && !at->stride);
+    if (is_one)
+        return lies_inside(v, at->index, size);
+    if (!lies_inside(v, at->index, size))
+        return false;
+    if (lies_inside(v, element(v, at, number(v, lanes - 1)), size))
+        return true;
+    return stmt->live &&
+           lies_inside(v, element(v, at, ci_expr_sub(v->sym, stmt->live, number(v, 1))), size);
+}
+
+/* By ranges alone: every element that it can be is outside. In a block that may be no part of any
+ * run this is no mistake. */
+static bool
+is_outside(const CiAccess *at)
+{
+    const CiExpr *size = at->memory->size;
+    return at->index->high < 0 ||
+           (size->high != CI_INFINITY && size->high > 0 && at->index->low >= size->high);
+}
+
+void
+ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes)
+{
+    int facts = v->nfacts;
+    if (stmt->live)
+        add_fact(v, number(v, 1), stmt->live, 0);
+    bool inside = lanes_lie_inside(v, stmt, lanes);
+    v->nfacts = facts;
+    if (!inside && v->nblocks == 1 && is_outside(&stmt->at)) {
+        CiText text = ci_text_new(v->ctx);
+        ci_stmt_print(&text, stmt);
+        ci_fail(v->ctx, CI_ERR_INTERNAL, "proc %s: it lies outside of its memory: %s",
+                v->proc->name, text.data);
+    }
+    v->nunproved += !inside;
+}

@@ -1,0 +1,39 @@
+/* What the two files that verify procs share. */
+#ifndef CI_IR_PROC_PRIVATE_H
+#define CI_IR_PROC_PRIVATE_H
+
+#include "ir/proc.h"
+
+typedef struct CiProcSymbol {
+    const CiExpr *symbol;
+    int lanes; /* in which it has a value of its own; 1: it has one */
+} CiProcSymbol;
+
+/* What is known where a statement stands; blocks that end take away what they have added. */
+typedef struct CiProcVerifier {
+    CiContext *ctx;
+    CiSym *sym;
+    const CiProc *proc;
+    bool *is_alive, *is_defined; /* by value */
+    int *values;                 /* alive ones, in order of definition */
+    int nvalues, capvalues;
+    const CiMemory **memories;
+    int nmemories, capmemories;
+    CiProcSymbol *symbols;
+    int nsymbols, capsymbols;
+    const CiExpr **facts; /* each at least 0 */
+    int nfacts, capfacts;
+    int nblocks, nloops, nunrolled; /* around the statement */
+    int nproofs, nunproved;
+} CiProcVerifier;
+
+/* The statement's own line, without what is inside of it. */
+void ci_stmt_print(CiText *out, const CiStmt *stmt);
+
+/* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
+void ci_proc_add_tests(CiProcVerifier *v, const CiStmt *stmt, bool negated);
+/* Counts the access where its lanes are not proved to lie inside of its memory; one of which it is
+ * known that they do not is an error. */
+void ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes);
+
+#endif

@@ -1,0 +1,394 @@
+/* What must hold of a proc after every pass: definition before use, scope of values, memory and
+ * symbols, types, what each statement may touch. proc_bounds.c proves that accesses stay inside. */
+#include "ir/proc_private.h"
+
+#include <string.h>
+
+_Noreturn static void
+fail(CiProcVerifier *v, const CiStmt *stmt, const char *why)
+{
+    CiText text = ci_text_new(v->ctx);
+    if (stmt)
+        ci_stmt_print(&text, stmt);
+    ci_fail(v->ctx, CI_ERR_INTERNAL, "proc %s: %s%s%s", v->proc->name, why, stmt ? ": " : "",
+            text.data);
+}
+
+static void
+require(CiProcVerifier *v, const CiStmt *stmt, bool holds, const char *why)
+{
+    if (!holds)
+        fail(v, stmt, why);
+}
+
+/* ---- scope ---- */
+
+static CiType
+type_of(CiProcVerifier *v, const CiStmt *stmt, int value)
+{
+    require(v, stmt, value >= 0 && value < v->proc->nvalues && v->is_alive[value],
+            "a value is used where it is not defined");
+    return v->proc->types[value];
+}
+
+static void
+require_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
+{
+    for (int k = 0; k < v->nmemories; k++)
+        if (v->memories[k] == memory)
+            return;
+    fail(v, stmt, "memory is named where it is not allocated");
+}
+
+static const CiProcSymbol *
+find_symbol(const CiProcVerifier *v, const CiExpr *symbol)
+{
+    for (int k = v->nsymbols - 1; k >= 0; k--)
+        if (v->symbols[k].symbol == symbol)
+            return &v->symbols[k];
+    return NULL;
+}
+
+/* Lanes of the symbols that it names: 1, or those of the ones that data bound in lanes. */
+static int
+require_index(CiProcVerifier *v, const CiStmt *stmt, const CiExpr *e)
+{
+    int lanes = 1;
+    for (int k = 0; e && k < e->nsymbols; k++) {
+        const CiProcSymbol *symbol = find_symbol(v, e->symbols[k]);
+        bool is_size = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
+                       e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
+        require(v, stmt, symbol || is_size, "an index names an unknown symbol");
+        if (symbol && symbol->lanes > 1)
+            lanes = symbol->lanes;
+    }
+    return lanes;
+}
+
+static void
+add_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
+{
+    for (int k = 0; k < v->nmemories; k++)
+        require(v, stmt, strcmp(v->memories[k]->name, memory->name) != 0,
+                "two memories have one name");
+    CI_PUSH(v->ctx, v->memories, v->nmemories, v->capmemories, memory);
+}
+
+static void
+add_symbol(CiProcVerifier *v, const CiExpr *symbol, int lanes)
+{
+    CiProcSymbol seen = {symbol, lanes};
+    CI_PUSH(v->ctx, v->symbols, v->nsymbols, v->capsymbols, seen);
+}
+
+/* ---- types ---- */
+
+static bool
+is_type(CiType a, CiDtype dtype, int lanes)
+{
+    return a.dtype == dtype && a.lanes == lanes;
+}
+
+static void
+verify_pointwise(CiProcVerifier *v, const CiStmt *let)
+{
+    CiType first = type_of(v, let, let->args[0]);
+    require(v, let, ci_op_arity(let->op) == let->nargs, "a count of operands that it has not");
+    for (int a = 0; a < let->nargs; a++) {
+        CiType type = type_of(v, let, let->args[a]);
+        bool is_alike =
+            type.dtype == first.dtype || ci_op_compares_signs(let->op, first.dtype, type.dtype);
+        require(v, let, is_alike && type.lanes == let->type.lanes, "operands differ in type");
+    }
+    require(v, let, !ci_op_why_not(let->op, first.dtype) || let->nargs == 2,
+            "it is not defined for its operands");
+    require(v, let, ci_op_result(let->op, first.dtype) == let->type.dtype,
+            "the result has another type");
+}
+
+static void
+verify_where(CiProcVerifier *v, const CiStmt *let)
+{
+    require(v, let, let->nargs == 3, "where has three operands");
+    CiType test = type_of(v, let, let->args[0]);
+    require(v, let, is_type(test, CI_DTYPE_bool, let->type.lanes), "where asks no bool");
+    for (int a = 1; a < 3; a++)
+        require(v, let, is_type(type_of(v, let, let->args[a]), let->type.dtype, let->type.lanes),
+                "operands differ in type");
+}
+
+/* Operations on what stands in which lane: twice, half or as many lanes as the operand. */
+static void
+verify_lanes(CiProcVerifier *v, const CiStmt *let)
+{
+    CiType from = type_of(v, let, let->args[0]);
+    bool halves = let->op != CI_OP_splat && let->op != CI_OP_ziplo && let->op != CI_OP_ziphi;
+    int lanes = let->op == CI_OP_splat ? 1 : halves ? 2 * let->type.lanes : let->type.lanes;
+    require(v, let, is_type(from, let->type.dtype, lanes), "lanes do not fit");
+}
+
+static void
+verify_bind(CiProcVerifier *v, const CiStmt *let)
+{
+    CiType from = type_of(v, let, let->args[0]);
+    require(v, let, is_type(from, CI_DTYPE_i64, let->type.lanes), "a symbol is bound to no i64");
+    require(v, let, let->expr && let->expr->kind == CI_EXPR_symbol, "no symbol is bound");
+    require_index(v, let, let->expr->limit);
+    add_symbol(v, let->expr, let->type.lanes);
+}
+
+static void
+verify_running(CiProcVerifier *v, const CiStmt *let)
+{
+    require(v, let, let->cell && let->expr, "a running form has no cell");
+    require(v, let, require_index(v, let, let->expr) == 1, "a position differs from lane to lane");
+    require_memory(v, let, let->cell);
+    require(v, let, let->cell->dtype == let->type.dtype && let->cell->lanes == 1,
+            "the cell is of another type");
+    require(v, let, is_type(type_of(v, let, let->args[0]), let->type.dtype, let->type.lanes),
+            "operands differ in type");
+}
+
+/* An element of memory, or of as many as there are lanes. */
+static void
+verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
+{
+    const CiAccess *at = &stmt->at;
+    require_memory(v, stmt, at->memory);
+    int lanes = require_index(v, stmt, at->index);
+    require_index(v, stmt, at->stride);
+    require(v, stmt, lanes == 1 || lanes == type.lanes, "an index has other lanes than the value");
+    require(v, stmt, at->memory->dtype == type.dtype, "memory is of another type");
+    require(v, stmt, at->memory->lanes == 1 || at->memory->lanes == type.lanes,
+            "elements of memory have other lanes");
+    bool is_stored = stmt->kind != CI_STMT_let;
+    require(v, stmt, !is_stored || !at->memory->is_const, "what is constant is stored");
+    if (at->memory->space == CI_SPACE_register)
+        require(v, stmt, ci_expr_is_const(at->index, NULL) || v->nunrolled > 0,
+                "a register is chosen by no constant");
+    ci_proc_prove_access(v, stmt, type.lanes);
+}
+
+static void
+verify_let(CiProcVerifier *v, const CiStmt *let)
+{
+    require(v, let, let->value >= 0 && !v->is_defined[let->value], "a value is defined twice");
+    require_index(v, let, let->live);
+    for (int a = 0; a < let->nargs; a++)
+        type_of(v, let, let->args[a]);
+    if (let->op == CI_OP_load)
+        verify_access(v, let, let->type);
+    else if (let->op == CI_OP_bind)
+        verify_bind(v, let);
+    else if (let->op == CI_OP_index || let->op == CI_OP_iota)
+        require(v, let,
+                require_index(v, let, let->expr) <= let->type.lanes &&
+                    let->type.dtype == CI_DTYPE_i64,
+                "an index is no i64");
+    else if (let->op == CI_OP_where)
+        verify_where(v, let);
+    else if (ci_stmt_is_running(let))
+        verify_running(v, let);
+    else if (ci_op_kind(let->op) == CI_OPKIND_lanes)
+        verify_lanes(v, let);
+    else if (ci_op_kind(let->op) == CI_OPKIND_pointwise || ci_op_kind(let->op) == CI_OPKIND_math)
+        verify_pointwise(v, let);
+    else if (let->op == CI_OP_cast)
+        require(v, let, type_of(v, let, let->args[0]).lanes == let->type.lanes,
+                "operands differ in lanes");
+    else
+        require(v, let, let->op == CI_OP_const && let->type.lanes == 1, "no operation of a proc");
+    v->is_alive[let->value] = v->is_defined[let->value] = true;
+    CI_PUSH(v->ctx, v->values, v->nvalues, v->capvalues, let->value);
+}
+
+static void
+verify_call(CiProcVerifier *v, const CiStmt *call)
+{
+    CiType type = type_of(v, call, call->args[0]), mask = type_of(v, call, call->args[1]);
+    require(v, call, call->nargs == 2 && is_type(mask, CI_DTYPE_bool, type.lanes),
+            "it packs a value by a bool");
+    require_memory(v, call, call->cell);
+    require(v, call, call->cell->dtype == CI_DTYPE_i64, "the cell is no i64");
+    require_memory(v, call, call->at.memory);
+    require(v, call, !call->at.memory->is_const && call->at.memory->dtype == type.dtype,
+            "memory is of another type");
+    require_index(v, call, call->at.index);
+    require_index(v, call, call->at.stride);
+    require_index(v, call, call->limit);
+    require_index(v, call, call->live);
+}
+
+static void
+verify_tests(CiProcVerifier *v, const CiStmt *stmt)
+{
+    for (int k = 0; k < stmt->ntests; k++) {
+        const CiCondition *test = &stmt->tests[k];
+        if (test->compare >= CI_COMPARE_is) {
+            require(v, stmt, is_type(type_of(v, stmt, test->value), CI_DTYPE_bool, 1),
+                    "a test asks no bool");
+            continue;
+        }
+        require(v, stmt,
+                require_index(v, stmt, test->left) == 1 && require_index(v, stmt, test->right) == 1,
+                "a test differs from lane to lane");
+    }
+}
+
+/* ---- folds ---- */
+
+static void
+verify_yield(CiProcVerifier *v, const CiStmt *fold, const CiStmt *yield)
+{
+    require(v, fold, yield && yield->kind == CI_STMT_yield && yield->nargs == fold->ninto,
+            "a fold ends in no yield for each accumulator");
+    for (int k = 0; k < fold->ninto; k++)
+        require(v, fold, is_type(type_of(v, yield, yield->args[k]), fold->into[k]->dtype, 1),
+                "what is folded is of another type than its accumulator");
+}
+
+static void
+verify_fold(CiProcVerifier *v, const CiStmt *fold)
+{
+    int count = 0;
+    for (int k = 0; k < fold->nops; k++) {
+        CiOpKind kind = ci_op_kind(fold->ops[k]);
+        require(v, fold, kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce,
+                "it is no reduction");
+        count += ci_fold_width(fold->ops[k]);
+    }
+    require(v, fold, count == fold->ninto && fold->nvars > 0, "accumulators are missing");
+    for (int k = 0; k < fold->ninto; k++)
+        require_memory(v, fold, fold->into[k]);
+}
+
+/* ---- statements ---- */
+
+static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner);
+
+static void
+verify_body(CiProcVerifier *v, const CiStmt *stmt)
+{
+    int symbols = v->nsymbols, facts = v->nfacts;
+    bool loops = stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
+    int64_t trips;
+    for (int k = 0; k < stmt->nvars; k++) {
+        require(v, stmt, require_index(v, stmt, stmt->extents[k]) == 1,
+                "an extent differs from lane to lane");
+        add_symbol(v, stmt->vars[k], 1);
+    }
+    bool is_unrolled = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_unroll;
+    require(v, stmt, !is_unrolled || ci_expr_is_const(stmt->extents[0], &trips),
+            "an unrolled loop has an unknown count");
+    v->nunrolled += is_unrolled;
+    v->nloops += loops;
+    ci_proc_add_tests(v, stmt, false);
+    verify_block(v, &stmt->body, stmt);
+    v->nfacts = facts;
+    ci_proc_add_tests(v, stmt, true);
+    verify_block(v, &stmt->other, stmt);
+    v->nfacts = facts;
+    v->nsymbols = symbols;
+    v->nloops -= loops;
+    v->nunrolled -= is_unrolled;
+}
+
+static void
+verify_swap(CiProcVerifier *v, const CiStmt *stmt)
+{
+    require_memory(v, stmt, stmt->memory);
+    require_memory(v, stmt, stmt->partner);
+    require(v, stmt,
+            stmt->memory->dtype == stmt->partner->dtype &&
+                stmt->memory->space == stmt->partner->space,
+            "memories that are not alike change places");
+}
+
+static void
+verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
+{
+    verify_tests(v, stmt);
+    switch (stmt->kind) {
+    case CI_STMT_let:
+        verify_let(v, stmt);
+        break;
+    case CI_STMT_store:
+        require_index(v, stmt, stmt->live);
+        verify_access(v, stmt, type_of(v, stmt, stmt->args[0]));
+        break;
+    case CI_STMT_alloc:
+        require_index(v, stmt, stmt->memory->size);
+        add_memory(v, stmt, stmt->memory);
+        break;
+    case CI_STMT_call:
+        verify_call(v, stmt);
+        break;
+    case CI_STMT_exit:
+        require(v, stmt, v->nloops > 0, "it leaves no loop");
+        ci_proc_add_tests(v, stmt, true);
+        break;
+    case CI_STMT_stop:
+        ci_proc_add_tests(v, stmt, true);
+        break;
+    case CI_STMT_swap:
+        verify_swap(v, stmt);
+        break;
+    case CI_STMT_yield:
+        require(v, stmt, owner && owner->kind == CI_STMT_fold && !stmt->next,
+                "it stands at the end of no fold");
+        break;
+    case CI_STMT_fold:
+        verify_fold(v, stmt);
+        verify_body(v, stmt);
+        break;
+    case CI_STMT_barrier:
+        break;
+    default:
+        verify_body(v, stmt);
+    }
+}
+
+static void
+verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner)
+{
+    int values = v->nvalues, memories = v->nmemories, symbols = v->nsymbols, facts = v->nfacts;
+    v->nblocks++;
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next)
+        verify_stmt(v, stmt, owner);
+    v->nblocks--;
+    if (owner && owner->kind == CI_STMT_fold && block == &owner->body)
+        verify_yield(v, owner, block->last);
+    for (int k = values; k < v->nvalues; k++)
+        v->is_alive[v->values[k]] = false;
+    v->nvalues = values;
+    v->nmemories = memories;
+    v->nsymbols = symbols;
+    v->nfacts = facts;
+}
+
+/* Sizes of parameters may name what the kernel does not take: nothing of them is computed here. */
+static int
+verify_proc(const CiProcs *procs, const CiProc *proc)
+{
+    CiProcVerifier verifier = {.ctx = procs->ctx, .sym = procs->sym, .proc = proc}, *v = &verifier;
+    v->is_alive = CI_NEW_ARRAY(v->ctx, bool, proc->nvalues + 1);
+    v->is_defined = CI_NEW_ARRAY(v->ctx, bool, proc->nvalues + 1);
+    for (int k = 0; k < proc->nparams; k++)
+        add_memory(v, NULL, proc->params[k]);
+    for (int k = 0; k < proc->nsizes; k++)
+        for (int n = 0; n < proc->sizes[k]->nsymbols; n++)
+            add_symbol(v, proc->sizes[k]->symbols[n], 1);
+    for (int k = 0; k < proc->nfacts; k++)
+        CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, proc->facts[k]);
+    verify_block(v, &proc->body, NULL);
+    return v->nunproved;
+}
+
+int
+ci_procs_verify(const CiProcs *procs)
+{
+    int unproved = 0;
+    for (int k = 0; k < procs->nprocs; k++)
+        unproved += verify_proc(procs, procs->procs[k]);
+    return unproved;
+}
