@@ -2,9 +2,9 @@
  *
  * A library call costs the program what its operands, its result and a way through Python cost, and
  * on small arrays that is more than it saves. Nobody can tell beforehand: some calls are timed in
- * both ways, and the best of each decide. Both give the same bits, or nobody is asked. Where sizes vary, a small call says
- * nothing of a large one, so there is none but the calls. Long calls are not tried, for there the
- * program cannot lose much and the function itself may. */
+ * both ways, and the best of each decide. Both give the same bits, or nobody is asked. Where sizes
+ * vary, a small call says nothing of a large one, so there is none but the calls. Long calls are
+ * not tried, for there the program cannot lose much and the function itself may. */
 #include "replay/trial.h"
 
 #include "graph/graph.h"
