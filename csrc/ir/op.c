@@ -49,6 +49,11 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
     {"none", CI_OPKIND_scalar, 0, CI_RESULT_same, CI_OP_none, REFUSE, REFUSALS(none)},
 };
 
+static const bool is_by_parts[CI_OP_COUNT + 1] = {
+#define BY_PARTS(name) [CI_OP_##name] = true,
+#include "ir/ops.def"
+};
+
 const char *
 ci_op_name(CiOp op)
 {
@@ -227,6 +232,23 @@ ci_op_is_order_free(CiOp op, CiDtype dtype)
     if (ci_dtype_is_integral(dtype) || rows[op].kind == CI_OPKIND_argreduce)
         return true;
     return rows[op].combine != CI_OP_add && rows[op].combine != CI_OP_multiply;
+}
+
+bool
+ci_op_is_exact(CiOp op, CiDtype operand)
+{
+    switch (rows[op].kind) {
+    case CI_OPKIND_math:
+    case CI_OPKIND_composite:
+    case CI_OPKIND_scan:
+        return ci_dtype_is_integral(operand);
+    case CI_OPKIND_reduce:
+        return ci_op_is_order_free(op, operand);
+    case CI_OPKIND_pointwise:
+        return ci_dtype_class(operand) != CI_CLASS_complex || is_by_parts[op];
+    default:
+        return true;
+    }
 }
 
 bool

@@ -67,6 +67,8 @@ CiOp ci_op_combine(
 CiConst ci_op_identity(CiOp reduction_or_scan, CiDtype dtype);
 /* True when folding in any order gives the same bits: integers, bools, min and max, any and all. */
 bool ci_op_is_order_free(CiOp reduction, CiDtype dtype);
+/* Whether results have NumPy's own bits, whatever way they are computed. */
+bool ci_op_is_exact(CiOp op, CiDtype operand);
 bool ci_op_is_expensive(
     CiOp op); /* math, divide, fmod…: worth a buffer when several consumers read it */
 
