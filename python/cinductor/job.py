@@ -45,7 +45,7 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
-        self.rounds = False  # results of what was compiled may have other bits than NumPy's
+        self.has_given_inexact = False  # results that may have other bits than NumPy's
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -78,7 +78,7 @@ class Job:
         """Whether compiled results have been given that may have other bits than NumPy's: from then
         on it does not answer because it is quicker.
         """
-        return self.rounds or (self.plan is not None and self.plan.is_inexact)
+        return self.has_given_inexact or (self.plan is not None and self.plan.is_inexact)
 
     @property
     def name(self) -> str:
@@ -241,7 +241,7 @@ class Job:
         """Adds a specialisation, with the reason why it was made."""
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
-        self.rounds |= specialization.is_inexact
+        self.has_given_inexact |= specialization.is_inexact
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
         self.trim(compiled)

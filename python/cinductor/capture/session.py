@@ -416,7 +416,7 @@ def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization
     if specialization is not None:
         job.keep(compiled, specialization)
     else:
-        job.rounds |= stage.tracer.is_inexact
+        job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
         outcome.work = worth(job, stage)
         outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK
