@@ -140,8 +140,11 @@ class Job:
         if device is not None and any(map(device.holds, bound)):
             return device.call(self, args, kwargs or {})
         self.misses += 1
-        if is_compiling() and holds_traced(bound):  # asked by what is called in a capture
-            return self.run_eager(args, kwargs)
+        if is_compiling():  # asked by what is called in a capture, perhaps
+            from .capture.value.objects import holds_traced
+
+            if holds_traced(bound):
+                return self.run_eager(args, kwargs)
         if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
@@ -307,17 +310,6 @@ class Job:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
         self.race(kind).why = why
-
-
-def holds_traced(values: Any) -> bool:
-    """Whether there is a traced value among some values, or in the containers among them."""
-    for value in values:
-        cls = type(value)
-        if cls is _core.Traced:
-            return True
-        if cls in (tuple, list, dict) and holds_traced(value.values() if cls is dict else value):
-            return True
-    return False
 
 
 def is_debugger(tracer: Any) -> bool:

@@ -34,6 +34,7 @@ from ..value.objects import (
     PURE_TYPES,
     Traced,
     foreign_in,
+    holds_traced,
     is_native,
     is_numpys,
     is_standard,
@@ -43,7 +44,7 @@ from . import arithmetic as arithmetic  # fills its part of the table, as mathem
 from . import iterables as iterables  # and this its own
 from .calls import TABLE, dispatch, understands
 from .follow import FOLLOWED
-from .numpys import call_surface, is_traced_inside
+from .numpys import call_surface
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ def _promotion(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(np.broadcast)
 def _broadcast(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.deep(a) for a in args)
-    if is_traced_inside(args) and not kwargs:
+    if holds_traced(args) and not kwargs:
         return scope.stage.hollow_broadcast(args)
     return f(*args, **kwargs)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..region.region import is_condition, truth
-from ..value.objects import Traced, hooked_in
+from ..value.objects import Traced, holds_traced, hooked_in
 from ..value.state import is_int, kind_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def contains(scope: Scope, value: Any, members: Any) -> Any:
     value = scope.use(value)
     if cls is Traced and members.ndim and is_number(value):
         return in_array(scope, value, members)
-    if type(value) is not Traced and not (cls in (list, tuple) and has_traced(members)):
+    if type(value) is not Traced and not (cls in (list, tuple) and holds_traced(members)):
         return is_in(scope, value, members)
     if is_number(value):
         found = None
@@ -56,11 +56,6 @@ def is_number(value: Any) -> bool:
     """A number of Python's or NumPy's, traced or not."""
     kind = kind_of(value)
     return kind is not None and kind[0] != "array"
-
-
-def has_traced(items: Any) -> bool:
-    """Whether a list or tuple made in the call holds a traced value."""
-    return any(type(item) is Traced for item in items)
 
 
 def among(scope: Scope, value: Any, items: Any) -> Any:

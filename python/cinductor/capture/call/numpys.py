@@ -13,7 +13,7 @@ from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
 from ..region.opened import JOINS
 from ..value.items import Flat
-from ..value.objects import CONTAINER_TYPES, FREE_TYPES, Traced, foreign_in, is_tuple
+from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .follow import call_function
 from .unknown import call_unknown, call_with_foreign, name_of
 
@@ -32,18 +32,6 @@ def understands_method(name: str) -> Callable[[Any], Any]:
         return handler
 
     return enter
-
-
-def is_traced_inside(args: Any) -> bool:
-    """Whether there is a traced value in the arguments, lists and tuples in them included."""
-    for a in args:
-        cls = type(a)
-        if cls is Traced:
-            return True
-        if (cls in CONTAINER_TYPES or is_tuple(cls)) and len(a):
-            if is_traced_inside(a.values() if isinstance(a, dict) else a):
-                return True
-    return False
 
 
 def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,7 +55,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     for out in outs:
         if out is not None and type(out) is Traced and stage.arrays.before_write(out):
             return eager(scope, f, args, kwargs, out)
-    if is_traced_inside(args) or (kwargs and is_traced_inside(kwargs.values())):
+    if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
 
@@ -125,7 +113,7 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_function(scope, row.follow, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
-    if not row.creates and not is_traced_inside(args) and not is_traced_inside(kwargs.values()):
+    if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
         return constants(scope, f(*args, **kwargs))
     try:
         return row.call(stage.tracer, args, kwargs)
@@ -207,7 +195,7 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
     if type(out) is Traced and stage.arrays.before_write(out):
         return eager(scope, f, args, kwargs, out)
-    if is_traced_inside(args) or is_traced_inside(kwargs.values()):
+    if holds_traced(args) or holds_traced(kwargs.values()):
         return f(*args, **kwargs)
     return constants(scope, f(*args, **kwargs))
 

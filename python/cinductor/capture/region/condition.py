@@ -13,7 +13,7 @@ from typing import Any
 from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
-from ..value.objects import UNBOUND, Traced
+from ..value.objects import UNBOUND, Traced, holds_traced
 from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted
 from .branch import Level
 from .ends import End
@@ -22,12 +22,6 @@ from .region import Refused, Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."
 VALUE = "operand"
-
-
-def has_traced(parts: tuple[Any, ...] | None) -> bool:
-    """Whether a part is traced, or an item of one."""
-    items = [v for part in parts or () for v in (part if type(part) is list else (part,))]
-    return any(type(v) is Traced for v in items)
 
 
 def users_frame() -> FrameType | None:
@@ -72,7 +66,7 @@ class Condition(Region):
         for name, value in now.items():
             if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
                 continue
-            if name.startswith(PREFIX) and not has_traced(value):
+            if name.startswith(PREFIX) and not holds_traced(value or ()):
                 continue  # parts for a pattern: nothing else reads them
             self.fail(f"an operand of a condition binds {name}")
 

@@ -273,6 +273,22 @@ def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
     return None
 
 
+def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
+    """Whether there is a traced value among values, or in the lists, tuples and dicts among them."""
+    for value in values:
+        cls = type(value)
+        if cls is Traced:
+            return True
+        if (cls in CONTAINER_TYPES or is_tuple(cls)) and len(value):
+            seen = set() if seen is None else seen
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if holds_traced(value.values() if cls is dict else value, seen):
+                return True
+    return False
+
+
 def has_length(cls: type) -> bool:
     """Whether Python asks an iterable for a hint of its length, and so code of the user's."""
     hints = (find_in_class(cls, name) for name in ("__len__", "__length_hint__"))
