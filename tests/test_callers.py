@@ -14,6 +14,7 @@ import multiprocessing
 import numbers
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -653,3 +654,30 @@ def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
         for axis in range(3):
             x = a.min(axis=axis)
             assert compiled(x, axis=axis).shape == (*x.shape[:axis], 1, *x.shape[axis:])
+
+
+class Endless(BaseException):
+    """What is walked has no end."""
+
+
+LOOP, RING = [1], {"k": 1}
+LOOP.append(LOOP)
+RING["ring"] = [RING, RING]
+
+
+@pytest.mark.parametrize("value", [LOOP, RING, [LOOP] * 2], ids=["a list", "a dict", "twice"])
+def test_containers_that_hold_themselves(value):
+    def stop(*_):
+        raise Endless
+
+    inner = cinductor.compile(lambda x, v: (x * 2, v))
+    for fn in (inner, cinductor.compile(lambda x, v: (*inner(x, v), repr(v)))):
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.alarm(60)
+        try:
+            for _ in range(2):
+                doubled, same, *text = fn(V, value)
+                assert np.array_equal(doubled, V * 2) and same is value and text in ([], [repr(value)])
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)

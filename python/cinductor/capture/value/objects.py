@@ -371,12 +371,20 @@ def reads_plainly(cls: type) -> bool:
     return cls.__getattribute__ in PLAIN_GETTERS
 
 
+MOST_LOOKED = 8  # containers and leaves that are looked at for each leaf there may be
+
+
 def count_leaves(value: Any, limit: int) -> int:
-    """Leaves of nested tuples, lists and dicts; stops counting past the limit."""
-    count = 0
+    """Leaves of nested tuples, lists and dicts; stops counting past the limit, which what holds itself
+    is, too.
+    """
+    count = looked = 0
     stack = [value]
     while stack and count <= limit:
         item = stack.pop()
+        looked += 1
+        if looked > MOST_LOOKED * limit:
+            return looked
         if isinstance(item, tuple | list):
             count += not item
             stack.extend(item[: limit + 1])
