@@ -676,29 +676,20 @@ class Operators:
 
     __hash__ = None
 
-    def __add__(self, other):
-        MET.append(type(other))
-        return 1.0
 
-    def __rmul__(self, other):
-        MET.append(type(other))
-        return 2.0
+def noting(result):
+    """An operator that gives this, or the object itself where it is None."""
 
-    def __eq__(self, other):
+    def operator(self, other):
         MET.append(type(other))
-        return True
+        return self if result is None else result
 
-    def __lt__(self, other):
-        MET.append(type(other))
-        return False
+    return operator
 
-    def __contains__(self, other):
-        MET.append(type(other))
-        return True
 
-    def __iadd__(self, other):
-        MET.append(type(other))
-        return self
+RESULTS = {"add": 1.0, "rmul": 2.0, "eq": True, "lt": False, "contains": True, "iadd": None}
+for name, result in RESULTS.items():
+    setattr(Operators, f"__{name}__", noting(result))
 
 
 def adds_in_place(p, x):
@@ -732,3 +723,46 @@ def test_operators_of_the_users_see_nothing_of_ours(f, backend):
         MET.clear()
         assert repr(compiled(Operators(), x)) == repr(want)
         assert met == MET
+
+
+def reads_by_piece(e, x):
+    if x[0] > 0.5:
+        e.args = (1, 2)
+    return x.sum(), e.args
+
+
+def of_a_stop(e, x):
+    return x.sum(), StopIteration(e).value.args, e.__cause__, e.__suppress_context__
+
+
+EXCEPTED = [
+    reads_by_piece,
+    of_a_stop,
+    lambda e, x: (x * 2, e.args, str(e)),
+    lambda e, x: (x * 2, f"{e!r}", f"{e}", format(e)),
+    lambda e, x: (x * 2, repr([e]), str({1: (e,)})),
+]
+
+
+@pytest.mark.parametrize("f", EXCEPTED)
+def test_what_an_exception_holds_is_guarded(f):
+    """It can be set, so it is no function of the object."""
+    compiled = cinductor.compile(f, backend="interp")
+    kept = ValueError("a")
+    for k in (0, 0, 1, 1, 0):
+        x = np.full(3, float(k))
+        kept.args, kept.__cause__ = ("a", k), (None, KeyError(k))[k]
+        want = f(kept, x)
+        kept.args = ("a", k)
+        assert repr(compiled(kept, x)) == repr(want)
+
+
+class Word(str):
+    pass
+
+
+def test_values_of_subclasses_inside_of_containers():
+    compiled = cinductor.compile(lambda w, x: (x * 2, repr([w]), (w, 1) == ("a", 1)), backend="interp")
+    x = np.arange(3.0)
+    for text in "aaba":
+        assert repr(compiled(Word(text), x)) == repr(compiled.__wrapped__(Word(text), x))

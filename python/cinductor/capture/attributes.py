@@ -50,7 +50,7 @@ OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, na
 # Classes whose attributes are functions of the value.
 PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
 PLAIN_DELETERS = (object.__delattr__, types.SimpleNamespace.__delattr__)
-VALUE_CLASSES = (enum.Enum, np.generic, np.dtype, BaseException)
+VALUE_CLASSES = (enum.Enum, np.generic, np.dtype)
 
 
 class Attributes:
@@ -160,6 +160,8 @@ class Attributes:
             return getattr(value, name)
         if name == "__dict__":
             return self._read(value, name, own)
+        if kind in SLOTS and isinstance(value, BaseException):
+            return self._read(value, name, getattr(value, name))
         if name.startswith("__"):
             return stage.wrap(getattr(value, name))
         if kind is classmethod:

@@ -93,30 +93,46 @@ def hook_of(stage: Stage, value: Any) -> type | None:
     stage.sees_objects = True  # Python asks first whether two are one
     hooked = None
     if isinstance(value, HOLDERS) and not has_hooks(cls):
-        guard_inside(stage, value, set())
-        if cls is not dict or value:
+        hooked = guard_inside(stage, value, set())
+        if hooked is None and (cls is not dict or value):
             hooked = hooked_in((value,))
     elif isinstance(value, type):
         hooked = cls if has_hooks(cls) and not is_standard(cls) else None
-    elif stage.has_hooks(cls) or is_unguarded(cls):
+    elif stage.has_hooks(cls) or has_unguarded(stage, value):
         hooked = cls
     return hooked
 
 
-def guard_inside(stage: Stage, value: Any, seen: set[int]) -> None:
-    """Guards what a container holds that came from outside, and gives lists that grow their items."""
+def has_unguarded(stage: Stage, value: Any) -> bool:
+    """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
+    hold, which may be set.
+    """
+    is_set = isinstance(value, BaseException) and stage.source_of(value) is not None
+    return is_set or is_unguarded(type(value))
+
+
+def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
+    """Guards what a container holds that came from outside, and gives lists that grow their items. The
+    first class of an item of which that cannot be done, or None.
+    """
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:
             guard_all(stage, value, source)
-        return
+        return None
     if id(value) in seen:
-        return
+        return None
     seen.add(id(value))
+    found = None
     items = [*value, *value.values()] if isinstance(value, dict) else value
     for item in items:
+        if type(item) in FREE_TYPES:
+            continue
         if isinstance(item, HOLDERS) and not has_hooks(type(item)):
-            guard_inside(stage, item, seen)
+            found = guard_inside(stage, item, seen) or found
+        elif has_unguarded(stage, item):
+            found = found or type(item)
+    return found
 
 
 def guard_all(stage: Stage, value: Any, source: int) -> None:
@@ -136,6 +152,8 @@ def guard_all(stage: Stage, value: Any, source: int) -> None:
             stage.check(inner, "equals", item)
         else:
             stage.enter(item, inner)
+            if has_unguarded(stage, item):
+                stage.stop(f"a container of a {type(item).__name__} is used as a whole")
             if not isinstance(item, HOLDERS):
                 continue
             if not has_hooks(type(item)):
