@@ -54,14 +54,14 @@ class Carried:
         self.period, self.turn = 1, 0
         self.told_apart: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
-        self.is_while = loop.items is None
+        self.is_while = loop.is_while
         self.flag = False  # whether the loop's flag ends it
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
         self.growths: dict[int, Growth] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
-        if renewed and (loop.items is None or not self.runs_once()):
+        if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
         self.names = tuple(name for name in loop.site.carried if name not in renewed)
         self.recall(loop.memory)
@@ -130,7 +130,7 @@ class Carried:
         block = self.regions.open()
         if self.is_while:
             self.cond = block
-            if is_counted or self.loop.items is not None:
+            if is_counted or not self.loop.is_while:
                 self.counter = block.param("i8", "scalar")
             if self.flag:
                 self.flag_param = block.param("?", "python")
@@ -138,7 +138,7 @@ class Carried:
             self.body = block
             self.trip = block.index(self.extent)
         head = self.make_head(block)
-        if self.is_while and self.loop.items is not None:
+        if self.is_while and not self.loop.is_while:
             self.open_body(None)
         elif self.is_while and self.counter is not None:
             self.trip = self.tracer.define(self.counter, 0, None)
@@ -167,7 +167,7 @@ class Carried:
             condition = truth(self.loop.stage, test)
         elif test is not None and not test:
             self.loop.fail("the loop makes no trip")
-        if self.loop.items is not None:
+        if not self.loop.is_while:
             condition = apply("less", self.counter, self.extent)
         if self.flag_param is not None:
             goes_on = apply("logical_not", self.flag_param)
@@ -183,7 +183,7 @@ class Carried:
         self.body = self.regions.open()
         if type(test) is Traced:
             self.regions.assume(test)
-        if self.loop.items is not None:
+        if not self.loop.is_while:
             self.trip = self.tracer.define(self.counter, 0, self.extent)
         return True
 
@@ -345,14 +345,14 @@ class Carried:
             period += 1
             if period > MAX_PERIOD:
                 self.loop.fail("arrays change places")
-        if self.period > 1 or self.flag or self.loop.items is None:
+        if self.period > 1 or self.flag or self.loop.is_while:
             self.loop.fail("arrays change places")
         self.repeat(period)
         return True
 
     def turns_round(self, changed: dict[str, Any]) -> bool:
         """Whether trips hand on arrays in C's order and in another by turns: `a = a.T * 2`."""
-        if self.period > 1 or self.flag or self.loop.items is None or self.loop.tail:
+        if self.period > 1 or self.flag or self.loop.is_while or self.loop.tail:
             return False
         for name, value in changed.items():
             pairs = zip(leaves(self.head[name]), leaves(value), strict=False)

@@ -294,7 +294,7 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
             mark = (owner.attempt if hasattr(owner, "attempt") else owner.base).mark
         if not hasattr(region, "phase"):
             continue  # a branch
-        most = None if region.items is None else region.tracer.most(region.extent, mark)
+        most = None if region.is_while else region.tracer.most(region.extent, mark)
         is_open |= most is None
         room = room if most is None else room * most
     if owner is None or getattr(owner, "offset", 0):

@@ -49,11 +49,12 @@ class Memory:
 
 
 class Loop(Region):
-    """A for over numbered items, or (items None) a while."""
+    """A for over numbered items, or (items None) a while, which has none."""
 
     def __init__(self, scope: Any, site: Any, items: Items | None, phase: str) -> None:
         super().__init__(scope, site)
-        self.items = items
+        self.items = Items(None, None) if items is None else items
+        self.is_while = items is None
         self.memory = self.regions.memory.setdefault(self.key, Memory())
         self.offset = self.memory.offset
         self.phase = PLAIN if self.memory.plain else phase
@@ -61,7 +62,6 @@ class Loop(Region):
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = 0
         self.goes_on = self.may_guess = True
-        self.is_early = False  # it ended before its items did, or may have
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -93,20 +93,29 @@ class Loop(Region):
             return self.attempt_to(self.open)
         if self.phase == PLAIN and not self.restores:
             self.scope.tire()
-        if self.phase in (PLAIN, WATCH) and self.items is not None and self.items.over:
-            self.position = self.items.over[0].position  # the body may have taken some, too
-        ends = self.phase == DONE or not self.goes_on
-        if not ends and self.items is not None and self.phase != TAIL:
-            length = self.items.length
-            if self.phase == PEEL and type(length) is Traced:
-                ends = not self.makes_trip(length - self.position)
-            else:
-                ends = self.position >= int(length)
-        if ends:
-            if self.items is not None and not self.is_early:
+        if self.phase in (PLAIN, WATCH):
+            self.position = self.items.reached(self.position)
+        if self.ends():
+            if not self.is_early:
                 self.items.spend()
             self.conclude()
             raise StopIteration
+
+    def ends(self) -> bool:
+        """Whether there is no other trip."""
+        if self.phase == DONE or not self.goes_on:
+            return True
+        if self.is_while or self.phase == TAIL:
+            return False
+        length = self.items.length
+        if self.phase == PEEL and type(length) is Traced:
+            return not self.makes_trip(length - self.position)
+        return self.position >= int(length)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether it has ended before its items did, or may have."""
+        return not self.goes_on or (self.phase == DONE and self.site.flag is not None)
 
     @between_runs
     def open(self) -> None:
@@ -126,12 +135,12 @@ class Loop(Region):
         index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
-            self.items.stop_at(self.position)  # type: ignore[union-attr]
+            self.items.stop_at(self.position)
         if self.phase == TAIL:
-            index = self.items.length - self.tail  # type: ignore[union-attr]
+            index = self.items.length - self.tail
         elif self.phase == REGION and self.offset:
             index = index + self.offset
-        value = self.items.get(index)  # type: ignore[union-attr]
+        value = self.items.get(index)
         if self.scope.stage.is_settled:
             value = self.scope.stage.concrete(value)
         shape = self.site.target
@@ -154,13 +163,13 @@ class Loop(Region):
         if self.phase == REGION:
             self.close_run(names)
             return
-        self.position += self.items is None
+        self.position += self.is_while
         flag = names.get(self.site.flag, False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if flag is not False and bool(flag):
-            self.goes_on, self.is_early = False, True
-        if self.phase == WATCH and self.items is None and self.goes_on:
+            self.goes_on = False
+        if self.phase == WATCH and self.is_while and self.goes_on:
             self.watch()
         if self.phase == TAIL:
             self.tail -= 1
@@ -215,9 +224,8 @@ class Loop(Region):
         self.attempt = self.growing = None
         self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
-        self.goes_on, self.is_early = True, False
-        if self.items is not None:
-            self.items.begin_anew()
+        self.goes_on = True
+        self.items.restart()
         self.entry = self.now = self.first
         self.heads = self.first
         self.restores = True
@@ -249,7 +257,7 @@ class Loop(Region):
         """Whether one more trip can be run before the region."""
         if self.offset >= MAX_PEELED or self.capacities:
             return False
-        if self.items is None:
+        if self.is_while:
             return True
         length = self.items.length - self.offset
         if type(length) is int:
@@ -288,7 +296,7 @@ class Loop(Region):
             return True
         if self.growing is not None:
             self.regions.set_growing(self.growing)
-        is_open = self.items is None or type(self.items.length) is Traced
+        is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if isinstance(error, RegionBreak):
                 return False
@@ -297,8 +305,7 @@ class Loop(Region):
         self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0
-        if self.items is not None:
-            self.items.stop_at(self.offset)
+        self.items.stop_at(self.offset)
         self.heads = self.entry
         self.restores = True
         return True
@@ -314,7 +321,7 @@ class Loop(Region):
     @property
     def extent(self) -> Any:
         """Trips of the region."""
-        return self.items.length - self.offset - self.tail  # type: ignore[union-attr]
+        return self.items.length - self.offset - self.tail
 
     def open_run(self) -> dict[str, Any]:
         """The state at the head of a trip of the region."""
@@ -348,8 +355,7 @@ class Loop(Region):
         self.attempt.end()
         self.attempt = self.growing = None
         carried.remember(self.memory)
-        self.is_early = self.site.flag is not None
-        if self.items is not None and self.is_early and carried.trips_made is not None:
+        if self.site.flag is not None and carried.trips_made is not None:
             self.items.stop_at(self.offset + carried.trips_made)
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")

@@ -53,7 +53,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     if rule is None:
         return most
     more = tracer.most(rule[1], mark)
-    trips = None if loop.items is None else loop.items.length
+    trips = None if loop.is_while else loop.items.length
     is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
     if trips is None or is_far or more is None:
         return None
@@ -96,7 +96,7 @@ def grown(loop: Loop, rule: Rule) -> Any:
     """The size behind all trips, or at their entry where that is more. The entry is the loop's, also
     where the rule was found behind trips that were peeled off.
     """
-    tracer, trips = loop.tracer, loop.items.length  # type: ignore[union-attr]
+    tracer, trips = loop.tracer, loop.items.length
     name, number, axis = rule.place
     entry = leaves(loop.entry[name])[number].shape[axis]
     if rule.factor == 1:

@@ -30,7 +30,7 @@ class Items:
     def __init__(
         self,
         length: Any,
-        get: Callable[[Any], Any],
+        get: Callable[[Any], Any] | None,
         made: Made | None = None,
         over: tuple[Items, ...] = (),
     ) -> None:
@@ -59,7 +59,11 @@ class Items:
         for items in self.over:
             items.position, items.is_taken = position, False
 
-    def begin_anew(self) -> None:
+    def reached(self, position: Any) -> Any:
+        """How many a loop has taken that is at this one: its body may have taken some, too."""
+        return self.over[0].position if self.over else position
+
+    def restart(self) -> None:
         """The loop is run again, from its first trip."""
         for items in self.over:
             items.position, items.is_taken = 0, True
