@@ -766,3 +766,68 @@ def test_values_of_subclasses_inside_of_containers():
     x = np.arange(3.0)
     for text in "aaba":
         assert repr(compiled(Word(text), x)) == repr(compiled.__wrapped__(Word(text), x))
+
+
+class Property:
+    """Says that it is of another class, by a property."""
+
+    def __init__(self, cls):
+        self.cls = cls
+
+    @property
+    def __class__(self):
+        log.append("class")
+        return self.cls
+
+
+class Getter(Property):
+    """The same, by its way to look attributes up."""
+
+    def __getattribute__(self, name):
+        log.append(name)
+        return object.__getattribute__(self, "cls" if name == "__class__" else name)
+
+
+def matched(x, p):
+    match p:
+        case int():
+            return x * 2
+        case str():
+            return x * 3
+    return x
+
+
+ASKED = [
+    lambda x, p: (x * 2, isinstance(p, int)),
+    lambda x, p: (x * 2, isinstance(p, (str, np.ndarray))),
+    lambda x, p: (x * 2, isinstance(p, str | int)),
+    lambda x, p: (x * 2, p.__class__, type(p) is int),
+    lambda x, p: (x * 2, isinstance(p, Property), x.sum()),
+    lambda x, p: (x * 2, isinstance(type(p)(int), int)),
+    lambda x, p: (x.sum(), np.isscalar(p)),
+    lambda x, p: (x.sum(), [p] == [p], (p, 1)[1]),
+    matched,
+]
+
+
+@pytest.mark.parametrize("f", ASKED)
+@pytest.mark.parametrize("cls", [Property, Getter])
+def test_an_object_is_asked_of_which_class_it_is_where_python_asks(f, cls):
+    compiled = cinductor.compile(f, backend="interp")
+    for k, told in enumerate((int, str, int, str)):
+        done = []
+        for fn in (f, compiled):
+            log.clear()
+            done.append((repr(fn(np.arange(3.0 + k), cls(told))), log[:]))
+        assert done[0] == done[1]
+
+
+def test_an_object_says_of_which_class_it_is_from_another_call_on():
+    class Late:
+        pass
+
+    compiled = cinductor.compile(lambda x, p: (x * 2, isinstance(p, int)), backend="interp")
+    x, p = np.arange(3.0), Late()
+    assert not compiled(x, p)[1]
+    Late.__getattribute__ = lambda self, name: int
+    assert compiled(x, p)[1]

@@ -358,3 +358,19 @@ def test_one_version():
         r'^__version__ = "([^"]+)"', (ROOT / "python/cinductor/__init__.py").read_text(), re.M
     )[1]
     assert header == project == package
+
+
+# Files that meet objects of the user's: of which class one is, is asked by `is_a`, for `isinstance` runs
+# its `__class__`.
+MEETING = [
+    path
+    for folder in ("capture", "numpy")
+    for path in sorted((ROOT / "python" / "cinductor" / folder).rglob("*.py"))
+    if path.parent.name != "rewrite"
+]
+
+
+@pytest.mark.parametrize("path", MEETING, ids=name_of)
+def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]

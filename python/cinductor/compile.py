@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _core
 from .config import OPTIONS, nearest, refusal, resolve
+from .instance import is_a
 from .job import Job
 from .signature import signature_of
 
@@ -78,13 +79,13 @@ def compile(
         prepare()
     if fn is None:
         return functools.partial(compile, **settings, disable=disable)
-    if isinstance(fn, staticmethod | classmethod):
+    if is_a(fn, staticmethod | classmethod):
         return type(fn)(compile(fn.__func__, **settings, disable=disable))
-    if isinstance(fn, property):
+    if is_a(fn, property):
         accessors = (fn.fget, fn.fset, fn.fdel)
         own = (f if f is None else compile(f, **settings, disable=disable) for f in accessors)
         return type(fn)(*own, fn.__doc__)
-    if isinstance(fn, _core.CompiledFunction):
+    if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     if not callable(fn):
         raise TypeError(f"fn is {fn!r}; wanted: a function or another callable")
@@ -105,7 +106,7 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
             close = nearest(name, (*SETTINGS, *OPTIONS))
         raise TypeError(f"compile() has no keyword argument {name!r}{close}")
     for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_) and (name != "dynamic" or value is not None):
+        if not is_a(value, bool | np.bool_) and (name != "dynamic" or value is not None):
             or_none = ", None" if name == "dynamic" else ""
             raise TypeError(f"{name} is {value!r}; allowed: True, False{or_none}")
 
@@ -205,7 +206,7 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     """
     if fn is None:
         return functools.partial(disable, reason=reason)
-    if isinstance(fn, _core.CompiledFunction):
+    if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__  # type: ignore[attr-defined]
 
     @functools.wraps(fn)
@@ -226,7 +227,7 @@ class set_stance:  # noqa: N801  (used like a function)
     """
 
     def __init__(self, stance: str) -> None:
-        if not isinstance(stance, str) or stance not in STANCES:
+        if not is_a(stance, str) or stance not in STANCES:
             raise ValueError(refusal("stance", stance, STANCES))
         self.stance = stance
         self.before = _core.set_stance(STANCES[stance])

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .instance import is_a
 from .job import Job
 from .signature import signature_of
 
@@ -121,7 +122,7 @@ def to_device(x: Any, device: str = DEVICE) -> DeviceArray:
 
     Raises TypeError for dtypes that the device has not, DeviceError where there is no device.
     """
-    if isinstance(x, DeviceArray):
+    if is_a(x, DeviceArray):
         return x
     return DeviceArray(_core.device_array(np.asarray(x), device))
 
@@ -139,7 +140,7 @@ def holds(value: Any) -> bool:
     cls = type(value)
     if cls is DeviceArray:
         return True
-    if isinstance(value, tuple | list):
+    if is_a(value, tuple | list):
         return any(map(holds, value))
     return cls is dict and any(map(holds, value.values()))
 
@@ -149,7 +150,7 @@ def rebuild(value: Any, leaf: Any) -> Any:
     cls = type(value)
     if cls in (tuple, list):
         return cls([rebuild(v, leaf) for v in value])
-    if isinstance(value, tuple) and hasattr(cls, "_make"):
+    if is_a(value, tuple) and hasattr(cls, "_make"):
         return cls._make(rebuild(v, leaf) for v in value)
     if cls is dict:
         return {k: rebuild(v, leaf) for k, v in value.items()}
@@ -231,7 +232,7 @@ def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return owners[id(value)]
         return (
             to_device(value)
-            if type(value) is np.ndarray or isinstance(value, np.generic)
+            if type(value) is np.ndarray or is_a(value, np.generic)
             else value
         )
 
@@ -260,7 +261,7 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(value) is DeviceArray:
             known[id(value._handle)] = value
             return value._handle
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
         return value
 

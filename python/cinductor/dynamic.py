@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .instance import is_a
 from .signals import Signal
 from .user import wrong
 
@@ -58,14 +59,14 @@ _marks: dict[int, tuple[weakref.ref[np.ndarray], dict[int, Mark]]] = {}
 
 def mark(x: Any, dim: Any, made: Mark) -> None:
     function = f"mark_{made.kind}"
-    if not isinstance(x, np.ndarray):
+    if not is_a(x, np.ndarray):
         raise TypeError(wrong(function, "x", x, "an array"))
     every = made.kind == "static"
-    axes = dim if isinstance(dim, tuple | list) else (dim,)
+    axes = dim if is_a(dim, tuple | list) else (dim,)
     if dim is None and every:
         axes = range(x.ndim)
     for axis in axes:
-        if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
+        if not is_a(axis, int | np.integer) or is_a(axis, bool):
             or_none = ", or None for every axis" if every else ""
             raise TypeError(wrong(function, "dim", axis, f"an int or a tuple of ints{or_none}"))
         if not -x.ndim <= axis < x.ndim:
@@ -102,7 +103,7 @@ def mark_dynamic(
     line that says so. Raises TypeError, IndexError and ValueError for what cannot be marked.
     """
     for name, value in (("min", min), ("max", max)):
-        if value is not None and (not isinstance(value, int | np.integer) or value is True):
+        if value is not None and (not is_a(value, int | np.integer) or value is True):
             raise TypeError(wrong("mark_dynamic", name, value, "an int or None"))
     low = 0 if min is None else int(min)
     if low < 0:
@@ -235,7 +236,7 @@ def add_code(digest: Any, code: Any) -> None:
     for constant in code.co_consts:
         if hasattr(constant, "co_code"):
             add_code(digest, constant)
-        elif not isinstance(constant, frozenset):  # their order differs from process to process
+        elif not is_a(constant, frozenset):  # their order differs from process to process
             digest.update(repr(constant).encode())
 
 

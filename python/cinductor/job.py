@@ -17,6 +17,7 @@ import numpy as np
 from . import _core, float_warnings, notices
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
+from .instance import is_a
 from .race import Race, likeness
 from .signature import signature_of
 from .user import PACKAGE
@@ -316,7 +317,7 @@ def is_debugger(tracer: Any) -> bool:
     """Whether what traces this thread stops at lines, and shows values there."""
     debugger = sys.modules.get("bdb")
     owner = getattr(tracer, "__self__", None)
-    if debugger is not None and isinstance(owner, debugger.Bdb):
+    if debugger is not None and is_a(owner, debugger.Bdb):
         return True
     module = getattr(tracer, "__module__", None) or type(tracer).__module__
     return module.startswith(("pydevd", "_pydevd", "debugpy"))

@@ -8,6 +8,8 @@ import types
 import warnings
 from collections.abc import Callable
 
+from .instance import is_a
+
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 IMPORTER = "<frozen importlib"
 
@@ -22,7 +24,7 @@ def frame() -> types.FrameType | None:
 
 def said(value: object) -> str:
     """A wrong value in a message: small ones as they are, others by their class."""
-    if value is None or isinstance(value, bool | int | float | complex | str):
+    if value is None or is_a(value, bool | int | float | complex | str):
         return repr(value)
     return f"of class {type(value).__name__}"
 

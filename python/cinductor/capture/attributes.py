@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..instance import is_a
 from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
@@ -30,7 +31,9 @@ from .value.objects import (
     MISSING,
     OPAQUE,
     PURE_TYPES,
+    SLOTS,
     Traced,
+    attributes_of,
     find_in_class,
     is_numpys,
     reads_plainly,
@@ -43,7 +46,6 @@ PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools",
 METHOD_KINDS = frozenset(
     {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
 )
-SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
 METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
@@ -88,7 +90,7 @@ class Attributes:
             return getattr(value, name)
         if cls is types.ModuleType:
             return self._module_attr(value, name)
-        if isinstance(value, type):
+        if is_a(value, type):
             return self._class_attr(value, name)
         if cls is Flat:
             return self.stage.adopt(getattr(value.real(self.stage), name))
@@ -123,7 +125,7 @@ class Attributes:
         if source is None or source == OPAQUE:
             source = stage.source("const", cls)
         source = stage.source("attr", source, name)
-        if isinstance(value, types.MethodType):  # a class method: made anew by each read
+        if is_a(value, types.MethodType):  # a class method: made anew by each read
             stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
             return value
         return stage.enter(value, source)
@@ -139,7 +141,7 @@ class Attributes:
                 stage.effect(f"reads .__dict__ of a {cls.__name__}")
         found = stage.class_attr(cls, name)
         kind = type(found)
-        own = getattr(value, "__dict__", None)
+        own = attributes_of(value)
         is_data = found is not MISSING and hasattr(kind, "__set__")
         if type(own) is dict and name in own and not is_data:
             return self._read(value, name, own[name])
@@ -160,7 +162,7 @@ class Attributes:
             return getattr(value, name)
         if name == "__dict__":
             return self._read(value, name, own)
-        if kind in SLOTS and isinstance(value, BaseException):
+        if kind in SLOTS and is_a(value, BaseException):
             return self._read(value, name, getattr(value, name))
         if name.startswith("__"):
             return stage.wrap(getattr(value, name))
@@ -175,7 +177,7 @@ class Attributes:
             if stage.source_of(value) is None:
                 return self._class_attr(cls, name)
             return self._read(value, name, found)
-        if isinstance(value, VALUE_CLASSES) or kind in METHOD_KINDS:
+        if is_a(value, VALUE_CLASSES) or kind in METHOD_KINDS:
             return getattr(value, name)
         if name in METHODS_THAT_DRAW.get(cls, ()):
             return Draw(self, value, name)
@@ -242,7 +244,7 @@ class Attributes:
             self._guard_class(cls, name, found)
             self.call(found.fset, value, item)
             return None
-        if stage.source_of(value) is None and not isinstance(value, type | types.ModuleType):
+        if stage.source_of(value) is None and not is_a(value, type | types.ModuleType):
             if cls.__setattr__ in PLAIN_SETTERS and not hasattr(type(found), "__set__"):
                 self._touch_attributes(value)
                 return setattr(value, name, item)
@@ -262,7 +264,7 @@ class Attributes:
         """Called before an attribute of an object made in the call is set or deleted."""
         regions = self.stage.regions
         if regions.journal.marks:
-            own = getattr(value, "__dict__", None)
+            own = attributes_of(value)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
             regions.journal.before_change(own)

@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..instance import is_a
 from .rewrite.asking import OURS, STAGE
 from .value.handed import hand, is_iterator
 from .value.items import Flat, Octets
-from .value.objects import BOUND, FLAGS, FREE_TYPES, Traced, bounds_of, is_record, remade
+from .value.objects import (
+    BOUND,
+    FLAGS,
+    FREE_TYPES,
+    Traced,
+    attributes_of,
+    bounds_of,
+    is_record,
+    remade,
+)
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -41,7 +51,7 @@ class Concrete:
             return value.value
         if cls is Traced:
             return self.stage.arrays.real(value)
-        if (cls in FREE_TYPES and cls not in HOLDERS) or isinstance(value, type):
+        if (cls in FREE_TYPES and cls not in HOLDERS) or is_a(value, type):
             return value
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # what holds itself finds itself
@@ -82,7 +92,7 @@ class Concrete:
     def record(self, value: Any) -> Any:
         """A tuple: its items cannot be set, its attributes can."""
         items = [self.of(v) for v in value]
-        if own := getattr(value, "__dict__", None):
+        if own := attributes_of(value):
             self.fill(own)
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
@@ -99,21 +109,21 @@ class Concrete:
 
     def fill(self, value: Any) -> None:
         """Makes real, in place, what an object made in this call holds."""
-        if isinstance(value, list):
+        if is_a(value, list):
             for i, item in enumerate(value):
                 if (new := self.of(item)) is not item:
                     list.__setitem__(value, i, new)
-        elif isinstance(value, dict):
+        elif is_a(value, dict):
             self.fill_keys(value)
             for key, item in list(value.items()):
                 if (new := self.of(item)) is not item:
                     dict.__setitem__(value, key, new)
-        elif isinstance(value, set):
+        elif is_a(value, set):
             _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
         elif type(value) is functools.partial:
             return
         else:
-            attributes = getattr(value, "__dict__", None)
+            attributes = attributes_of(value)
             if type(attributes) is dict:
                 self.fill(attributes)
             for cls in type(value).__mro__:

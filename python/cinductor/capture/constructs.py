@@ -117,10 +117,10 @@ class TracedControl(PlainControl):
 
     def compare(self, relation: Any, a: Any, b: Any) -> Any:
         """A comparison; what sizes say is left open, for the program to find out."""
+        a, b = (whole.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
         found = whole.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
             return found
-        a, b = (whole.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
             return self.stage.tracer.as_python(relation(a, b))
         is_of_sizes = (type(a) is Traced and a.is_expression) or (

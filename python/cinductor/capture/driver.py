@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import _core
 from ..compile import make
+from ..instance import is_a
 from ..job import Job
 from ..signature import method_of, signature_of
 from .call.follow import why_not_followed
@@ -73,7 +74,7 @@ class PieceJob(Job):
         """The lines that bind what a program cannot return: a function, an iterator, a file."""
         values = result if len(self.binders) != 1 else (result,)
         pairs = zip(values, self.binders, strict=True) if self.binders else ()
-        return [n for value, lines in pairs if not isinstance(value, DATA) for n in lines]
+        return [n for value, lines in pairs if not is_a(value, DATA) for n in lines]
 
     @property
     def title(self) -> str:
@@ -185,7 +186,7 @@ class Plan:
         code = self.fn.__code__
         node: Any = with_exits_behind(find_function(code, self.fn.__qualname__))
         names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-        if not isinstance(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
+        if not is_a(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
             self.is_over = True
             return
         known = {*code.co_varnames, *code.co_cellvars, *exits_of(node)}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..instance import is_a
 from ..job import Job
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .call.calls import dispatch
@@ -107,7 +108,7 @@ def anchor() -> None:
 def functools_enter(stage: Stage, fn: Any) -> Any:
     """A callable object, reached as a constant."""
     source = stage.source("const", fn)
-    if isinstance(fn, types.MethodType):
+    if is_a(fn, types.MethodType):
         stage.enter(fn.__func__, stage.source("attr", source, "__func__"))
         stage.enter(fn.__self__, stage.source("attr", source, "__self__"))
         return fn
@@ -154,13 +155,13 @@ def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...])
     code = fn.__code__
     if code.co_flags & (0x20 | 0x80 | 0x200):
         return "it does not run at once"
-    if code.co_freevars or any(isinstance(c, types.CodeType) for c in code.co_consts):
+    if code.co_freevars or any(is_a(c, types.CodeType) for c in code.co_consts):
         return "it has names or functions inside"
     for value in bound:
         if type(value) not in (np.ndarray, float, complex, int, bool):
             return f"an argument is a {type(value).__name__}"
     builtins = fn.__globals__.get("__builtins__", {})
-    builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+    builtins = builtins if is_a(builtins, dict) else vars(builtins)
     for name in code.co_names:
         value = fn.__globals__.get(name, builtins.get(name))
         if value is np:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ..instance import is_a
 from ..signals import Signal
 
 # What stands for the function in a call, and for an array or its method in it.
@@ -49,5 +50,5 @@ def names_traced(error: BaseException | None) -> bool:
 def reword(error: BaseException) -> None:
     """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
     error.args = tuple(
-        OURS.sub(lambda ours: NAMES[ours[2]], a) if isinstance(a, str) else a for a in error.args
+        OURS.sub(lambda ours: NAMES[ours[2]], a) if is_a(a, str) else a for a in error.args
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..instance import is_a
 from .value.handed import Asked, Steps, Walk
 from .value.items import Flat, Octets, Range
 from .value.objects import (
@@ -40,7 +41,7 @@ class Iteration:
 
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
-        if isinstance(value, dict):
+        if is_a(value, dict):
             return self.stage.shallow(value)
         if find_in_class(type(value), "keys") is MISSING:
             return value  # for Python to complain of
@@ -70,7 +71,7 @@ class Iteration:
                 return map(stage.wrap, value)
             if source == OPAQUE:
                 return map(stage.adopt, value)
-            if isinstance(value, dict):
+            if is_a(value, dict):
                 stage.guard_length(value, source)
                 return iter(value)
             return self._iter_guarded(value, source)
@@ -82,7 +83,7 @@ class Iteration:
                 return self._steps(self.call(method, value))
             if not self.stage.has_hooks(cls):
                 return value
-        elif cls in VALUE_TYPES or (isinstance(value, type) and is_standard(cls)):
+        elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
             return value
         stage.stop(f"iterates a {cls.__name__}")
         return self._iter_unknown(stage.concrete(value))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..dynamic import MarkViolated
+from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..user import PACKAGE
 from .settle import plain_scope, settle
@@ -35,9 +36,9 @@ def is_of_ours(error: BaseException) -> bool:
     """
     if is_interrupt(error):
         return False
-    if isinstance(error, _core.CinductorError):
-        return isinstance(error, _core.InternalError)
-    return not isinstance(error, MemoryError | RecursionError | MarkViolated)
+    if is_a(error, _core.CinductorError):
+        return is_a(error, _core.InternalError)
+    return not is_a(error, MemoryError | RecursionError | MarkViolated)
 
 
 def is_asked_by_users() -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..instance import is_a
 from ..signals import Signal
 from . import whole
 from .attributes import Attributes
@@ -73,7 +74,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         self.fn_globals = fn.__globals__
         self.is_library = is_numpys(self.fn_globals.get("__name__"))
         builtins = fn.__globals__.get("__builtins__", __builtins__)
-        self.builtins = builtins if isinstance(builtins, dict) else vars(builtins)
+        self.builtins = builtins if is_a(builtins, dict) else vars(builtins)
         self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cache = stage.globals.get(id(self.fn_globals))
         if cache is None:
@@ -215,7 +216,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which a text understands as formatting."""
-        if isinstance(a, str | bytes | bytearray):
+        if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
             return a % (self.use(b.value) if type(b) is whole.Hooked else b)
         return self.operand(a) % self.operand(b)
@@ -260,7 +261,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage = self.stage
         if cls is np.ndarray:
             return stage.wrap(value)
-        if isinstance(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
+        if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             if id(value) in stage.regions.growing:
                 return stage.regions.growing[id(value)].truth
             source = stage.source_of(value)
@@ -330,7 +331,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         and a message that names a traced value is not the one that NumPy gives.
         """
         error = sys.exc_info()[1]
-        if isinstance(error, OWN_ERRORS):
+        if is_a(error, OWN_ERRORS):
             raise  # noqa: PLE0704  (this is called by the handler)
         stage = self.stage
         if error is not None and names_traced(error):
@@ -347,7 +348,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def leaves(self) -> None:
         """First in every `finally`: what the library's own exceptions leave is not over yet."""
         error = sys.exc_info()[1]
-        if not isinstance(error, OWN_ERRORS) or error.__traceback__ is None:
+        if not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
             return
         if error.__traceback__.tb_frame is sys._getframe(1):  # none that a caller has caught
             raise  # noqa: PLE0704

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core, float_warnings
 from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
+from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..numpy import surface
@@ -80,7 +81,7 @@ def run(
         return guarded(job, compiled, bound, args, kwargs, backend)
     except Retry as failure:
         error = failure.error
-    if isinstance(error, _core.Unsupported):
+    if is_a(error, _core.Unsupported):
         return job.run_plain(bound, args, kwargs, str(error))
     device = job.settings["device"] or "cpu"
     if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
@@ -174,7 +175,7 @@ def describe(error: BaseException, is_ours: bool = False) -> str:
     text = " ".join(str(error).split())
     if len(text) > MOST_WORDS:  # what was run comes first, what it answered last
         text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
-    is_other = is_ours and not isinstance(error, _core.CinductorError)
+    is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
     advice = next((words for cls, words in ADVICE.items() if issubclass(known, cls)), None)
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
@@ -225,7 +226,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             break
         except REPLANS as failure:
             less = way.without(failure)
-            if isinstance(failure, _core.RegionBreak):
+            if is_a(failure, _core.RegionBreak):
                 why = failure.args[0]
         if less is None:
             raise Retry(_core.InternalError("an assumption that was given up did not hold"))
@@ -300,13 +301,13 @@ class Way(NamedTuple):
 
     def without(self, failure: BaseException) -> Way | None:
         """Without the assumption that a failure speaks of; None where that had been given up."""
-        if isinstance(failure, StaticRetry):
+        if is_a(failure, StaticRetry):
             less = self if self.dynamic else self._replace(dynamic=False)
-        elif isinstance(failure, Undecided):
+        elif is_a(failure, Undecided):
             less = self._replace(leaves_open=False)
-        elif isinstance(failure, Looked):
+        elif is_a(failure, Looked):
             less = self._replace(opens=False)
-        elif isinstance(failure, Refused):
+        elif is_a(failure, Refused):
             less = self._replace(decided=self.decided | {failure.place})
         else:
             less = self._replace(regions=False)
@@ -429,27 +430,27 @@ def failure_of(
     job: Job, compiled: Any, stage: Stage, bound: Any, way: Way, error: BaseException
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
-    if isinstance(error, MarkViolated):
+    if is_a(error, MarkViolated):
         stage.begins_anew()
         return error
     if is_interrupt(error):
         return ended(job, stage, error)
-    if isinstance(error, CARRIED_ON):
+    if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
-    if isinstance(error, Demand):
+    if is_a(error, Demand):
         job.last = Outcome(job, stage)
         return stage.symbols.denied(error)  # type: ignore[union-attr]
-    if isinstance(error, _core.CheckFailed):
+    if is_a(error, _core.CheckFailed):
         return check_failed(job, compiled, stage, bound, error)
-    if isinstance(error, REPLANS):
+    if is_a(error, REPLANS):
         return half_captured(job, stage, bound, way, error)
-    if isinstance(error, _core.CinductorError):
+    if is_a(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)
     if stage.tracer.in_region and way.regions and not stage.effects:
         return _core.RegionBreak("an exception leaves an expression")
-    if isinstance(error, Exception) and stage.begins_anew():
-        is_users = stage.runs or stage.has_ended or isinstance(error, MemoryError)
+    if is_a(error, Exception) and stage.begins_anew():
+        is_users = stage.runs or stage.has_ended or is_a(error, MemoryError)
         job.last = Outcome(job, stage)
         return Raised(error) if is_users else Retry(error)
     return leave(job, stage, bound, error)
@@ -477,7 +478,7 @@ def half_captured(
     if not stage.begins_anew():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
-    if not isinstance(error, _core.RegionBreak):
+    if not is_a(error, _core.RegionBreak):
         return error
     if stage.has_left_open:
         return Undecided(error.args[0])
@@ -493,7 +494,7 @@ def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> Bas
         if stage.begins_anew():
             return Abandon(why)
         return leave(job, stage, bound, _core.Unsupported(why))
-    if job.settings["fullgraph"] and isinstance(error, _core.Unsupported):
+    if job.settings["fullgraph"] and is_a(error, _core.Unsupported):
         return error
     return Retry(error) if stage.begins_anew() else leave(job, stage, bound, error)
 
@@ -540,7 +541,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     job.last = Outcome(job, stage)
     if names_traced(error):
         reword(error)
-    if isinstance(error, Exception):
+    if is_a(error, Exception):
         job.remember(bound, f"it raised {type(error).__name__}")
     return error
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import _core, float_warnings
 from ..dynamic import Symbols, place_of
+from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
@@ -43,7 +44,9 @@ from .value.objects import (
     Traced,
     find_in_class,
     has_hooks,
+    is_plain_getter,
     is_record,
+    is_standard,
     is_tuple,
     is_users,
     remade,
@@ -189,6 +192,15 @@ class Stage:
             self.note_name(cls, None, has_hooks)
         return found
 
+    def tells_class(self, value: Any) -> bool:
+        """Whether no code of the user's says of which class such an object is, guarded."""
+        cls = type(value)
+        if cls in FREE_TYPES or cls in IDENTITY_TYPES or (is_a(value, type) and is_standard(cls)):
+            return True
+        if self.class_attr(cls, "__class__") is not object.__dict__["__class__"]:
+            return False
+        return is_plain_getter(cls, self.class_attr(cls, "__getattribute__"))
+
     def source_of_int(self, value: Any) -> int | None:
         """The source that an int is read from, itself and nothing computed of it."""
         if type(value) is int:
@@ -268,9 +280,9 @@ class Stage:
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             self.check(source, "function", value.__code__, value.__globals__, has)
             self.anew.add(source)
-        elif cls in IDENTITY_TYPES or isinstance(value, type | enum.Enum):
+        elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             self.check(source, "is", value)
-        elif isinstance(value, np.generic):
+        elif is_a(value, np.generic):
             return self._enter_numpy_scalar(value, source)
         elif cls is functools.partial and self.is_given(source):
             self.check(source, "type", cls)
@@ -283,7 +295,7 @@ class Stage:
             self.check(source, "type", cls)
             self.enter(value.__func__, self.source("attr", source, "__func__"))
             self.enter(value.__self__, self.source("attr", source, "__self__"))
-        elif isinstance(value, np.ndarray):
+        elif is_a(value, np.ndarray):
             self.effect(f"an array of class {cls.__name__} is read")
         else:
             self.check_once(source, "type", cls)
@@ -308,7 +320,7 @@ class Stage:
         cls = type(value)
         if cls is np.ndarray:
             return self.wrap(value)
-        if cls in FREE_TYPES or isinstance(value, type):
+        if cls in FREE_TYPES or is_a(value, type):
             return value
         if is_record(cls):
             if any(type(v) is np.ndarray for v in value):
@@ -501,7 +513,7 @@ class Stage:
 
     def guard_length(self, value: Any, source: int) -> None:
         """Guards type and length of a list, tuple or set, or the keys of a dict."""
-        if isinstance(value, dict):
+        if is_a(value, dict):
             self.check_once(source, "keys", type(value), tuple(value))
         else:
             self.check_once(source, "len", type(value), len(value))
@@ -509,7 +521,7 @@ class Stage:
     def items_of(self, value: Any, source: int) -> list[Any]:
         """The items of a list or tuple that a source reaches, entered; of a dict its values."""
         self.guard_length(value, source)
-        pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+        pairs = list(value.items() if is_a(value, dict) else enumerate(value))
         waiting = self.stores.of(value)
         return [
             waiting[k] if k in waiting else self.enter(v, self.source("item", source, k))
@@ -522,11 +534,11 @@ class Stage:
         if source is None:
             return value
         if source == OPAQUE:
-            if isinstance(value, dict):
+            if is_a(value, dict):
                 return {k: self.adopt(v) for k, v in value.items()}
             return remade(value, [self.adopt(v) for v in value])
         items = self.items_of(value, source)
-        if isinstance(value, dict):
+        if is_a(value, dict):
             return dict(zip(value, items, strict=True))
         return remade(value, items)
 
@@ -541,7 +553,7 @@ class Stage:
             if id(value) in self.regions.growing:
                 return self.regions.growing[id(value)].array
             inside = self.shallow(value)
-            if isinstance(inside, dict):
+            if is_a(inside, dict):
                 return {k: self.deep(v) for k, v in inside.items()}
             items = [self.deep(v) for v in inside]
             if all(a is b for a, b in zip(items, inside, strict=True)):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .value.objects import find_in_class, holds_items, put, reads_plainly
+from .value.objects import attributes_of, find_in_class, holds_items, put, reads_plainly
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -36,7 +36,7 @@ class Stores:
         cls, source = type(value), self.stage.source_of(value)
         if source is None or source < 0 or not self.stage.may_check():
             return False
-        if type(getattr(value, "__dict__", None)) is not dict or not reads_plainly(cls):
+        if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
         is_plain = cls.__setattr__ is object.__setattr__
         return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
@@ -69,7 +69,7 @@ class Stores:
             stage.guard_length(value, stage.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)
         waiting = self.objects.setdefault(id(value), (value, {}))[1]
-        now = value if holds_items(value) else value.__dict__
+        now = value if holds_items(value) else attributes_of(value)
         if regions.journal.marks and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
             source = stage.source(kind, stage.source_of(value), place)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..instance import is_a
 from . import whole
 from .call.numpys import constants
 from .settle import settled_flags
@@ -76,7 +77,7 @@ class Subscripts:
             return slice(*(self._index(b) for b in bounds))
         if cls in FREE_TYPES:
             return key
-        if isinstance(key, int):
+        if is_a(key, int):
             if self.stage.source_of(key) is not None:
                 self.stage.stop(f"an index is of class {cls.__name__}")  # no guard has its value
             return int.__index__(key)  # of a subclass: what its own method says nobody asks
@@ -90,7 +91,7 @@ class Subscripts:
 
     def _place(self, value: Any, key: Any) -> Any:
         """A key of a dict, or an index of a sequence."""
-        if not isinstance(value, dict):
+        if not is_a(value, dict):
             return key if type(key) in FREE_TYPES and type(key) is not slice else self._index(key)
         hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
         if hooked is None and self.stage.source_of(value) is None:
@@ -114,7 +115,7 @@ class Subscripts:
             if growth is not None:
                 return growth.item(key)
             source = stage.source_of(value)
-            if source != OPAQUE and not isinstance(value, dict) and is_place(self, key):
+            if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
             if source is None:
@@ -132,9 +133,9 @@ class Subscripts:
             return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if cls in PURE_TYPES or isinstance(value, types.GenericAlias):
+        if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key)]
-        if isinstance(value, type) and not has_hooks(cls):
+        if is_a(value, type) and not has_hooks(cls):
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
             return constants(self, value[key])
@@ -158,7 +159,7 @@ class Subscripts:
             if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
                 return waiting[place]
         item = value[key]
-        if type(key) not in (int, str, bool) and not isinstance(key, tuple):
+        if type(key) not in (int, str, bool) and not is_a(key, tuple):
             stage.guard_length(value, source)
         return stage.enter(item, stage.source("item", source, key))
 
@@ -206,7 +207,7 @@ class Subscripts:
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
             return flat.write(self, value, key, self.array_of(item))
-        if isinstance(value, list | dict):
+        if is_a(value, list | dict):
             key = self._place(value, key)
         if id(value) in stage.regions.growing:
             stage.regions.growing[id(value)].set_item(key, item)
@@ -229,7 +230,7 @@ class Subscripts:
     def array_of(self, value: Any, dtype: Any = None) -> Any:
         """Sequences that hold traced values, as the array NumPy would make of them."""
         value = self.stage.deep(value)
-        return self.call(np.array, value, dtype) if isinstance(value, list | tuple) else value
+        return self.call(np.array, value, dtype) if is_a(value, list | tuple) else value
 
     def _del_item(self, key: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)
@@ -237,7 +238,7 @@ class Subscripts:
         if type(method) is types.FunctionType:
             self.call(method, value, key)
             return
-        if isinstance(value, list | dict):
+        if is_a(value, list | dict):
             key = self._place(value, key)
         if stage.source_of(value) is not None or cls not in (list, dict):
             stage.effect(f"deletes an item of a {cls.__name__}")

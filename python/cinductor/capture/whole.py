@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..instance import is_a
 from .value.objects import (
     FREE_TYPES,
     HOLDERS,
@@ -50,8 +51,7 @@ def operand(stage: Stage, value: Any) -> Any:
 
 def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
     """What a comparison in which code of the user's takes part gives; NotImplemented where none does."""
-    looked = [type(v) not in FREE_TYPES and type(v) is not np.ndarray for v in values]
-    hooks = [hook_of(stage, v) for v, is_looked in zip(values, looked, strict=True) if is_looked]
+    hooks = [hook_of(stage, v) for v in values if type(v) not in FREE_TYPES]
     hooked = next((cls for cls in hooks if cls is not None), None)
     if hooked is None:
         return NotImplemented
@@ -92,11 +92,11 @@ def hook_of(stage: Stage, value: Any) -> type | None:
     cls = type(value)
     stage.sees_objects = True  # Python asks first whether two are one
     hooked = None
-    if isinstance(value, HOLDERS) and not has_hooks(cls):
+    if is_a(value, HOLDERS) and not has_hooks(cls):
         hooked = guard_inside(stage, value, set())
         if hooked is None and (cls is not dict or value):
             hooked = hooked_in((value,))
-    elif isinstance(value, type):
+    elif is_a(value, type):
         hooked = cls if has_hooks(cls) and not is_standard(cls) else None
     elif stage.has_hooks(cls) or has_unguarded(stage, value):
         hooked = cls
@@ -107,7 +107,7 @@ def has_unguarded(stage: Stage, value: Any) -> bool:
     """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
     hold, which may be set.
     """
-    is_set = isinstance(value, BaseException) and stage.source_of(value) is not None
+    is_set = is_a(value, BaseException) and stage.source_of(value) is not None
     return is_set or is_unguarded(type(value))
 
 
@@ -124,11 +124,11 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
         return None
     seen.add(id(value))
     found = None
-    items = [*value, *value.values()] if isinstance(value, dict) else value
+    items = [*value, *value.values()] if is_a(value, dict) else value
     for item in items:
         if type(item) in FREE_TYPES:
             continue
-        if isinstance(item, HOLDERS) and not has_hooks(type(item)):
+        if is_a(item, HOLDERS) and not has_hooks(type(item)):
             found = guard_inside(stage, item, seen) or found
         elif has_unguarded(stage, item):
             found = found or type(item)
@@ -137,24 +137,24 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
 
 def guard_all(stage: Stage, value: Any, source: int) -> None:
     """Guards everything in a container that Python itself is going to read."""
-    if isinstance(value, set | frozenset):
+    if is_a(value, set | frozenset):
         stage.check(source, "equals", type(value)(value))
         return
     if stage.stores.of(value):
         stage.stop(f"a {type(value).__name__} is used as a whole whose items are set")
     stage.guard_length(value, source)
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    pairs = value.items() if is_a(value, dict) else enumerate(value)
     for key, item in list(pairs):
         inner = stage.source("item", source, key)
         if type(item) is np.ndarray:
             stage.stop("a container of arrays is used as a whole")
-        elif type(item) in NUMBER_TYPES or isinstance(item, int | np.generic):
+        elif type(item) in NUMBER_TYPES or is_a(item, int | np.generic):
             stage.check(inner, "equals", item)
         else:
             stage.enter(item, inner)
             if has_unguarded(stage, item):
                 stage.stop(f"a container of a {type(item).__name__} is used as a whole")
-            if not isinstance(item, HOLDERS):
+            if not is_a(item, HOLDERS):
                 continue
             if not has_hooks(type(item)):
                 guard_all(stage, item, inner)

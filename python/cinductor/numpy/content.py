@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .linalg import dot
 from .shape import layout, ravel
 from .surface import (
@@ -32,7 +33,7 @@ def copy(t: Any, a: Any, order: str = "K", subok: bool = False) -> Any:
 @method("copy", "__copy__", "__deepcopy__")
 def copy_method(t: Any, self: Any, order: Any = "C") -> Any:
     """ndarray.copy"""
-    order = order if isinstance(order, str) else "K"
+    order = order if is_a(order, str) else "K"
     if self.kind == "scalar":
         return self
     return t.copy(self, layout(self, order))
@@ -75,7 +76,7 @@ if hasattr(np, "astype"):
 @method("fill")
 def fill(t: Any, self: Any, value: Any) -> None:
     """ndarray.fill"""
-    if type(value) is not Traced and not isinstance(value, int | float | complex | np.generic):
+    if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
         value = operand(t, value, self.dtype)
     if type(value) is Traced and value.ndim:
         np.empty((), value.dtype).fill(dummy(value))  # which not every version takes
@@ -90,7 +91,7 @@ def item(t: Any, self: Any, *args: Any) -> Any:
     """ndarray.item: a number of Python's."""
     if args:
         key = args[0] if len(args) == 1 else args
-        flat = self if isinstance(key, tuple) or self.ndim == 1 else ravel(t, self)
+        flat = self if is_a(key, tuple) or self.ndim == 1 else ravel(t, self)
         element = flat[key]
         refuse(element.ndim > 0, "such an index")
     else:
@@ -117,7 +118,7 @@ def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def same_dtype(a: Any, b: np.dtype) -> bool:
     """Whether what is given for a dtype is that one."""
-    return not (isinstance(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
+    return not (is_a(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
 
 
 MANY_NUMBERS = 64  # of a list in the program: each is one of its results

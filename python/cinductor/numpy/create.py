@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .shape import sizes
 from .surface import (
     DTYPES,
@@ -102,7 +103,7 @@ def full(
 ) -> Any:
     """np.full"""
     order = plain(like, device, order)
-    if isinstance(fill_value, list | tuple | np.ndarray):
+    if is_a(fill_value, list | tuple | np.ndarray):
         fill_value = array(t, fill_value)
     if dtype is None:
         dtype = getattr(fill_value, "dtype", None) or np.asarray(fill_value).dtype
@@ -146,7 +147,7 @@ def full_like(
     x = a if type(a) is Traced else array(t, a)
     made = wanted_dtype(x.dtype if dtype is None else dtype)
     size, order = like_shape(x, shape, order)
-    if type(fill_value) is Traced or isinstance(fill_value, list | tuple):
+    if type(fill_value) is Traced or is_a(fill_value, list | tuple):
         new = t.empty(size, made, order, x)
         t.assign(new, operand(t, fill_value, made))
         return new
@@ -278,7 +279,7 @@ def array(
 
 def is_sequence(x: Any) -> bool:
     """Whether NumPy takes it apart."""
-    return isinstance(x, list | tuple | range)
+    return is_a(x, list | tuple | range)
 
 
 def any_traced(x: Any) -> bool:
@@ -315,7 +316,7 @@ def element(t: Any, value: Any, dtype: np.dtype) -> Any:
     """What a list holds as an element of its array: numbers must fit, arrays are cast."""
     if type(value) is Traced and value.kind != "array":
         refuse(not t.fits(value, dtype), "numbers that may not fit")
-    elif isinstance(value, np.generic) and dtype.kind in "iu":
+    elif is_a(value, np.generic) and dtype.kind in "iu":
         value = value.item()
     return operand(t, value, dtype)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .library import packed
 from .linalg import linear_dtype, square
 from .surface import Traced, array, as_result, careful, function, in_place, refuse, require
@@ -188,7 +189,7 @@ def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     operands = [in_place(t, x, dtype), in_place(t, y, dtype)]
     varies = rcond is not None and type(rcond) is not float
     if varies:
-        refuse(not hasattr(rcond, "dtype") and not isinstance(rcond, int), "such an rcond")
+        refuse(not hasattr(rcond, "dtype") and not is_a(rcond, int), "such an rcond")
         operands.append(t.cast(t.lift(rcond), np.dtype(np.float64)))
     fixed = None if varies else rcond
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     Traced,
     array,
@@ -81,7 +82,7 @@ def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
 def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:
     """The subscripts of each operand and of the result, and the operands. An ellipsis is letters
     that nobody else has, lists of numbers are letters in their order."""
-    if not isinstance(operands[0], str):
+    if not is_a(operands[0], str):
         refuse(type(operands[0]) is not Traced and len(operands) < 2, "such operands")
         has_output = len(operands) % 2 == 1
         lists = [*operands[1::2], *([operands[-1]] if has_output else [])]

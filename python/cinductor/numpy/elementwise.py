@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     Traced,
     array,
@@ -26,7 +27,7 @@ def where(t: Any, condition: Any, *choice: Any) -> Any:
     if not choice:
         return np.nonzero(condition)
     x, y = choice
-    x, y = (array(t, v) if isinstance(v, list | tuple | np.ndarray) else v for v in (x, y))
+    x, y = (array(t, v) if is_a(v, list | tuple | np.ndarray) else v for v in (x, y))
     dtype = result_type(x, y)
     condition = operand(t, condition, np.dtype(bool))
     made = t.apply("where", condition, operand(t, x, dtype), operand(t, y, dtype))
@@ -87,7 +88,7 @@ def fit(t: Any, bound: Any, dtype: np.dtype) -> Any:
     """A bound in the dtype of the result."""
     if type(bound) is Traced:
         return bound if bound.dtype == dtype or bound.kind == "python" else t.cast(bound, dtype)
-    if isinstance(bound, bool | int | float | complex):
+    if is_a(bound, bool | int | float | complex):
         return bound
     return array(t, bound)
 
@@ -169,7 +170,7 @@ def stored(t: Any, x: Any, value: Any) -> Any:
 def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """np.copyto"""
     refuse(type(dst) is not Traced, "the destination is not an array of this call")
-    src = array(t, src) if isinstance(src, list | tuple | np.ndarray) else src
+    src = array(t, src) if is_a(src, list | tuple | np.ndarray) else src
     if not np.can_cast(dummy_dtype(src), dst.dtype, casting) and type(src) not in (int, float):
         raise TypeError("casting")
     value = operand(t, src, dst.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .create import array as make
 from .create import constant, plain, wanted_dtype
 from .surface import (
@@ -175,7 +176,7 @@ def linspace(
     plain(None, device, "C")
     num = whole(num)
     require(t, num >= 0, "a negative number of samples")
-    bounds = [make(t, b) if isinstance(b, list | tuple) else b for b in (start, stop)]
+    bounds = [make(t, b) if is_a(b, list | tuple) else b for b in (start, stop)]
     varies = any(type(v) is Traced for v in (*bounds, num))
     if not varies and (num <= 64 or np.iscomplexobj(start) or np.iscomplexobj(stop)):
         made = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     Traced,
     array,
@@ -95,7 +96,7 @@ class Key:
         at, source = 0, 0
         runs: list[int] = []
         for number, item in enumerate(items):
-            if item is None or isinstance(item, slice):
+            if item is None or is_a(item, slice):
                 basic.append(item)
                 at += 1
                 source += item is not None
@@ -137,13 +138,13 @@ def fill(t: Any, x: Any, key: Any) -> list[Any]:
 
 def item_of(t: Any, item: Any) -> Any:
     """An item of a key; what is neither basic nor an array of integers or bools is refused."""
-    if item is None or item is Ellipsis or isinstance(item, slice):
+    if item is None or item is Ellipsis or is_a(item, slice):
         return item
-    refuse(isinstance(item, bool | np.bool_), "a key that is True or False")
+    refuse(is_a(item, bool | np.bool_), "a key that is True or False")
     if type(item) is not Traced:
-        if isinstance(item, list) and not item:
+        if is_a(item, list) and not item:
             item = np.zeros(0, np.intp)
-        is_number = isinstance(item, int | np.integer)
+        is_number = is_a(item, int | np.integer)
         item = t.lift(np.int64(item)) if is_number else array(t, item)
     if item.dtype.kind not in "biu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
@@ -180,7 +181,7 @@ def is_basic(key: Any) -> bool:
     items = key if type(key) is tuple else (key,)
     kinds = (int, np.integer, slice, type(None), type(Ellipsis))
     return all(
-        type(i) is not Traced and isinstance(i, kinds) and type(i) is not bool for i in items
+        type(i) is not Traced and is_a(i, kinds) and type(i) is not bool for i in items
     )
 
 
@@ -239,7 +240,7 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
 
 def stored(t: Any, x: Any, value: Any) -> Any:
     """A value as what is stored in x."""
-    if type(value) is not Traced and not isinstance(value, int | float | complex | np.generic):
+    if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
         value = array(t, value)
     if type(value) is Traced:
         loses = value.dtype.kind == "c" and x.dtype.kind != "c"
@@ -466,7 +467,7 @@ def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
     refuse(ufunc not in COMBINED or len(rest) != 1, f"{ufunc.__name__}.at")
     refuse(type(x) is not Traced or x.kind != "array", "an array made outside")
     (values,) = rest
-    if type(values) is not Traced and not isinstance(values, int | float | complex | np.generic):
+    if type(values) is not Traced and not is_a(values, int | float | complex | np.generic):
         values = array(t, values)
     wide = np.result_type(x.dtype, getattr(values, "dtype", type(values)))
     is_wide = wide != x.dtype and not rounds_alike(ufunc, x.dtype, wide, values)

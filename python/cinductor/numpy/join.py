@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .search import repeated
 from .shape import in_one_axis, sizes
 from .surface import (
@@ -108,7 +109,7 @@ def meshgrid(
 def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     """np.repeat by one number for all."""
     x = array(t, a)
-    if not isinstance(repeats, int | np.integer):
+    if not is_a(repeats, int | np.integer):
         return repeated(t, x, repeats, axis)
     repeats = whole(repeats)
     if repeats < 0:
@@ -147,10 +148,10 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         flat = roll(t, in_one_axis(t, x), shift, 0)
         return t.reshape(flat, x.shape)
-    shift, axis = (tuple(v) if isinstance(v, list) else v for v in (shift, axis))
+    shift, axis = (tuple(v) if is_a(v, list) else v for v in (shift, axis))
     refuse(not is_int_or_tuple(shift) or not is_int_or_tuple(axis), "shifts that are an array")
-    shifts = shift if isinstance(shift, tuple) else (shift,)
-    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if is_a(shift, tuple) else (shift,)
+    axes = axis if is_a(axis, tuple) else (axis,)
     if 1 not in (len(shifts), len(axes)) and len(shifts) != len(axes):
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     count = max(len(shifts), len(axes))
@@ -175,9 +176,9 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
 
 def is_int_or_tuple(value: Any) -> bool:
     """An int, or a tuple of ints; those that vary are traced."""
-    if isinstance(value, tuple):
-        return all(is_int_or_tuple(v) and not isinstance(v, tuple) for v in value)
-    return isinstance(value, int) or (type(value) is Traced and value.dtype.kind == "i")
+    if is_a(value, tuple):
+        return all(is_int_or_tuple(v) and not is_a(v, tuple) for v in value)
+    return is_a(value, int) or (type(value) is Traced and value.dtype.kind == "i")
 
 
 @function(np.array_split)
@@ -212,7 +213,7 @@ def even_cuts(t: Any, n: Any, sections: int) -> list[Any]:
 @function(np.split)
 def split(t: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """np.split: parts of one size, or at the indices given."""
-    if isinstance(indices_or_sections, int | np.integer):
+    if is_a(indices_or_sections, int | np.integer):
         x = ary if hasattr(ary, "shape") else None  # NumPy takes no lists here
         if x is None:
             raise AttributeError("shape")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     DTYPES,
     NotCaptured,
@@ -128,7 +129,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     dtype = kwargs.pop("dtype", None)
     refuse(kwargs, "keyword " + ", ".join(kwargs))
     refuse(len(args) != ufunc.nin, "results among the operands")
-    outs = outs if isinstance(outs, tuple) else (outs,) * ufunc.nout
+    outs = outs if is_a(outs, tuple) else (outs,) * ufunc.nout
     refuse(where is not True and any(o is None for o in outs), "where= without out=")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
@@ -160,7 +161,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     axis, out = given.pop("axis", 0), given.pop("out", None)
     dtype, keepdims = given.pop("dtype", None), given.pop("keepdims", False)
     refuse(given, "keyword " + ", ".join(given))
-    refuse(isinstance(axis, tuple) or axis is None and x.ndim != 1, "several axes")
+    refuse(is_a(axis, tuple) or axis is None and x.ndim != 1, "several axes")
     axis = normal_axis(0 if axis is None else axis, x.ndim)
     like = getattr(ufunc, method)(
         *([np.ones(1, x.dtype)] + [[0]] * (indices is not None)), 0, dtype

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     array,
     as_result,
@@ -44,7 +45,7 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
 
 def is_number(a: Any) -> bool:
     """Whether an operand has no axes: lists, tuples and ranges have."""
-    return not isinstance(a, list | tuple | range) and getattr(a, "ndim", 0) == 0
+    return not is_a(a, list | tuple | range) and getattr(a, "ndim", 0) == 0
 
 
 def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:

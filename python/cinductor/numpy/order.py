@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .index import INT64, flat
 from .surface import (
     Traced,
@@ -133,8 +134,8 @@ def partition_call(name: str, kth: Any, axis: int) -> Any:
 def partitioned(t: Any, name: str, a: Any, kth: Any, axis: Any, kind: str, order: Any) -> Any:
     """np.partition and np.argpartition by numbers."""
     refuse(kind != "introselect" or order is not None, "kind= or order=")
-    numbers = tuple(kth) if isinstance(kth, tuple | list) else kth
-    refuse(not isinstance(numbers, int | tuple), "kth that is no number")
+    numbers = tuple(kth) if is_a(kth, tuple | list) else kth
+    refuse(not is_a(numbers, int | tuple), "kth that is no number")
     x, axis = on_axis(t, a, axis)
     dtype = x.dtype if name == "partition" else INT64
     call = partition_call(name, numbers, axis)

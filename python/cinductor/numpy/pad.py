@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .grid import linspace
 from .surface import Traced, array, function, memory_order, operand, refuse, whole
 
@@ -44,11 +45,11 @@ def pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
 @function(np.pad)
 def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """np.pad"""
-    refuse(not isinstance(mode, str), "a mode that is a function")
+    refuse(not is_a(mode, str), "a mode that is a function")
     if mode not in KEYWORDS or set(kwargs) - KEYWORDS[mode] - {"stat_length"}:
         raise ValueError("mode")
     refuse(kwargs.pop("stat_length", None) is not None, "stat_length=")
-    refuse(isinstance(pad_width, dict), "widths in a dict")
+    refuse(is_a(pad_width, dict), "widths in a dict")
     x = array(t, array_)
     widths = [(width(a), width(b)) for a, b in pairs(pad_width, x.ndim)]
     shape = [n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)]
@@ -73,7 +74,7 @@ def pad(t: Any, array_: Any, pad_width: Any, mode: Any = "constant", **kwargs: A
 
 def width(n: Any) -> Any:
     """How many elements are added."""
-    refuse(type(n) is not Traced and not isinstance(n, int | np.integer), "widths that are no ints")
+    refuse(type(n) is not Traced and not is_a(n, int | np.integer), "widths that are no ints")
     n = whole(n)
     if type(n) is int and n < 0:
         raise ValueError("index can't contain negative values")

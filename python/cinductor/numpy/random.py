@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .index import INT64
 from .shape import sizes
 from .surface import Traced, array, dtype_of, in_place, normal_axis, refuse
@@ -101,7 +102,7 @@ def drawn(
 
 def number(t: Any, value: Any, dtype: np.dtype) -> Any:
     """A parameter of a distribution that is one number."""
-    refuse(not isinstance(value, int | float | np.number | Traced), "parameters that are arrays")
+    refuse(not is_a(value, int | float | np.number | Traced), "parameters that are arrays")
     refuse(type(value) is Traced and value.ndim > 0, "parameters that are arrays")
     if type(value) is Traced:
         refuse(value.dtype.kind not in "biu" and dtype == INT64, "bounds that are floats")
@@ -199,7 +200,7 @@ def of_distribution(name: str, method: str, defaults: dict[str, Any]) -> Callabl
 
 def parameter(t: Any, value: Any, dtype: np.dtype) -> Any:
     """A parameter of a distribution: a number, or an array of them."""
-    if isinstance(value, list | tuple | np.ndarray) or type(value) is Traced and value.ndim:
+    if is_a(value, list | tuple | np.ndarray) or type(value) is Traced and value.ndim:
         x = array(t, value)
         refuse(not np.can_cast(x.dtype, dtype, "same_kind"), "such parameters")
         return in_place(t, x, dtype)
@@ -247,7 +248,7 @@ def permutation(t: Any, address: Any, x: Any, axis: int = 0) -> Any:
 
 def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
     """The same rows in another order."""
-    if type(x) is Traced and x.ndim == 0 or isinstance(x, int | np.integer):
+    if type(x) is Traced and x.ndim == 0 or is_a(x, int | np.integer):
         x = np.arange(x) if type(x) is not Traced else t.iota((x,), 0)
     given = array(t, x)
     normal_axis(fixed.get("axis", 0), given.ndim)
@@ -296,7 +297,7 @@ def choice(
 
 def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any]) -> Any:
     """Elements of an array, or numbers below one, by their probabilities p."""
-    is_count = isinstance(a, int | np.integer) or type(a) is Traced and a.ndim == 0
+    is_count = is_a(a, int | np.integer) or type(a) is Traced and a.ndim == 0
     given = number(t, a, INT64) if is_count else array(t, a)
     axis = 0 if is_count else normal_axis(fixed.get("axis", 0), given.ndim)
     shape = () if size is None else sizes(size)
@@ -437,7 +438,7 @@ def randint(
 
 def seed(t: Any, address: Any, seed: Any) -> None:
     """np.random.seed of an int."""
-    refuse(not isinstance(seed, int) and type(seed) is not Traced, "such a seed")
+    refuse(not is_a(seed, int) and type(seed) is not Traced, "such a seed")
 
     def call(where: Any, value: Any, out: Any) -> None:
         generator_at(where).seed(int(value))

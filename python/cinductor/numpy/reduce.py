@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .surface import (
     Traced,
     array,
@@ -208,7 +209,7 @@ def var(
     if selects:
         counts = np.maximum(counts_of(t, x, axis, keep, where) - ddof, 0)
         result = divide_by_counts(t, total, counts)
-    elif isinstance(ddof, int | np.integer):
+    elif is_a(ddof, int | np.integer):
         result = divide_by_count(t, total, count - int(ddof))
     else:
         wide = np.true_divide(t.cast(total, np.dtype("d")), np.float64(count - ddof))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import user
+from ..instance import is_a
 from .surface import (
     Traced,
     array,
@@ -26,7 +27,7 @@ def sizes(shape: Any) -> tuple[int, ...]:
     try:
         return (whole(shape),)
     except TypeError:
-        if not isinstance(shape, Sequence | np.ndarray | Traced):
+        if not is_a(shape, Sequence | np.ndarray | Traced):
             raise
         return tuple(whole(n) for n in shape)
 
@@ -168,7 +169,7 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
 def expand_dims(t: Any, a: Any, axis: Any) -> Any:
     """np.expand_dims"""
     x = array(t, a)
-    axis = axis if isinstance(axis, tuple | list) else (axis,)
+    axis = axis if is_a(axis, tuple | list) else (axis,)
     axes = normal_axes(tuple(axis), len(axis) + x.ndim)
     rest = iter(x.shape)
     shape = [1 if i in axes else next(rest) for i in range(len(axis) + x.ndim)]

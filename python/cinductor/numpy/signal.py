@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .index import BOOL, INT64, coordinates, flat
 from .surface import (
     DTYPES,
@@ -78,7 +79,7 @@ def is_number(obj: Any) -> bool:
     """One index: not a slice, a list or an array with axes."""
     if type(obj) is Traced:
         return obj.ndim == 0 and obj.dtype.kind in "iu"
-    return isinstance(obj, int | np.integer) and not isinstance(obj, bool | np.bool_)
+    return is_a(obj, int | np.integer) and not is_a(obj, bool | np.bool_)
 
 
 @function(np.delete)
@@ -95,7 +96,7 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
         k = k + n if k < 0 else k
         made = t.concat([cut(x, axis, None, k), cut(x, axis, k + 1, None)], axis)
         return lying(t, made, memory_order(x))
-    if type(obj) is not Traced and not isinstance(obj, list | tuple) or not any_traced(obj):
+    if type(obj) is not Traced and not is_a(obj, list | tuple) or not any_traced(obj):
         refuse(type(n) is not int, "an axis whose size varies")
         rest = np.delete(np.arange(n), obj)
         return np.take(x, rest, axis)
@@ -111,7 +112,7 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
 
 def any_traced(obj: Any) -> bool:
     """Whether indices are traced, or some of a list."""
-    return type(obj) is Traced or isinstance(obj, list | tuple) and any(map(any_traced, obj))
+    return type(obj) is Traced or is_a(obj, list | tuple) and any(map(any_traced, obj))
 
 
 @function(np.insert)
@@ -123,16 +124,16 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     given = array(t, operand(t, values, x.dtype))
     given = t.reshape(given, (*(1,) * (x.ndim - given.ndim), *given.shape))
     refuse(given.ndim != x.ndim, "values with more axes")
-    single = is_number(obj) or (np.size(obj) == 1 and not isinstance(obj, slice))
+    single = is_number(obj) or (np.size(obj) == 1 and not is_a(obj, slice))
     if not single:
         refuse(type(n) is not int, "an axis whose size varies")
         return insert_several(
-            t, x, np.arange(n)[obj] if isinstance(obj, slice) else obj, given, axis
+            t, x, np.arange(n)[obj] if is_a(obj, slice) else obj, given, axis
         )
     k = obj if is_number(obj) else np.asarray(obj).item()
     if is_number(obj):  # one index, many values: they are inserted there
         given = t.permute(given, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
-    refuse(not isinstance(k, int | np.integer) and type(k) is not Traced, "such an index")
+    refuse(not is_a(k, int | np.integer) and type(k) is not Traced, "such an index")
     k = whole(k)
     inside = k <= n
     refuse(type(inside) is Traced or type(k >= -n) is Traced, "an index that data decide")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .index import INT64
 from .library import packed
 from .network import median_of_few
@@ -52,7 +53,7 @@ def small_result(f: Callable[..., Any], *args: Any, **kwargs: Any) -> np.dtype:
 
 def given_axis(axis: Any) -> Any:
     """An axis, or several, as numbers that do not vary."""
-    return tuple(int(k) for k in axis) if isinstance(axis, list | tuple) else axis
+    return tuple(int(k) for k in axis) if is_a(axis, list | tuple) else axis
 
 
 def median_of(name: str) -> None:
@@ -136,7 +137,7 @@ def weak_one(q: Any) -> Any:
 
 def is_fixed(q: Any) -> bool:
     """Numbers, or lists of numbers."""
-    return isinstance(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
+    return is_a(q, list | tuple) and all(map(is_fixed, q)) or type(q) in (int, float)
 
 
 for _name in ("median", "nanmedian"):
@@ -227,7 +228,7 @@ def histogram(
 ) -> Any:
     """np.histogram by a number of bins or by edges: counts and edges by one library call."""
     x = array(t, a)
-    refuse(isinstance(bins, str) or x.dtype.kind == "c", "such bins")
+    refuse(is_a(bins, str) or x.dtype.kind == "c", "such bins")
     fixed, given = limits(t, range)
     weight = [] if weights is None else [array(t, weights)]
     if type(bins) is Traced and bins.ndim == 0 and not bins.is_expression:
@@ -300,7 +301,7 @@ def histogramdd(
     else:
         columns = [array(t, c) for c in sample]
     number = len(columns)
-    each = [bins] * number if rank(bins) == 0 and not isinstance(bins, list) else list(bins)
+    each = [bins] * number if rank(bins) == 0 and not is_a(bins, list) else list(bins)
     if len(each) != number:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     if any(type(b) is Traced and b.ndim == 0 for b in each):
@@ -308,21 +309,21 @@ def histogramdd(
     edges = [array(t, b) if rank(b) else int(b) for b in each]
     refuse(range is not None and any_varies(range), "a range that varies")
     refuse(any(c.ndim != 1 or c.dtype.kind not in "fiu" for c in columns), "such a sample")
-    sizes = [e + 1 if isinstance(e, int) else e.shape[0] for e in edges]
-    arrays = [e for e in edges if not isinstance(e, int)]
+    sizes = [e + 1 if is_a(e, int) else e.shape[0] for e in edges]
+    arrays = [e for e in edges if not is_a(e, int)]
     weight = [] if weights is None else [in_place(t, weights, FLOAT64)]
 
     def call(*given: Any) -> Any:
         left = list(given)
         points = [left.pop(0) for _ in columns]
-        where = [e if isinstance(e, int) else left.pop(0) for e in counts]
+        where = [e if is_a(e, int) else left.pop(0) for e in counts]
         by = left.pop(0) if weight_given else None
         found, made = np.histogramdd(points, where, range, density, by)
         return [found, *made]
 
-    counts = [e if isinstance(e, int) else None for e in edges]
+    counts = [e if is_a(e, int) else None for e in edges]
     weight_given = bool(weight)
-    dtypes = [FLOAT64] + [FLOAT64 if isinstance(e, int) else e.dtype for e in edges]
+    dtypes = [FLOAT64] + [FLOAT64 if is_a(e, int) else e.dtype for e in edges]
     key = f"{counts} {range} {density} {weight_given}"
     shapes = [tuple(n - 1 for n in sizes), *((n,) for n in sizes)]
     found, *made = packed(t, "histogramdd", key, call, [*columns, *arrays, *weight], shapes, dtypes)
@@ -331,7 +332,7 @@ def histogramdd(
 
 def any_varies(values: Any) -> bool:
     """Whether a nested sequence has traced numbers."""
-    if isinstance(values, list | tuple):
+    if is_a(values, list | tuple):
         return any(map(any_varies, values))
     return type(values) is Traced
 

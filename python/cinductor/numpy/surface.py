@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..instance import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
@@ -112,7 +113,7 @@ def small_ints(t: Any, column: Any) -> Any:
 
 def settled(t: Any, value: Any) -> Any:
     """Nested arguments with such ints as those of int64, which the program checks."""
-    if isinstance(value, tuple | list):
+    if is_a(value, tuple | list):
         items = [settled(t, v) for v in value]
         if all(map(operator.is_, items, value)):
             return value
@@ -139,10 +140,10 @@ def dummy(value: Any) -> Any:
                 np.ones((), value.dtype), value.shape, (0,) * value.ndim
             )
         return array
-    if isinstance(value, tuple | list):
+    if is_a(value, tuple | list):
         items = [dummy(v) for v in value]
         return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return {k: dummy(v) for k, v in value.items()}
     return value
 
@@ -247,9 +248,9 @@ def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     """The value as an operand of that dtype; a Python int out of its range raises."""
     if type(x) is Traced:
         return converted(t, x, dtype)
-    if isinstance(x, bool | int | float | complex | np.generic):
+    if is_a(x, bool | int | float | complex | np.generic):
         return t.lift(
-            np.asarray(x).astype(dtype)[()] if isinstance(x, np.generic) else dtype.type(x)
+            np.asarray(x).astype(dtype)[()] if is_a(x, np.generic) else dtype.type(x)
         )
     return converted(t, array(t, x), dtype)
 
@@ -302,7 +303,7 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
     """Stores into out= and returns it; the value itself when there is no out."""
     if out is None:
         return value
-    if isinstance(out, tuple):
+    if is_a(out, tuple):
         (out,) = out
     refuse(type(out) is not Traced, "out= is not an array of this call")
     if not np.can_cast(value.dtype, out.dtype, "same_kind") or value.shape != out.shape:

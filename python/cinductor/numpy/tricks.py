@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instance import is_a
 from .create import wanted_dtype
 from .grid import arange, is_int, linspace
 from .join import end_to_end
@@ -18,12 +19,12 @@ GRID = type(np.mgrid).__mro__[1]
 
 def parts_of(key: Any) -> tuple[Any, ...]:
     """The items of a key."""
-    return key if isinstance(key, tuple) else (key,)
+    return key if is_a(key, tuple) else (key,)
 
 
 def number_of_steps(step: Any) -> int | None:
     """1:2:5j has five steps, the last one included."""
-    return int(abs(step)) if isinstance(step, complex | np.complexfloating) else None
+    return int(abs(step)) if is_a(step, complex | np.complexfloating) else None
 
 
 def line(t: Any, item: slice) -> Any:
@@ -54,16 +55,16 @@ def joined(t: Any, self: Any, key: Any) -> Any:
     """np.r_[...] and np.c_[...]"""
     axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
     items = list(parts_of(key))
-    refuse(isinstance(key, str) or self.matrix, "a matrix")
-    if items and isinstance(items[0], str):
+    refuse(is_a(key, str) or self.matrix, "a matrix")
+    if items and is_a(items[0], str):
         refuse(items[0] in ("r", "c"), "a matrix")
         numbers = [int(n) for n in items.pop(0).split(",")]
         axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
     xs, kinds = [], []
     for item in items:
-        is_number = rank(item) == 0 if not isinstance(item, slice) else False
+        is_number = rank(item) == 0 if not is_a(item, slice) else False
         is_number = is_number and (type(item) is not Traced or item.kind != "array")
-        x = line(t, item) if isinstance(item, slice) else array(t, item)
+        x = line(t, item) if is_a(item, slice) else array(t, item)
         xs.append(raised(t, x, max(ndmin, 1), -1 if is_number else trans1d))
         kinds.append(item if is_number else x)
     dtype = wanted_dtype(result_type(*kinds))
@@ -74,7 +75,7 @@ def joined(t: Any, self: Any, key: Any) -> Any:
 @function(GRID.__getitem__, creates=True)
 def grid(t: Any, self: Any, key: Any) -> Any:
     """np.mgrid[...] and np.ogrid[...]"""
-    if isinstance(key, slice):
+    if is_a(key, slice):
         number = number_of_steps(key.step)
         start = 0 if key.start is None else key.start
         if number is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ..value.objects import Traced
 from . import mathematics as mathematics  # its handlers, some of which those here replace
 from .calls import understands
@@ -46,7 +47,7 @@ class Numbers:
             if value.kind == "array" or value.dtype.kind not in "biu" or value.dtype == np.uint64:
                 raise Refused
             return self.tracer.cast(value, INT64)
-        if not isinstance(value, int | np.integer) or abs(int(value)) > EXACT:
+        if not is_a(value, int | np.integer) or abs(int(value)) > EXACT:
             raise Refused
         return self.tracer.lift(np.int64(value))
 
@@ -56,7 +57,7 @@ class Numbers:
             if value.kind == "array" or value.dtype.kind not in "biuf":
                 raise Refused
             return self.tracer.cast(value, FLOAT64)
-        if not isinstance(value, bool | int | float | np.floating | np.integer):
+        if not is_a(value, bool | int | float | np.floating | np.integer):
             raise Refused
         return self.tracer.lift(np.float64(value))
 
@@ -242,7 +243,7 @@ def _fsum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """math.fsum of an array, or of numbers: Python's own, called by the program."""
     stage = scope.stage
     values = stage.wrap(args[0]) if len(args) == 1 and not kwargs else None
-    if isinstance(values, list | tuple) and any(map(is_data, stage.shallow(values))):
+    if is_a(values, list | tuple) and any(map(is_data, stage.shallow(values))):
         values = scope.array_of(values)
     if type(values) is not Traced or values.kind != "array" or values.ndim != 1:
         return call_pure(scope, f, args, kwargs)
@@ -268,7 +269,7 @@ ONLY_PYTHONS = "gamma lgamma comb perm dist remainder sumprod fma"
 def _only_pythons(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """A break where an argument is data."""
     given = [*args, *kwargs.values()]
-    given += [item for v in given if isinstance(v, tuple | list) for item in v]
+    given += [item for v in given if is_a(v, tuple | list) for item in v]
     if any(map(is_unknown, given)):
         name = f"{f.__module__}.{f.__name__}"
         return call_unknown(scope, f, args, kwargs, f"calls {name}, {OWN_BITS}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...instance import is_a
 from ...job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
@@ -33,6 +34,7 @@ from ..value.objects import (
     HOLDERS,
     PURE_TYPES,
     Traced,
+    attributes_of,
     foreign_in,
     holds_traced,
     is_native,
@@ -110,7 +112,7 @@ def _len(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
             return value.length
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
-        if isinstance(value, HOLDERS) and is_native(type(value), "__len__"):
+        if is_a(value, HOLDERS) and is_native(type(value), "__len__"):
             if id(value) in stage.regions.growing:
                 return stage.regions.growing[id(value)].length
             source = stage.source_of(value)
@@ -152,7 +154,7 @@ def _getattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _hasattr(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced:
         return hasattr(args[0].__class__, *args[1:])
-    if type(args[0]) in PURE_TYPES or isinstance(args[0], type):
+    if type(args[0]) in PURE_TYPES or is_a(args[0], type):
         return hasattr(*args)
     try:
         scope.attr(*args)
@@ -168,7 +170,7 @@ def guard_absent(scope: Scope, value: Any) -> None:
     source = stage.source_of(value)
     if source is None or type(value) is Traced:
         return
-    own = getattr(value, "__dict__", None)
+    own = attributes_of(value)
     if source >= 0 and type(own) is dict:
         stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
     else:
@@ -290,17 +292,19 @@ def _default_rng(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(isinstance, issubclass, callable)
 def _look(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    scope.stage.regions.look_at_class(args)
-    classes = args[1] if len(args) > 1 and isinstance(args[1], tuple) else args[1:]
-    if not all(isinstance(c, types.UnionType) or is_standard_class(c) for c in classes):
+    stage = scope.stage
+    stage.regions.look_at_class(args)
+    if not all(map(is_standard_class, args[1:])) or (args and not stage.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
 
 
 def is_standard_class(value: Any) -> bool:
-    """A class which answers whether something is of it without code of the user's."""
+    """A class, or several, which answer whether something is of them without code of the user's."""
+    if type(value) is tuple or is_a(value, types.UnionType):
+        return all(map(is_standard_class, value if type(value) is tuple else value.__args__))
     meta = type(value)
-    if not isinstance(value, type) or (meta is not type and not is_standard(meta)):
+    if not is_a(value, type) or (meta is not type and not is_standard(meta)):
         return False
     return meta is not abc.ABCMeta or is_standard(value) or is_numpys(value.__module__)
 

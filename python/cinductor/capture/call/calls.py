@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...instance import is_a
 from ...numpy.random import GLOBAL, LEGACY, Draw
 from ..value.handed import Called
 from ..value.objects import (
@@ -78,7 +79,7 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         if f.__self__ is GLOBAL_STATE and f.__name__ in LEGACY:
             return call_draw(scope, Draw(scope, GLOBAL, f.__name__), args, kwargs)
         return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
-    if isinstance(f, type):
+    if is_a(f, type):
         return call_class(scope, f, args, kwargs)
     if cls in UNBOUND_KINDS:
         return call_unbound(scope, f, args, kwargs)
@@ -161,14 +162,14 @@ def call_builtin(
         return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
         return call_unknown(scope, f, args, kwargs)  # an object of a class of the user's
-    if isinstance(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
+    if is_a(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
         args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
         return call_pure(scope, f, args, kwargs)
     if f.__name__ == "__init__" and getattr(f, "__objclass__", None) is object:
         return f(*args, **kwargs)
     if f.__name__ == "__new__" and owner is object:
         return make_object(scope, f, args, kwargs)
-    if isinstance(owner, enum.Enum | np.dtype | np.generic) and f.__name__ not in NOT_PURE:
+    if is_a(owner, enum.Enum | np.dtype | np.generic) and f.__name__ not in NOT_PURE:
         return call_pure(scope, f, args, kwargs)
     return call_unknown(scope, f, args, kwargs)
 
@@ -188,7 +189,7 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
 
 def make_object(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """object.__new__(cls): nobody but the program sees such an object die, unless its class asks."""
-    if args and isinstance(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
+    if args and is_a(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
 
@@ -207,7 +208,7 @@ def call_container(
     growth = stage.regions.growing.get(id(owner))
     if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(growth, name)(*args)
-    kind = next(k for k in READERS if isinstance(owner, k))
+    kind = next(k for k in READERS if is_a(owner, k))
     source = stage.source_of(owner)
     if source is None:
         return call_new_container(scope, f, owner, kind, args, kwargs)
@@ -239,7 +240,7 @@ def call_new_container(
             return call_operator(scope, owner, name, args)
     if name in ("extend", "update") and args:
         first = args[0]
-        if isinstance(owner, list):
+        if is_a(owner, list):
             if asks_length(first):
                 return call_unknown(scope, f, args, kwargs)
             args = (list(scope.iter(first)),)
@@ -255,7 +256,7 @@ def call_new_container(
         if hooked_in((owner,)) is not None:
             return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
-    if name not in READERS[kind] and not isinstance(owner, tuple):
+    if name not in READERS[kind] and not is_a(owner, tuple):
         journal = stage.regions.journal
         (journal.before_pop if name == "pop" else journal.before_change)(owner)
     return stage.wrap(f(*args, **kwargs))
@@ -289,7 +290,7 @@ def call_unbound(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return f(*args, **kwargs)
     elif owner is object and f.__name__ in PROTOCOLS and args:
         return PROTOCOLS[f.__name__](scope, *args)
-    elif owner in PURE_TYPES and args and isinstance(args[0], owner):
+    elif owner in PURE_TYPES and args and is_a(args[0], owner):
         if type(args[0]) in PURE_TYPES:
             return dispatch(scope, getattr(args[0], f.__name__), args[1:], kwargs)
     return call_unknown(scope, f, args, kwargs)

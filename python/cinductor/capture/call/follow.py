@@ -6,6 +6,7 @@ import os
 import types
 from typing import TYPE_CHECKING, Any
 
+from ...instance import is_a
 from ...user import PACKAGE
 from ..rewrite.asking import OURS, STAGE
 from ..rewrite.rewrite import NotRewritable, rewrite
@@ -109,7 +110,7 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
         if not values:
             continue
         source = stage.source_of(f)
-        is_fixed = isinstance(values, tuple) and source not in stage.anew
+        is_fixed = is_a(values, tuple) and source not in stage.anew
         if is_fixed and all(type(v) in FREE_TYPES for v in values):
             continue
         if source is None or source < 0:
@@ -124,7 +125,7 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     have one of its own.
     """
     is_anew = stage.sources[source][1] in stage.anew
-    is_fixed = isinstance(values, tuple) and not is_anew
+    is_fixed = is_a(values, tuple) and not is_anew
     if is_fixed:
         stage.check_once(source, "is", values)
     else:
@@ -137,6 +138,6 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
             return value
         return stage.enter(value, stage.source("item", source, key))
 
-    if isinstance(values, dict):
+    if is_a(values, dict):
         return {k: enter(k, v) for k, v in values.items()}
     return tuple(enter(i, v) for i, v in enumerate(values))

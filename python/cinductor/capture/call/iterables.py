@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ..region.condition import select
 from ..region.region import is_condition
 from ..value.handed import Asked
@@ -82,7 +83,7 @@ def bound_of(stage: Any, value: Any) -> Any:
 @understands(np.ndindex)
 def _ndindex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """Known sizes are checked by NumPy; others are sizes of arrays, or become symbols."""
-    shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    shape = args[0] if len(args) == 1 and is_a(args[0], tuple) else args
     stage = scope.stage
     if stage.source_of(shape) is not None:
         shape = stage.shallow(shape)
@@ -280,7 +281,7 @@ TAKES_ONE = frozenset(
 )
 
 
-@understands(*(f for f in vars(itertools).values() if isinstance(f, type)))
+@understands(*(f for f in vars(itertools).values() if is_a(f, type)))
 def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))

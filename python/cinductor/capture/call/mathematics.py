@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ..value.objects import FREE_TYPES, Traced
 from .calls import dispatch, understands
 from .unknown import call_pure, call_unknown
@@ -46,7 +47,7 @@ def _trunc(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's numbers have no __trunc__, but for float64, which is a float."""
     if len(args) != 1 or kwargs or type(args[0]) is not Traced:
         return _math(scope, f, args, kwargs)
-    if not isinstance(args[0], float | int):
+    if not is_a(args[0], float | int):
         return call_unknown(scope, f, args, kwargs)
     result = scope.stage.tracer.number("trunc", f, args)
     return int(args[0]) if result is NotImplemented else result
@@ -141,7 +142,7 @@ def _round(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if value.is_fresh:
         reason = "rounds to decimal places, as only Python itself does"
         return call_unknown(scope, f, args, kwargs, reason)
-    number = int(value) if isinstance(value, int) else float(value)
+    number = int(value) if is_a(value, int) else float(value)
     return f(number, *args[1:], **kwargs)
 
 
@@ -180,7 +181,7 @@ def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
     """The sum of floats and ints from that item on, and the first item that is neither."""
     whole = Compensated(t, t.as_scalar(t.lift(total)))
-    while at < len(items) and (_is_python(items[at], float) or isinstance(items[at], int)):
+    while at < len(items) and (_is_python(items[at], float) or is_a(items[at], int)):
         x = t.as_scalar(t.lift(items[at]))
         if _is_python(items[at], float):
             whole.add(x)
@@ -201,7 +202,7 @@ def _add_complex(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, in
             x = t.as_scalar(t.lift(item))
             for part, of in zip(parts, ("real", "imag"), strict=True):
                 part.add(t.apply(of, x))
-        elif isinstance(item, float | int):
+        elif is_a(item, float | int):
             parts[0].add(t.cast(t.as_scalar(t.lift(item)), np.float64))
         else:
             break
@@ -246,7 +247,7 @@ def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any,
     if _is_python(total, float):
         if _is_python(item, float):
             return _more(scope, total, carry, item)
-        if isinstance(item, int):
+        if is_a(item, int):
             return _more(scope, total, carry, item) if ADDS_INTS_WITH_CARE else (total + item, carry)
         new = sum_of(scope, total, carry) + item
         return new, 0j if _is_careful_complex(new) else None
@@ -255,7 +256,7 @@ def sum_and_carry(scope: Scope, total: Any, carry: Any, item: Any) -> tuple[Any,
             pairs = zip(*(_parts(scope, v) for v in (total, carry, item)), strict=True)
             real, imag = (_more(scope, *pair) for pair in pairs)
             return _join(scope, real[0], imag[0]), _join(scope, real[1], imag[1])
-        if isinstance(item, float | int):
+        if is_a(item, float | int):
             (real, imag), (error, other) = _parts(scope, total), _parts(scope, carry)
             real, error = _more(scope, real, error, item)
             return _join(scope, real, imag), _join(scope, error, other)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
@@ -49,7 +50,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
             del kwargs["out"]
             return as_array(scope, call_ufunc(scope, f, args, kwargs))
     outs = kwargs.get("out") if kwargs else None
-    outs = outs if isinstance(outs, tuple) else (outs,)
+    outs = outs if is_a(outs, tuple) else (outs,)
     if len(args) > f.nin:
         outs = (*outs, *args[f.nin :])
     for out in outs:
@@ -62,7 +63,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
 
 def as_array(scope: Scope, value: Any) -> Any:
     """A result of `out=...`."""
-    if isinstance(value, tuple):
+    if is_a(value, tuple):
         return tuple(as_array(scope, v) for v in value)
     return surface.array(scope.stage.tracer, value)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...numpy.surface import DTYPES
 from ..value.objects import Traced
@@ -54,7 +55,7 @@ class Call:
             return len(self.operands) - 1
         if type(value) is tuple:
             return tuple, tuple(self.part(v) for v in value)
-        if not isinstance(value, CONSTANTS):
+        if not is_a(value, CONSTANTS):
             raise TypeError
         return type(value), value, str(value)
 
@@ -82,7 +83,7 @@ class Call:
 def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> Call | None:
     """The call, if it is of a function that only computes, of arrays, numbers and constants."""
     module = getattr(f, "__module__", None)
-    if not isinstance(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
+    if not is_a(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
         return None
     if type(f).__name__ not in (
         "function",
@@ -103,7 +104,7 @@ def kind_of(value: Any) -> Kind | None:
         order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
         if value.transpose(order).flags.c_contiguous:
             return cls, value.dtype, value.shape, tuple(order)
-    elif isinstance(value, np.generic) and value.dtype in DTYPES:
+    elif is_a(value, np.generic) and value.dtype in DTYPES:
         return cls, value.dtype, (), ()
     elif cls is float:
         return cls, np.dtype(float), (), ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...instance import is_a
 from ..value.objects import MISSING, Traced, is_tuple
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def instance(
     scope: Scope, value: Any, cls: Any, count: int, names: tuple[str, ...]
 ) -> tuple[Any, ...] | None:
     """The attributes that the class counts, and those of names."""
-    if not isinstance(cls, type):
+    if not is_a(cls, type):
         raise TypeError("called match pattern must be a class")
     if not scope.call(isinstance, value, cls):
         return None
@@ -81,7 +82,7 @@ def instance(
         raise TypeError(text)
     wanted = (*(() if is_itself else own[:count]), *names)
     for k, name in enumerate(wanted):
-        if not isinstance(name, str):
+        if not is_a(name, str):
             text = f"__match_args__ elements must be strings (got {type(name).__name__})"
             raise TypeError(text)
         if name in wanted[:k]:

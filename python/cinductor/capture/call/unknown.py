@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ..value.objects import MISSING, Method, find_in_class
 from .opaque import call_of, learn, make
 
@@ -24,7 +25,7 @@ def name_of(f: Any) -> str:
     name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
     module = getattr(f, "__module__", None)
     owner = getattr(f, "__self__", None)
-    if owner is not None and not isinstance(owner, types.ModuleType | type):
+    if owner is not None and not is_a(owner, types.ModuleType | type):
         module = None if "." in name else type(owner).__name__
     return f"{module}.{name}" if module and module != "builtins" else name
 
@@ -45,7 +46,7 @@ def call_unknown(
     if opaque is not None and (made := make(scope, opaque)) is not None:
         return made
     module = getattr(f, "__module__", None)
-    if isinstance(module, str) and module.partition(".")[0] in DEBUGGERS:
+    if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
         stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
     if sees_deaths(f, module):
         why = f"calls {name_of(f)}, which sees objects die"
@@ -71,9 +72,9 @@ def call_unknown(
 
 def sees_deaths(f: Any, module: Any) -> bool:
     """Whether it matters when an object dies: what is captured may hold it for longer."""
-    if isinstance(f, type) and find_in_class(f, "__del__") is not MISSING:
+    if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
         return True
-    return f is sys.getrefcount or (isinstance(module, str) and module in LIFETIMES)
+    return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
 
 
 def call_with_foreign(

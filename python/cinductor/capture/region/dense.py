@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...instance import is_a
 from ...numpy.surface import require, small_ints
 from ..value.items import Items
 from ..value.objects import Traced, is_ours
@@ -175,7 +176,7 @@ class Dense:
     @property
     def array(self) -> Any:
         """np.array(list)"""
-        if isinstance(self.like, tuple):
+        if is_a(self.like, tuple):
             self.fail("an array is made of a list of tuples that grows")
         if self.kinds[0][1] != np.float64:  # type: ignore[index]
             require(self.tracer, self.length > 0, "a list of no items")  # of none there are floats
@@ -186,19 +187,19 @@ class Dense:
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""
         strong = tuple(kind[0] == "scalar" for kind in self.kinds)  # type: ignore[index]
-        make = listed if not isinstance(self.like, tuple) else tuples
+        make = listed if not is_a(self.like, tuple) else tuples
         if make is tuples and type(self.like) is not tuple or any(map(is_tuple, self.like_parts)):
             self.fail("a list of nested tuples that grows is returned")
         return (make, strong, *self.columns())
 
     @property
     def like_parts(self) -> tuple[Any, ...]:
-        return self.like if isinstance(self.like, tuple) else ()
+        return self.like if is_a(self.like, tuple) else ()
 
 
 def is_tuple(value: Any) -> bool:
     """Whether it has items of its own."""
-    return isinstance(value, tuple)
+    return is_a(value, tuple)
 
 
 def listed(strong: tuple[bool, ...], column: Any) -> list[Any]:
@@ -242,7 +243,7 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     growing = scope.stage.regions.growing
     parts = [growing.get(id(value), value) for value in (a, b)]
     found = [part for part in parts if hasattr(part, "cells")]
-    if not found or len(found[0].kinds) != 1 or isinstance(found[0].like, tuple):
+    if not found or len(found[0].kinds) != 1 or is_a(found[0].like, tuple):
         return None
     kind, columns, length = found[0].kinds[0], [], 0
     for part in parts:

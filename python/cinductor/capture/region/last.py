@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...instance import is_a
 from ..value import varying
 from ..value.aliases import is_loose
-from ..value.objects import Traced
+from ..value.objects import Traced, attributes_of
 from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 from .parameters import strength_of
 
@@ -100,7 +101,7 @@ class Last:
 
     def was_there(self, leaf: Any) -> bool:
         """An object of before the loop."""
-        if isinstance(leaf, list | dict | set) or hasattr(leaf, "__dict__"):
+        if is_a(leaf, list | dict | set) or attributes_of(leaf) is not None:
             values = (*self.carried.entry.values(), *self.loop.others.values())
             return any(leaf is value for value in values)
         return True

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import _core
+from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
 from ..value.items import Items
@@ -298,7 +299,7 @@ class Loop(Region):
             self.regions.set_growing(self.growing)
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
-            if isinstance(error, RegionBreak):
+            if is_a(error, RegionBreak):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.memory.plain = reason

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...instance import is_a
 from ..rewrite.jumps import RETURN, VALUE
 from ..value import varying
 from ..value.aliases import Source, is_loose, sources_in
@@ -193,7 +194,7 @@ class Merge:
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made anew by whoever returns it."""
         for part in (*leaves(a), *leaves(b)):
-            is_plain = part is choose or isinstance(part, CONSTANT_LEAVES)
+            is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is Held else not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
+from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...numpy.surface import is_large_int
 from ...signals import Signal
@@ -300,7 +301,7 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
 
 def describe(error: Exception) -> str:
     """An error as a reason."""
-    known = isinstance(error, _core.CinductorError)
+    known = is_a(error, _core.CinductorError)
     return str(error) if known else f"{type(error).__name__}: {error}"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...instance import is_a
 from ..value.handed import is_iterator
 from ..value.objects import (
     BOUND,
@@ -19,6 +20,7 @@ from ..value.objects import (
     IDENTITY_TYPES,
     MISSING,
     Traced,
+    attributes_of,
     bounds_of,
     find_in_class,
     holds_items,
@@ -74,12 +76,12 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     """The traced values in a result."""
     if type(value) is Traced:
         return [value]
-    if isinstance(value, list | frozenset) or is_tuple(type(value)):
+    if is_a(value, list | frozenset) or is_tuple(type(value)):
         items = list(value)
     elif type(value) is slice:
         items = [value.start, value.stop, value.step]
-    elif isinstance(value, dict) or is_instance(value):
-        items = list((value if isinstance(value, dict) else value.__dict__).values())
+    elif is_a(value, dict) or is_instance(value):
+        items = list((value if is_a(value, dict) else attributes_of(value)).values())
     else:
         return []
     if id(value) in seen:
@@ -103,7 +105,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return seen.get(id(value)) or stage.tracer.settled(value)
     if cls is np.ndarray:
         return stage.wrap(value)
-    if cls in CONSTANT_LEAVES or isinstance(value, np.generic) or cls in DTYPE_TYPES:
+    if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:
         return value
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effect("returns a method of an array")
@@ -122,7 +124,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls is frozenset and any(type(v) is Traced for v in value):
         stage.effect("returns a frozenset of traced numbers")
         return stage.concrete(value)
-    if cls in IDENTITY_TYPES or isinstance(value, type) or cls in (range, slice, frozenset):
+    if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
         if cls is types.FunctionType:
             stage.effect("returns a function made in the call")
             return stage.concrete(value)
@@ -139,13 +141,13 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return stage.now(value)
         items = [stage.concrete(v) for v in value]
         return (v for v in items)
-    if id(value) in seen and not isinstance(value, tuple):
+    if id(value) in seen and not is_a(value, tuple):
         stage.effect("returns one container twice")
         return stage.concrete(value)
     seen[id(value)] = value
     if cls is Call:
         return Call((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
-    if cls is list or (is_record(cls) and not getattr(value, "__dict__", None)):
+    if cls is list or (is_record(cls) and not attributes_of(value)):
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
@@ -158,7 +160,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             value[key] = returnable(stage, item, reached, seen)
         return value
     if is_instance(value) and not stage.tracer.needs_python:
-        parts = {k: returnable(stage, v, reached, seen) for k, v in value.__dict__.items()}
+        parts = {k: returnable(stage, v, reached, seen) for k, v in attributes_of(value).items()}
         return Call((instance, cls, parts))
     stage.effect(f"returns an object of class {cls.__name__}")
     return stage.concrete(value)
@@ -183,10 +185,10 @@ def stand_apart(stage: Stage, value: Any) -> bool:
     cls, mine = type(value), stage.source_of(value)
     others = []
     for other, source in list(stage.known.values()):
-        if other is value or source < 0 or isinstance(other, type) or type(other) is object:
+        if other is value or source < 0 or is_a(other, type) or type(other) is object:
             continue
         is_made = stage.sources[source][0] == "made"
-        if not is_made and (isinstance(other, cls) or issubclass(cls, type(other))):
+        if not is_made and (is_a(other, cls) or issubclass(cls, type(other))):
             others.append(source)
     if len(others) > MOST_OTHERS:
         return False
@@ -236,7 +238,7 @@ def is_instance(value: Any) -> bool:
     return (
         type(cls) is type
         and cls.__new__ is object.__new__
-        and type(getattr(value, "__dict__", None)) is dict
+        and type(attributes_of(value)) is dict
         and find_in_class(cls, "__del__") is MISSING
         and not any(
             type(v) is types.MemberDescriptorType

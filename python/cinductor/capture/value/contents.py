@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from ...instance import is_a
 from .state import fill, held, is_one
 
 
@@ -24,7 +25,7 @@ class Contents:
         for name, known in self.containers.items():
             if known is container:
                 return name
-        kind = "dict" if isinstance(container, dict) else type(container).__name__
+        kind = "dict" if is_a(container, dict) else type(container).__name__
         name = f"an item of {kind} {len(self.containers) + 1}"
         self.containers[name] = container
         return name
@@ -54,16 +55,16 @@ class Contents:
 
 def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
-    if isinstance(container, types.CellType):
+    if is_a(container, types.CellType):
         return held(container)
-    return tuple(container.values() if isinstance(container, dict) else container)
+    return tuple(container.values() if is_a(container, dict) else container)
 
 
 def keeps_places(before: Any, now: Any) -> bool:
     """Whether a container, given what it held, still has the same keys or as many items."""
-    if isinstance(now, dict):
+    if is_a(now, dict):
         return list(before) == list(now)
-    return isinstance(now, list | types.CellType) and len(before) == len(items_in(now))
+    return is_a(now, list | types.CellType) and len(before) == len(items_in(now))
 
 
 def is_unchanged(before: Any, now: Any) -> bool:
@@ -74,5 +75,5 @@ def is_unchanged(before: Any, now: Any) -> bool:
 def refill(regions: Any, container: Any, items: tuple[Any, ...]) -> None:
     """Other items in the places of a container."""
     regions.journal.before_change(container)
-    is_dict = isinstance(container, dict)
+    is_dict = is_a(container, dict)
     fill(container, dict(zip(container, items, strict=True)) if is_dict else list(items))

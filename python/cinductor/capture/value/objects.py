@@ -12,18 +12,21 @@ import functools
 import gc
 import sys
 import types
+import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import _core
+from ...instance import is_a
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
 SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 MISSING = object()
+SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
 GROWING = -2  # a list that has a gap
@@ -161,6 +164,12 @@ def is_native(cls: type, *hooks: str) -> bool:
     return all(f is MISSING or any(own.get(n) is f for own in known) for n, f in found)
 
 
+def attributes_of(value: Any) -> Any:
+    """An object's own attributes, or None."""
+    found = find_in_class(type(value), "__dict__")
+    return found.__get__(value) if type(found) in SLOTS else None
+
+
 def is_tuple(cls: type) -> bool:
     """A tuple, or a subclass whose items are read as a tuple's."""
     return cls is tuple or (issubclass(cls, tuple) and is_native(cls, *READING))
@@ -211,8 +220,8 @@ INERT = frozenset(
 PLAIN_BASES = frozenset(
     {
         *(base for cls in PURE_TYPES | IDENTITY_TYPES for base in cls.__mro__),
-        *(c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)),
-        *(c for c in vars(enum).values() if isinstance(c, type) and issubclass(c, enum.Enum)),
+        *(c for c in vars(builtins).values() if is_a(c, type) and issubclass(c, BaseException)),
+        *(c for c in vars(enum).values() if is_a(c, type) and issubclass(c, enum.Enum)),
         *(np.ndarray, type(np._NoValue)),
     }
 )
@@ -267,7 +276,7 @@ def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
             holders.append(cls)
     for value in values if holders else ():
         if type(value) in holders and depth:
-            inside = [*value, *value.values()] if isinstance(value, dict) else value
+            inside = [*value, *value.values()] if is_a(value, dict) else value
             if (found := hooked_in(inside, depth - 1)) is not None:
                 return found
     return None
@@ -366,6 +375,17 @@ PLAIN_GETTERS = frozenset(
 )
 
 
+PROXIES = frozenset({*weakref.ProxyTypes, super})  # whose attributes are another object's
+
+
+def is_plain_getter(cls: type, getter: Any) -> bool:
+    """Whether a class's __getattribute__ runs no code but Python's, NumPy's and that of descriptors."""
+    if getter in PLAIN_GETTERS:
+        return True
+    is_known = (is_standard(cls) or is_numpys(cls.__module__)) and cls not in PROXIES
+    return is_known and type(getter) is types.WrapperDescriptorType
+
+
 def reads_plainly(cls: type) -> bool:
     """Whether attributes of such objects are looked up in the ordinary way."""
     return cls.__getattribute__ in PLAIN_GETTERS
@@ -385,7 +405,7 @@ def count_leaves(value: Any, limit: int) -> int:
         looked += 1
         if looked > MOST_LOOKED * limit:
             return looked
-        if isinstance(item, tuple | list):
+        if is_a(item, tuple | list):
             count += not item
             stack.extend(item[: limit + 1])
         elif type(item) is dict:
@@ -403,18 +423,18 @@ def why_not_argument(value: Any) -> str | None:
         return why_not_array(value)
     if cls in VALUE_TYPES or cls in NUMBER_TYPES:
         return None
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         return f"a {cls.__name__}, which is a subclass of ndarray"
     if (
         cls in CONTAINER_TYPES
         or is_tuple(cls)
-        or (isinstance(value, list) and is_native(cls, *READING))
+        or (is_a(value, list) and is_native(cls, *READING))
     ):
         if count_leaves(value, 256) > 256:
             return "a container of more than 256 leaves"
-        items = value.values() if isinstance(value, dict) else value
+        items = value.values() if is_a(value, dict) else value
         return next((why for why in map(why_not_argument, items) if why), None)
-    if not isinstance(value, type) and hasattr(cls, "__next__"):
+    if not is_a(value, type) and hasattr(cls, "__next__"):
         return f"an iterator ({cls.__name__})"
     if cls in VIEWS_OF_DICTS:
         return f"a view of a dict ({cls.__name__})"
@@ -430,7 +450,7 @@ def remade(like: Any, items: list[Any]) -> Any:
         made = tuple.__new__(cls, items)
     except TypeError:  # a structure of C's
         return tuple(items)
-    if own := getattr(like, "__dict__", None):
+    if own := attributes_of(like):
         made.__dict__.update(own)
     return made
 

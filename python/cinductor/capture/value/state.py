@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from .objects import GROWING, UNBOUND, Traced, is_ours, is_record, remade
+from ...instance import is_a
+from .objects import GROWING, UNBOUND, Traced, attributes_of, is_ours, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -38,7 +39,7 @@ def is_same(a: Any, b: Any) -> bool:
         return repr(a) == repr(b)  # the sign of a zero counts, a NaN is itself
     if cls in ATOMS:
         return bool(a == b)
-    if isinstance(a, np.generic):
+    if is_a(a, np.generic):
         return a.dtype == b.dtype and a.tobytes() == b.tobytes()
     if is_record(cls):
         return len(a) == len(b) and all(map(is_same, a, b))
@@ -74,7 +75,7 @@ def is_number(value: Any) -> bool:
     """A constant that the graph can have."""
     if type(value) in NUMBERS:
         return type(value) is not int or -INT64 <= value < 2 * INT64
-    return isinstance(value, np.generic) and value.dtype.kind in "biufc"
+    return is_a(value, np.generic) and value.dtype.kind in "biufc"
 
 
 def kind_of(value: Any) -> tuple[str, np.dtype] | None:
@@ -84,7 +85,7 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
     if type(value) in NUMBERS:
         is_large = type(value) is int and value >= INT64
         return "python", UINT64 if is_large else np.dtype(PYTHON_DTYPES[type(value)])
-    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+    if is_a(value, np.generic) and value.dtype.kind in "biufc":
         return "scalar", value.dtype
     return None
 
@@ -131,7 +132,7 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
         return value if (value.kind, value.dtype) == (kind, dtype) else None
     if not is_number(value):
         return None
-    if isinstance(value, complex | np.complexfloating) and dtype.kind != "c":
+    if is_a(value, complex | np.complexfloating) and dtype.kind != "c":
         return None
     try:
         with np.errstate(all="ignore"):
@@ -167,7 +168,7 @@ def held(cell: types.CellType) -> tuple[Any, ...]:
 
 def fill(container: Any, items: Any) -> None:
     """Makes a container hold other items."""
-    if isinstance(container, list):
+    if is_a(container, list):
         list.__setitem__(container, slice(None), items)
     elif type(container) is types.CellType:
         if items:
@@ -205,17 +206,17 @@ def references(
 
 def inside(value: Any) -> list[Any]:
     """What a container or an object of the user's holds."""
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return list(value.values())
-    if isinstance(value, list | tuple | set | frozenset):
+    if is_a(value, list | tuple | set | frozenset):
         return list(value)
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         return [c.cell_contents for c in value.__closure__ or () if not is_empty(c)]
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return [value.__self__]
-    if isinstance(value, type | types.ModuleType):
+    if is_a(value, type | types.ModuleType):
         return []
-    own = getattr(value, "__dict__", None)
+    own = attributes_of(value)
     return list(own.values()) if type(own) is dict else []
 
 
@@ -260,9 +261,9 @@ def reached(
 def parts_of(value: Any) -> Iterable[Any]:
     """What an object made in the call has got, cells too."""
     cls = type(value)
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return value.values()
-    if isinstance(value, list | tuple | set | frozenset):
+    if is_a(value, list | tuple | set | frozenset):
         return value
     if cls is types.FunctionType:
         return value.__closure__ or ()
@@ -272,9 +273,9 @@ def parts_of(value: Any) -> Iterable[Any]:
         return (value.__self__, value.__func__)
     if cls is functools.partial:
         return (value.func, value.args, value.keywords)
-    if is_ours(cls) or isinstance(value, type | types.ModuleType):
+    if is_ours(cls) or is_a(value, type | types.ModuleType):
         return ()
-    own = getattr(value, "__dict__", None)
+    own = attributes_of(value)
     return (own,) if type(own) is dict else ()
 
 
