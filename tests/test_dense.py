@@ -599,3 +599,50 @@ def test_a_list_is_looked_at(look):
     for shift in (0, -0.3, 0):
         assert repr(fn(x + shift)) == repr(look(x + shift))
     assert all("for captured" in how for how in fn._cinductor_job.last.regions if ": for" in how)
+
+
+def test_buffers_that_cannot_be_made(monkeypatch):
+    """Between two runs of a loop there is no attempt to undo."""
+
+    def fails(loop):
+        raise MemoryError
+
+    def picked(x, s):
+        out = [s]
+        for v in x:
+            if v > 0:
+                out.append(v)
+        return out, len(out)
+
+    monkeypatch.setattr("cinductor.capture.region.dense.make", fails)
+    compiled = cinductor.compile(picked, backend="interp")
+    for n in (12, 9, 12):
+        x = X[:n].copy()
+        same(compiled(x, x[0]), picked(x, x[0]))
+    text = str(cinductor.explain(compiled, X, X[0]))
+    assert "MemoryError" in text and "AttributeError" not in text
+
+
+def looked_at_in_a_loop(x):
+    out, total = of_numpys_numbers(x), 0.0
+    for _ in range(20):
+        out.reverse()
+        total += 1
+    out.append(x[0])
+    return out, total
+
+
+def looked_at_in_a_while(x):
+    out, total = of_numpys_numbers(x), 0.0
+    while total < 5:
+        out.reverse()
+        total += 1
+    return out, len(out), out[0]
+
+
+@pytest.mark.parametrize("f", [looked_at_in_a_loop, looked_at_in_a_while])
+def test_a_list_that_was_looked_at_is_a_list(f):
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (4, 5, 3, 5):
+        x = X[:n].copy()
+        same(outcome(compiled, (x,)), outcome(f, (x,)))

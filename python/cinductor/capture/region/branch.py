@@ -248,7 +248,7 @@ class Branch(Region):
     def fall_back(self, reason: str) -> bool:
         """Python decides."""
         self.drop()
-        self.regions.set_growing(self.growing)
+        self.regions.set_growing(self.regions.still_growing(self.growing))
         self.is_plain = True
         self.step = self.first
         self.now = self.entry

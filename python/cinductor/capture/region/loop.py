@@ -290,13 +290,14 @@ class Loop(Region):
         """Without guesses, if some were made; else Python runs the loop where it can; else an outer
         construct does without a region.
         """
-        self.attempt.drop()  # type: ignore[union-attr]
-        self.start_over()
-        if self.may_guess and self.carried.types.guessed:  # type: ignore[union-attr]
+        if self.attempt is not None:  # between two runs nothing is left of the last
+            self.attempt.drop()
+            self.start_over()
+        if self.may_guess and self.carried is not None and self.carried.types.guessed:
             self.may_guess = False
             return True
         if self.growing is not None:
-            self.regions.set_growing(self.growing)
+            self.regions.set_growing(self.regions.still_growing(self.growing))
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):

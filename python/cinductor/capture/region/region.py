@@ -147,6 +147,10 @@ class Regions:
             known[key] = (growing[key].container, GROWING)
         self.growing = growing
 
+    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
+        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
+        return {key: growth for key, growth in before.items() if key in self.growing}
+
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
         value = self.stage.now(value)
@@ -257,8 +261,7 @@ class Attempt:
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
-        now = self.regions.growing  # one that was looked at since is a list as any other
-        still = {key: growth for key, growth in self.growing.items() if key in now}
+        still = self.regions.still_growing(self.growing)
         self.regions.set_growing({**still, **self.regions.dense})
         self.regions.journal.cut(self.nmarks, keeps_born=True)
         del self.regions.active[self.nactive :]
