@@ -831,3 +831,63 @@ def test_an_object_says_of_which_class_it_is_from_another_call_on():
     assert not compiled(x, p)[1]
     Late.__getattribute__ = lambda self, name: int
     assert compiled(x, p)[1]
+
+
+class Key:
+    """Hashed and compared by methods of its own."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __eq__(self, other):
+        log.append("eq")
+        return isinstance(other, Key) and other.k == self.k
+
+    def __hash__(self):
+        log.append("hash")
+        return 7
+
+
+class Name(str):
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        log.append("name")
+        return str.__eq__(self, other)
+
+
+class Holder:
+    def __init__(self, d):
+        self.d = d
+
+
+def summed_by_key(x, d):
+    total = 0.0
+    for key in d:
+        total += d[key]
+    return x + total
+
+
+KEYED = [
+    summed_by_key,
+    lambda x, d: (x * 2, len(d)),
+    lambda x, d: x + sum([v for v in d.values()]),
+    lambda x, d: x + sum([v for _, v in d.items()]),
+    lambda x, d: (x * 2, d == {}, "b" in d, d.get("b")),
+    lambda x, d: (x * 2, frozenset(d) == frozenset(d)),
+    lambda x, d: (x * 2, d["b"]),
+]
+
+
+@pytest.mark.parametrize("made", [dict, Holder], ids=["argument", "attribute"])
+@pytest.mark.parametrize("f", KEYED)
+def test_guards_ask_no_key_of_the_users(f, made):
+    """What a guard runs, Python would not: between it and the use an array could become another."""
+    compiled = cinductor.compile(f if made is dict else lambda x, p: f(x, p.d), backend="interp")
+    for keys in ((Key(1), "b"), (Key(1), Key(2), "b"), (Name("b"),), ((Key(3), 2), "b")) * 2:
+        d = {key: float(k) for k, key in enumerate(keys)}
+        done = []
+        for fn, value in ((f, d), (compiled, d if made is dict else made(d))):
+            log.clear()
+            done.append((repr(fn(np.arange(3.0), value)), log[:]))
+        assert done[0] == done[1]

@@ -49,6 +49,7 @@ from .value.objects import (
     is_standard,
     is_tuple,
     is_users,
+    key_with_hooks,
     remade,
     why_not_array,
 )
@@ -276,6 +277,9 @@ class Stage:
             if before[1] >= 0 and before[1] != source:
                 self.check(source, "same", before[1])
             return value
+        if (hooked := key_with_hooks(value)) is not None:
+            self.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
+            return self.adopt(value)
         if cls is types.FunctionType and is_made_anew(value) and self.is_given(source):
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             self.check(source, "function", value.__code__, value.__globals__, has)
@@ -535,12 +539,20 @@ class Stage:
             return value
         if source == OPAQUE:
             if is_a(value, dict):
-                return {k: self.adopt(v) for k, v in value.items()}
+                return self.adopted_items(value)
             return remade(value, [self.adopt(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
             return dict(zip(value, items, strict=True))
         return remade(value, items)
+
+    def adopted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        """A copy of a dict of unknown origin; no key is hashed without need."""
+        made = dict.copy(value)
+        for key, item in value.items():
+            if (new := self.adopt(item)) is not item:
+                made[key] = new
+        return made
 
     def deep(self, value: Any) -> Any:
         """Nested tuples, lists and dicts with their arrays traced, for a function that reads

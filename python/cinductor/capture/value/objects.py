@@ -282,6 +282,15 @@ def hooked_in(values: Iterable[Any], depth: int = 8) -> type | None:
     return None
 
 
+def key_with_hooks(value: Any) -> type | None:
+    """The class of a key of a dict, or of an item of a frozenset, that a guard could not compare without
+    code of the user's, or None.
+    """
+    if is_a(value, dict):
+        return hooked_in(dict.keys(value))
+    return hooked_in([*frozenset.__iter__(value)]) if is_a(value, frozenset) else None
+
+
 def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
     """Whether there is a traced value among values, or in the lists, tuples and dicts among them."""
     for value in values:
@@ -432,6 +441,8 @@ def why_not_argument(value: Any) -> str | None:
     ):
         if count_leaves(value, 256) > 256:
             return "a container of more than 256 leaves"
+        if (hooked := key_with_hooks(value)) is not None:
+            return f"a dict with keys of class {hooked.__name__}"
         items = value.values() if is_a(value, dict) else value
         return next((why for why in map(why_not_argument, items) if why), None)
     if not is_a(value, type) and hasattr(cls, "__next__"):
