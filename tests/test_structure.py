@@ -1,6 +1,7 @@
 """The shape of the house: layers, names, globals, and what must not stand anywhere."""
 
 import ast
+import math
 import os
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sysconfig
 import numpy as np
 import pytest
 from conftest import BASE_FLAGS, ROOT
+
+from cinductor.capture.call.builtins import understands
 
 CSRC = ROOT / "csrc"
 # From the bottom up. A folder may include itself and what its row names.
@@ -374,3 +377,10 @@ MEETING = [
 def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]
+
+
+def test_a_function_has_one_row():
+    """Whatever order rows are entered in, none wins over another."""
+    for f in (len, math.log, np.sum):
+        with pytest.raises(AssertionError, match="two rows"):
+            understands(f)(print)

@@ -44,7 +44,7 @@ from ..value.objects import (
 from ..value.state import is_int
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from . import iterables as iterables  # and this its own
-from .calls import TABLE, dispatch, understands
+from .calls import dispatch, enter_families, enter_row, understands, understands_family
 from .follow import FOLLOWED
 from .numpys import call_surface
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
@@ -68,8 +68,7 @@ PURE = (
     *(np.dtype, np.min_scalar_type, np.isscalar, np.iterable),
     *(np.lib.array_utils.normalize_axis_index,),
 )
-for _f in PURE:
-    TABLE.setdefault(id(_f), (_f, call_pure))  # what has a handler of its own keeps it
+understands_family(*PURE)(call_pure)
 
 
 @understands(*(getattr(operator, name) for name in IN_PLACE))
@@ -342,12 +341,13 @@ def _is_compiling(scope: Scope, f: Any, args: Any, kwargs: Any) -> bool:
 
 
 def install_surface() -> None:
-    """Enters what the surface has; it comes last, so that its rows win."""
+    """Enters what the surface has, and the families."""
     surface.load()
     for key, row in surface.functions_by_id.items():
-        TABLE[key] = (row.function, call_surface)
+        enter_row(key, row.function, call_surface)
         if row.follow is not None:
             FOLLOWED.add(row.follow)
+    enter_families()
 
 
 install_surface()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Scope", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+FAMILIES: list[tuple[Any, Handler]] = []
 GLOBAL_STATE = np.random.rand.__self__  # the generator behind np.random's functions
 
 
@@ -57,10 +58,35 @@ def understands(*functions: Any) -> Callable[[Handler], Handler]:
 
     def enter(handler: Handler) -> Handler:
         for f in functions:
-            TABLE[id(f)] = (f, handler)
+            enter_row(id(f), f, handler)
         return handler
 
     return enter
+
+
+def understands_family(*functions: Any) -> Callable[[Handler], Handler]:
+    """Enters a handler for those of these functions that have no row of their own."""
+
+    def enter(handler: Handler) -> Handler:
+        FAMILIES.extend((f, handler) for f in functions)
+        return handler
+
+    return enter
+
+
+def enter_row(key: int, f: Any, handler: Handler) -> None:
+    """A function has one row, in whatever order they are entered."""
+    if key in TABLE:
+        raise AssertionError(f"two rows for {f!r}: {TABLE[key][1].__name__}, {handler.__name__}")
+    TABLE[key] = (f, handler)
+
+
+def enter_families() -> None:
+    """When all functions have their rows that have one of their own."""
+    own = frozenset(TABLE)
+    for f, handler in FAMILIES:
+        if id(f) not in own:
+            enter_row(id(f), f, handler)
 
 
 def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
