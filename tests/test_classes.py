@@ -687,7 +687,7 @@ def noting(result):
     return operator
 
 
-RESULTS = {"add": 1.0, "rmul": 2.0, "eq": True, "lt": False, "contains": True, "iadd": None}
+RESULTS = {"add": 1.0, "rmul": 2.0, "eq": True, "lt": False, "gt": True, "contains": True, "iadd": None}
 for name, result in RESULTS.items():
     setattr(Operators, f"__{name}__", noting(result))
 
@@ -697,6 +697,26 @@ def adds_in_place(p, x):
     q += x * 2
     p += x
     return type(q) is type(p), x.sum()
+
+
+def decided_or_raises(p, x):
+    if x[0] < p < x[2]:
+        y = x * 2
+    else:
+        y = x * 3
+    for v in x:
+        if not v - 9 < p:
+            raise ValueError
+        if p > v:
+            y = y + v
+        else:
+            raise IndexError
+    return y
+
+
+def asserted(p, x):
+    assert x[0] < p < x[2] + 9 or x[0] == p
+    return x.sum()
 
 
 OPERATED = [
@@ -709,6 +729,11 @@ OPERATED = [
     lambda p, x: ((p, 1) == (x * 2, 1), x.sum()),
     lambda p, x: ([p + x, *[p] * 2][0], x.sum()),
     adds_in_place,
+    decided_or_raises,
+    asserted,
+    lambda p, x: ([v for v in x if 0 <= v < p], x.sum()),
+    lambda p, x: (x[0] < (q := p) < x[1], q is p),
+    lambda p, x: x.sum() if -1 < p < x[2] else x.max(),
 ]
 
 

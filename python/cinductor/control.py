@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .instance import is_a
 from .user import said, wrong
 
 State = TypeVar("State")
@@ -26,9 +25,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, State], State], init:
     Python allows it, and arrays in it may be written in place. Raises TypeError for what is no int
     or function, and what body raises.
     """
-    if not is_a(lower, INTEGERS):
+    if not isinstance(lower, INTEGERS):
         raise TypeError(wrong("fori_loop", "lower", lower, "an int"))
-    if not is_a(upper, INTEGERS):
+    if not isinstance(upper, INTEGERS):
         raise TypeError(wrong("fori_loop", "upper", upper, "an int"))
     if not callable(body):
         raise TypeError(wrong("fori_loop", "body", body, "a function of i and the state"))
@@ -92,11 +91,11 @@ def scan(
     if not callable(f):
         raise TypeError(wrong("scan", "f", f, "a function of the carry and a row"))
     if xs is None:
-        if not is_a(length, INTEGERS):
+        if not isinstance(length, INTEGERS):
             raise TypeError(wrong("scan", "length", length, "an int, where xs is None"))
         n = length
     else:
-        if not is_a(xs, np.ndarray) or xs.ndim == 0:
+        if not isinstance(xs, np.ndarray) or xs.ndim == 0:
             raise TypeError(wrong("scan", "xs", xs, "an array of at least one axis, or None"))
         n = xs.shape[0]
         if length is not None and length != n:
@@ -104,7 +103,7 @@ def scan(
     if n <= 0:
         raise ValueError("scan: no rows, so the shape of the results is unknown")
     pair = f(init, None if xs is None else xs[0])
-    if not is_a(pair, tuple) or len(pair) != 2:
+    if not isinstance(pair, tuple) or len(pair) != 2:
         raise TypeError(f"scan: what f returned is {said(pair)}; wanted: (carry, y)")
     carry, y = pair
     first = np.asarray(y)

@@ -115,8 +115,12 @@ class TracedControl(PlainControl):
         """a != b"""
         return self.compare(operator.ne, a, b)
 
-    def compare(self, relation: Any, a: Any, b: Any) -> Any:
-        """A comparison; what sizes say is left open, for the program to find out."""
+    def decide(self, name: str, a: Any, b: Any) -> Any:
+        """A comparison of which sizes are to decide now."""
+        return self.compare(getattr(operator, name), a, b, is_open=False)
+
+    def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
+        """A comparison; what sizes say is left open, for the program to find out, if is_open."""
         a, b = (whole.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
         found = whole.compared(self.stage, relation, a, b)
         if found is not NotImplemented:
@@ -126,7 +130,7 @@ class TracedControl(PlainControl):
         is_of_sizes = (type(a) is Traced and a.is_expression) or (
             type(b) is Traced and b.is_expression
         )
-        if not is_of_sizes or not self.may_leave_open():
+        if not (is_of_sizes and is_open and self.may_leave_open()):
             return relation(a, b)
         tracer = self.stage.tracer
         tracer.leaves_open = True

@@ -150,6 +150,11 @@ class PlainControl:
     UNBOUND = UNBOUND
 
     @staticmethod
+    def decide(name: str, a: Any, b: Any) -> Any:
+        """The comparison of that name."""
+        return getattr(operator, name)(a, b)
+
+    @staticmethod
     def bound(value: Any, name: str) -> Any:
         """The value of a name that may have none."""
         if type(value) is not Unsure:

@@ -218,6 +218,9 @@ class Expressions(Asking):
         method = COMPARISONS.get(type(op))
         if method is not None and self._may_be_of_sizes(left, right):
             return self.ask(node, method, self.visit(left), self.visit(right))
+        if method is not None and not any(isinstance(v, ast.Constant) for v in (left, right)):
+            name = self.text(node, method)
+            return self.ask(node, "decide", name, self.visit(left), self.visit(right))
         left = self._use(left)
         if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
             found = self.ask(node, "contains", left, self.visit(right))
