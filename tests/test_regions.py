@@ -453,3 +453,20 @@ def test_a_later_arm_that_python_must_run(capsys):
         for _ in range(2):
             same(compiled(np.array(x), False), fn(np.array(x), False))
             assert capsys.readouterr().out == "positive\n" * (2 * (x[0] > 0))
+
+
+def test_a_loop_that_hands_on_a_long_list():
+    """Each value finds its place among all others: that is for so many."""
+
+    def turned(x, count):
+        out, s = [3.0, 1.0, 2.0] * count, 0.0
+        while s < x.sum() + 3:
+            s += 1 + abs(out.reverse() or out[0])
+        return s, out
+
+    x = np.arange(4.0) / 8
+    for count, how in ((4, "captured"), (300, "hands on more than")):
+        compiled = cinductor.compile(turned, backend="interp", dynamic=False)
+        for _ in range(2):
+            same(compiled(x, count), turned(x, count))
+        assert how in str(cinductor.explain(compiled, x, count))

@@ -37,6 +37,9 @@ def is_blank(name: str, value: Any) -> bool:
     return name.startswith(OURS) or type(value) is Unsure
 
 
+MOST_CARRIED = 512  # where each finds its place among all the others
+
+
 class Carried:
     """The state of one loop being captured."""
 
@@ -154,6 +157,8 @@ class Carried:
         carried = frozenset((*self.names, *self.contents.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         head.update(self.parameters.open(block))
+        if len(self.parameters.all) > MOST_CARRIED:
+            self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
         for handle in self.written:
             block.bind(handle)
         self.bound = {handle.storage: handle.version for handle in self.written}
