@@ -681,3 +681,22 @@ def test_containers_that_hold_themselves(value):
         finally:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, before)
+
+
+WORDS = """
+[1, 2][x[0]] | (1, 2)[x.sum()] | [1, 2][x] | [1, 2, 3][x[0]:] | "abc"[x[0]] | (1, 2)[float(x[0])] | range(3)[x[0]]
+bytes(3)[x[0]] | [1, 2].pop(x[0]) | range(x[0]) | [1] * x[0] | x[x[0]] | x[float(x[0])] | sum(x, "a") | "a" * x[0]
+float(x[0]).nope | x[0].nope | x.nope | x() | len(x[0]) | -[x] | "a" + x[0] | "%d" % x | max(x[0]) | zip(x[0], x)
+np.add(x) | x.sum(axis="a") | np.full(3, x, nope=1) | {x[0]: 1}[x] | sorted(x, key=3) | int(x) | x.reshape(7, 7)
+"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in WORDS.strip().split("\n") for text in line.split("|")])
+def test_a_handler_of_the_users_is_told_in_pythons_words(text, tmp_path):
+    source = f"def f(x):\n    try:\n        return {text}\n    except Exception as error:\n        return repr(error)\n"
+    path, space = tmp_path / "told.py", {"np": np}
+    path.write_text(source)
+    exec(__builtins__["compile"](source, str(path), "exec"), space)
+    compiled = cinductor.compile(space["f"], backend="interp")
+    for _ in range(3):
+        assert compiled(V + 0.5) == space["f"](V + 0.5)

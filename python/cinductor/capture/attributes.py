@@ -84,7 +84,7 @@ class Attributes:
                 if name in OUR_NAMES and value.kind == "array":
                     getattr(np.empty(0), name)  # raises
                 if value.kind == "python":  # a traced one has an array's attributes besides
-                    getattr(value.__class__, name)
+                    getattr(value.__class__(), name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
                 value = self.stage.filled(value)
             return getattr(value, name)

@@ -55,6 +55,14 @@ def is_constant_key(key: Any) -> bool:
     return type(key) in (int, float, complex, type(None))
 
 
+PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python says itself of what no index is
+
+
+def may_count(key: Any) -> bool:
+    """Whether Python takes a traced value as an index of a sequence, or NumPy says why not."""
+    return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
+
+
 class Subscripts:
     """The methods of a scope for items."""
 
@@ -70,9 +78,11 @@ class Subscripts:
     def _index(self, key: Any) -> Any:
         """An index with ints in the places of objects that have a method for it."""
         cls = type(key)
+        if cls is Traced:
+            return key if may_count(key) else self.stage.concrete(key)  # Python's own words
         if cls is slice:
             bounds = (key.start, key.stop, key.step)
-            if all(type(b) in FREE_TYPES for b in bounds):
+            if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
                 return key
             return slice(*(self._index(b) for b in bounds))
         if cls in FREE_TYPES:
@@ -92,7 +102,7 @@ class Subscripts:
     def _place(self, value: Any, key: Any) -> Any:
         """A key of a dict, or an index of a sequence."""
         if not is_a(value, dict):
-            return key if type(key) in FREE_TYPES and type(key) is not slice else self._index(key)
+            return key if type(key) in PLAIN_INDEXES else self._index(key)
         hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
         if hooked is None and self.stage.source_of(value) is None:
             hooked = hooked_in(value)
