@@ -665,7 +665,7 @@ GROWN = [
 SET = next(entry for entry in OBJECTS if entry[0] == "{1, 2, 3}")
 FOCUSED = [
     ("grown(x)", GROWN, ["o[0] = s", "del o[0]", "o += [1.]", "o.append(s)", "for v in o:\n    s += v", "o = o + [s]", "o.reverse()"], "(list(o), len(o))"),
-    ("kept(x)", GROWN, ["o.append(x[0])", "o.append(s)", "for v in o:\n    s += v", "o.reverse()", "o.sort()", "o.reverse()\no.append(x[0])"], "(list(o), len(o))"),
+    ("kept(x)", [use for use in GROWN if "np.sum" not in use], ["o.append(x[0])", "o.append(s)", "for v in o:\n    s += v", "o.reverse()", "o.sort()", "o.reverse()\no.append(x[0])"], "(list(o), len(o))"),
     ("trail(x)", GROWN, ["o.append(s)", "o[0] = s", "for v in o:\n    s += v", "k = s\no.append(k)"], "(list(o), len(o))"),
     ("[]", ["o.append(s) or x[0]", "o.append((s, n)) or 1.", "len(o)", "float(type(s) is float)"], ["o.append(s)", "o.append([s])", "o += [s]"], "(list(o), len(o))"),
     ("bumper()", ["o()", "o(2.)", "o() + o()", "sum(map(o, [1., 2.]))", "max(o(), s)"], ["o()", "s += o(s)", "for k in range(2):\n    o()"], "o(0.)"),
