@@ -29,9 +29,10 @@ class NotCaptured(Exception):
 
 class Row:
     """One function or method. creates: traced though no argument is. writes: changes its first
-    argument. follow: Python source that is captured where there is no handler, or it refuses."""
+    argument. follow: Python source that is captured where there is no handler, or it refuses. out:
+    where among the arguments, the owner of a method included, the array to write to stands."""
 
-    __slots__ = ("function", "handler", "creates", "writes", "follow")
+    __slots__ = ("function", "handler", "creates", "writes", "follow", "out")
 
     def __init__(
         self,
@@ -43,6 +44,13 @@ class Row:
     ) -> None:
         self.function, self.handler = function, handler
         self.creates, self.writes, self.follow = creates, writes, follow
+        code = getattr(handler, "__code__", None)
+        names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+        self.out = names.index("out") if "out" in names else -1
+
+    def out_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The array that the call writes to, named or not; None when there is none."""
+        return args[self.out] if 0 <= self.out < len(args) else kwargs.get("out")
 
     def call(self, t: _core.Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function on arguments some of which are traced; raises NotCaptured."""
@@ -72,7 +80,9 @@ stages: dict[int, Any] = {}  # id(tracer) -> the stage of the call it traces
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
 WRITING_METHODS = frozenset(
-    {"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "__setitem__"}
+    "fill sort partition put itemset resize setfield __setitem__ "
+    "__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ "
+    "__ilshift__ __irshift__ __iand__ __ior__ __ixor__".split()
 )
 
 

@@ -106,10 +106,10 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
-        if type(out := kwargs.get("out")) is Traced and stage.arrays.before_write(out):
-            return eager(scope, f, args, kwargs, out)
-    stage.regions.look_at_class(args)
     row = surface.functions_by_id[id(f)]
+    if type(out := row.out_of(args, kwargs)) is Traced and stage.arrays.before_write(out):
+        return eager(scope, f, args, kwargs, out)
+    stage.regions.look_at_class(args)
     if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):
@@ -151,13 +151,14 @@ def call_array_method(
     args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
-        if type(out := kwargs.get("out")) is Traced and stage.arrays.before_write(out):
-            return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
+    row = surface.methods.get(name)
+    out = kwargs.get("out") if row is None else row.out_of((owner, *args), kwargs)
+    if type(out) is Traced and stage.arrays.before_write(out):
+        return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
     if name == "setflags":
         return scope.settled_flags(owner).setflags(*args, **kwargs)
     if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
         return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
-    row = surface.methods.get(name)
     if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
         if owner.kind != "array" and hasattr(owner.__class__, name):
             return NUMBER_METHODS[name](scope, owner, args)
