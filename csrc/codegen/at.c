@@ -321,8 +321,9 @@ copy_let(Copier *c, const CiStmt *stmt)
         copy_running(c, stmt);
     } else if (stmt->op == CI_OP_bind) {
         CiStmt *made = add_let(c, stmt, is_wide);
-        made->expr =
-            ci_expr_index(c->b->sym, ci_build_name(c->b, "at"), substitute(c, stmt->expr->limit));
+        made->limit = substitute(c, stmt->limit);
+        made->expr = made->limit ? ci_expr_index(c->b->sym, ci_build_name(c->b, "at"), made->limit)
+                                 : stmt->expr;
         replace_symbol(c, stmt->expr, made->expr);
     } else {
         add_let(c, stmt, is_wide);

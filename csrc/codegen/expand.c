@@ -121,6 +121,7 @@ add_check(CiExpander *x, const CiTreeNode *node)
     }
     ci_build_let(&x->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_bind, 1, &value);
     x->b.to->last->expr = check->symbol;
+    x->b.to->last->limit = check->limit->low != CI_INFINITY ? check->limit : NULL;
 }
 
 static void

@@ -62,8 +62,10 @@ add_let(CiExpander *x, const Group *group, const CiValue *value)
             args[a] = ci_build_const(
                 &x->b, ci_type_of(group->code->values[op->args[a]].op.dtype, 1), (CiConst){0});
     int made = ci_build_let(&x->b, type, op->op, op->nargs, args);
-    if (op->op == CI_OP_bind)
+    if (op->op == CI_OP_bind) {
         x->b.to->last->expr = op->index;
+        x->b.to->last->limit = op->index->limit;
+    }
     if (ci_op_kind(op->op) == CI_OPKIND_scan) {
         const CiStage *stage = group->stage;
         x->b.to->last->cell = ci_map_find(x->cells, CI_KEY(stage->nests[value->nest]));

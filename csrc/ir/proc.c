@@ -269,6 +269,7 @@ ci_build_bind(CiBuild *b, int value, const CiExpr *extent)
     const CiExpr *symbol = ci_expr_index(b->sym, ci_build_name(b, "at"), extent);
     ci_build_let(b, b->proc->types[value], CI_OP_bind, 1, &value);
     b->to->last->expr = symbol;
+    b->to->last->limit = extent;
     return symbol;
 }
 

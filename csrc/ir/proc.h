@@ -128,7 +128,7 @@ struct CiStmt {
     const CiExpr *live;  /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
     CiAccess at;         /* load, store, call */
     CiMemory *cell;      /* running forms and calls: what is carried from lane to lane */
-    const CiExpr *limit; /* pack: the cell counts to that and no further; NULL: no end */
+    const CiExpr *limit; /* pack, bind: the cell or the symbol is below; NULL: no end */
     CiIntrinsic intrinsic; /* call */
     CiMemory *memory;      /* alloc; swap */
     CiMemory *partner;     /* swap: they exchange what they hold */

@@ -241,7 +241,7 @@ parse_bound(Parser *p, CiStmt *let)
         ci_lexer_expect(lex, "<=");
     }
     const char *name = ci_lexer_expect_name(lex);
-    const CiExpr *limit = ci_lexer_accept(lex, "<") ? parse_expr(p) : NULL;
+    const CiExpr *limit = let->limit = ci_lexer_accept(lex, "<") ? parse_expr(p) : NULL;
     ci_lexer_expect(lex, "]");
     let->expr = low || !limit ? ci_expr_unbacked(p->b.sym, name, low, limit)
                               : ci_expr_index(p->b.sym, name, limit);

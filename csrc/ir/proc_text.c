@@ -80,14 +80,15 @@ print_tests(CiText *out, const CiStmt *stmt)
 
 /* [at0<n], [2<=at0<n]: what the symbol's value is promised to be. */
 static void
-print_bound(CiText *out, const CiExpr *symbol)
+print_bound(CiText *out, const CiStmt *bind)
 {
+    const CiExpr *symbol = bind->expr;
     ci_text_add(out, " [");
     if (symbol->low != 0 && symbol->low != CI_MINUS_INFINITY)
         ci_text_add(out, "%lld<=", (long long)symbol->low);
     ci_text_add(out, "%s", symbol->name);
-    if (symbol->limit)
-        print_expr(out, "<", symbol->limit, "");
+    if (bind->limit)
+        print_expr(out, "<", bind->limit, "");
     ci_text_add(out, "]");
 }
 
@@ -106,7 +107,7 @@ print_let(CiText *out, const CiStmt *stmt)
         print_expr(out, " [", stmt->expr, "]");
     print_values(out, " ", stmt);
     if (stmt->op == CI_OP_bind)
-        print_bound(out, stmt->expr);
+        print_bound(out, stmt);
     if (stmt->cell) {
         ci_text_add(out, " in %s", stmt->cell->name);
         print_expr(out, " from [", stmt->expr, "]");
@@ -293,9 +294,8 @@ collect_stmt(void *arg, const CiStmt *stmt)
         ci_map_put(symbols->made, CI_KEY(stmt->expr), (void *)stmt->expr);
     for (int k = 0; k < stmt->nvars; k++)
         collect(symbols, stmt->extents[k]);
-    collect(symbols, stmt->expr);
-    if (stmt->op == CI_OP_bind)
-        collect(symbols, stmt->expr->limit);
+    if (stmt->op != CI_OP_bind)
+        collect(symbols, stmt->expr);
     collect(symbols, stmt->live);
     collect(symbols, stmt->at.index);
     collect(symbols, stmt->at.stride);

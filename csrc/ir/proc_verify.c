@@ -133,7 +133,7 @@ verify_bind(CiProcVerifier *v, const CiStmt *let)
     CiType from = type_of(v, let, let->args[0]);
     require(v, let, is_type(from, CI_DTYPE_i64, let->type.lanes), "a symbol is bound to no i64");
     require(v, let, let->expr && let->expr->kind == CI_EXPR_symbol, "no symbol is bound");
-    require_index(v, let, let->expr->limit);
+    require_index(v, let, let->limit);
     add_symbol(v, let->expr, let->type.lanes);
 }
 

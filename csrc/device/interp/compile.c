@@ -176,8 +176,8 @@ static void
 bind_symbol(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     to->low = stmt->expr->low;
-    to->has_limit = stmt->expr->limit != NULL;
-    to->extent = make_optional(c, stmt->expr->limit, 0);
+    to->has_limit = stmt->limit != NULL;
+    to->limit = make_optional(c, stmt->limit, 0);
     to->slot = add_slot(c, stmt->expr);
     if (stmt->type.lanes > 1)
         put(c->varying, stmt->expr, stmt->value);

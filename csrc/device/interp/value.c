@@ -116,7 +116,7 @@ bind(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
 {
     const int64_t *from = ci_interp_value(r, stmt->args[0]);
     int64_t *out = ci_interp_value(r, stmt->value),
-            limit = ci_formula_evaluate(&stmt->extent, r->env);
+            limit = ci_formula_evaluate(&stmt->limit, r->env);
     for (int64_t k = 0; k < count; k++)
         out[k] = from[k] >= stmt->low && (!stmt->has_limit || from[k] < limit) ? from[k] : 0;
     r->env[stmt->slot] = out[0];
