@@ -12,16 +12,27 @@ ci_expand_memory(CiExpander *x, const CiBuffer *buffer)
     return memory;
 }
 
-static const CiExpr *
-count_elements(CiExpander *x, const CiBuffer *buffer)
+/* Which elements of a buffer there are: [first, size). */
+static void
+find_elements(CiExpander *x, const CiBuffer *buffer, CiMemory *memory)
 {
-    const CiExpr *last = ci_expand_number(x, 1), *none = ci_expand_number(x, 1);
+    CiSym *sym = x->b.sym;
+    const CiExpr *zero = ci_expand_number(x, 0), *one = ci_expand_number(x, 1), *first = zero,
+                 *last = zero, *count = one;
     for (int k = 0; k < buffer->rank; k++) {
-        const CiExpr *span = ci_expr_sub(x->b.sym, buffer->sizes[k], ci_expand_number(x, 1));
-        last = ci_expr_add(x->b.sym, last, ci_expr_mul(x->b.sym, span, buffer->strides[k]));
-        none = ci_expr_mul(x->b.sym, none, buffer->sizes[k]);
+        const CiExpr *span =
+            ci_expr_mul(sym, ci_expr_sub(sym, buffer->sizes[k], one), buffer->strides[k]);
+        if (buffer->strides[k]->low < 0)
+            first = ci_expr_add(sym, first, ci_expr_min(sym, span, zero));
+        if (buffer->strides[k]->high > 0)
+            last = ci_expr_add(sym, last,
+                               buffer->strides[k]->low < 0 ? ci_expr_max(sym, span, zero) : span);
+        count = ci_expr_mul(sym, count, buffer->sizes[k]);
     }
-    return ci_sym_known_eq(x->b.sym, last, none) ? none : last;
+    memory->size = ci_expr_add(sym, last, one);
+    if (ci_sym_known_eq(sym, memory->size, count)) /* which has none where a size is 0 */
+        memory->size = count;
+    memory->first = first == zero ? NULL : first;
 }
 
 /* Scalar inputs are parameters where a body loads them. */
@@ -54,9 +65,9 @@ ci_expand_params(CiExpander *x)
                            .dtype = buffer->dtype,
                            .lanes = 1,
                            .space = CI_SPACE_global,
-                           .size = count_elements(x, buffer),
                            .is_const = !kernel->is_stored || !kernel->is_stored[k],
                            .buffer = buffer};
+        find_elements(x, buffer, &memory);
         ci_map_put(x->memories, CI_KEY(buffer), ci_proc_add_param(x->b.ctx, x->b.proc, memory));
     }
     for (int k = 0; k < kernel->nsize_args; k++)

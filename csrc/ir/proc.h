@@ -86,7 +86,8 @@ typedef struct CiMemory {
     CiDtype dtype;
     int lanes; /* of an element: register and stack memory may hold vectors */
     CiSpace space;
-    const CiExpr *size; /* elements */
+    const CiExpr *size;  /* elements from the first one on: those are [first, size) */
+    const CiExpr *first; /* NULL: 0; less where strides of a buffer are negative */
     bool is_const;
     const CiBuffer *buffer; /* what it was at the level of kernels, or NULL */
 } CiMemory;

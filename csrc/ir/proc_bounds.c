@@ -65,10 +65,10 @@ is_proved(CiProcVerifier *v, const CiExpr *a, const CiExpr *b)
 }
 
 static bool
-lies_inside(CiProcVerifier *v, const CiExpr *e, const CiExpr *size)
+lies_inside(CiProcVerifier *v, const CiExpr *e, const CiMemory *memory)
 {
-    const CiExpr *last = ci_expr_sub(v->sym, size, number(v, 1));
-    return is_proved(v, number(v, 0), e) && is_proved(v, e, last);
+    const CiExpr *last = ci_expr_sub(v->sym, memory->size, number(v, 1));
+    return is_proved(v, memory->first ? memory->first : number(v, 0), e) && is_proved(v, e, last);
 }
 
 /* The element of lane number `lane`. */
@@ -94,16 +94,16 @@ static bool
 lanes_lie_inside(CiProcVerifier *v, const CiStmt *stmt, int lanes)
 {
     const CiAccess *at = &stmt->at;
-    const CiExpr *size = at->memory->size;
+    const CiMemory *memory = at->memory;
     bool is_one = lanes == 1 || at->memory->lanes > 1 || (has_lanes(v, at->index) && !at->stride);
     if (is_one)
-        return lies_inside(v, at->index, size);
-    if (!lies_inside(v, at->index, size))
+        return lies_inside(v, at->index, memory);
+    if (!lies_inside(v, at->index, memory))
         return false;
-    if (lies_inside(v, element(v, at, number(v, lanes - 1)), size))
+    if (lies_inside(v, element(v, at, number(v, lanes - 1)), memory))
         return true;
     return stmt->live &&
-           lies_inside(v, element(v, at, ci_expr_sub(v->sym, stmt->live, number(v, 1))), size);
+           lies_inside(v, element(v, at, ci_expr_sub(v->sym, stmt->live, number(v, 1))), memory);
 }
 
 /* By ranges alone: every element that it can be is outside. In a block that may be no part of any
@@ -112,7 +112,7 @@ static bool
 is_outside(const CiAccess *at)
 {
     const CiExpr *size = at->memory->size;
-    return at->index->high < 0 ||
+    return at->index->high < (at->memory->first ? at->memory->first->low : 0) ||
            (size->high != CI_INFINITY && size->high > 0 && at->index->low >= size->high);
 }
 

@@ -32,6 +32,8 @@ print_memory(CiText *out, const CiMemory *memory)
     ci_text_add(out, "%s: ", memory->name);
     print_type(out, ci_type_of(memory->dtype, memory->lanes));
     print_expr(out, "[", memory->size, "]");
+    if (memory->first)
+        print_expr(out, " from [", memory->first, "]");
     if (memory->space != CI_SPACE_global)
         ci_text_add(out, " %s", ci_space_name(memory->space));
 }
@@ -290,8 +292,9 @@ static void
 collect_stmt(void *arg, const CiStmt *stmt)
 {
     Symbols *symbols = arg;
-    if (stmt->op == CI_OP_bind)
-        ci_map_put(symbols->made, CI_KEY(stmt->expr), (void *)stmt->expr);
+    if (stmt->op == CI_OP_bind) /* in front where a level above knows it, for it is older */
+        ci_map_put(stmt->expr->symbol_kind == CI_SYMBOL_index ? symbols->made : symbols->seen,
+                   CI_KEY(stmt->expr), (void *)stmt->expr);
     for (int k = 0; k < stmt->nvars; k++)
         collect(symbols, stmt->extents[k]);
     if (stmt->op != CI_OP_bind)
@@ -322,6 +325,14 @@ collect_around(Symbols *symbols, const CiExpr *e)
     }
 }
 
+static void
+collect_param(Symbols *symbols, const CiMemory *param)
+{
+    collect_around(symbols, param->size);
+    if (param->first)
+        collect_around(symbols, param->first);
+}
+
 /* loops {t0<s0, t1<t0} */
 static void
 print_around(CiText *out, const CiMap *around)
@@ -342,7 +353,7 @@ ci_procs_print(CiText *out, const CiProcs *procs)
     for (int p = 0; p < procs->nprocs; p++) {
         const CiProc *proc = procs->procs[p];
         for (int k = 0; k < proc->nparams; k++)
-            collect_around(&symbols, proc->params[k]->size);
+            collect_param(&symbols, proc->params[k]);
         for (int k = 0; k < proc->nsizes; k++)
             collect_around(&symbols, proc->sizes[k]);
         for (int k = 0; k < proc->nfacts; k++)

@@ -382,6 +382,44 @@ TEST(levels)
     }
 }
 
+/* One kernel whose units store as `store` says and read as `load` does, checked while it runs. */
+static int32_t
+run_checked(CiContext *ctx, const char *load, const char *store)
+{
+    CiOptions options;
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    CiRuntime runtime = {.allocator = ci_allocator_open(1 << 20)};
+    const CiBackend *backend = ci_backend_find("cpu", "interp");
+    ci_options_default(&options);
+    options.verify = true;
+    backend->fill_target(target, &options);
+    const char *text = ci_format(
+        ctx,
+        "kernels f(in0: f32[8]) device=cpu backend=interp {\n  k0: for i0<8 parallel {\n"
+        "    takes out in0\n    units 8, work 1\n    stage {\n      in0[%s] = {\n"
+        "        %%0: f32 = load in0[%s]\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
+        store, load);
+    TestRun run = {.loops = NULL};
+    CiKernels *kernels = ci_kernels_parse(ctx, text, target);
+    run.loops = kernels->loops;
+    test_allocate(ctx, &run, 8, 1, true);
+    CiExecutable *exe = backend->build(ctx, kernels, &options, &runtime, NULL);
+    int32_t status = test_launch(ctx, &run, exe, kernels->kernels[0], 8, NULL);
+    backend->close(exe);
+    ci_allocator_close(runtime.allocator);
+    return status;
+}
+
+/* Units that meet, in either order, and those that do not. */
+TEST(races_are_found)
+{
+    CHECK_INT(run_checked(ctx, "i0", "i0"), CI_OK);
+    CHECK_INT(run_checked(ctx, "0", "0"), CI_ERR_INTERNAL);
+    CHECK_INT(run_checked(ctx, "i0", "7 - i0"), CI_ERR_INTERNAL);
+    CHECK_INT(run_checked(ctx, "(i0 + 1) % 8", "i0"), CI_ERR_INTERNAL);
+    CHECK_INT(run_checked(ctx, "i0 - 1", "i0"), CI_ERR_INTERNAL);
+}
+
 /* The same bits for any number of threads. */
 TEST(threads)
 {

@@ -91,14 +91,27 @@ add_slot(Compiler *c, const CiExpr *symbol)
 
 /* ---- memory ---- */
 
+static bool
+is_known(const Compiler *c, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (find(c->slots, e->symbols[k]) < 0)
+            return false;
+    return true;
+}
+
 static int
 add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 {
     CiInterpMemory made = {.dtype = memory->dtype, .slot_of_scalar = -1, .lanes = memory->lanes};
     if (memory->space == CI_SPACE_argument)
         made.slot_of_scalar = ci_emit_scalar_slot(c->kernels->loops, memory->buffer);
-    if (!is_param)
+    made.has_size =
+        !is_param || (is_known(c, memory->size) && (!memory->first || is_known(c, memory->first)));
+    if (made.has_size) {
         made.size = make_formula(c, memory->size);
+        made.first = make_optional(c, memory->first, 0);
+    }
     put(c->memories, memory, c->out->nmemories);
     CI_PUSH(c->ctx, c->out->memories, c->out->nmemories, c->capmemories, made);
     return c->out->nmemories - 1;
@@ -260,6 +273,7 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         break;
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);
+        to->is_parallel = stmt->run == CI_RUN_parallel;
         to->slot = add_slot(c, stmt->vars[0]);
         break;
     case CI_STMT_alloc:
@@ -315,6 +329,7 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
         add_slot(c, proc->sizes[k]);
     out->nsizes = proc->nsizes;
     out->nbuffers = proc->kernel->nbuffers;
+    out->nparams = proc->nparams;
     out->swapped = CI_NEW_ARRAY(c->ctx, int, out->nbuffers + 1);
     out->values = CI_NEW_ARRAY(c->ctx, size_t, proc->nvalues + 1);
     out->nvalues = proc->nvalues;

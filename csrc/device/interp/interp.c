@@ -82,6 +82,7 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
     }
     exe->base = (CiExecutable){&ci_backend_cpu_interp, runtime};
     exe->ctx = own;
+    exe->is_checked = options->verify;
     exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
     Build b = {exe, kernels, procs, CI_OK};
     CiStatus status = ci_protect(ctx, build_body, &b);

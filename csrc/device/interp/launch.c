@@ -67,13 +67,18 @@ take_arguments(CiInterpRun *r, char *scalars)
 }
 
 static int32_t
-run_kernel(CiInterpRun *r, char *scalars)
+run_kernel(CiInterpRun *r, char *scalars, bool is_checked)
 {
     const CiInterpKernel *kernel = r->kernel;
     memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
     memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
     take_arguments(r, scalars);
-    int32_t status = ci_interp_run(r);
+    CiInterpChecks checks = {0};
+    int32_t status = is_checked ? ci_interp_open_checks(r, &checks) : CI_OK;
+    if (!status)
+        status = ci_interp_run(r);
+    if (r->checks)
+        ci_interp_close_checks(r);
     if (!status && kernel->nswapped)
         move_back(r, kernel);
     for (int k = 0; k < kernel->nmemories; k++)
@@ -106,7 +111,7 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     run.capacity = (size_t *)(run.memory + nmemories);
     run.env = (int64_t *)(run.capacity + nmemories);
     run.last_poll = ci_os_time_ns();
-    int32_t status = run_kernel(&run, scalars);
+    int32_t status = run_kernel(&run, scalars, ((CiInterpExecutable *)executable)->is_checked);
     ci_allocator_give(executable->runtime->allocator, space, total);
     return status;
 }

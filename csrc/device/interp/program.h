@@ -52,7 +52,7 @@ struct CiInterpStmt {
     CiInterpStmts body, other;
     int slot; /* for: the variable; bind: the symbol */
     CiFormula extent, live, limit;
-    bool has_live, has_limit;
+    bool has_live, has_limit, is_parallel;
     int value, lanes;
     CiDtype dtype; /* of the value made, or stored */
     CiOp op;
@@ -73,16 +73,17 @@ struct CiInterpStmt {
 /* A memory: a parameter, or bytes that an alloc asks for. */
 typedef struct CiInterpMemory {
     CiDtype dtype;
+    bool has_size;      /* of a parameter: it may name what the kernel does not take */
     int slot_of_scalar; /* of an argument; else -1 */
     int64_t lanes;
-    CiFormula size;
+    CiFormula size, first;
 } CiInterpMemory;
 
 typedef struct CiInterpKernel {
     CiInterpStmts body;
     int nsizes, nslots;
     CiInterpMemory *memories; /* the launch's buffers first */
-    int nbuffers, nmemories;
+    int nbuffers, nparams, nmemories;
     int *swapped; /* memories that exchange theirs */
     int nswapped;
     size_t *values; /* where each value lies among those of a launch */
@@ -94,6 +95,7 @@ typedef struct CiInterpExecutable {
     CiExecutable base;
     CiContext *ctx; /* owns everything below */
     CiInterpMath math;
+    bool is_checked; /* every access, as check.c says */
     int nkernels;
     CiInterpKernel *kernels;
 } CiInterpExecutable;

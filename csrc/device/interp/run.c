@@ -45,12 +45,15 @@ all_hold(const CiInterpRun *r, const CiInterpStmt *stmt)
     return true;
 }
 
+/* around: the unit of the parallel loop around, -1 where there is none; NULL: nobody asks. */
 static int32_t
-run_for(CiInterpRun *r, const CiInterpStmt *stmt)
+run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const int64_t *around)
 {
     int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
     for (int64_t trip = 0; trip < trips; trip++) {
         r->env[stmt->slot] = trip;
+        if (around && stmt->is_parallel)
+            r->checks->unit = *around < 0 ? trip : *around * trips + trip;
         int32_t status = run_block(r, &stmt->body);
         if (status == CI_OK)
             status = poll(r);
@@ -58,6 +61,18 @@ run_for(CiInterpRun *r, const CiInterpStmt *stmt)
             return status == LEFT ? CI_OK : status;
     }
     return CI_OK;
+}
+
+static int32_t
+run_for(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    if (!r->checks)
+        return run_trips(r, stmt, NULL);
+    const int64_t around = r->checks->unit;
+    r->checks->loops += stmt->is_parallel && around < 0;
+    int32_t status = run_trips(r, stmt, &around);
+    r->checks->unit = around;
+    return status;
 }
 
 static int32_t
@@ -117,11 +132,11 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     switch (stmt->kind) {
     case CI_STMT_let:
         ci_interp_let(r, stmt);
-        return CI_OK;
+        return r->failure;
     case CI_STMT_store:
     case CI_STMT_call:
         ci_interp_access(r, stmt);
-        return CI_OK;
+        return r->failure;
     case CI_STMT_for:
         return run_for(r, stmt);
     case CI_STMT_loop:

@@ -4,6 +4,14 @@
 
 #include "device/interp/program.h"
 
+typedef struct CiInterpChecks {
+    int64_t *sizes;  /* by memory: elements from the first on; -1: not known */
+    int64_t *firsts; /* the first's number */
+    int64_t **marks; /* by memory: two for each element, once there are */
+    int64_t loops;   /* parallel ones that have begun */
+    int64_t unit;    /* of the one that runs; -1 outside */
+} CiInterpChecks;
+
 typedef struct CiInterpRun {
     const CiInterpKernel *kernel;
     const CiLaunch *launch;
@@ -15,6 +23,8 @@ typedef struct CiInterpRun {
     char *values;     /* aligned to 64 bytes */
     int trips_since_poll;
     int64_t last_poll;
+    CiInterpChecks *checks; /* NULL: none */
+    int32_t failure;        /* that a check has found */
 } CiInterpRun;
 
 static inline void *
@@ -28,6 +38,11 @@ int64_t ci_formula_evaluate(const CiFormula *formula, const int64_t *env);
 /* Element numbers of `count` lanes. */
 void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t stride, int64_t *out,
                        int64_t count);
+
+/* check.c. An access of `count` lanes; sets `failure`. */
+void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
+int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
+void ci_interp_close_checks(CiInterpRun *r);
 
 /* value.c: a let, a store, a call, in the lanes that are live. */
 void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);

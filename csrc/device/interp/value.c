@@ -35,6 +35,10 @@ load(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     const void *memory = r->memory[at->memory];
     int size = ci_interp_size(stmt->dtype);
     int64_t stride = ci_formula_evaluate(&at->stride, r->env);
+    if (r->checks)
+        ci_interp_check(r, stmt, count);
+    if (r->failure)
+        return;
     if (is_line(at)) {
         ci_interp_gather(stmt->dtype, out, memory, first_element(r, at), stride, count);
     } else {
@@ -69,6 +73,10 @@ store(CiInterpRun *r, const CiInterpStmt *stmt)
             numbers[CI_INTERP_LANES];
     const char *values = ci_interp_value(r, stmt->args[0]);
     int size = ci_interp_size(stmt->dtype);
+    if (r->checks)
+        ci_interp_check(r, stmt, count);
+    if (r->failure)
+        return;
     if (is_line(at) && !stmt->compute) {
         ci_interp_scatter(stmt->dtype, values, r->memory[at->memory], first_element(r, at), stride,
                           count);
@@ -117,8 +125,12 @@ bind(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     const int64_t *from = ci_interp_value(r, stmt->args[0]);
     int64_t *out = ci_interp_value(r, stmt->value),
             limit = ci_formula_evaluate(&stmt->limit, r->env);
-    for (int64_t k = 0; k < count; k++)
-        out[k] = from[k] >= stmt->low && (!stmt->has_limit || from[k] < limit) ? from[k] : 0;
+    for (int64_t k = 0; k < count; k++) {
+        bool is_below = from[k] >= stmt->low && (!stmt->has_limit || from[k] < limit);
+        out[k] = is_below ? from[k] : 0;
+        if (r->checks && !is_below)
+            r->failure = CI_ERR_INTERNAL;
+    }
     r->env[stmt->slot] = out[0];
 }
 
