@@ -4,11 +4,10 @@
 const char *
 ci_place_name(CiPlace place)
 {
-    static const char *const names[] = {[CI_PLACE_memory] = "memory",
-                                        [CI_PLACE_local] = "local",
-                                        [CI_PLACE_row] = "row",
-                                        [CI_PLACE_register] = "register",
-                                        [CI_PLACE_scalar] = "scalar"};
+    static const char *const names[] = {
+#define PLACE(name) #name,
+#include "ir/kernel.def"
+    };
     return names[place];
 }
 

@@ -58,7 +58,10 @@
 /* Lanes in a tile of an outer axis with stages inside: its rows should stay in near cache. */
 #define CI_STAGE_TILE 64
 
-typedef enum CiLabel { CI_LABEL_serial, CI_LABEL_parallel, CI_LABEL_vector } CiLabel;
+typedef enum CiLabel {
+#define LABEL(name) CI_LABEL_##name,
+#include "ir/kernel.def"
+} CiLabel;
 
 typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
@@ -67,11 +70,8 @@ typedef struct CiKernelAxis {
 } CiKernelAxis;
 
 typedef enum CiPlace {
-    CI_PLACE_memory,
-    CI_PLACE_local,
-    CI_PLACE_row,
-    CI_PLACE_register,
-    CI_PLACE_scalar
+#define PLACE(name) CI_PLACE_##name,
+#include "ir/kernel.def"
 } CiPlace;
 
 typedef struct CiKernel CiKernel;

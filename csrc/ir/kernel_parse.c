@@ -294,11 +294,10 @@ parse_units(CiLoopParser *p, CiKernel *kernel)
     const struct {
         const char *word;
         const CiExpr **value;
-    } parts[] = {{"units", &kernel->units},
-                 {"work", &kernel->unit_work},
-                 {"finish", &kernel->finish_units},
-                 {"scratch", &kernel->scratch_bytes},
-                 {"partial", &kernel->partial_bytes}};
+    } parts[] = {
+#define LAUNCH(word, member) {#word, &kernel->member},
+#include "ir/kernel.def"
+    };
     const size_t count = sizeof parts / sizeof *parts;
     kernel->scratch_bytes = ci_expr_const(p->loops->sym, 0);
     do {

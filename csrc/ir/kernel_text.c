@@ -7,12 +7,14 @@
 static void
 print_axes(CiText *out, const CiKernelAxis *axes, int naxes)
 {
-    static const char *const labels[] = {"",       " parallel", " vector", " unroll",
-                                         " block", " thread",   " lane"};
+    static const char *const labels[] = {
+#define LABEL(name) " " #name,
+#include "ir/kernel.def"
+    };
     for (int k = 0; k < naxes; k++) {
         ci_text_add(out, "%s%s<", k ? ", " : " ", axes[k].var->name);
         ci_expr_print(out, axes[k].extent, CI_STYLE_text);
-        ci_text_add(out, "%s", labels[axes[k].label]);
+        ci_text_add(out, "%s", axes[k].label == CI_LABEL_serial ? "" : labels[axes[k].label]);
         if (axes[k].factor)
             ci_text_add(out, " %d", axes[k].factor);
     }
@@ -61,11 +63,10 @@ print_units(CiText *out, const CiKernel *kernel)
     const struct {
         const char *word;
         const CiExpr *value;
-    } parts[] = {{"units", kernel->units},
-                 {"work", kernel->unit_work},
-                 {"finish", kernel->finish_units},
-                 {"scratch", kernel->scratch_bytes},
-                 {"partial", kernel->partial_bytes}};
+    } parts[] = {
+#define LAUNCH(word, member) {#word, kernel->member},
+#include "ir/kernel.def"
+    };
     const char *between = "";
     ci_text_indent(out);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
