@@ -108,6 +108,12 @@ vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane
     return v;
 }
 
+const bool *
+ci_find_varying(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
+{
+    return vary(ctx, proc, body, lane_var).values;
+}
+
 typedef struct Question {
     Varying varying;
     const char *why;

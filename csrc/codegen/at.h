@@ -13,6 +13,9 @@ typedef struct CiAt {
     const CiExpr *live; /* NULL: all lanes */
 } CiAt;
 
+/* Per value of the proc: it is one of the body, and differs from lane to lane. */
+const bool *ci_find_varying(CiContext *ctx, const CiProc *proc, const CiStmts *body,
+                            const CiExpr *lane_var);
 /* NULL when the body can run in lanes of that variable, else the reason. */
 const char *ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body,
                              const CiExpr *lane_var);

@@ -4,18 +4,28 @@
 
 #include "ir/proc.h"
 
+typedef bool CiTakesKernel(const CiKernel *kernel);
+
 /* What passes ask of a family of machines. */
 typedef struct CiFamily {
     const char *name;
-    int lanes;       /* of a loop that runs in vectors; a power of two */
+    int lanes;       /* most of a loop that runs in vectors; a power of two */
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
+    /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */
+    int vector_bytes;
+    /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
+     * to a compiler, if that can make vectors of it. NULL: all are. */
+    const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
+    CiTakesKernel *takes; /* NULL: all */
 } CiFamily;
 
-/* Every kernel with loops, as statements; no lanes yet. */
-CiProcs *ci_expand(const CiKernels *kernels);
+/* Kernels with loops, those that are taken, as statements; no lanes yet. */
+CiProcs *ci_expand(const CiKernels *kernels, CiTakesKernel *takes);
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
+/* map.c: what runs side by side becomes units of work. */
+void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */

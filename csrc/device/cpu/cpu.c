@@ -66,6 +66,7 @@ const CiBackend ci_backend_cpu_c = {
     .doc = "C source, the system's C compiler, vector mathematics of the C library",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
+    .lower = ci_cpu_lower,
     .emit = emit,
     .build = build,
     .close = close_executable,

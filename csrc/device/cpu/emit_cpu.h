@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "device/cpu/level.h"
-#include "device/emit.h"
+#include "target/c/c.h"
 
 #define CI_MOST_VECTORS 16          /* that the accumulators of a fold fill */
 #define CI_CPU_BLOCK 256            /* lanes between two calls of vector mathematics */
@@ -86,6 +86,8 @@ typedef struct CiCpuEmitter {
     CiCpuFunction function;
     bool is_merging;              /* printing the merge of a split kernel's chunks */
     bool is_tree;                 /* printing leaves: the tree asks whether to go on */
+    CiCPrinter *printer;
+    const CiProcs *procs;         /* of kernels that are printed from them */
     CiMap *known;                 /* text of a kernel -> the kernel: emit_same.c */
     int nfolds;                   /* folds of the kernel so far */
     const CiExpr *row, *row_here; /* a length, and what it is known to be where lines go now */
@@ -204,10 +206,12 @@ typedef struct CiCpuUnit {
     const CiKernel **printed; /* whose functions a kernel runs: its own, or those of one like it */
     int64_t *partial_bytes;   /* what a unit of work of a split kernel stores */
     int64_t *lengths;         /* bytes of the functions that are printed */
+    bool is_plain;            /* out: the compiler has no vectors to make */
 } CiCpuUnit;
 
 /* The source of a unit's kernels; without one (NULL) of all, each by itself. */
 void ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
                         CiCpuUnit *unit);
+CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);
 
 #endif

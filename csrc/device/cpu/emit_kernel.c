@@ -5,10 +5,34 @@
  * names the body mentions. */
 #include "device/cpu/emit_cpu.h"
 
+#include "codegen/codegen.h"
+
 #include <string.h>
 
 static const CiSpelling cpu_spelling = {
     .function = "static inline", .builtin = "__builtin_", .style = CI_STYLE_c};
+
+/* ---- procs ---- */
+
+/* Those that are nothing but one loop over lanes. */
+static bool
+is_lowered(const CiKernel *kernel)
+{
+    return ci_cpu_is_flat(kernel) && !kernel->split_extent && kernel->nparallel == kernel->nouter;
+}
+
+CiProcs *
+ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
+{
+    int bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
+    CiFamily family = {.name = "cpu",
+                       .lanes = bytes,
+                       .tiled_lanes = CI_STAGE_TILE,
+                       .vector_bytes = bytes,
+                       .why_not_vector = ci_c_why_not_vector,
+                       .takes = is_lowered};
+    return ci_codegen(kernels, &family, options && options->verify);
+}
 
 /* ---- units ---- */
 
@@ -126,62 +150,6 @@ emit_tree_units(CiCpuEmitter *c)
     ci_text_close(c->out);
 }
 
-/* Nothing but one loop over lanes: a run of tiles is one loop. */
-static bool
-is_flat(const CiKernel *kernel)
-{
-    return ci_cpu_is_flat(kernel) && !kernel->split_extent && kernel->nparallel == kernel->nouter;
-}
-
-/* Where the first row begins: its tile, and the outer indices, which go on by one from row to row,
- * for rows may be so short that a division each would take longer than they do. */
-static void
-declare_rows(CiCpuEmitter *c, int rows)
-{
-    const CiKernel *kernel = c->kernel;
-    ci_text_line(c->out, "int64_t row = begin < end ? begin / tiles : 0;");
-    ci_text_line(c->out, "int64_t lo = (begin - row * tiles) * %d;", c->tile);
-    for (int k = rows - 1; k >= 0; k--) {
-        const char *name = kernel->outer[k].var->name,
-                   *extent = ci_emit_index_text(c->base, kernel->outer[k].extent);
-        if (k == 0) {
-            ci_text_line(c->out, "int64_t %s = row;", name);
-            continue;
-        }
-        ci_text_line(c->out, "int64_t %s = begin < end ? row %% (%s) : 0;", name, extent);
-        ci_text_line(c->out, "row = begin < end ? row / (%s) : 0;", extent);
-    }
-}
-
-static void
-emit_flat(CiCpuEmitter *c)
-{
-    const CiKernel *kernel = c->kernel;
-    const char *n = ci_emit_index_text(c->base, kernel->outer[kernel->nouter - 1].extent);
-    if (kernel->nouter == 1) {
-        ci_text_line(c->out, "const int64_t lo = begin * %d, hi = end * %d < %s ? end * %d : %s;",
-                     c->tile, c->tile, n, c->tile, n);
-        ci_cpu_emit_stages(c, 0, 1, true);
-        return;
-    }
-    int rows = kernel->nouter - 1;
-    declare_rows(c, rows);
-    ci_text_open(c->out, "for (int64_t left = end - begin; left > 0;) {");
-    ci_text_line(c->out, "const int64_t stop = lo + left * %d, hi = stop < %s ? stop : %s;",
-                 c->tile, n, n);
-    ci_cpu_emit_stages(c, 0, 1, true);
-    ci_text_line(c->out, "left -= tiles - lo / %d;", c->tile);
-    ci_text_line(c->out, "lo = 0;");
-    for (int k = rows - 1; k > 0; k--) {
-        const char *extent = ci_emit_index_text(c->base, kernel->outer[k].extent);
-        ci_text_line(c->out, "if (++%s < %s)", kernel->outer[k].var->name, extent);
-        ci_text_line(c->out, "    continue;");
-        ci_text_line(c->out, "%s = 0;", kernel->outer[k].var->name);
-    }
-    ci_text_line(c->out, "%s++;", kernel->outer[0].var->name);
-    ci_text_close(c->out);
-}
-
 /* ---- functions ---- */
 
 /* Numbers of a kernel that sizes make. */
@@ -268,8 +236,6 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     c->nhidden = 0;
     if (ci_kernel_tree(c->kernel))
         emit_tree_units(c);
-    else if (is_flat(c->kernel))
-        emit_flat(c);
     else
         emit_units(c);
     declare_arguments(c, &head, body.data);
@@ -282,22 +248,43 @@ emit_function(CiCpuEmitter *c, CiText *out, CiCpuFunction function)
     ci_text_add(out, "{\n%s%s    return 0;\n}\n", head.data, body.data);
 }
 
+static const CiProc *
+find_proc(const CiCpuEmitter *c, const CiKernel *kernel)
+{
+    for (int k = 0; k < c->procs->nprocs; k++)
+        if (c->procs->procs[k]->kernel == kernel)
+            return c->procs->procs[k];
+    return NULL;
+}
+
+static void
+emit_functions(CiCpuEmitter *c, CiText *out, const CiKernel *kernel)
+{
+    const CiProc *proc = find_proc(c, kernel);
+    c->kernel = c->base->kernel = kernel;
+    c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;
+    if (proc) {
+        ci_c_print_proc(c->printer, out, proc);
+        return;
+    }
+    c->printer->is_plain = false;
+    emit_function(c, out, kernel->split_extent ? CI_FUNCTION_part : CI_FUNCTION_whole);
+    if (kernel->split_extent) {
+        ci_text_add(out, "\n");
+        ci_emit_locations(out, kernel);
+        emit_function(c, out, CI_FUNCTION_finish);
+    }
+}
+
 /* Functions of one kernel; none where a kernel before it has the same. */
 static void
 emit_kernel(CiCpuEmitter *c, CiText *out, const CiKernel *kernel, CiCpuUnit *unit)
 {
     CiText own = ci_text_new(c->ctx);
 
-    c->kernel = c->base->kernel = kernel;
-    c->tile = kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 0;
     if (!ci_name_is_safe(kernel->name))
         ci_fail(c->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
-    emit_function(c, &own, kernel->split_extent ? CI_FUNCTION_part : CI_FUNCTION_whole);
-    if (kernel->split_extent) {
-        ci_text_add(&own, "\n");
-        ci_emit_locations(&own, kernel);
-        emit_function(c, &own, CI_FUNCTION_finish);
-    }
+    emit_functions(c, &own, kernel);
     if (kernel->split_extent && unit)
         unit->partial_bytes[kernel->id] = ci_cpu_partial_bytes(c);
     if (unit) {
@@ -369,6 +356,8 @@ print_macros(CiText *out, const char *helpers, const char *functions)
     if (ci_emit_mentions(helpers, "CI_COLD"))
         ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
                          "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
+    if (ci_emit_mentions(helpers, "CI_INLINE"))
+        ci_text_add(out, "#define CI_INLINE static inline __attribute__((always_inline))\n");
     if (ci_emit_mentions(functions, "CI_HALF_VECTORS"))
         ci_text_add(out, "#ifdef __clang__\n#define CI_HALF_VECTORS\n#else\n"
                          "#define CI_HALF_VECTORS "
@@ -388,6 +377,10 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     c->sym = kernels->loops->sym;
     c->level = ci_cpu_level(options);
     c->known = ci_map_new(c->ctx);
+    c->procs = ci_cpu_lower(kernels, options);
+    c->printer = ci_c_printer_new(c->ctx, ci_cpu_vector_bytes(c->level));
+    c->printer->base = c->base;
+    c->printer->sym = c->sym;
     CiText functions = ci_text_new(c->ctx), helpers = ci_text_new(c->ctx);
     emit_kernels(c, &functions, kernels, unit);
     ci_cpu_emit_math_helpers(c, &helpers);
@@ -397,9 +390,12 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *optio
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
                      "(*poll)(void *arg);\n"
                      "    void *poll_arg;\n} CiRun;\n");
-    print_macros(out, helpers.data, functions.data);
+    print_macros(out, ci_format(c->ctx, "%s%s", c->printer->helpers.data, helpers.data),
+                 functions.data);
     print_index_helpers(out, functions.data);
     print_fault_helper(out, functions.data);
     ci_emit_support(c->base, out);
-    ci_text_add(out, "%s%s", helpers.data, functions.data);
+    ci_text_add(out, "%s%s%s", c->printer->helpers.data, helpers.data, functions.data);
+    if (unit)
+        unit->is_plain = c->printer->is_plain;
 }

@@ -50,7 +50,7 @@ routine_of(const CiCpuEmitter *c, CiOp op, CiDtype dtype)
                  .vector = ci_cpu_vector_type(dtype),
                  .is_binary = ci_op_arity(op) == 2,
                  .lanes = ci_cpu_vector_lanes(c, dtype)};
-    ci_cpu_math_symbol(op, dtype, c->level, r.symbol);
+    ci_c_math_symbol(op, dtype, ci_cpu_vector_bytes(c->level), r.symbol);
     return r;
 }
 

@@ -2,7 +2,7 @@
  * counts only if the system saves the registers it needs. */
 #include "device/cpu/level.h"
 
-#include "device/emit.h"
+#include "target/emit.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -71,15 +71,6 @@ int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
     return 16 << level;
-}
-
-void
-ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40])
-{
-    bool is_single = dtype != CI_DTYPE_f64;
-    int lanes = ci_cpu_vector_bytes(level) / (is_single ? 4 : 8);
-    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", "bde"[level], lanes, ci_op_arity(op) == 2 ? "vv" : "v",
-             ci_emit_math_name(op), is_single ? "f" : "");
 }
 
 void *

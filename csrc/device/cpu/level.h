@@ -10,8 +10,6 @@ typedef enum CiCpuLevel { CI_CPU_V2, CI_CPU_V3, CI_CPU_V4, CI_CPU_LEVEL_COUNT } 
 /* What options ask for, but never above what this processor and its system can do. */
 CiCpuLevel ci_cpu_level(const CiOptions *options);
 int ci_cpu_vector_bytes(CiCpuLevel level);
-/* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
-void ci_cpu_math_symbol(CiOp op, CiDtype dtype, CiCpuLevel level, char out[40]);
 /* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */
 void *ci_cpu_math_open(void);
 /* "2.36", or "" where the C library does not tell. */

@@ -13,7 +13,8 @@
 #ifndef CI_DEVICE_CUDA_CUDA_H
 #define CI_DEVICE_CUDA_CUDA_H
 
-#include "device/emit.h"
+#include "device/device.h"
+#include "target/emit.h"
 
 /* ---- plan.c: how a kernel is laid on the card ---- */
 

@@ -1,6 +1,6 @@
 /* Procs -> what the interpreter runs. */
 #include "base/map.h"
-#include "device/emit.h"
+#include "target/emit.h"
 #include "device/interp/program.h"
 
 #include <string.h>

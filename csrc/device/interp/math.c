@@ -2,6 +2,8 @@
  * they hold nothing but the call, so the core itself is built for the baseline. */
 #include "device/interp/math.h"
 
+#include "target/c/c.h"
+
 #include <dlfcn.h>
 #include <math.h>
 #include <string.h>
@@ -11,7 +13,7 @@ ci_interp_math_find(const CiInterpMath *math, CiOp op, CiDtype dtype)
 {
     CiInterpRoutine routine = {.op = op, .is_double = dtype == CI_DTYPE_f64, .level = math->level};
     char symbol[40];
-    ci_cpu_math_symbol(op, dtype, math->level, symbol);
+    ci_c_math_symbol(op, dtype, ci_cpu_vector_bytes(math->level), symbol);
     routine.vector = math->library ? dlsym(math->library, symbol) : NULL;
     return routine;
 }

@@ -20,7 +20,7 @@
 #define BITS 32
 #define M(name) __builtin_##name##f
 #define S(name) ci_##name##_f32
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef BITS
@@ -31,7 +31,7 @@
 #define BITS 64
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_f64
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef BITS
@@ -43,7 +43,7 @@
 #define CLASS_real SKIP
 #define CLASS_half DEFINE
 #define S(name) ci_##name##_f16
-#include "device/support.def"
+#include "target/support.def"
 #undef S
 #undef CLASS_half
 #define CLASS_half SKIP
@@ -53,28 +53,28 @@
 #define T int8_t
 #define U uint8_t
 #define S(name) ci_##name##_i8
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef S
 #define T int16_t
 #define U uint16_t
 #define S(name) ci_##name##_i16
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef S
 #define T int32_t
 #define U uint32_t
 #define S(name) ci_##name##_i32
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef S
 #define T int64_t
 #define U uint64_t
 #define S(name) ci_##name##_i64
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef U
 #undef S
@@ -85,22 +85,22 @@
 #define CLASS_uint DEFINE
 #define T uint8_t
 #define S(name) ci_##name##_u8
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef S
 #define T uint16_t
 #define S(name) ci_##name##_u16
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef S
 #define T uint32_t
 #define S(name) ci_##name##_u32
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef S
 #define T uint64_t
 #define S(name) ci_##name##_u64
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef S
 #undef CLASS_uint
@@ -112,7 +112,7 @@
 #define R float
 #define M(name) __builtin_##name##f
 #define S(name) ci_##name##_c64
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef R
 #undef M
@@ -121,7 +121,7 @@
 #define R double
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_c128
-#include "device/support.def"
+#include "target/support.def"
 #undef T
 #undef R
 #undef M

@@ -1,7 +1,7 @@
 /* The names that emitted code has for buffers, sizes, variables and lines.
  *
  * Invariant: a user's name reaches a source only inside a comment, escaped. */
-#include "device/emit.h"
+#include "target/emit.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Invariant: an operand is always a plain name, never an expression, so a text may use it as often
  * as it likes; and a half is always a float that a half can hold, for whatever makes one rounds it.
  */
-#include "device/emit.h"
+#include "target/emit.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct SupportRow {
 static const SupportRow support_rows[] = {
 #define SUPPORT(name, class, result, params, ...)                                                  \
     {#name, SUPPORT_##class, #result, #params, #__VA_ARGS__},
-#include "device/support.def"
+#include "target/support.def"
 #undef SUPPORT
 };
 enum { SUPPORT_COUNT = (int)(sizeof support_rows / sizeof *support_rows) };

@@ -4,11 +4,10 @@
  *
  * A source is printed in two parts: kernels first, into a text of their own, which records the
  * support functions they call; then ci_emit_support prints those, and the parts are joined. */
-#ifndef CI_DEVICE_EMIT_H
-#define CI_DEVICE_EMIT_H
+#ifndef CI_TARGET_EMIT_H
+#define CI_TARGET_EMIT_H
 
 #include "codegen/stage_code.h"
-#include "device/device.h"
 
 typedef struct CiSpelling {
     const char *function; /* before a support function: "static inline", "static __device__" */

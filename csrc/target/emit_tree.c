@@ -2,7 +2,7 @@
  *
  * Such buffers are pointers that do; behind the tree what they hold is moved to where the world
  * outside, which has not seen the exchange, looks for it. */
-#include "device/emit.h"
+#include "target/emit.h"
 
 const char *
 ci_emit_check(CiEmitter *e, CiText *out, const CiCheckItem *check, const char *value)

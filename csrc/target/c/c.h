@@ -1,0 +1,74 @@
+/* Procs as C: statements, values in lanes as vectors of the compilers' own kind (GCC and Clang have
+ * the same), and the helpers that these call.
+ *
+ * A number in lanes is a vector of its type; a half one of floats, as it is computed; a complex
+ * number a pair of vectors. A bool is a mask, -1 where it is true, as wide as what was compared; one
+ * that comes from memory, or goes there, is a byte of 0 or 1. In lanes that are not live a value is
+ * that of a live one: what is computed from it raises no flag of its own. */
+#ifndef CI_TARGET_C_C_H
+#define CI_TARGET_C_C_H
+
+#include "base/map.h"
+#include "ir/proc.h"
+#include "target/emit.h"
+
+typedef struct CiCPrinter {
+    CiEmitter *base;
+    CiContext *ctx;
+    CiSym *sym;
+    int vector_bytes; /* of one register */
+    CiText helpers;   /* types and functions used so far, callees first */
+    CiMap *known;     /* their names, interned */
+    bool is_plain;    /* so far no loop is left to the compiler to make vectors of */
+    /* of the proc being printed */
+    const CiProc *proc;
+    CiText *out;
+    const CiStmt **defined; /* per value: its statement */
+    int *masks;             /* per value: bytes of a lane, of one that is a mask */
+    CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
+} CiCPrinter;
+
+CiCPrinter *ci_c_printer_new(CiContext *ctx, int vector_bytes);
+
+/* NULL when an operation in lanes is vector instructions, else the reason. */
+const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
+/* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
+void ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40]);
+
+/* types.c: names of types, declared at their first use. */
+const char *ci_c_type(CiCPrinter *p, CiDtype dtype, int lanes);
+const char *ci_c_mask_type(CiCPrinter *p, int bytes, int lanes);
+/* Notes a helper; true where it is new, and then its text must follow. */
+bool ci_c_needs(CiCPrinter *p, const char *name);
+
+/* vector_text.c: expressions over named operands of one type. A bool's operands are masks. */
+const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
+                           const char *const *names);
+const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
+                       const char *no);
+/* helpers.c: names of functions. */
+const char *ci_c_rounding(CiCPrinter *p, const char *name, CiDtype dtype, int lanes);
+const char *ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
+const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes);
+const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes);
+
+/* A value of another number type. */
+const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
+const char *ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes);
+
+/* place.c: where memory is: a pointer, an element as an lvalue. */
+const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
+const char *ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
+const char *ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
+void ci_c_print_store(CiCPrinter *p, const CiMemory *memory, const CiExpr *index,
+                      const char *value);
+void ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory);
+
+/* lanes.c: a let, a store in lanes. */
+void ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let);
+void ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store);
+
+/* print.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
+void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
+
+#endif

@@ -1,0 +1,269 @@
+/* Functions on vectors that have no operator: roundings, vector mathematics, parts of a vector.
+ *
+ * A vector that is less than a register is computed in a whole one that holds it twice, so that a
+ * function's value depends on its argument alone. */
+#include "target/c/c.h"
+
+#include <stdio.h>
+
+static int
+full_lanes(const CiCPrinter *p, CiDtype dtype)
+{
+    return p->vector_bytes / (int)ci_dtype_size(dtype);
+}
+
+/* ---- roundings ---- */
+
+typedef struct Rounding {
+    const char *name, *number; /* of the instruction's rounding modes */
+} Rounding;
+
+static const Rounding roundings[] = {{"floor", "9"}, {"ceil", "10"}, {"trunc", "11"}, {"rint", "4"}};
+
+/* The instruction for a vector of these bytes, NULL where there is none. */
+static const char *
+rounding_text(CiCPrinter *p, const char *name, CiDtype dtype, int bytes)
+{
+    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps",
+               *width = bytes == 64 ? "512" : bytes == 32 ? "256" : "";
+    if (bytes != 16 && bytes != 32 && bytes != 64)
+        return NULL;
+    for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++) {
+        if (name[0] != roundings[k].name[0] || name[1] != roundings[k].name[1])
+            continue;
+        return bytes == 64 ? ci_format(p->ctx, "__builtin_ia32_rndscale%s_mask(a, %s, a, -1, 4)",
+                                       type, roundings[k].number)
+                           : ci_format(p->ctx, "__builtin_ia32_round%s%s(a, %s)", type, width,
+                                       roundings[k].number);
+    }
+    return bytes == 64 ? ci_format(p->ctx, "__builtin_ia32_sqrt%s512_mask(a, a, -1, 4)", type)
+                       : ci_format(p->ctx, "__builtin_ia32_sqrt%s%s(a)", type, width);
+}
+
+const char *
+ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, "%s_%s", function, type);
+    if (!ci_c_needs(p, name))
+        return name;
+    const char *text = rounding_text(p, function, dtype, lanes * (int)ci_dtype_size(dtype)),
+               *suffix = dtype == CI_DTYPE_f64 ? "" : "f";
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n", type, name, type);
+    ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
+                function);
+    if (text)
+        ci_text_add(&p->helpers, "    return %s;\n", text);
+    else
+        ci_text_add(&p->helpers,
+                    "    for (int l = 0; l < %d; l++)\n        a[l] = __builtin_%s%s(a[l]);\n"
+                    "    return a;\n",
+                    lanes, function, suffix);
+    ci_text_add(&p->helpers, "#endif\n}\n");
+    return name;
+}
+
+/* ---- conversions ---- */
+
+static const char *
+named_conversion(const CiCPrinter *p, CiDtype from, CiDtype to, int lanes)
+{
+    static const struct {
+        CiDtype from, to;
+        int lanes;
+        const char *text;
+    } rows[] = {
+#define CONVERT(from, to, lanes, text, compiler, until, benchmark)                                 \
+    {CI_DTYPE_##from, CI_DTYPE_##to, lanes, text},
+#include "target/c/quirks.def"
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows && p->vector_bytes == 64; k++)
+        if (rows[k].from == from && rows[k].to == to && rows[k].lanes == lanes)
+            return rows[k].text;
+    return NULL;
+}
+
+const char *
+ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+{
+    const char *type = ci_c_type(p, to, lanes), *source = ci_c_type(p, from, lanes),
+               *name = ci_format(p->ctx, "%s_of_%s", type, source),
+               *text = named_conversion(p, from, to, lanes);
+    if (!text)
+        return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", value, type);
+    if (ci_c_needs(p, name))
+        ci_text_line(&p->helpers,
+                     "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __clang__\n    return "
+                     "__builtin_convertvector(a, %s);\n#else\n    return %s;\n#endif\n}",
+                     type, name, source, type, text);
+    return ci_format(p->ctx, "%s(%s)", name, value);
+}
+
+/* ---- vector mathematics ---- */
+
+void
+ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40])
+{
+    bool is_single = dtype != CI_DTYPE_f64;
+    char isa = vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
+    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", isa, vector_bytes / (is_single ? 4 : 8),
+             ci_op_arity(op) == 2 ? "vv" : "v", ci_emit_math_name(op), is_single ? "f" : "");
+}
+
+static void
+declare_routine(CiCPrinter *p, const char *symbol, const char *vector, bool is_binary)
+{
+    if (ci_c_needs(p, symbol))
+        ci_text_line(&p->helpers, "%s %s(%s%s%s);", vector, symbol, vector, is_binary ? ", " : "",
+                     is_binary ? vector : "");
+}
+
+/* One value in all lanes: a difference, for the sum of -0.0 and 0.0 is 0.0. */
+static const char *
+print_single(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype, bool is_binary)
+{
+    const char *type = ci_emit_type(dtype), *vector = ci_c_type(p, dtype, full_lanes(p, dtype));
+    ci_text_line(&p->helpers, "CI_INLINE %s\n%s(%s a%s%s%s)\n{", type, name, type,
+                 is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "");
+    ci_text_line(&p->helpers, "    const %s none = {0};\n    return %s(a - none%s)[0];\n}", vector,
+                 symbol, is_binary ? ", b - none" : "");
+    return name;
+}
+
+/* Lanes 0, 1, … of a vector, again and again. */
+static void
+print_lane_numbers(CiText *out, int lanes, int count)
+{
+    for (int l = 0; l < count; l++)
+        ci_text_add(out, ", %d", l % lanes);
+}
+
+static void
+print_padded(CiText *out, const char *operand, int lanes, int full)
+{
+    ci_text_add(out, "__builtin_shufflevector(%s, %s", operand, operand);
+    print_lane_numbers(out, lanes, full);
+    ci_text_add(out, ")");
+}
+
+static const char *
+print_narrow(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype, int lanes,
+             bool is_binary)
+{
+    const char *type = ci_c_type(p, dtype, lanes);
+    int full = full_lanes(p, dtype);
+    const char *vector = ci_c_type(p, dtype, full);
+    CiText *out = &p->helpers;
+    ci_text_add(out, "CI_INLINE %s\n%s(%s a%s%s%s)\n{\n    const %s y = %s(", type, name, type,
+                is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "", vector, symbol);
+    print_padded(out, "a", lanes, full);
+    if (is_binary) {
+        ci_text_add(out, ", ");
+        print_padded(out, "b", lanes, full);
+    }
+    ci_text_add(out, ");\n    return __builtin_shufflevector(y, y");
+    print_lane_numbers(out, lanes, lanes);
+    ci_text_add(out, ");\n}\n");
+    return name;
+}
+
+const char *
+ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
+{
+    char symbol[40];
+    bool is_binary = ci_op_arity(op) == 2;
+    int full = full_lanes(p, dtype);
+    ci_c_math_symbol(op, dtype, p->vector_bytes, symbol);
+    declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
+    if (lanes == full)
+        return ci_format(p->ctx, "%s", symbol);
+    const char *name =
+        ci_format(p->ctx, "%s_%s", ci_op_name(op),
+                  lanes == 1 ? ci_format(p->ctx, "%s_one", ci_dtype_name(dtype))
+                             : ci_c_type(p, dtype, lanes));
+    if (!ci_c_needs(p, name))
+        return name;
+    return lanes == 1 ? print_single(p, name, symbol, dtype, is_binary)
+                      : print_narrow(p, name, symbol, dtype, lanes, is_binary);
+}
+
+const char *
+ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "splat_%s", type);
+    if (!ci_c_needs(p, name))
+        return name;
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n    return (%s){", type, name,
+                ci_c_type(p, dtype, 1), type);
+    for (int l = 0; l < lanes; l++)
+        ci_text_add(&p->helpers, l ? ", a" : "a");
+    ci_text_add(&p->helpers, "};\n}\n");
+    return name;
+}
+
+/* ---- parts of vectors in memory ---- */
+
+/* With masks, elements of four and eight bytes are moved in one instruction. */
+static const char *
+masked_type(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
+    if (p->vector_bytes != 64 || (bytes != 64 && bytes != 32 && bytes != 16) || size < 4)
+        return NULL;
+    return ci_format(p->ctx, "%s%d", size == 4 ? "ps" : "pd", 8 * bytes);
+}
+
+/* Its lanes from number n on are the first. */
+const char *
+ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype),
+               *name = ci_format(p->ctx, "load_part_%s", type),
+               *masked = masked_type(p, dtype, lanes);
+    if (!ci_c_needs(p, name))
+        return name;
+    CiText *out = &p->helpers;
+    if (masked) {
+        CiDtype real = ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
+        int size = (int)ci_dtype_size(dtype);
+        const char *moved = ci_c_type(p, real, lanes), *bits = ci_c_mask_type(p, size, lanes);
+        ci_text_add(out, "CI_INLINE %s\n%s(const %s *m, int64_t n)\n{\n", type, name, element);
+        ci_text_add(out, "    const %s first = (%s){0} + *(const int%d_t *)m;\n", bits, bits,
+                    8 * size);
+        ci_text_add(out,
+                    "    return (%s)__builtin_ia32_loadu%s_mask((const %s *)m, (%s)first, (1u "
+                    "<< n) - 1);\n}\n",
+                    type, masked, ci_emit_type(real), moved);
+        return name;
+    }
+    ci_text_add(out, "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n", type, name, element,
+                type);
+    ci_text_add(out,
+                "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
+                "    return v;\n}\n",
+                lanes);
+    return name;
+}
+
+const char *
+ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype),
+               *name = ci_format(p->ctx, "store_part_%s", type),
+               *masked = masked_type(p, dtype, lanes);
+    if (!ci_c_needs(p, name))
+        return name;
+    CiText *out = &p->helpers;
+    if (masked) {
+        CiDtype real = ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
+        const char *moved = ci_c_type(p, real, lanes);
+        ci_text_add(out, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n", name, element, type);
+        ci_text_add(out,
+                    "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n",
+                    masked, ci_emit_type(real), moved);
+        return name;
+    }
+    ci_text_add(out, "static CI_COLD void\n%s(%s *m, %s v, int64_t n)\n{\n", name, element, type);
+    ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
+    return name;
+}

@@ -1,0 +1,65 @@
+/* Where memory is while a kernel runs. What a register holds has the form that it is computed in,
+ * all other memory that of arrays. */
+#include "target/c/c.h"
+
+static bool
+is_variable(const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_register && ci_expr_equals_const(memory->size, 1);
+}
+
+const char *
+ci_c_memory(CiCPrinter *p, const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_global ? ci_emit_buffer(p->base, memory->buffer)
+                                            : memory->name;
+}
+
+const char *
+ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
+{
+    const char *name = ci_c_memory(p, memory);
+    return is_variable(memory) ? name
+                               : ci_format(p->ctx, "%s[%s]", name, ci_emit_index_text(p->base, index));
+}
+
+const char *
+ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
+{
+    CiText text = ci_text_new(p->ctx);
+    if (memory->space == CI_SPACE_argument)
+        ci_emit_slot(p->base, &text, memory->buffer);
+    else if (memory->space == CI_SPACE_register)
+        ci_text_add(&text, "%s", ci_c_element(p, memory, index));
+    else
+        ci_emit_widen(p->base, &text, memory->dtype, ci_c_element(p, memory, index));
+    return text.data;
+}
+
+void
+ci_c_print_store(CiCPrinter *p, const CiMemory *memory, const CiExpr *index, const char *value)
+{
+    CiText text = ci_text_new(p->ctx);
+    if (memory->space == CI_SPACE_register)
+        ci_text_add(&text, "%s", value);
+    else
+        ci_emit_narrow(p->base, &text, memory->dtype, value);
+    ci_text_line(p->out, "%s = %s;", ci_c_element(p, memory, index), text.data);
+}
+
+void
+ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory)
+{
+    bool is_value = memory->space == CI_SPACE_register || memory->lanes > 1,
+         is_complex = ci_dtype_class(memory->dtype) == CI_CLASS_complex;
+    const char *type = is_value ? ci_c_type(p, memory->dtype, memory->lanes)
+                                : ci_emit_storage(memory->dtype);
+    if (memory->space == CI_SPACE_scratch)
+        ci_fail(p->ctx, CI_ERR_INTERNAL, "%s has no place in scratch yet", memory->name);
+    if (is_variable(memory))
+        ci_text_line(p->out, "%s %s = %s;", type, memory->name,
+                     is_complex ? "{0, 0}" : memory->lanes > 1 ? "{0}" : "0");
+    else
+        ci_text_line(p->out, "%s %s[%s] __attribute__((aligned(64)));", type, memory->name,
+                     ci_emit_index_text(p->base, memory->size));
+}
