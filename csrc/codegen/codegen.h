@@ -24,6 +24,8 @@ CiProcs *ci_expand(const CiKernels *kernels, CiTakesKernel *takes);
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
+/* stage_in.c: what is read across two axes is turned in tiles of them. */
+void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* map.c: what runs side by side becomes units of work. */
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */

@@ -35,8 +35,7 @@ share_out(CiBuild *b, CiStmt *loop, int factor)
     const CiExpr *first = ci_expr_const(sym, 0), *count = extent;
     if (extent->high > factor) {
         first = ci_expr_mul(sym, unit, trips);
-        int left = ci_build_index(b, ci_expr_min(sym, trips, ci_expr_sub(sym, extent, first)));
-        count = ci_build_bind(b, left, ci_expr_const(sym, factor + 1));
+        count = ci_build_named(b, ci_expr_min(sym, trips, ci_expr_sub(sym, extent, first)));
     }
     CiStmt *inner = ci_build_for(b, "j", count, CI_RUN_vector);
     ci_build_enter(b, &inner->body);

@@ -85,7 +85,7 @@ choose_lanes(const Vectorizer *v, const CiStmt *loop)
     if (s.why && !s.has_math)
         return 0;
     int lanes = v->family->vector_bytes / (s.widest ? s.widest : 8);
-    while (lanes / 2 >= trips)
+    while (lanes > 1 && lanes / 2 >= trips)
         lanes /= 2;
     return lanes < 1 ? 1 : lanes;
 }

@@ -45,6 +45,11 @@
  *
  *     k0: for i0<s0 parallel, rows of s1<=16 are lanes {
  *
+ * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a unit is a
+ * tile of that axis and the last.
+ *
+ *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
+ *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
@@ -66,7 +71,7 @@ typedef enum CiLabel {
 typedef struct CiKernelAxis {
     const CiExpr *var, *extent;
     CiLabel label;
-    int factor; /* vector: lanes in a tile; else 0 */
+    int factor; /* vector: lanes in a tile; parallel: rows in one, or 0 */
 } CiKernelAxis;
 
 typedef enum CiPlace {

@@ -184,7 +184,7 @@ points_of(const Verifier *v)
     const CiExpr *points = ci_expr_const(v->sym, 1);
     for (int k = 0; k < kernel->nouter; k++) {
         const CiExpr *extent = kernel->outer[k].extent;
-        if (kernel->lanes_on_outer && k == kernel->nouter - 1)
+        if (kernel->outer[k].factor)
             extent = ci_expr_ceildiv(v->sym, extent, ci_expr_const(v->sym, kernel->outer[k].factor));
         points = ci_expr_mul(v->sym, points, extent);
     }

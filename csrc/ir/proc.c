@@ -273,6 +273,12 @@ ci_build_bind(CiBuild *b, int value, const CiExpr *extent)
     return symbol;
 }
 
+const CiExpr *
+ci_build_named(CiBuild *b, const CiExpr *e)
+{
+    return ci_build_bind(b, ci_build_index(b, e), ci_expr_add(b->sym, e, ci_expr_const(b->sym, 1)));
+}
+
 int
 ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes)
 {

@@ -219,6 +219,8 @@ int ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args);
 int ci_build_const(CiBuild *b, CiType type, CiConst constant);
 int ci_build_index(CiBuild *b, const CiExpr *e);
 const CiExpr *ci_build_bind(CiBuild *b, int value, const CiExpr *extent); /* a fresh symbol */
+/* A symbol that is what the expression is, at least 0. */
+const CiExpr *ci_build_named(CiBuild *b, const CiExpr *e);
 int ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes);
 void ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value);
 

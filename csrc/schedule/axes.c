@@ -277,6 +277,70 @@ has_inner_axes(const CiKernel *kernel)
     return false;
 }
 
+/* A buffer that the kernel stores is not read ahead. */
+static bool
+is_stored(const CiStage *stage, const CiBuffer *buffer)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        if (stage->nests[n]->target == buffer)
+            return true;
+    return false;
+}
+
+static bool
+has_stride(CiScheduler *s, const CiExpr *index, const CiExpr *var, int64_t stride)
+{
+    const CiExpr *coef, *rest;
+    return ci_expr_split_linear(s->sym, index, var, &coef, &rest) &&
+           ci_expr_equals_const(coef, stride);
+}
+
+/* The axis along which elements lie side by side that the last one reads far apart; -1: none. */
+static int
+find_crossed_axis(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+{
+    const CiExpr *last = kernel->outer[kernel->nouter - 1].var;
+    for (int n = 0; n < nest->body.nops; n++) {
+        const CiScalar *op = &nest->body.ops[n];
+        if (op->op != CI_OP_load || op->buffer->kind == CI_BUFFER_scalar || op->nargs ||
+            is_stored(&kernel->stages[0], op->buffer) || has_stride(s, op->index, last, 0) ||
+            has_stride(s, op->index, last, 1))
+            continue;
+        for (int k = 0; k < kernel->nouter - 1; k++)
+            if (has_stride(s, op->index, kernel->outer[k].var, 1) &&
+                kernel->outer[k].extent->high >= s->target->tile_rows)
+                return k;
+    }
+    return -1;
+}
+
+/* Elementwise, and stored along the last axis: what is read across it is turned tile by tile. */
+static void
+tile_crossed(CiScheduler *s, CiKernel *kernel)
+{
+    const CiStage *stage = &kernel->stages[0];
+    CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    int crossed = -1;
+    if (!s->target->tile_rows || kernel->nstages != 1 || last->extent->high < s->target->tile_rows)
+        return;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        if (ci_nest_is_serial(nest) || !has_stride(s, nest->store, last->var, 1))
+            return;
+        crossed = crossed < 0 ? find_crossed_axis(s, kernel, nest) : crossed;
+    }
+    if (crossed >= 0)
+        kernel->outer[crossed].factor = last->factor = (int)s->target->tile_rows;
+}
+
+/* What an axis counts in units of work. */
+static const CiExpr *
+units_of_axis(CiScheduler *s, const CiKernelAxis *axis)
+{
+    return axis->factor ? ci_expr_ceildiv(s->sym, axis->extent, ci_expr_const(s->sym, axis->factor))
+                        : axis->extent;
+}
+
 void
 ci_label_leaf(CiScheduler *s, CiKernel *leaf)
 {
@@ -303,10 +367,16 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
         kernel->outer[k].label = CI_LABEL_parallel;
     kernel->units = points;
     if (kernel->lanes_on_outer) {
-        const CiExpr *last = kernel->outer[kernel->nouter - 1].extent;
         tile = label_lanes(kernel, has_inner_axes(kernel));
-        kernel->units = ci_expr_mul(s->sym, extent_product(s, kernel->outer, kernel->nouter - 1),
-                                    ci_expr_ceildiv(s->sym, last, ci_expr_const(s->sym, tile)));
+        if (!has_inner_axes(kernel))
+            tile_crossed(s, kernel);
+        kernel->units = ci_expr_const(s->sym, 1);
+        for (int k = 0; k < kernel->nouter; k++) {
+            const CiKernelAxis *axis = &kernel->outer[k];
+            kernel->units = ci_expr_mul(s->sym, kernel->units, units_of_axis(s, axis));
+            if (axis->label == CI_LABEL_parallel && axis->factor)
+                tile = (int64_t)axis->factor * axis->factor;
+        }
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));

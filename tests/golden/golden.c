@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels
  * to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
+ * short_rows, tiles: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
  * begins with `---` is what was expected, and not read here. For each level comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
  * nothing more. A text form is also read back and printed again; a difference is an error of its
@@ -37,7 +37,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows;
+    bool fusion, trees, short_rows, tiles;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -168,6 +168,7 @@ make_target(CiContext *ctx, const Run *run)
                          .backend = run->backend,
                          .has_trees = run->trees,
                          .has_short_rows = run->short_rows,
+                         .tile_rows = run->tiles ? CI_STAGE_TILE : 0,
                          .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
@@ -259,6 +260,7 @@ show_statements(CiContext *ctx, const Run *run)
     CiOptions options;
     ci_options_default(&options);
     options.verify = true;
+    options.arch = "x86-64-v3";
     const CiBackend *backend = ci_backend_find(run->device, run->backend);
     if (has_word(run->dump, "expand"))
         show_procs(ctx, "expand", ci_expand(run->kernels, NULL));
@@ -346,6 +348,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->backend = find_header(ctx, head, "backend", "c");
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;
     run->short_rows = strcmp(find_header(ctx, head, "short_rows", "0"), "0") != 0;
+    run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
 

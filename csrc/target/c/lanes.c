@@ -386,6 +386,42 @@ print_splat(CiCPrinter *p, const CiStmt *let)
     }
 }
 
+/* The lanes of an operation on what stands in which lane, as they are numbered in both operands. */
+static int
+source_lane(CiOp op, int lane, int lanes)
+{
+    switch (op) {
+    case CI_OP_low:
+        return lane;
+    case CI_OP_high:
+        return lane + lanes;
+    case CI_OP_even:
+        return 2 * lane;
+    case CI_OP_odd:
+        return 2 * lane + 1;
+    default:
+        return lane / 2 + (op == CI_OP_ziphi ? lanes / 2 : 0) + (lane % 2 ? lanes : 0);
+    }
+}
+
+static void
+print_shuffle(CiCPrinter *p, const CiStmt *let)
+{
+    int lanes = let->type.lanes;
+    CiText text = ci_text_new(p->ctx);
+    p->masks[let->value] = p->masks[let->args[0]];
+    if (lanes == 1) {
+        ci_text_add(&text, "v%d[%d]", let->args[0], source_lane(let->op, 0, 1));
+    } else {
+        ci_text_add(&text, "__builtin_shufflevector(v%d, v%d", let->args[0],
+                    let->args[let->nargs - 1]);
+        for (int l = 0; l < lanes; l++)
+            ci_text_add(&text, ", %d", source_lane(let->op, l, lanes));
+        ci_text_add(&text, ")");
+    }
+    declare(p, let, text.data);
+}
+
 void
 ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let)
 {
@@ -401,6 +437,8 @@ ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let)
         print_vector_bind(p, let);
     else if (let->op == CI_OP_splat)
         print_splat(p, let);
+    else if (kind == CI_OPKIND_lanes)
+        print_shuffle(p, let);
     else if (kind == CI_OPKIND_math)
         print_vector_math(p, let);
     else if (ci_c_why_not_vector(p->ctx, let->op, operand, let->type.dtype))

@@ -73,7 +73,7 @@ static void
 print_let(CiCPrinter *p, const CiStmt *let)
 {
     p->defined[let->value] = let;
-    if (let->type.lanes > 1)
+    if (let->type.lanes > 1 || ci_op_kind(let->op) == CI_OPKIND_lanes)
         ci_c_print_vector_let(p, let);
     else if (let->op == CI_OP_load)
         declare(p, let, ci_c_load(p, let->at.memory, let->at.index));
@@ -221,6 +221,8 @@ print_units(CiCPrinter *p, const CiStmt *outer)
     const CiStmt *loops[CI_MAX_FOLD_AXES];
     int count = 0;
     for (const CiStmt *stmt = outer; is_parallel(stmt) && count < CI_MAX_FOLD_AXES;) {
+        if (stmt->extents[0]->high <= 0) /* there are none, nor can a number be divided by it */
+            return;
         loops[count++] = stmt;
         stmt = stmt->body.first == stmt->body.last ? stmt->body.first : NULL;
     }
