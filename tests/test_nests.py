@@ -257,7 +257,7 @@ def test_blocks_of_columns(sweep, is_parallel, dynamic):
 
 
 @pytest.mark.parametrize("arch", ["x86-64-v3", "x86-64-v4"])
-def test_folds_in_order_are_made_of_half_vectors(arch):
+def test_folds_in_order_at_each_level(arch):
     cpuinfo = Path("/proc/cpuinfo")
     if arch == "x86-64-v4" and not (cpuinfo.exists() and "avx512vl" in cpuinfo.read_text()):
         pytest.skip("no AVX-512")
@@ -269,7 +269,6 @@ def test_folds_in_order_are_made_of_half_vectors(arch):
     got = a.copy()
     fn(got)
     np.testing.assert_array_equal(got, want)
-    assert ("CI_HALF_VECTORS int32_t" in cinductor.explain(fn, a).source) == (arch == "x86-64-v4")
 
 
 def test_bits_of_a_second_byte():
@@ -289,4 +288,3 @@ def test_bits_of_a_second_byte():
     data = np.random.default_rng(2).integers(0, 256, 500).astype(np.uint8)
     fn = cinductor.compile(mixed, backend="c", fullgraph=True)
     assert fn(data) == mixed(data)
-    assert "hidden32768" in cinductor.explain(fn, data).source

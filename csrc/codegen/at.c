@@ -23,12 +23,14 @@ typedef struct Copier {
     CiBuild *b;
     const CiAt *at;
     Varying varying;
-    int *values;               /* old number -> new, -1 where there is none yet */
+    int *values;               /* old number -> new, or itself where it is not the body's */
     CiMap *memories;           /* old -> new, of those that the body allocates */
     const CiExpr **from, **to; /* symbols of the body, and what they are in the copy */
     int count, capacity;
     const CiExpr *lane; /* the lane's number as a bound symbol, once it is needed */
     int *yield;
+    struct Copier *parts; /* of vectors side by side, the first of which copies for all of them */
+    int nparts, part;     /* this one's number */
 } Copier;
 
 /* ---- what varies ---- */
@@ -186,12 +188,22 @@ lane_symbol(Copier *c)
     return c->lane;
 }
 
+/* What the k-th symbol is in this part. */
+static const CiExpr *
+symbol_here(const Copier *c, int k)
+{
+    const CiExpr *to = c->at->to[k];
+    if (c->at->from[k] != c->at->lane_var || !c->part)
+        return to;
+    return ci_expr_add(c->b->sym, to, ci_expr_const(c->b->sym, (int64_t)c->part * c->at->lanes));
+}
+
 static const CiExpr *
 lane_first(const Copier *c)
 {
     for (int k = 0; k < c->at->count; k++)
         if (c->at->from[k] == c->at->lane_var)
-            return c->at->to[k];
+            return symbol_here(c, k);
     return NULL;
 }
 
@@ -257,7 +269,7 @@ add_let(Copier *c, const CiStmt *stmt, bool is_wide)
     type.lanes = is_wide ? c->at->lanes : type.lanes;
     c->values[stmt->value] = ci_build_let(c->b, type, stmt->op, stmt->nargs, args);
     CiStmt *made = c->b->to->last;
-    made->live = is_wide ? c->at->live : stmt->live;
+    made->live = is_wide ? c->at->live : substitute(c, stmt->live);
     made->constant = stmt->constant;
     return made;
 }
@@ -298,6 +310,7 @@ copy_load(Copier *c, const CiStmt *stmt, bool is_wide)
     made->at = stmt->at;
     made->at.memory = memory;
     made->at.index = index;
+    made->at.stride = substitute(c, stmt->at.stride);
     if (stride && !ci_expr_equals_const(stride, 1))
         made->at.stride = stride;
 }
@@ -348,7 +361,10 @@ copy_store(Copier *c, const CiStmt *stmt)
     ci_build_store(c->b, memory, index, value);
     CiStmt *made = c->b->to->last;
     made->op = stmt->op;
-    made->live = is_wide ? c->at->live : NULL;
+    made->live = is_wide ? c->at->live : substitute(c, stmt->live);
+    if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */
+        made->live = NULL;
+    made->at.stride = substitute(c, stmt->at.stride);
     if (is_wide && memory->lanes == 1 && !index_varies(&c->varying, stmt->at.index))
         stride = ci_expr_const(c->b->sym, 0);
     if (stride && !ci_expr_equals_const(stride, 1))
@@ -368,7 +384,8 @@ copy_call(Copier *c, const CiStmt *stmt)
     made->at.memory = memory_of(c, stmt->at.memory);
     made->cell = memory_of(c, stmt->cell);
     ci_stmt_map_exprs(made, substitute, c);
-    made->live = is_vector(c) ? c->at->live : stmt->live;
+    if (is_vector(c))
+        made->live = c->at->live;
     made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
 }
 
@@ -381,6 +398,13 @@ copy_alloc(Copier *c, const CiStmt *stmt)
         ci_build_alloc(c->b, ci_build_name(c->b, old->name), old->dtype,
                        is_wide ? c->at->lanes : old->lanes, old->space, substitute(c, old->size));
     memory->buffer = old->buffer;
+    memory->offset = substitute(c, old->offset);
+    if (old->offset && c->part > 0) { /* behind those of the parts before it */
+        int64_t bytes = (int64_t)c->part * memory->lanes * (int64_t)ci_dtype_size(old->dtype);
+        memory->offset =
+            ci_expr_add(c->b->sym, memory->offset,
+                        ci_expr_mul(c->b->sym, memory->size, ci_expr_const(c->b->sym, bytes)));
+    }
     ci_map_put(c->memories, CI_KEY(old), memory);
 }
 
@@ -390,9 +414,12 @@ static void
 copy_block(Copier *c, const CiStmts *from, CiStmts *to)
 {
     CiStmts *outside = ci_build_enter(c->b, to);
-    const CiExpr *lane = c->lane;
+    const CiExpr **lanes = CI_NEW_ARRAY(c->b->ctx, const CiExpr *, c->nparts + 1);
+    for (int k = 0; k < c->nparts; k++)
+        lanes[k] = c->parts[k].lane;
     copy_all(c, from);
-    c->lane = lane; /* what a block has made is seen in it alone */
+    for (int k = 0; k < c->nparts; k++) /* what a block has made is seen in it alone */
+        c->parts[k].lane = lanes[k];
     ci_build_leave(c->b, outside);
 }
 
@@ -400,8 +427,8 @@ static const CiExpr **
 copy_exprs(Copier *c, const CiExpr *const *exprs, int count)
 {
     const CiExpr **made = CI_NEW_ARRAY(c->b->ctx, const CiExpr *, count + 1);
-    for (int k = 0; k < count; k++)
-        made[k] = exprs[k];
+    if (count)
+        memcpy(made, exprs, sizeof *made * (size_t)count);
     return made;
 }
 
@@ -430,11 +457,28 @@ copy_control(Copier *c, const CiStmt *stmt)
     ci_stmt_map_exprs(made, substitute, c);
     for (int k = 0; k < stmt->nvars; k++) {
         made->vars[k] = ci_expr_index(c->b->sym, stmt->vars[k]->name, made->extents[k]);
-        if (made->vars[k] != stmt->vars[k])
-            replace_symbol(c, stmt->vars[k], made->vars[k]);
+        for (int part = 0; part < c->nparts && made->vars[k] != stmt->vars[k]; part++)
+            replace_symbol(&c->parts[part], stmt->vars[k], made->vars[k]);
     }
     copy_block(c, &stmt->body, &made->body);
     copy_block(c, &stmt->other, &made->other);
+}
+
+/* Its yield is its own, and no lane of the loop's is one of the fold's. */
+static void
+copy_fold(Copier *c, const CiStmt *stmt)
+{
+    CI_REQUIRE(c->b->ctx, !is_vector(c));
+    copy_control(c, stmt);
+    CiStmt *made = c->b->to->last;
+    made->into = CI_NEW_ARRAY(c->b->ctx, CiMemory *, stmt->ninto + 1);
+    for (int k = 0; k < stmt->ninto; k++)
+        made->into[k] = memory_of(c, stmt->into[k]);
+    CiStmts *outside = ci_build_enter(c->b, &made->body);
+    CiStmt *yield = ci_build_add(c->b, CI_STMT_yield);
+    yield->args = c->yield;
+    yield->nargs = stmt->ninto;
+    ci_build_leave(c->b, outside);
 }
 
 static void
@@ -453,6 +497,9 @@ copy_one(Copier *c, const CiStmt *stmt)
     case CI_STMT_call:
         copy_call(c, stmt);
         break;
+    case CI_STMT_fold:
+        copy_fold(c, stmt);
+        break;
     case CI_STMT_yield:
         c->yield = CI_NEW_ARRAY(c->b->ctx, int, stmt->nargs + 1);
         for (int a = 0; a < stmt->nargs; a++)
@@ -463,6 +510,40 @@ copy_one(Copier *c, const CiStmt *stmt)
     }
 }
 
+static bool
+is_control(CiStmtKind kind)
+{
+    return kind != CI_STMT_let && kind != CI_STMT_store && kind != CI_STMT_alloc &&
+           kind != CI_STMT_call && kind != CI_STMT_yield;
+}
+
+/* It is another in each part. */
+static bool
+differs(const Copier *c, const CiStmt *stmt)
+{
+    const Varying *v = &c->varying;
+    if (stmt->kind == CI_STMT_let)
+        return v->values[stmt->value];
+    if (stmt->kind == CI_STMT_alloc)
+        return ci_map_find(v->memories, CI_KEY(stmt->memory)) != NULL;
+    if (stmt->kind == CI_STMT_store && stmt->op == CI_OP_none)
+        return any_varies(v, stmt) || ci_map_find(v->memories, CI_KEY(stmt->at.memory)) != NULL;
+    return true;
+}
+
+/* What the first part has made is every part's. */
+static void
+share(Copier *c, const CiStmt *stmt)
+{
+    const Copier *first = &c->parts[0];
+    if (stmt->value >= 0)
+        c->values[stmt->value] = first->values[stmt->value];
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(c->memories, CI_KEY(stmt->memory), memory_of(first, stmt->memory));
+    if (stmt->op == CI_OP_bind)
+        replace_symbol(c, stmt->expr, first->to[first->count - 1]);
+}
+
 static void
 copy_all(Copier *c, const CiStmts *stmts)
 {
@@ -470,6 +551,12 @@ copy_all(Copier *c, const CiStmts *stmts)
     for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next) {
         c->b->loc = stmt->loc;
         copy_one(c, stmt);
+        for (int k = 1; k < c->nparts && !is_control(stmt->kind); k++) {
+            if (differs(c, stmt))
+                copy_one(&c->parts[k], stmt);
+            else
+                share(&c->parts[k], stmt);
+        }
     }
     c->b->loc = loc;
 }
@@ -477,14 +564,31 @@ copy_all(Copier *c, const CiStmts *stmts)
 const int *
 ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at)
 {
-    Copier c = {.b = b, .at = at, .memories = ci_map_new(b->ctx)};
-    int count = b->proc->nvalues;
-    c.varying = vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
-    c.values = CI_NEW_ARRAY(b->ctx, int, count + 1);
-    for (int k = 0; k < count; k++)
-        c.values[k] = k; /* of values made outside of the body */
-    for (int k = 0; k < at->count; k++)
-        replace_symbol(&c, at->from[k], at->to[k]);
-    copy_all(&c, body);
-    return c.yield;
+    int nparts = at->parts > 1 ? at->parts : 1, count = b->proc->nvalues;
+    Copier *parts = CI_NEW_ARRAY(b->ctx, Copier, nparts);
+    Varying varying = vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
+    for (int part = 0; part < nparts; part++) {
+        Copier *c = &parts[part];
+        *c = (Copier){.b = b,
+                      .at = at,
+                      .memories = ci_map_new(b->ctx),
+                      .varying = varying,
+                      .parts = parts,
+                      .nparts = nparts,
+                      .part = part,
+                      .values = CI_NEW_ARRAY(b->ctx, int, count + 1)};
+        for (int k = 0; k < count; k++)
+            c->values[k] = k; /* of values made outside of the body */
+        for (int k = 0; k < at->count; k++)
+            replace_symbol(c, at->from[k], symbol_here(c, k));
+    }
+    copy_all(&parts[0], body);
+    return parts[0].yield;
+}
+
+const int *
+ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at)
+{
+    CiAt trip = {.count = 1, .from = &var, .to = &at, .lanes = 1};
+    return ci_build_at(b, body, &trip);
 }

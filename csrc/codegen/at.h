@@ -11,6 +11,7 @@ typedef struct CiAt {
     const CiExpr *lane_var; /* one of `from`, which is one more in each lane; NULL: one lane */
     int lanes;
     const CiExpr *live; /* NULL: all lanes */
+    int parts; /* vectors side by side, statement by statement; 0: one, and no more yield */
 } CiAt;
 
 /* Per value of the proc: it is one of the body, and differs from lane to lane. */
@@ -23,5 +24,7 @@ const char *ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *
  * is read from what does, becomes a vector; memory that the body allocates and that holds such has
  * a lane dimension. The values of its yield, all with as many lanes, or NULL. */
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
+/* One trip of a loop, where its variable is `at`. */
+const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct CiFamily {
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
     /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */
     int vector_bytes;
+    int chains; /* such vectors that a fold in any order accumulates in */
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -24,6 +25,18 @@ CiProcs *ci_expand(const CiKernels *kernels, CiTakesKernel *takes);
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
+/* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */
+int ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
+                    const CiExpr *lane_var, int64_t trips);
+
+/* Bytes between two sums of one unit in memory for partials. */
+#define CI_PARTIAL_STEP 16
+/* version.c: rows that may be short are lanes where they are. */
+void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* split.c: a long fold becomes two procs, of its parts and of what they left. */
+void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* poll.c: long work asks now and then whether to go on. */
+void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* stage_in.c: what is read across two axes is turned in tiles of them. */
 void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* map.c: what runs side by side becomes units of work. */
@@ -32,5 +45,13 @@ void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */
 void ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* unroll.c: loops over registers become their trips. */
+void ci_unroll(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* simplify.c: branches, loops and masks that are known are gone. */
+void ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* late.c: of a chain of choices what waits for the trip before comes last. */
+void ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* forward.c: what a register holds is named by the value stored there; what nobody uses is gone. */
+void ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family);
 
 #endif

@@ -80,16 +80,20 @@ ci_expand_params(CiExpander *x)
 void
 ci_expand_placements(CiExpander *x, const CiKernel *leaf)
 {
+    int lanes = leaf->lanes_on_outer ? leaf->outer[leaf->nouter - 1].factor : 1;
     for (int k = 0; k < leaf->nplacements; k++) {
         const CiPlacement *placement = &leaf->placements[k];
         CiBuffer *buffer = placement->buffer;
         if (placement->place != CI_PLACE_local && placement->place != CI_PLACE_row)
             continue;
         bool is_row = placement->place == CI_PLACE_row;
+        const CiExpr *size = ci_expand_number(x, 1);
+        if (is_row) /* the size at the level of kernels is that of all lanes */
+            size = ci_expr_floordiv(x->b.sym, placement->row_size, ci_expand_number(x, lanes));
         CiMemory *memory = ci_build_alloc(&x->b, buffer->name, buffer->dtype, 1,
-                                          is_row ? CI_SPACE_scratch : CI_SPACE_register,
-                                          is_row ? placement->row_size : ci_expand_number(x, 1));
+                                          is_row ? CI_SPACE_scratch : CI_SPACE_register, size);
         memory->buffer = buffer;
+        memory->offset = placement->scratch_offset;
         ci_map_put(x->memories, CI_KEY(buffer), memory);
     }
 }

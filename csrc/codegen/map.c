@@ -17,8 +17,8 @@ find_shared_lanes(const CiProc *proc)
     return is_one && !loop->next ? loop : NULL;
 }
 
-/* for i<n vector {…}  ->  for u<ceildiv(n, factor) parallel { for j<min(factor, n - factor*u) vector
- * {…} } */
+/* for i<n vector {…}  ->  for u<ceildiv(n, factor) parallel { for j<min(factor, n - factor*u)
+ * vector {…} } */
 static void
 share_out(CiBuild *b, CiStmt *loop, int factor)
 {
@@ -40,8 +40,7 @@ share_out(CiBuild *b, CiStmt *loop, int factor)
     CiStmt *inner = ci_build_for(b, "j", count, CI_RUN_vector);
     ci_build_enter(b, &inner->body);
     const CiExpr *at = ci_expr_add(sym, first, inner->vars[0]);
-    CiAt instance = {1, &var, &at, NULL, 1, NULL};
-    ci_build_at(b, &body, &instance);
+    ci_build_trip(b, &body, var, at);
     ci_build_leave(b, outside);
 }
 

@@ -7,49 +7,21 @@
  *   serial   one accumulator
  *   lanes    blocks of chains, closed into a binary counter; rows is the same with a width of 1
  * Reductions whose order is free may run beside others: they are not closed with a block. */
-#include "codegen/at.h"
-#include "codegen/codegen.h"
+#include "codegen/reducer.h"
+
 #include "codegen/reduction.h"
 
-#define MOST_LEVELS 48
-
-typedef struct Reducer {
-    CiBuild b;
-    const CiFamily *family;
-    bool is_in_lanes; /* of a loop around */
-    const CiStmt *fold;
-    CiStmts body; /* over `var` alone */
-    const CiExpr *var, *extent;
-    int width, lanes; /* of accumulators; of a vector of them: the width, or 1 */
-    CiMemory **acc;   /* per accumulator, width / lanes vectors */
-    CiMemory **sums;  /* of those whose order is told: of the block that is closed */
-    CiMemory **pending, *depth;
-} Reducer;
-
 static const CiExpr *
-number(Reducer *r, int64_t value)
+scaled(CiReducer *r, const CiExpr *e, int64_t by)
 {
-    return ci_expr_const(r->b.sym, value);
-}
-
-static const CiExpr *
-scaled(Reducer *r, const CiExpr *e, int64_t by)
-{
-    return ci_expr_mul(r->b.sym, e, number(r, by));
-}
-
-/* at: of its first accumulator. */
-static bool
-is_ordered(const Reducer *r, CiOp fold, int at)
-{
-    return !ci_op_is_order_free(fold, r->fold->into[at]->dtype);
+    return ci_expr_mul(r->b.sym, e, ci_reduce_number(r, by));
 }
 
 static bool
-is_any_ordered(const Reducer *r)
+is_any_ordered(const CiReducer *r)
 {
     for (int k = 0, at = 0; k < r->fold->nops; at += ci_fold_width(r->fold->ops[k++]))
-        if (is_ordered(r, r->fold->ops[k], at))
+        if (ci_reduce_is_ordered(r, r->fold->ops[k], at))
             return true;
     return false;
 }
@@ -57,7 +29,7 @@ is_any_ordered(const Reducer *r)
 /* ---- values of accumulators ---- */
 
 static int
-identity_value(Reducer *r, CiOp fold, int k, const CiMemory *into, int lanes)
+identity_value(CiReducer *r, CiOp fold, int k, const CiMemory *into, int lanes)
 {
     CiDtype dtype = into->dtype;
     int value = ci_build_const(&r->b, ci_type_of(dtype, 1), ci_reduction_identity(fold, k, dtype));
@@ -66,57 +38,28 @@ identity_value(Reducer *r, CiOp fold, int k, const CiMemory *into, int lanes)
     return value;
 }
 
-static void
-load_all(Reducer *r, int *values, CiMemory *const *from, int count, const CiExpr *at, int lanes)
+/* Into a loop over rows of accumulators, if there are several; where it goes on afterwards. */
+static CiStmts *
+enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
 {
-    for (int k = 0; k < count; k++)
-        values[k] = ci_build_load(&r->b, from[k], at, lanes);
+    CiRunMode run = r->lanes > 1 ? CI_RUN_unroll : r->is_in_lanes ? CI_RUN_serial : CI_RUN_vector;
+    *row = ci_reduce_number(r, 0);
+    if (ci_expr_equals_const(count, 1))
+        return r->b.to;
+    CiStmt *loop = ci_build_for(&r->b, "w", count, run);
+    *row = loop->vars[0];
+    return ci_build_enter(&r->b, &loop->body);
 }
 
 static void
-store_all(Reducer *r, CiMemory *const *to, int count, const CiExpr *at, const int *values,
-          const CiExpr *live)
+reset(CiReducer *r, CiOp fold, int at, int count)
 {
-    for (int k = 0; k < count; k++) {
-        ci_build_store(&r->b, to[k], at, values[k]);
-        r->b.to->last->live = live;
-    }
-}
-
-/* Calls emit for each reduction that is asked for, with the number of its first accumulator. */
-static void
-each_reduction(Reducer *r, bool ordered, bool free_ones,
-               void (*emit)(Reducer *r, CiOp fold, int at, int count))
-{
-    for (int k = 0, at = 0; k < r->fold->nops; k++) {
-        CiOp fold = r->fold->ops[k];
-        int count = ci_fold_width(fold);
-        if (is_ordered(r, fold, at) ? ordered : free_ones)
-            emit(r, fold, at, count);
-        at += count;
-    }
-}
-
-static CiStmt *
-rows_loop(Reducer *r, int count)
-{
-    return ci_build_for(&r->b, "w", number(r, count), CI_RUN_serial);
-}
-
-static void
-reset(Reducer *r, CiOp fold, int at, int count)
-{
-    int rows = r->width / r->lanes, values[CI_MAX_ACCUMULATORS];
+    int values[CI_MAX_ACCUMULATORS];
     for (int k = 0; k < count; k++)
         values[k] = identity_value(r, fold, k, r->fold->into[at + k], r->lanes);
-    CiStmts *outside = r->b.to;
-    const CiExpr *row = number(r, 0);
-    if (rows > 1) {
-        CiStmt *loop = rows_loop(r, rows);
-        ci_build_enter(&r->b, &loop->body);
-        row = loop->vars[0];
-    }
-    store_all(r, r->acc + at, count, row, values, NULL);
+    const CiExpr *row;
+    CiStmts *outside = enter_rows(r, ci_reduce_number(r, r->width / r->lanes), &row);
+    ci_reduce_store(r, r->acc + at, count, row, values, NULL);
     ci_build_leave(&r->b, outside);
 }
 
@@ -124,67 +67,68 @@ reset(Reducer *r, CiOp fold, int at, int count)
 
 /* Values from `first` on, one in each lane, into accumulators in `row`. */
 static void
-step(Reducer *r, const CiExpr *first, const CiExpr *row, int lanes, CiMemory *const *acc,
+step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes, CiMemory *const *acc,
      const CiExpr *live)
 {
-    CiAt at = {1, &r->var, &first, r->var, lanes, live};
+    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
     const int *lifted = ci_build_at(&r->b, &r->body, &at);
     for (int k = 0, from = 0; k < r->fold->nops; k++) {
         CiOp fold = r->fold->ops[k];
         const CiReduction *reduction = ci_reduction_of(fold);
         int values[CI_MAX_ACCUMULATORS];
-        load_all(r, values, acc + from, reduction->count, row, lanes);
+        ci_reduce_load(r, values, acc + from, reduction->count, row, lanes);
         reduction->step(&r->b, fold, lanes, values, lifted + from);
-        store_all(r, acc + from, reduction->count, row, values, live);
+        ci_reduce_store(r, acc + from, reduction->count, row, values, live);
         from += reduction->count;
     }
 }
 
 /* The accumulators' next values, one for each: from `first` on, as far as there are `left`. */
 static void
-chain(Reducer *r, const CiExpr *first, const CiExpr *left)
+chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
 {
-    int rows = r->width / r->lanes;
-    CiStmts *outside = r->b.to;
-    const CiExpr *row = number(r, 0);
-    if (rows > 1) {
-        CiStmt *loop = rows_loop(r, rows);
-        ci_build_enter(&r->b, &loop->body);
-        row = loop->vars[0];
-        first = ci_expr_add(r->b.sym, first, row);
+    const CiExpr *row, *rows = ci_reduce_number(r, r->width / r->lanes), *live = NULL;
+    if (left && r->lanes == 1)
+        rows = ci_expr_min(r->b.sym, rows, left);
+    CiStmts *outside = enter_rows(r, rows, &row);
+    const CiExpr *done = scaled(r, row, r->lanes);
+    if (left && r->lanes > 1) {
+        live = ci_expr_sub(r->b.sym, left, done);
+        if (r->width > r->lanes)
+            live = ci_expr_min(r->b.sym, live, ci_reduce_number(r, r->lanes));
+        if (r->width > r->lanes) {
+            CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, done, left);
+            ci_build_enter(&r->b, &some->body);
+        }
     }
-    if (left && r->lanes == 1) {
-        CiStmt *guard = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, row, left);
-        ci_build_enter(&r->b, &guard->body);
-    }
-    step(r, first, row, r->lanes, r->acc, r->lanes > 1 ? left : NULL);
+    step(r, ci_expr_add(r->b.sym, first, done), row, r->lanes, r->acc, live);
     ci_build_leave(&r->b, outside);
 }
 
 /* ---- many into one ---- */
 
 static void
-halve_rows(Reducer *r, CiOp fold, int at, int count)
+halve_rows(CiReducer *r, CiOp fold, int at, int count)
 {
     for (int rows = r->width / r->lanes / 2; rows > 0; rows /= 2) {
-        CiStmt *loop = rows_loop(r, rows);
-        CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+        const CiExpr *row;
+        CiStmts *outside = enter_rows(r, ci_reduce_number(r, rows), &row);
         int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-        const CiExpr *other = ci_expr_add(r->b.sym, loop->vars[0], number(r, rows));
-        load_all(r, early, r->acc + at, count, loop->vars[0], r->lanes);
-        load_all(r, late, r->acc + at, count, other, r->lanes);
+        const CiExpr *other = ci_expr_add(r->b.sym, row, ci_reduce_number(r, rows));
+        ci_reduce_load(r, early, r->acc + at, count, row, r->lanes);
+        ci_reduce_load(r, late, r->acc + at, count, other, r->lanes);
         ci_reduction_of(fold)->combine(&r->b, fold, r->lanes, early, late);
-        store_all(r, r->acc + at, count, loop->vars[0], early, NULL);
+        ci_reduce_store(r, r->acc + at, count, row, early, NULL);
         ci_build_leave(&r->b, outside);
     }
 }
 
 /* Accumulators fold pairwise; what comes of them is left in values. */
 static void
-halve(Reducer *r, CiOp fold, int at, int count, int *values)
+halve(CiReducer *r, CiOp fold, int at, int count, int *values)
 {
     halve_rows(r, fold, at, count);
-    load_all(r, values, r->acc + at, count, number(r, 0), r->lanes);
+    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
     for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
         int late[CI_MAX_ACCUMULATORS];
         for (int k = 0; k < count; k++) {
@@ -198,7 +142,7 @@ halve(Reducer *r, CiOp fold, int at, int count, int *values)
 
 /* A zero of an extreme is +0, in whatever order zeros came. */
 static int
-plain_zero(Reducer *r, int value)
+plain_zero(CiReducer *r, int value)
 {
     CiDtype dtype = r->b.proc->types[value].dtype;
     if (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64)
@@ -209,291 +153,316 @@ plain_zero(Reducer *r, int value)
 }
 
 static void
-finish_free(Reducer *r, CiOp fold, int at, int count)
+finish_free(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
     halve(r, fold, at, count, values);
     values[0] = plain_zero(r, values[0]);
-    store_all(r, r->fold->into + at, count, number(r, 0), values, NULL);
-}
-
-/* ---- the binary counter of blocks ---- */
-
-static const CiExpr *
-pop(Reducer *r)
-{
-    const CiExpr *zero = number(r, 0);
-    int one = ci_build_index(&r->b, number(r, 1)),
-        args[] = {ci_build_load(&r->b, r->depth, zero, 1), one};
-    int below = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_subtract, 2, args);
-    ci_build_store(&r->b, r->depth, zero, below);
-    return ci_build_bind(&r->b, below, number(r, MOST_LEVELS));
+    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
 static void
-push(Reducer *r, CiOp fold, int at, int count)
-{
-    (void)fold;
-    int values[CI_MAX_ACCUMULATORS];
-    const CiExpr *zero = number(r, 0);
-    const CiExpr *top =
-        ci_build_bind(&r->b, ci_build_load(&r->b, r->depth, zero, 1), number(r, MOST_LEVELS));
-    load_all(r, values, r->sums + at, count, zero, 1);
-    store_all(r, r->pending + at, count, top, values, NULL);
-}
-
-/* What is pending came earlier. */
-static void
-merge(Reducer *r, const CiExpr *top)
-{
-    for (int k = 0, at = 0; k < r->fold->nops; k++) {
-        CiOp fold = r->fold->ops[k];
-        int count = ci_fold_width(fold), early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-        if (is_ordered(r, fold, at)) {
-            load_all(r, early, r->pending + at, count, top, 1);
-            load_all(r, late, r->sums + at, count, number(r, 0), 1);
-            ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
-            store_all(r, r->sums + at, count, number(r, 0), early, NULL);
-        }
-        at += count;
-    }
-}
-
-static void
-sum_block(Reducer *r, CiOp fold, int at, int count)
+sum_block(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
     halve(r, fold, at, count, values);
-    store_all(r, r->sums + at, count, number(r, 0), values, NULL);
-}
-
-/* Block number k is full: as many neighbours of its size are as k has ones at its end. */
-static void
-close_block(Reducer *r, const CiExpr *block)
-{
-    const CiExpr *zero = number(r, 0);
-    each_reduction(r, true, false, sum_block);
-    CiMemory *carry = ci_build_alloc(&r->b, ci_build_name(&r->b, "carry"), CI_DTYPE_i64, 1,
-                                     CI_SPACE_register, number(r, 1));
-    ci_build_store(&r->b, carry, zero, ci_build_index(&r->b, block));
-    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *left = ci_build_bind(&r->b, ci_build_load(&r->b, carry, zero, 1),
-                                       ci_expr_add(r->b.sym, r->extent, number(r, 1)));
-    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, ci_expr_mod(r->b.sym, left, number(r, 2)),
-                  zero);
-    merge(r, pop(r));
-    ci_build_store(&r->b, carry, zero,
-                   ci_build_index(&r->b, ci_expr_floordiv(r->b.sym, left, number(r, 2))));
-    ci_build_leave(&r->b, outside);
-    each_reduction(r, true, false, push);
-    int args[] = {ci_build_load(&r->b, r->depth, zero, 1), ci_build_index(&r->b, number(r, 1))};
-    ci_build_store(&r->b, r->depth, zero,
-                   ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_add, 2, args));
-}
-
-static void
-leave_sums(Reducer *r, CiOp fold, int at, int count)
-{
-    (void)fold;
-    int values[CI_MAX_ACCUMULATORS];
-    load_all(r, values, r->sums + at, count, number(r, 0), 1);
-    store_all(r, r->fold->into + at, count, number(r, 0), values, NULL);
-}
-
-/* The latest first: x = earlier op x. Begins from the only one, or from the top. */
-static void
-join_blocks(Reducer *r)
-{
-    const CiExpr *zero = number(r, 0), *top = pop(r);
-    for (int k = 0, at = 0; k < r->fold->nops; at += ci_fold_width(r->fold->ops[k++])) {
-        int count = ci_fold_width(r->fold->ops[k]), values[CI_MAX_ACCUMULATORS];
-        if (!is_ordered(r, r->fold->ops[k], at))
-            continue;
-        load_all(r, values, r->pending + at, count, top, 1);
-        store_all(r, r->sums + at, count, zero, values, NULL);
-    }
-    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *depth =
-        ci_build_bind(&r->b, ci_build_load(&r->b, r->depth, zero, 1), number(r, MOST_LEVELS));
-    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, depth, zero);
-    merge(r, pop(r));
-    ci_build_leave(&r->b, outside);
-    each_reduction(r, true, false, leave_sums);
+    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
 /* ---- orders ---- */
 
 static void
-alloc_each(Reducer *r, CiMemory ***to, const char *stem, int lanes, CiSpace space, int64_t size)
+find_math(void *arg, const CiStmt *stmt)
 {
-    *to = CI_NEW_ARRAY(r->b.ctx, CiMemory *, r->fold->ninto + 1);
-    for (int k = 0; k < r->fold->ninto; k++)
-        (*to)[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, stem), r->fold->into[k]->dtype, lanes,
-                                  space, number(r, size));
+    *(bool *)arg |= ci_op_kind(stmt->op) == CI_OPKIND_math;
+}
+
+/* Vector mathematics of a few elements costs as much as of one. */
+static bool
+is_written_out(const CiReducer *r)
+{
+    bool has_math = false;
+    ci_stmts_visit(&r->body, find_math, &has_math);
+    return r->family->vector_bytes && r->extent->kind == CI_EXPR_const &&
+           r->extent->value <= CI_SERIAL_LIMIT && !has_math;
 }
 
 static void
-alloc_accumulators(Reducer *r)
+alloc_accumulators(CiReducer *r)
 {
     int rows = r->width / r->lanes;
-    alloc_each(r, &r->acc, "lanes", r->lanes, rows > 1 ? CI_SPACE_stack : CI_SPACE_register, rows);
+    bool is_memory = rows > 1 && r->lanes == 1;
+    ci_reduce_alloc(r, &r->acc, "lanes", r->lanes, is_memory ? CI_SPACE_stack : CI_SPACE_register,
+                    rows);
 }
 
-/* Chains of accumulators from element `first` on, as many elements as there are. */
+/* Chains of accumulators from element `first` on, `count` elements, which are one after another. */
 static void
-chains(Reducer *r, const CiExpr *first, const CiExpr *count)
+full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    const CiExpr *trips = ci_expr_floordiv(r->b.sym, count, ci_reduce_number(r, r->width));
+    if (trips->high <= 0)
+        return;
+    CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    chain(r, ci_expr_add(r->b.sym, first, scaled(r, loop->vars[0], r->width)), NULL);
+    ci_build_leave(&r->b, outside);
+}
+
+/* Vectors that fill registers: whole chains, then what is left of one. */
+static void
+chains_and_rest(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *done =
+        scaled(r, ci_expr_floordiv(sym, count, ci_reduce_number(r, r->width)), r->width);
+    full_chains(r, first, count);
+    if (ci_sym_known_multiple_of(sym, count, ci_reduce_number(r, r->width)))
+        return;
+    const CiExpr *left = ci_build_named(&r->b, ci_expr_sub(sym, count, done)),
+                 *start = ci_expr_add(sym, first, done);
+    CiStmts *outside = r->b.to;
+    if (r->width == r->lanes) {
+        CiStmt *some =
+            ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
+        ci_build_enter(&r->b, &some->body);
+    }
+    chain(r, start, left);
+    ci_build_leave(&r->b, outside);
+}
+
+static void
+chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     CiStmts *outside = r->b.to;
-    const CiExpr *from = number(r, 0);
+    const CiExpr *from = ci_reduce_number(r, 0);
     bool is_one = count->high <= r->width;
     if (!is_one) {
-        const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, number(r, r->width));
+        const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
         CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
         from = scaled(r, loop->vars[0], r->width);
     }
-    bool is_full = ci_sym_known_multiple_of(r->b.sym, count, number(r, r->width)) &&
+    bool is_full = ci_sym_known_multiple_of(r->b.sym, count, ci_reduce_number(r, r->width)) &&
                    (!is_one || count->low > 0);
     chain(r, ci_expr_add(r->b.sym, first, from),
           is_full ? NULL : ci_expr_sub(r->b.sym, count, from));
     ci_build_leave(&r->b, outside);
 }
 
-/* Any order: all elements in one set of accumulators, along the last axis. */
 static void
-reduce_free(Reducer *r)
+chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
-    int most = r->is_in_lanes ? 1 : r->family->lanes;
-    r->width = 1;
-    while (r->width < most && r->width < r->extent->high)
-        r->width *= 2;
-    r->lanes = r->width;
-    alloc_accumulators(r);
-    each_reduction(r, true, true, reset);
-    CiStmts *outside = r->b.to;
-    for (int k = 0; k < r->fold->nvars - 1; k++) {
-        CiStmt *loop = ci_build_loop(&r->b, r->fold->vars[k], r->fold->extents[k], CI_RUN_serial);
-        ci_build_enter(&r->b, &loop->body);
-    }
-    chains(r, number(r, 0), r->extent);
-    ci_build_leave(&r->b, outside);
-    each_reduction(r, true, true, finish_free);
+    if (r->family->vector_bytes)
+        chains_and_rest(r, first, count);
+    else
+        chains_in_lanes(r, first, count);
+}
+
+/* Lanes of the fold's own, at most so many. */
+static int
+lanes_inside(const CiReducer *r, int most)
+{
+    if (r->is_in_lanes)
+        return 1;
+    int lanes = ci_choose_lanes(&r->b, r->family, &r->body, r->var, most);
+    return lanes < 1 ? 1 : lanes;
 }
 
 static void
-start_into(Reducer *r, CiOp fold, int at, int count)
+start_into(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
     for (int k = 0; k < count; k++)
         values[k] = identity_value(r, fold, k, r->fold->into[at + k], 1);
     if (ci_op_combine(fold) == CI_OP_add) /* a sum of nothing is +0, though it begins from -0 */
         values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1), (CiConst){0});
-    store_all(r, r->fold->into + at, count, number(r, 0), values, NULL);
+    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
 static void
-finish_serial(Reducer *r, CiOp fold, int at, int count)
+finish_serial(CiReducer *r, CiOp fold, int at, int count)
 {
     (void)fold, (void)count;
-    int value = ci_build_load(&r->b, r->fold->into[at], number(r, 0), 1);
-    ci_build_store(&r->b, r->fold->into[at], number(r, 0), plain_zero(r, value));
+    int value = ci_build_load(&r->b, r->fold->into[at], ci_reduce_number(r, 0), 1);
+    ci_build_store(&r->b, r->fold->into[at], ci_reduce_number(r, 0), plain_zero(r, value));
 }
 
 /* The first element, and one after another to it: so nothing is asked of an identity. */
 static void
-add_in_turn(Reducer *r)
+add_in_turn(CiReducer *r)
 {
-    const CiExpr *zero = number(r, 0), *one = number(r, 1);
-    CiAt first = {1, &r->var, &zero, NULL, 1, NULL};
-    const int *lifted = ci_build_at(&r->b, &r->body, &first);
-    store_all(r, r->fold->into, r->fold->ninto, zero, lifted, NULL);
-    CiStmt *loop = ci_build_for(&r->b, "r", ci_expr_sub(r->b.sym, r->extent, one), CI_RUN_serial);
+    const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1);
+    const int *lifted = ci_build_trip(&r->b, &r->body, r->var, zero);
+    ci_reduce_store(r, r->fold->into, r->fold->ninto, zero, lifted, NULL);
+    CiStmt *loop = ci_build_for(&r->b, "r", ci_expr_sub(r->b.sym, r->extent, one),
+                                is_written_out(r) ? CI_RUN_unroll : CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     step(r, ci_expr_add(r->b.sym, loop->vars[0], one), zero, 1, r->fold->into, NULL);
     ci_build_leave(&r->b, outside);
-    each_reduction(r, false, true, finish_serial);
+    ci_reduce_each(r, false, true, finish_serial);
 }
 
 static void
-reduce_serial(Reducer *r)
+reduce_serial(CiReducer *r)
 {
     if (r->extent->low > 0) {
         add_in_turn(r);
         return;
     }
-    CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, number(r, 0), r->extent);
+    CiStmt *choice =
+        ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), r->extent);
     CiStmts *outside = ci_build_enter(&r->b, &choice->body);
     add_in_turn(r);
     ci_build_enter(&r->b, &choice->other);
-    each_reduction(r, true, true, start_into);
+    ci_reduce_each(r, true, true, start_into);
     ci_build_leave(&r->b, outside);
+}
+
+/* Of a block, in strips where it lies along several axes. */
+static void
+chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    const CiStmts body = r->body;
+    const CiExpr *var = r->var;
+    if (r->strips) {
+        ci_reduce_fill_strips(r, first, count);
+        first = ci_reduce_number(r, 0);
+    }
+    chains(r, first, count);
+    r->body = body;
+    r->var = var;
+}
+
+/* All elements, brought together a piece at a time. */
+static void
+chains_of_strips(CiReducer *r)
+{
+    enum { PIECE = 1024 };
+    const CiExpr *piece = ci_reduce_number(r, PIECE);
+    ci_reduce_alloc_strips(r, PIECE);
+    CiStmt *loop =
+        ci_build_for(&r->b, "b", ci_expr_ceildiv(r->b.sym, r->extent, piece), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *first = scaled(r, loop->vars[0], PIECE),
+                 *count = ci_build_named(
+                     &r->b, ci_expr_min(r->b.sym, piece, ci_expr_sub(r->b.sym, r->extent, first)));
+    chains_of_block(r, first, count);
+    ci_build_leave(&r->b, outside);
+}
+
+/* Any order: all elements in one set of accumulators, along the last axis. */
+static void
+reduce_free(CiReducer *r)
+{
+    int64_t extent = r->extent->high;
+    if (is_written_out(r) && r->fold->nvars == 1 && !r->fold->count) {
+        reduce_serial(r);
+        return;
+    }
+    int most = r->family->lanes, lanes = 1;
+    while (lanes < most && lanes < extent)
+        lanes *= 2;
+    r->lanes = r->width = lanes_inside(r, lanes);
+    for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
+         chains /= 2)
+        r->width *= 2;
+    alloc_accumulators(r);
+    ci_reduce_each(r, true, true, reset);
+    if (r->fold->count && r->fold->nvars > 1) {
+        chains_of_strips(r);
+        ci_reduce_each(r, true, true, finish_free);
+        return;
+    }
+    CiStmts *outside = r->b.to;
+    for (int k = 0; k < r->fold->nvars - 1; k++) {
+        CiStmt *loop = ci_build_loop(&r->b, r->fold->vars[k], r->fold->extents[k], CI_RUN_serial);
+        ci_build_enter(&r->b, &loop->body);
+    }
+    chains(r, ci_reduce_number(r, 0), r->extent);
+    ci_build_leave(&r->b, outside);
+    ci_reduce_each(r, true, true, finish_free);
 }
 
 /* Full blocks, then what remains. */
 static void
-reduce_blocks(Reducer *r)
+reduce_blocks(CiReducer *r)
 {
     int64_t size = (int64_t)CI_BLOCK_CHAIN * r->width;
-    const CiExpr *blocks = ci_expr_floordiv(r->b.sym, r->extent, number(r, size)),
+    const CiExpr *blocks = ci_expr_floordiv(r->b.sym, r->extent, ci_reduce_number(r, size)),
                  *done = scaled(r, blocks, size), *left = ci_expr_sub(r->b.sym, r->extent, done);
     CiStmts *outside = r->b.to;
+    ci_reduce_alloc_strips(r, size);
     if (blocks->high > 0) {
         CiStmt *loop = ci_build_for(&r->b, "b", blocks, CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
-        each_reduction(r, true, false, reset);
-        chains(r, scaled(r, loop->vars[0], size), number(r, size));
-        close_block(r, loop->vars[0]);
+        ci_reduce_each(r, true, false, reset);
+        chains_of_block(r, scaled(r, loop->vars[0], size), ci_reduce_number(r, size));
+        ci_reduce_each(r, true, false, sum_block);
+        ci_counter_close(r, loop->vars[0]);
         ci_build_leave(&r->b, outside);
     }
     if (left->high > 0) {
-        CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, number(r, 0), left);
+        CiStmt *some =
+            ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
         ci_build_enter(&r->b, &some->body);
-        each_reduction(r, true, false, reset);
-        chains(r, done, left);
-        close_block(r, blocks);
+        ci_reduce_each(r, true, false, reset);
+        chains_of_block(r, done, left);
+        ci_reduce_each(r, true, false, sum_block);
+        ci_counter_close(r, blocks);
         ci_build_leave(&r->b, outside);
     }
 }
 
 static void
-alloc_counter(Reducer *r)
+finish_block(CiReducer *r, CiOp fold, int at, int count)
 {
-    r->depth = ci_build_alloc(&r->b, ci_build_name(&r->b, "depth"), CI_DTYPE_i64, 1,
-                              CI_SPACE_register, number(r, 1));
-    ci_build_store(&r->b, r->depth, number(r, 0), ci_build_index(&r->b, number(r, 0)));
-    alloc_each(r, &r->sums, "sum", 1, CI_SPACE_register, 1);
-    alloc_each(r, &r->pending, "pending", 1, CI_SPACE_stack, MOST_LEVELS);
+    int values[CI_MAX_ACCUMULATORS];
+    halve(r, fold, at, count, values);
+    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
 static void
-reduce_long(Reducer *r)
+reduce_one_block(CiReducer *r)
 {
-    r->lanes = r->is_in_lanes ? 1 : r->width;
+    ci_reduce_each(r, true, true, reset);
+    ci_reduce_alloc_strips(r, r->extent->high);
+    chains_of_block(r, ci_reduce_number(r, 0), r->extent);
+    ci_reduce_each(r, true, false, finish_block);
+    ci_reduce_each(r, false, true, finish_free);
+}
+
+static void
+reduce_long(CiReducer *r)
+{
+    r->lanes = r->family->vector_bytes || r->is_in_lanes ? lanes_inside(r, r->width) : r->width;
     alloc_accumulators(r);
-    alloc_counter(r);
-    each_reduction(r, false, true, reset);
+    if (r->extent->high <= (int64_t)CI_BLOCK_CHAIN * r->width) {
+        reduce_one_block(r);
+        return;
+    }
+    ci_counter_open(r);
+    ci_reduce_each(r, false, true, reset);
     reduce_blocks(r);
-    join_blocks(r);
-    each_reduction(r, false, true, finish_free);
+    ci_counter_join(r);
+    ci_reduce_each(r, false, true, finish_free);
 }
 
-/* A few elements are folded one by one, in every order. */
+/* A few elements are folded one by one, in every order; how many the whole fold has decides. */
 static void
-reduce_ordered(Reducer *r)
+reduce_ordered(CiReducer *r)
 {
-    if (r->fold->order == CI_FOLD_serial || r->extent->high <= CI_SERIAL_LIMIT) {
+    if (r->fold->order == CI_FOLD_serial || r->length->high <= CI_SERIAL_LIMIT) {
         reduce_serial(r);
         return;
     }
     r->width = r->fold->order == CI_FOLD_rows ? 1 : ci_lane_count(r->fold->into[0]->dtype);
-    if (r->extent->low > CI_SERIAL_LIMIT) {
+    if (r->length->low > CI_SERIAL_LIMIT) {
         reduce_long(r);
         return;
     }
-    CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less_equal, r->extent,
-                                   number(r, CI_SERIAL_LIMIT));
+    CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less_equal, r->length,
+                                   ci_reduce_number(r, CI_SERIAL_LIMIT));
     CiStmts *outside = ci_build_enter(&r->b, &choice->body);
     reduce_serial(r);
     ci_build_enter(&r->b, &choice->other);
@@ -501,53 +470,98 @@ reduce_ordered(Reducer *r)
     ci_build_leave(&r->b, outside);
 }
 
-/* ---- folds over several axes ---- */
+/* ---- the pass ---- */
 
-/* One variable that counts the points of all of them. */
 static void
-flatten(Reducer *r)
+store_sums(CiReducer *r, CiOp fold, int at, int count)
 {
-    const CiStmt *fold = r->fold;
-    const CiExpr *to[CI_MAX_FOLD_AXES];
-    r->body = (CiStmts){0};
-    r->extent = ci_expr_product_of(r->b.sym, fold->extents, fold->nvars);
-    r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
-    const CiExpr *rest = r->var;
-    for (int k = fold->nvars - 1; k >= 0; k--) {
-        to[k] = k ? ci_expr_mod(r->b.sym, rest, fold->extents[k]) : rest;
-        rest = ci_expr_floordiv(r->b.sym, rest, fold->extents[k]);
-    }
-    CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL};
-    CiStmts *outside = ci_build_enter(&r->b, &r->body);
-    const int *lifted = ci_build_at(&r->b, &fold->body, &at);
-    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
-    yield->args = CI_NEW_ARRAY(r->b.ctx, int, fold->ninto + 1);
-    for (int k = 0; k < fold->ninto; k++)
-        yield->args[k] = lifted[k];
-    yield->nargs = fold->ninto;
-    ci_build_leave(&r->b, outside);
+    (void)fold;
+    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), r->lifted + at, NULL);
 }
 
 static void
-lower_fold(Reducer *r)
+combine_free(CiReducer *r, CiOp fold, int at, int count)
 {
-    int last = r->fold->nvars - 1;
-    r->body = r->fold->body;
-    r->var = r->fold->vars[last];
-    r->extent = r->fold->extents[last];
+    int values[CI_MAX_ACCUMULATORS];
+    ci_reduce_load(r, values, r->fold->into + at, count, ci_reduce_number(r, 0), 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, values, r->lifted + at);
+    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
+}
+
+/* What is folded are blocks of the fold: the whole ones meet as in reduce_blocks. */
+static void
+reduce_sums(CiReducer *r)
+{
+    const CiExpr *zero = ci_reduce_number(r, 0);
+    CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, zero, r->extent);
+    CiStmts *outside = ci_build_enter(&r->b, &some->other);
+    ci_reduce_each(r, true, true, start_into);
+    ci_build_enter(&r->b, &some->body);
+    ci_reduce_each(r, false, true, start_into);
+    ci_counter_open(r);
+    CiStmt *loop = ci_build_for(&r->b, "b", r->extent, CI_RUN_serial);
+    CiStmts *inside = ci_build_enter(&r->b, &loop->body);
+    r->lifted = ci_build_trip(&r->b, &r->body, r->var, loop->vars[0]);
+    ci_reduce_each(r, true, false, store_sums);
+    ci_reduce_each(r, false, true, combine_free);
+    CiStmt *whole =
+        ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, loop->vars[0], r->fold->blocks);
+    CiStmts *around = ci_build_enter(&r->b, &whole->body);
+    ci_counter_carry(r, loop->vars[0]);
+    ci_build_leave(&r->b, around);
+    ci_counter_push(r);
+    ci_build_leave(&r->b, inside);
+    ci_counter_join(r);
+    ci_build_leave(&r->b, outside);
+}
+
+/* Points of one axis, from number `first` on. */
+static void
+count_from(CiReducer *r)
+{
+    const CiExpr *var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
+    const CiStmts body = r->body;
+    r->body = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&r->b, &r->body);
+    const int *lifted = ci_build_trip(&r->b, &body, r->var, ci_expr_add(r->b.sym, r->first, var));
+    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
+    yield->args = CI_NEW_ARRAY(r->b.ctx, int, r->fold->ninto + 1);
+    for (int k = 0; k < r->fold->ninto; k++)
+        yield->args[k] = lifted[k];
+    yield->nargs = r->fold->ninto;
+    ci_build_leave(&r->b, outside);
+    r->var = var;
+}
+
+static void
+lower_fold(CiReducer *r)
+{
+    const CiStmt *fold = r->fold;
+    int last = fold->nvars - 1;
+    r->body = fold->body;
+    r->var = fold->vars[last];
+    r->strips = NULL;
+    r->length = ci_expr_product_of(r->b.sym, fold->extents, fold->nvars);
+    r->extent = fold->count ? fold->count : r->length;
+    r->first = fold->count ? fold->from : ci_reduce_number(r, 0);
+    if (fold->blocks) {
+        reduce_sums(r);
+        return;
+    }
+    if (fold->count && last == 0)
+        count_from(r);
     if (!is_any_ordered(r)) {
+        r->extent = fold->count ? fold->count : fold->extents[last];
         reduce_free(r);
         return;
     }
     if (last > 0)
-        flatten(r);
+        ci_reduce_flatten(r);
     reduce_ordered(r);
 }
 
-/* ---- the pass ---- */
-
 static void
-lower_block(Reducer *r, CiStmts *block)
+lower_block(CiReducer *r, CiStmts *block)
 {
     CiStmt *next, *stmt = block->first;
     *block = (CiStmts){0};
@@ -573,6 +587,6 @@ lower_block(Reducer *r, CiStmts *block)
 void
 ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    Reducer r = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .family = family};
+    CiReducer r = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .family = family};
     lower_block(&r, &proc->body);
 }

@@ -3,9 +3,10 @@
  *   for i<n parallel { for j<m vector { … load x[i + n*j] … } }
  *
  * reads one element of each line of memory. In a tile of i and j all of a line is used: vectors are
- * loaded along i, turned in registers, and stored in stack memory as the tile's rows, which the body
- * reads along j. A square of L vectors of L lanes is turned in log2(L) rounds, each of which zips the
- * first half of the vectors with the second; what is left at the edges is moved one by one. */
+ * loaded along i, turned in registers, and stored in stack memory as the tile's rows, which the
+ * body reads along j. A square of L vectors of L lanes is turned in log2(L) rounds, each of which
+ * zips the first half of the vectors with the second; what is left at the edges is moved one by
+ * one. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
@@ -80,15 +81,15 @@ tile_index(Tiler *t, const CiExpr *row, const CiExpr *column)
 }
 
 static void
-turn_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row,
-            const CiExpr *column, int lanes)
+turn_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row, const CiExpr *column,
+            int lanes)
 {
     CiType type = ci_type_of(tile->dtype, lanes);
     int values[MOST_LANES], turned[MOST_LANES];
     for (int k = 0; k < lanes; k++)
-        values[k] = ci_build_load(
-            &t->b, from->memory, source_index(t, from->index, row, plus(t, column, number(t, k))),
-            lanes);
+        values[k] =
+            ci_build_load(&t->b, from->memory,
+                          source_index(t, from->index, row, plus(t, column, number(t, k))), lanes);
     for (int round = 1; round < lanes; round *= 2) {
         for (int k = 0; k < lanes / 2; k++) {
             const int pair[] = {values[k], values[k + lanes / 2]};
@@ -160,9 +161,8 @@ stage_loads(Tiler *t, const CiStmts *body)
         if (!is_crossed(t, stmt))
             continue;
         const CiAccess from = stmt->at;
-        CiMemory *tile =
-            ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
-                           CI_SPACE_stack, number(t, (int64_t)t->size * t->size));
+        CiMemory *tile = ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
+                                        CI_SPACE_stack, number(t, (int64_t)t->size * t->size));
         fill(t, &from, tile);
         for (CiStmt *other = stmt; other; other = other->next) {
             if (other->at.memory != from.memory || other->at.index != from.index)
@@ -223,7 +223,7 @@ make_tiles(Tiler *t)
     CiStmt *right = ci_build_loop(&t->b, t->column, t->columns, CI_RUN_vector);
     ci_build_enter(&t->b, &right->body);
     const CiExpr *at[] = {plus(t, t->first_row, t->row), plus(t, t->first_column, t->column)};
-    CiAt instance = {2, vars, at, NULL, 1, NULL};
+    CiAt instance = {2, vars, at, NULL, 1, NULL, 1};
     ci_build_at(&t->b, &body, &instance);
     ci_build_leave(&t->b, outside);
 }
@@ -231,11 +231,11 @@ make_tiles(Tiler *t)
 void
 ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    Tiler t = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},
-               .family = family,
-               .crossed = -1};
+    Tiler t = {
+        .b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .family = family, .crossed = -1};
     const CiKernel *kernel = proc->kernel;
-    for (CiStmt *stmt = proc->body.first; stmt && stmt->kind == CI_STMT_for; stmt = stmt->body.first)
+    for (CiStmt *stmt = proc->body.first; stmt && stmt->kind == CI_STMT_for;
+         stmt = stmt->body.first)
         if (t.count < CI_MAX_FOLD_AXES)
             t.loops[t.count++] = stmt;
     for (int k = 0; kernel && k < kernel->nouter - 1 && k < t.count; k++)

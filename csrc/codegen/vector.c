@@ -12,90 +12,16 @@
 typedef struct Vectorizer {
     CiBuild b;
     const CiFamily *family;
+    int nserial; /* loops around that run again and again within a unit */
 } Vectorizer;
-
-/* ---- how many lanes ---- */
-
-typedef struct Survey {
-    const Vectorizer *v;
-    const CiExpr *lane_var;
-    const bool *varies;
-    int widest; /* bytes of a value that varies */
-    bool has_math, has_scratch;
-    const char *why; /* there are no instructions for it */
-} Survey;
-
-static void
-look_at_access(Survey *s, const CiAccess *at)
-{
-    const CiExpr *coef, *rest;
-    bool is_same = !ci_expr_depends_on(at->index, s->lane_var);
-    if (!is_same && (!ci_expr_split_linear(s->v->b.sym, at->index, s->lane_var, &coef, &rest) ||
-                     !ci_expr_equals_const(coef, 1)))
-        s->why = "elements do not lie side by side";
-}
-
-static void
-look_at_let(Survey *s, const CiStmt *let)
-{
-    const CiProc *proc = s->v->b.proc;
-    int size = (int)ci_dtype_size(ci_dtype_compute(let->type.dtype));
-    CiDtype operand =
-        let->nargs ? proc->types[let->args[let->op == CI_OP_where]].dtype : let->type.dtype;
-    s->has_math |= ci_op_kind(let->op) == CI_OPKIND_math;
-    if (!s->varies[let->value])
-        return;
-    s->widest = size > s->widest ? size : s->widest;
-    const char *why = s->v->family->why_not_vector(s->v->b.ctx, let->op, operand, let->type.dtype);
-    s->why = why ? why : s->why;
-    if (let->op == CI_OP_load)
-        look_at_access(s, &let->at);
-    if (let->op == CI_OP_bind || let->op == CI_OP_index)
-        s->why = let->op == CI_OP_bind ? "data say where elements lie" : s->why;
-}
-
-static void
-look(void *arg, const CiStmt *stmt)
-{
-    Survey *s = arg;
-    s->has_scratch |= stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
-    if (!s->v->family->why_not_vector)
-        return;
-    if (stmt->kind == CI_STMT_let)
-        look_at_let(s, stmt);
-    if (stmt->kind == CI_STMT_store)
-        look_at_access(s, &stmt->at);
-    if (stmt->cell || (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none))
-        s->why = "lanes come one after another";
-}
-
-/* 1: serially; 0: left to a compiler. */
-static int
-choose_lanes(const Vectorizer *v, const CiStmt *loop)
-{
-    int64_t trips = loop->extents[0]->high;
-    Survey s = {.v = v, .lane_var = loop->vars[0]};
-    s.varies = ci_find_varying(v->b.ctx, v->b.proc, &loop->body, loop->vars[0]);
-    ci_stmts_visit(&loop->body, look, &s);
-    int64_t most = s.has_scratch ? v->family->tiled_lanes : v->family->lanes;
-    if (ci_why_not_lanes(v->b.ctx, v->b.proc, &loop->body, loop->vars[0]))
-        return 1;
-    if (!v->family->vector_bytes)
-        return (int)(trips < most ? trips : most);
-    if (s.why && !s.has_math)
-        return 0;
-    int lanes = v->family->vector_bytes / (s.widest ? s.widest : 8);
-    while (lanes > 1 && lanes / 2 >= trips)
-        lanes /= 2;
-    return lanes < 1 ? 1 : lanes;
-}
 
 /* ---- strips ---- */
 
 static void
-add_strip(Vectorizer *v, const CiStmt *loop, const CiExpr *first, int lanes, const CiExpr *live)
+add_strip(Vectorizer *v, const CiStmt *loop, const CiExpr *first, int lanes, const CiExpr *live,
+          int parts)
 {
-    CiAt at = {1, &loop->vars[0], &first, loop->vars[0], lanes, live};
+    CiAt at = {1, &loop->vars[0], &first, loop->vars[0], lanes, live, parts};
     ci_build_at(&v->b, &loop->body, &at);
 }
 
@@ -114,8 +40,57 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     }
     bool is_full =
         ci_sym_known_multiple_of(sym, extent, width) && (extent->high > lanes || extent->low > 0);
-    add_strip(v, loop, first, lanes, is_full ? NULL : ci_expr_sub(sym, extent, first));
+    add_strip(v, loop, first, lanes, is_full ? NULL : ci_expr_sub(sym, extent, first), 1);
     ci_build_leave(&v->b, outside);
+}
+
+static void
+find_loop(void *arg, const CiStmt *stmt)
+{
+    *(bool *)arg |= stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
+}
+
+/* Where a loop runs inside, several vectors share its trips and the lines of memory that it goes
+ * down. */
+static int
+choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
+{
+    bool has_loop = false;
+    ci_stmts_visit(&loop->body, find_loop, &has_loop);
+    int parts = has_loop && v->family->chains > 1 ? v->family->chains : 1;
+    while (parts > 1 && loop->extents[0]->high < (int64_t)parts * lanes)
+        parts /= 2;
+    return parts;
+}
+
+/* Strips of `width` elements as far as they are whole; how many elements they are. */
+static const CiExpr *
+add_whole_strips(Vectorizer *v, const CiStmt *loop, int lanes, int parts)
+{
+    CiSym *sym = v->b.sym;
+    const CiExpr *width = ci_expr_const(sym, (int64_t)lanes * parts),
+                 *whole = ci_expr_floordiv(sym, loop->extents[0], width);
+    if (whole->high > 0) {
+        CiStmt *strips = ci_build_for(&v->b, "q", whole, CI_RUN_serial);
+        CiStmts *outside = ci_build_enter(&v->b, &strips->body);
+        add_strip(v, loop, ci_expr_mul(sym, strips->vars[0], width), lanes, NULL, parts);
+        ci_build_leave(&v->b, outside);
+    }
+    return ci_expr_mul(sym, whole, width);
+}
+
+static void
+find_math(void *arg, const CiStmt *stmt)
+{
+    *(bool *)arg |= ci_op_kind(stmt->op) == CI_OPKIND_math;
+}
+
+static bool
+has_math(const CiStmt *loop)
+{
+    bool found = false;
+    ci_stmts_visit(&loop->body, find_math, &found);
+    return found;
 }
 
 /* Whole vectors, then what is left. */
@@ -123,26 +98,36 @@ static void
 add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
 {
     CiSym *sym = v->b.sym;
-    const CiExpr *extent = loop->extents[0], *width = ci_expr_const(sym, lanes),
-                 *whole = ci_expr_floordiv(sym, extent, width),
-                 *first = ci_expr_mul(sym, whole, width);
+    const CiExpr *extent = loop->extents[0], *width = ci_expr_const(sym, lanes);
+    int parts = choose_parts(v, loop, lanes);
+    const CiExpr *first = add_whole_strips(v, loop, lanes, parts);
     CiStmts *outside = v->b.to;
-    if (whole->high == 1 && whole->low == 1) {
-        add_strip(v, loop, ci_expr_const(sym, 0), lanes, NULL);
-    } else if (whole->high > 0) {
-        CiStmt *strips = ci_build_for(&v->b, "q", whole, CI_RUN_serial);
-        ci_build_enter(&v->b, &strips->body);
-        add_strip(v, loop, ci_expr_mul(sym, strips->vars[0], width), lanes, NULL);
-        ci_build_leave(&v->b, outside);
-    }
-    if (ci_sym_known_multiple_of(sym, extent, width))
+    if (ci_sym_known_multiple_of(sym, extent, ci_expr_const(sym, (int64_t)lanes * parts)))
         return;
-    if (!ci_sym_known_lt(sym, first, extent)) {
+    if (parts > 1) {
+        const CiExpr *left = ci_build_named(&v->b, ci_expr_sub(sym, extent, first));
+        CiStmt *strips = ci_build_for(&v->b, "q", ci_expr_ceildiv(sym, left, width), CI_RUN_serial);
+        ci_build_enter(&v->b, &strips->body);
+        const CiExpr *done = ci_expr_mul(sym, strips->vars[0], width);
+        add_strip(v, loop, ci_expr_add(sym, first, done), lanes,
+                  ci_expr_min(sym, width, ci_expr_sub(sym, left, done)), 1);
+    } else if (v->nserial > 0 && !has_math(loop)) {
+        /* Few cycles later it may be read again, and what a mask has stored comes late. */
+        CiStmt *rest = ci_build_for(&v->b, "r", ci_expr_sub(sym, extent, first), CI_RUN_serial);
+        ci_build_enter(&v->b, &rest->body);
+        ci_build_trip(&v->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, rest->vars[0]));
+    } else {
         CiStmt *rest = ci_build_test(&v->b, CI_STMT_if, CI_COMPARE_less, first, extent);
         ci_build_enter(&v->b, &rest->body);
+        add_strip(v, loop, first, lanes, ci_expr_sub(sym, extent, first), 1);
     }
-    add_strip(v, loop, first, lanes, ci_expr_sub(sym, extent, first));
     ci_build_leave(&v->b, outside);
+}
+
+static int
+choose_lanes(const Vectorizer *v, const CiStmt *loop)
+{
+    return ci_choose_lanes(&v->b, v->family, &loop->body, loop->vars[0], loop->extents[0]->high);
 }
 
 static void
@@ -164,8 +149,12 @@ vectorize_block(Vectorizer *v, CiStmts *block)
             continue;
         }
         stmt->run = is_vector && lanes == 1 ? CI_RUN_serial : stmt->run;
+        bool is_serial = stmt->kind == CI_STMT_loop ||
+                         (stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel);
+        v->nserial += is_serial;
         vectorize_block(v, &stmt->body);
         vectorize_block(v, &stmt->other);
+        v->nserial -= is_serial;
         ci_build_move(&v->b, stmt);
     }
     ci_build_leave(&v->b, outside);
@@ -174,6 +163,6 @@ vectorize_block(Vectorizer *v, CiStmts *block)
 void
 ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    Vectorizer v = {{procs->ctx, procs->sym, proc, NULL, {0}}, family};
+    Vectorizer v = {{procs->ctx, procs->sym, proc, NULL, {0}}, family, 0};
     vectorize_block(&v, &proc->body);
 }

@@ -69,6 +69,9 @@ ci_stmt_map_exprs(CiStmt *stmt, Replace *replace, void *arg)
     replace_one(&stmt->at.index, replace, arg);
     replace_one(&stmt->at.stride, replace, arg);
     replace_one(&stmt->limit, replace, arg);
+    replace_one(&stmt->from, replace, arg);
+    replace_one(&stmt->count, replace, arg);
+    replace_one(&stmt->blocks, replace, arg);
     for (int k = 0; k < stmt->ntests; k++) {
         replace_one(&stmt->tests[k].left, replace, arg);
         replace_one(&stmt->tests[k].right, replace, arg);
@@ -276,6 +279,8 @@ ci_build_bind(CiBuild *b, int value, const CiExpr *extent)
 const CiExpr *
 ci_build_named(CiBuild *b, const CiExpr *e)
 {
+    if (e->kind == CI_EXPR_const || e->kind == CI_EXPR_symbol)
+        return e;
     return ci_build_bind(b, ci_build_index(b, e), ci_expr_add(b->sym, e, ci_expr_const(b->sym, 1)));
 }
 

@@ -15,11 +15,11 @@
  *     }
  *   }
  *
- * Loops count from 0 to their extent in steps of one, and say how they run. Memory says where it
+ * Loops count from 0 to their extent in steps of one, and say how they run. The body of
+ * `for i0<n parallel runs m_1` does m_1 neighbouring trips at once, the first of which is i0. Memory says where it
  * lives; register memory is indexed by constants once loops that unroll are gone. Values are
  * defined once, named by number and seen from there to the end of their block; a value of several
- * lanes is a vector (`f32x16`), one of bools in lanes a mask as wide as what was compared
- * (`m32x16`) or as memory has them (`boolx16`).
+ * lanes is a vector (`f32x16`, `boolx16`).
  *
  * Index expressions name sizes, loop variables and bound symbols: `%3: i64 = bind %2 [at0<n]` makes
  * at0 the value of %2, which is in [0, n). Where %2 has lanes at0 has a value in each, and so has
@@ -32,11 +32,13 @@
  * those before it have left.
  *
  * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
- * kernel with fault number 3. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc holds
+ * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after many,
+ * nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc holds
  * what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield` are
  * there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
  * (argmax: the value and its position), and the yield at the end of its body gives what each folds,
- * in order. */
+ * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]` that
+ * each is the sum of a block, n of them whole. */
 #ifndef CI_IR_PROC_H
 #define CI_IR_PROC_H
 
@@ -74,11 +76,10 @@ typedef enum CiCompare {
     CI_COMPARE_COUNT
 } CiCompare;
 
-/* What a value is. mask: bytes of a lane of a vector of bools; 0 where each is a byte, and in
- * everything else. */
+/* What a value is. */
 typedef struct CiType {
     CiDtype dtype;
-    int lanes, mask;
+    int lanes;
 } CiType;
 
 typedef struct CiMemory {
@@ -88,6 +89,7 @@ typedef struct CiMemory {
     CiSpace space;
     const CiExpr *size;  /* elements from the first one on: those are [first, size) */
     const CiExpr *first; /* NULL: 0; less where strides of a buffer are negative */
+    const CiExpr *offset; /* scratch, partials: bytes from where they begin; else NULL */
     bool is_const;
     const CiBuffer *buffer; /* what it was at the level of kernels, or NULL */
 } CiMemory;
@@ -118,13 +120,16 @@ struct CiStmt {
     const CiExpr **vars, **extents;
     int nvars;
     CiRunMode run;
+    const CiExpr *runs; /* of a parallel loop: a symbol; the variable is the first of so many trips
+                           that the body does together. NULL: one */
     /* let, call: the value made, or -1; operands are values; store, yield: operands alone */
     int value;
     CiType type;
     CiOp op; /* of a store: what combines, or CI_OP_none */
     int *args;
     int nargs;
-    const CiExpr *expr;  /* index, iota: the expression; bind: the symbol; running: the position */
+    const CiExpr *expr;  /* index, iota: the expression; bind: the symbol; running: the position;
+                            poll: turns */
     CiConst constant;    /* const */
     const CiExpr *live;  /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
     CiAccess at;         /* load, store, call */
@@ -141,11 +146,15 @@ struct CiStmt {
     CiOp *ops;
     CiMemory **into; /* ci_fold_width of each operation */
     int nops, ninto;
+    const CiExpr *from, *count; /* of its points, in C order, these alone; NULL: all */
+    const CiExpr *blocks;       /* what is yielded are whole blocks of a fold in lanes or rows, as
+                                   many as this says, and perhaps what is less than one; NULL: no */
 };
 
 typedef struct CiProc {
     const char *name;
     const CiKernel *kernel; /* what it was made of; NULL when parsed */
+    bool is_finish;         /* it runs when all units of another proc of the kernel have */
     CiMemory **params;      /* as the kernel's buffers, in order; then scalar inputs */
     int nparams, capparams;
     const CiExpr **sizes; /* as the kernel's size_args */
@@ -172,7 +181,7 @@ const char *ci_intrinsic_name(CiIntrinsic intrinsic);
 static inline CiType
 ci_type_of(CiDtype dtype, int lanes)
 {
-    return (CiType){dtype, lanes, 0};
+    return (CiType){dtype, lanes};
 }
 int ci_fold_width(CiOp fold); /* accumulators of one reduction: 2 of argmax and argmin, else 1 */
 /* A let whose op is a scan. */

@@ -12,8 +12,8 @@ number(CiProcVerifier *v, int64_t value)
     return ci_expr_const(v->sym, value);
 }
 
-static void
-add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by)
+void
+ci_proc_add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by)
 {
     const CiExpr *fact = ci_expr_sub(v->sym, ci_expr_sub(v->sym, larger, smaller), number(v, by));
     if (!ci_expr_is_const(fact, NULL))
@@ -26,21 +26,21 @@ add_test(CiProcVerifier *v, const CiCondition *test, bool negated)
     switch (test->compare) {
     case CI_COMPARE_less:
         if (negated)
-            add_fact(v, test->right, test->left, 0);
+            ci_proc_add_fact(v, test->right, test->left, 0);
         else
-            add_fact(v, test->left, test->right, 1);
+            ci_proc_add_fact(v, test->left, test->right, 1);
         break;
     case CI_COMPARE_less_equal:
         if (negated)
-            add_fact(v, test->right, test->left, 1);
+            ci_proc_add_fact(v, test->right, test->left, 1);
         else
-            add_fact(v, test->left, test->right, 0);
+            ci_proc_add_fact(v, test->left, test->right, 0);
         break;
     case CI_COMPARE_equal:
         if (negated)
             break;
-        add_fact(v, test->left, test->right, 0);
-        add_fact(v, test->right, test->left, 0);
+        ci_proc_add_fact(v, test->left, test->right, 0);
+        ci_proc_add_fact(v, test->right, test->left, 0);
         break;
     default:
         break;
@@ -121,7 +121,7 @@ ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes)
 {
     int facts = v->nfacts;
     if (stmt->live)
-        add_fact(v, number(v, 1), stmt->live, 0);
+        ci_proc_add_fact(v, number(v, 1), stmt->live, 0);
     bool inside = lanes_lie_inside(v, stmt, lanes);
     v->nfacts = facts;
     if (!inside && v->nblocks == 1 && is_outside(&stmt->at)) {

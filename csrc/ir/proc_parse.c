@@ -90,20 +90,17 @@ parse_bracketed(Parser *p)
     return e;
 }
 
-/* f32x16, m32x16, boolx16: one word. */
+/* f32x16: one word. */
 static CiType
 parse_type(Parser *p)
 {
     const char *word = ci_lexer_expect_name(&p->lex), *x = strchr(word, 'x');
-    CiType type = {CI_DTYPE_none, 1, 0};
+    CiType type = {CI_DTYPE_none, 1};
     size_t length = x ? (size_t)(x - word) : strlen(word);
     const char *stem = ci_intern_chars(p->b.ctx, word, length);
     for (int lanes = 0; x && x[1] >= '0' && x[1] <= '9'; x++)
         type.lanes = lanes = 10 * lanes + x[1] - '0';
     type.dtype = ci_dtype_find(stem);
-    for (int bytes = 1; bytes <= 8; bytes *= 2)
-        if (strcmp(stem, ci_format(p->b.ctx, "m%d", 8 * bytes)) == 0)
-            type = (CiType){CI_DTYPE_bool, type.lanes, bytes};
     if (type.dtype == CI_DTYPE_none)
         ci_lexer_fail(&p->lex, "no type is called %s", word);
     return type;
@@ -132,6 +129,8 @@ parse_declaration(Parser *p)
     if (ci_lexer_accept(&p->lex, "from"))
         memory->first = parse_bracketed(p);
     memory->space = parse_space(&p->lex);
+    if (ci_lexer_accept(&p->lex, "at"))
+        memory->offset = parse_bracketed(p);
     enter_scope(p, memory);
     return memory;
 }
@@ -262,7 +261,7 @@ define(Parser *p, CiStmt *stmt, int64_t value)
     if (value < 0 || value > 1000000)
         ci_lexer_fail(&p->lex, "%%%lld is no number of a value", (long long)value);
     while (proc->nvalues <= value) {
-        CiType none = {CI_DTYPE_none, 1, 0};
+        CiType none = {CI_DTYPE_none, 1};
         CI_PUSH(p->b.ctx, proc->types, proc->nvalues, proc->capvalues, none);
     }
     proc->types[value] = stmt->type;
@@ -373,11 +372,20 @@ parse_fold(Parser *p, CiStmt *fold)
     ci_lexer_expect(&p->lex, "over");
     parse_loops(p, fold);
     fold->order = CI_FOLD_serial;
-    if (!ci_lexer_accept(&p->lex, "in"))
-        return;
-    fold->order = ci_lexer_accept(&p->lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
-    if (fold->order == CI_FOLD_lanes)
-        ci_lexer_expect(&p->lex, "lanes");
+    if (ci_lexer_accept(&p->lex, "in")) {
+        fold->order = ci_lexer_accept(&p->lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
+        if (fold->order == CI_FOLD_lanes)
+            ci_lexer_expect(&p->lex, "lanes");
+    }
+    if (ci_lexer_accept(&p->lex, "from")) {
+        fold->from = parse_bracketed(p);
+        ci_lexer_expect(&p->lex, "for");
+        fold->count = parse_bracketed(p);
+    }
+    if (ci_lexer_accept(&p->lex, "of")) {
+        ci_lexer_expect(&p->lex, "blocks");
+        fold->blocks = parse_bracketed(p);
+    }
 }
 
 static void
@@ -388,6 +396,11 @@ parse_words(Parser *p, CiStmt *stmt)
     case CI_STMT_for:
         parse_loops(p, stmt);
         stmt->run = parse_run(lex);
+        if (ci_lexer_accept(lex, "runs")) {
+            const CiExpr *most =
+                ci_expr_add(p->b.sym, stmt->extents[0], ci_expr_const(p->b.sym, 1));
+            stmt->runs = enter_symbol(p, ci_expr_index(p->b.sym, ci_lexer_expect_name(lex), most));
+        }
         break;
     case CI_STMT_if:
         parse_tests(p, stmt);
@@ -407,6 +420,9 @@ parse_words(Parser *p, CiStmt *stmt)
     case CI_STMT_exit:
         if (ci_lexer_accept(lex, "if"))
             parse_tests(p, stmt);
+        break;
+    case CI_STMT_poll:
+        stmt->expr = parse_bracketed(p);
         break;
     case CI_STMT_swap:
         stmt->memory = parse_memory(p);

@@ -31,6 +31,8 @@ typedef struct CiProcVerifier {
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
+/* smaller + by <= larger */
+void ci_proc_add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by);
 void ci_proc_add_tests(CiProcVerifier *v, const CiStmt *stmt, bool negated);
 /* Counts the access where its lanes are not proved to lie inside of its memory; one of which it is
  * known that they do not is an error. */

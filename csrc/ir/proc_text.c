@@ -17,10 +17,7 @@ print_expr(CiText *out, const char *before, const CiExpr *e, const char *after)
 static void
 print_type(CiText *out, CiType type)
 {
-    if (type.mask)
-        ci_text_add(out, "m%d", 8 * type.mask);
-    else
-        ci_text_add(out, "%s", ci_dtype_name(type.dtype));
+    ci_text_add(out, "%s", ci_dtype_name(type.dtype));
     if (type.lanes > 1)
         ci_text_add(out, "x%d", type.lanes);
 }
@@ -36,6 +33,8 @@ print_memory(CiText *out, const CiMemory *memory)
         print_expr(out, " from [", memory->first, "]");
     if (memory->space != CI_SPACE_global)
         ci_text_add(out, " %s", ci_space_name(memory->space));
+    if (memory->offset)
+        print_expr(out, " at [", memory->offset, "]");
 }
 
 static void
@@ -169,6 +168,12 @@ print_fold(CiText *out, const CiStmt *stmt)
     ci_text_add(out, " over");
     print_loops(out, stmt);
     ci_text_add(out, "%s", orders[stmt->order]);
+    if (stmt->count) {
+        print_expr(out, " from [", stmt->from, "]");
+        print_expr(out, " for [", stmt->count, "]");
+    }
+    if (stmt->blocks)
+        print_expr(out, " of blocks [", stmt->blocks, "]");
 }
 
 void
@@ -179,6 +184,8 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
         ci_text_add(out, "for");
         print_loops(out, stmt);
         ci_text_add(out, " %s", ci_run_mode_name(stmt->run));
+        if (stmt->runs)
+            ci_text_add(out, " runs %s", stmt->runs->name);
         break;
     case CI_STMT_loop:
         ci_text_add(out, "loop");
@@ -210,6 +217,9 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
     case CI_STMT_stop:
         ci_text_add(out, stmt->ntests ? "stop %d if" : "stop %d", stmt->number);
         print_tests(out, stmt);
+        break;
+    case CI_STMT_poll:
+        print_expr(out, "poll [", stmt->expr, "]");
         break;
     case CI_STMT_swap:
         ci_text_add(out, "swap %s, %s", stmt->memory->name, stmt->partner->name);

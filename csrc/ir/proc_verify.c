@@ -260,6 +260,9 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
     require(v, fold, count == fold->ninto && fold->nvars > 0, "accumulators are missing");
     for (int k = 0; k < fold->ninto; k++)
         require_memory(v, fold, fold->into[k]);
+    require_index(v, fold, fold->from);
+    require_index(v, fold, fold->count);
+    require_index(v, fold, fold->blocks);
 }
 
 /* ---- statements ---- */
@@ -282,6 +285,11 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
             "an unrolled loop has an unknown count");
     v->nunrolled += is_unrolled;
     v->nloops += loops;
+    if (stmt->runs) {
+        require(v, stmt, stmt->run == CI_RUN_parallel, "a loop that is not parallel runs together");
+        add_symbol(v, stmt->runs, 1);
+        ci_proc_add_fact(v, ci_expr_add(v->sym, stmt->vars[0], stmt->runs), stmt->extents[0], 0);
+    }
     ci_proc_add_tests(v, stmt, false);
     verify_block(v, &stmt->body, stmt);
     v->nfacts = facts;
@@ -329,6 +337,9 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_stop:
         ci_proc_add_tests(v, stmt, true);
+        break;
+    case CI_STMT_poll:
+        require_index(v, stmt, stmt->expr);
         break;
     case CI_STMT_swap:
         verify_swap(v, stmt);

@@ -57,8 +57,6 @@ void ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
  * own name. */
 void ci_emit_index(CiEmitter *e, CiText *out, const CiExpr *index);
 const char *ci_emit_index_text(CiEmitter *e, const CiExpr *index);
-/* The number of points of some axes. */
-const char *ci_emit_product_text(CiEmitter *e, const CiKernelAxis *axes, int count);
 /* The pointer's name of a buffer: in0, buf3. Never a user's name. */
 const char *ci_emit_buffer(CiEmitter *e, const CiBuffer *buffer);
 /* The number of the slot in `scalars` that holds this scalar input. */

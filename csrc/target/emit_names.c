@@ -54,16 +54,6 @@ ci_emit_index_text(CiEmitter *e, const CiExpr *index)
     return text.data;
 }
 
-const char *
-ci_emit_product_text(CiEmitter *e, const CiKernelAxis *axes, int count)
-{
-    CiSym *sym = e->kernels->loops->sym;
-    const CiExpr *product = ci_expr_const(sym, 1);
-    for (int k = 0; k < count; k++)
-        product = ci_expr_mul(sym, product, axes[k].extent);
-    return ci_emit_index_text(e, product);
-}
-
 void
 ci_emit_locations(CiText *out, const CiKernel *kernel)
 {

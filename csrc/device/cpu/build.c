@@ -10,7 +10,8 @@
 #include "base/version.h"
 #include "device/cpu/compiler.h"
 #include "device/cpu/cpu.h"
-#include "device/cpu/emit_cpu.h"
+#include "device/cpu/level.h"
+#include "device/cpu/source.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +31,6 @@ typedef struct Unit {
     CiBuildFolder folder;
     char trouble[512]; /* why it is not where it should be, or "" */
     int lock;          /* on its entry in the cache, or -1 */
-    bool is_plain;     /* no vectors to make of it */
     bool is_built;     /* by a compiler, for this build */
     int file;          /* of a copy in memory, or -1 */
     void *library;
@@ -40,6 +40,7 @@ typedef struct Unit {
 
 struct Build {
     const CiKernels *kernels;
+    const CiProcs *procs;
     const CiOptions *options;
     CiRuntime *runtime;
     CiBuildInfo *info;
@@ -67,7 +68,7 @@ find_key(CiContext *ctx, const Build *b, Unit *unit)
     const char *word = b->compiler.words;
     for (int k = 0; k < b->compiler.nwords; k++, word += strlen(word) + 1)
         ci_sha256_add_text(&hash, word);
-    ci_sha256_add_text(&hash, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), b->is_fast, unit->is_plain));
+    ci_sha256_add_text(&hash, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), b->is_fast));
     ci_sha256_add_source(&hash, unit->source.data);
     ci_sha256_finish(&hash, digest);
     ci_sha256_hex(digest, unit->key);
@@ -81,11 +82,10 @@ emit_unit(CiContext *ctx, Build *b, int number)
     bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
     for (int k = 0; k < b->nkernels; k++)
         is_wanted[k] = b->unit_of[k] == number;
-    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths, false};
+    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths};
     unit->build = b;
     unit->source = ci_text_new(ctx);
-    ci_cpu_emit_source(&unit->source, b->kernels, b->options, &emitted);
-    unit->is_plain = emitted.is_plain;
+    ci_cpu_emit_source(&unit->source, b->kernels, b->procs, b->options, &emitted);
 }
 
 /* All kernels in one unit; then, where that is long, shared out. A kernel that is like another has
@@ -93,6 +93,7 @@ emit_unit(CiContext *ctx, Build *b, int number)
 static void
 emit_units(CiContext *ctx, Build *b)
 {
+    b->procs = ci_cpu_lower(b->kernels, b->options);
     emit_unit(ctx, b, 0);
     const CiKernel **printed = CI_NEW_ARRAY(ctx, const CiKernel *, b->nkernels + 1);
     memcpy(printed, b->printed, sizeof *printed * (size_t)b->nkernels);
@@ -173,7 +174,6 @@ compile_body(CiContext *ctx, void *arg)
                         .source = &unit->source,
                         .level = ci_cpu_level(b->options),
                         .is_fast = b->is_fast,
-                        .is_plain = unit->is_plain,
                         .directory = unit->folder.path,
                         .timeout_s = (double)b->options->compile_timeout,
                         .should_stop = b->runtime->should_stop_build,

@@ -15,7 +15,11 @@
 
 #define MESSAGE_BYTES 2000
 
+/* Vectors that stand in the source need no optimiser, functions that do ask for it themselves; but
+ * what lives across a call of vector mathematics would live in memory all its life without
+ * caller-saves. */
 static const char *const flags[] = {
+    "-O1",
     "-std=gnu11",
     "-fcaller-saves",
     "-ffp-contract=off",
@@ -36,13 +40,6 @@ static const char *const flags[] = {
      * shorter, and must become straight code: they are registers by that. */
     "--param=max-completely-peeled-insns=48",
 };
-/* Vectors that stand in the source need no optimiser; but what lives across a call of vector
- * mathematics would live in memory all its life without caller-saves. */
-static const char *
-effort(bool is_plain)
-{
-    return is_plain ? "-O1" : "-O3";
-}
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
 static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3",
@@ -110,10 +107,9 @@ ci_compiler_tried(void)
 /* ---- running ---- */
 
 const char *
-ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast, bool is_plain)
+ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast)
 {
     CiText text = ci_text_new(ctx);
-    ci_text_add(&text, "%s ", effort(is_plain));
     for (int k = 0; k < FLAG_COUNT; k++)
         ci_text_add(&text, "%s ", flags[k]);
     ci_text_add(&text, "%s%s%s", level_flags[level],
@@ -140,7 +136,6 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
     add_word(command, job->compiler->path);
     for (int k = 0; k < job->compiler->nwords; k++, word += strlen(word) + 1)
         add_word(command, word);
-    add_word(command, effort(job->is_plain));
     for (int k = 0; k < FLAG_COUNT; k++)
         add_word(command, flags[k]);
     add_word(command, level_flags[job->level]);

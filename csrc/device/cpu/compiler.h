@@ -28,8 +28,7 @@ typedef struct CiCompileJob {
     const CiCompiler *compiler;
     const CiText *source;
     CiCpuLevel level;
-    bool is_fast;  /* numerics="fast" */
-    bool is_plain; /* the source has no loop that vectors are to be made of */
+    bool is_fast; /* numerics="fast" */
     const char *directory;
     double timeout_s;
     bool (*should_stop)(void *arg);
@@ -38,7 +37,6 @@ typedef struct CiCompileJob {
 
 void ci_compiler_run(CiContext *ctx, const CiCompileJob *job, char *out, size_t capacity);
 /* All flags as one text, for cache keys. */
-const char *ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast,
-                                   bool is_plain);
+const char *ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast);
 
 #endif

@@ -3,7 +3,8 @@
 #include "device/cpu/cpu.h"
 
 #include "device/cpu/compiler.h"
-#include "device/cpu/emit_cpu.h"
+#include "device/cpu/level.h"
+#include "device/cpu/source.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cpu_emit_source(out, kernels, options, NULL);
+    ci_cpu_emit_source(out, kernels, ci_cpu_lower(kernels, options), options, NULL);
 }
 
 static void

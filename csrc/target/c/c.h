@@ -2,15 +2,17 @@
  * the same), and the helpers that these call.
  *
  * A number in lanes is a vector of its type; a half one of floats, as it is computed; a complex
- * number a pair of vectors. A bool is a mask, -1 where it is true, as wide as what was compared; one
- * that comes from memory, or goes there, is a byte of 0 or 1. In lanes that are not live a value is
- * that of a live one: what is computed from it raises no flag of its own. */
+ * number a pair of vectors. A bool is a mask, -1 where it is true, as wide as what was compared;
+ * one that comes from memory, or goes there, is a byte of 0 or 1. In lanes that are not live a
+ * value is that of a live one: what is computed from it raises no flag of its own. */
 #ifndef CI_TARGET_C_C_H
 #define CI_TARGET_C_C_H
 
 #include "base/map.h"
 #include "ir/proc.h"
 #include "target/emit.h"
+
+#define CI_C_TURNS 65536 /* between two questions whether to go on */
 
 typedef struct CiCPrinter {
     CiEmitter *base;
@@ -19,12 +21,13 @@ typedef struct CiCPrinter {
     int vector_bytes; /* of one register */
     CiText helpers;   /* types and functions used so far, callees first */
     CiMap *known;     /* their names, interned */
-    bool is_plain;    /* so far no loop is left to the compiler to make vectors of */
     /* of the proc being printed */
     const CiProc *proc;
     CiText *out;
+    bool has_loops_left;    /* that the compiler is to make vectors of */
     const CiStmt **defined; /* per value: its statement */
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
+    CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
     CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
 } CiCPrinter;
 
@@ -37,6 +40,7 @@ void ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40]);
 
 /* types.c: names of types, declared at their first use. */
 const char *ci_c_type(CiCPrinter *p, CiDtype dtype, int lanes);
+CiDtype ci_c_mask_dtype(int bytes);
 const char *ci_c_mask_type(CiCPrinter *p, int bytes, int lanes);
 /* Notes a helper; true where it is new, and then its text must follow. */
 bool ci_c_needs(CiCPrinter *p, const char *name);
@@ -44,12 +48,20 @@ bool ci_c_needs(CiCPrinter *p, const char *name);
 /* vector_text.c: expressions over named operands of one type. A bool's operands are masks. */
 const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
                            const char *const *names);
+/* helpers.c: names of functions; a choice as an expression. */
 const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
                        const char *no);
-/* helpers.c: names of functions. */
+/* NULL where no instruction is named; plain: the expression over a and b. */
+const char *ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain);
 const char *ci_c_rounding(CiCPrinter *p, const char *name, CiDtype dtype, int lanes);
 const char *ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
 const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes);
+/* NULL where lanes are moved one by one. Of memory, a stride, (a vector,) and how many where
+ * is_part. */
+const char *ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
+const char *ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
+/* Of n: a mask of so many bytes a lane, true in lanes that are less. */
+const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes);
 
 /* A value of another number type. */
@@ -64,9 +76,41 @@ void ci_c_print_store(CiCPrinter *p, const CiMemory *memory, const CiExpr *index
                       const char *value);
 void ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory);
 
+static inline const char *
+ci_c_name(CiCPrinter *p, int value)
+{
+    return ci_format(p->ctx, "v%d", value);
+}
+
+static inline CiType
+ci_c_type_of(const CiCPrinter *p, int value)
+{
+    return p->proc->types[value];
+}
+
+static inline int
+ci_c_width(CiDtype dtype)
+{
+    return (int)ci_dtype_size(ci_dtype_compute(dtype));
+}
+
+/* masks.c. How wide the bools of a proc are; those that a memory holds. */
+void ci_c_find_masks(CiCPrinter *p, const CiProc *proc);
+int ci_c_mask_in(const CiCPrinter *p, const CiMemory *memory);
+/* A bool as a mask of so many bytes a lane; as bytes that are 0 or 1. */
+const char *ci_c_as_mask(CiCPrinter *p, int value, int bytes);
+const char *ci_c_as_bytes(CiCPrinter *p, int value);
+/* The widest mask among bools, at least a byte. */
+int ci_c_common_width(const CiCPrinter *p, const int *values, int count);
+
 /* lanes.c: a let, a store in lanes. */
 void ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let);
+void ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call);
 void ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store);
+
+/* swap.c */
+void ci_c_print_swap(CiCPrinter *p, const CiStmt *swap);
+void ci_c_print_moved_back(CiCPrinter *p);
 
 /* print.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
 void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);

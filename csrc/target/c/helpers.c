@@ -18,14 +18,16 @@ typedef struct Rounding {
     const char *name, *number; /* of the instruction's rounding modes */
 } Rounding;
 
-static const Rounding roundings[] = {{"floor", "9"}, {"ceil", "10"}, {"trunc", "11"}, {"rint", "4"}};
+static const Rounding roundings[] = {
+    {"floor", "9"}, {"ceil", "10"}, {"trunc", "11"}, {"rint", "4"}};
 
 /* The instruction for a vector of these bytes, NULL where there is none. */
 static const char *
 rounding_text(CiCPrinter *p, const char *name, CiDtype dtype, int bytes)
 {
-    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps",
-               *width = bytes == 64 ? "512" : bytes == 32 ? "256" : "";
+    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps", *width = bytes == 64   ? "512"
+                                                                     : bytes == 32 ? "256"
+                                                                                   : "";
     if (bytes != 16 && bytes != 32 && bytes != 64)
         return NULL;
     for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++) {
@@ -99,6 +101,64 @@ ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     return ci_format(p->ctx, "%s(%s)", name, value);
 }
 
+/* ---- choices and extremes ---- */
+
+const char *
+ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *condition, const char *yes,
+           const char *no)
+{
+    if (dtype == CI_DTYPE_bool)
+        return ci_format(p->ctx, "((%s & %s) | (%s & ~%s))", yes, condition, no, condition);
+    const char *type = ci_c_type(p, dtype, lanes),
+               *bits = ci_c_mask_type(p, (int)ci_dtype_size(ci_dtype_compute(dtype)), lanes),
+               *name = ci_format(p->ctx, "where_%s", type);
+    if (ci_c_needs(p, name))
+        ci_text_line(&p->helpers,
+                     "CI_INLINE %s\n%s(%s m, %s a, %s b)\n{\n    return (%s)(((%s)a & m) | ((%s)b "
+                     "& ~m));\n}",
+                     type, name, bits, type, type, type, bits, bits);
+    return ci_format(p->ctx, "%s(%s, %s, %s)", name, condition, yes, no);
+}
+
+static const char *
+extreme_instruction(CiOp op)
+{
+    switch (op) {
+#define EXTREME(op, instruction, compiler, until, benchmark)                                       \
+    case CI_OP_##op:                                                                               \
+        return instruction;
+#include "target/c/quirks.def"
+    default:
+        return NULL;
+    }
+}
+
+const char *
+ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain)
+{
+    int bytes = lanes * (int)ci_dtype_size(ci_dtype_compute(dtype));
+    const char *instruction = extreme_instruction(op),
+               *suffix = ci_dtype_compute(dtype) == CI_DTYPE_f64 ? "pd" : "ps";
+    if (!instruction || !ci_dtype_is_float(dtype) || (bytes != 16 && bytes != 32 && bytes != 64) ||
+        bytes > p->vector_bytes)
+        return NULL;
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, "%s_%s", ci_op_name(op), type);
+    const char *call = ci_format(p->ctx, "__builtin_ia32_%s%s%s(a, b%s)", instruction, suffix,
+                                 bytes == 64   ? "512_mask"
+                                 : bytes == 32 ? "256"
+                                               : "",
+                                 bytes == 64 ? ", b, -1, 4" : ""),
+               *whole = ci_c_where(p, dtype, lanes, "(a != a)", "a", call);
+    if (ci_c_needs(p, name))
+        ci_text_line(
+            &p->helpers,
+            "CI_INLINE %s\n%s(%s a, %s b)\n{\n#ifdef __clang__\n    return %s;\n#else\n    "
+            "return %s;\n#endif\n}",
+            type, name, type, type, plain, whole);
+    return name;
+}
+
 /* ---- vector mathematics ---- */
 
 void
@@ -155,7 +215,8 @@ print_narrow(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype,
     const char *vector = ci_c_type(p, dtype, full);
     CiText *out = &p->helpers;
     ci_text_add(out, "CI_INLINE %s\n%s(%s a%s%s%s)\n{\n    const %s y = %s(", type, name, type,
-                is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "", vector, symbol);
+                is_binary ? ", " : "", is_binary ? type : "", is_binary ? " b" : "", vector,
+                symbol);
     print_padded(out, "a", lanes, full);
     if (is_binary) {
         ci_text_add(out, ", ");
@@ -177,10 +238,9 @@ ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
     declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
     if (lanes == full)
         return ci_format(p->ctx, "%s", symbol);
-    const char *name =
-        ci_format(p->ctx, "%s_%s", ci_op_name(op),
-                  lanes == 1 ? ci_format(p->ctx, "%s_one", ci_dtype_name(dtype))
-                             : ci_c_type(p, dtype, lanes));
+    const char *name = ci_format(p->ctx, "%s_%s", ci_op_name(op),
+                                 lanes == 1 ? ci_format(p->ctx, "%s_one", ci_dtype_name(dtype))
+                                            : ci_c_type(p, dtype, lanes));
     if (!ci_c_needs(p, name))
         return name;
     return lanes == 1 ? print_single(p, name, symbol, dtype, is_binary)
@@ -201,7 +261,85 @@ ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes)
     return name;
 }
 
-/* ---- parts of vectors in memory ---- */
+/* ---- lanes that lie apart in memory ---- */
+
+/* Elements are what a vector has. */
+static bool
+has_plain_elements(CiDtype dtype)
+{
+    return ci_dtype_compute(dtype) == dtype && ci_dtype_class(dtype) != CI_CLASS_complex;
+}
+
+/* An element after another: instructions that gather take longer on some processors. */
+const char *
+ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
+{
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, is_part ? "load_apart_part_%s" : "load_apart_%s", type);
+    if (!has_plain_elements(dtype))
+        return NULL;
+    if (!ci_c_needs(p, name))
+        return name;
+    CiText *out = &p->helpers;
+    ci_text_add(out, "%s %s\n%s(const %s *m, int64_t s%s)\n{\n",
+                is_part ? "static CI_COLD" : "CI_INLINE", type, name, ci_emit_storage(dtype),
+                is_part ? ", int64_t n" : "");
+    if (is_part) {
+        ci_text_add(out,
+                    "    %s v;\n    for (int64_t l = 0; l < %d; l++)\n"
+                    "        v[l] = m[(l < n ? l : 0)*s];\n    return v;\n}\n",
+                    type, lanes);
+        return name;
+    }
+    ci_text_add(out, "    return (%s){m[0]", type);
+    for (int l = 1; l < lanes; l++)
+        ci_text_add(out, l == 1 ? ", m[s]" : ", m[%d*s]", l);
+    ci_text_add(out, "};\n}\n");
+    return name;
+}
+
+const char *
+ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
+{
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, is_part ? "store_apart_part_%s" : "store_apart_%s", type);
+    if (!has_plain_elements(dtype))
+        return NULL;
+    if (!ci_c_needs(p, name))
+        return name;
+    CiText *out = &p->helpers;
+    ci_text_add(out, "%s void\n%s(%s *m, int64_t s, %s v%s)\n{\n",
+                is_part ? "static CI_COLD" : "CI_INLINE", name, ci_emit_storage(dtype), type,
+                is_part ? ", int64_t n" : "");
+    if (is_part)
+        ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l*s] = v[l];\n");
+    for (int l = 0; l < lanes && !is_part; l++)
+        ci_text_add(out, "    m[%d*s] = v[%d];\n", l, l);
+    ci_text_add(out, "}\n");
+    return name;
+}
+
+/* ---- parts of vectors ---- */
+
+/* Numbers 0, 1, … of lanes. */
+static void
+add_numbers(CiText *out, int lanes)
+{
+    for (int l = 0; l < lanes; l++)
+        ci_text_add(out, l ? ", %d" : "%d", l);
+}
+
+const char *
+ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
+{
+    const char *type = ci_c_mask_type(p, bytes, lanes), *name = ci_format(p->ctx, "first_%s", type);
+    if (!ci_c_needs(p, name))
+        return name;
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(int64_t n)\n{\n    return (%s){", type, name, type);
+    add_numbers(&p->helpers, lanes);
+    ci_text_add(&p->helpers, "} < (int%d_t)n;\n}\n", 8 * bytes);
+    return name;
+}
 
 /* With masks, elements of four and eight bytes are moved in one instruction. */
 static const char *
@@ -236,8 +374,8 @@ ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes)
                     type, masked, ci_emit_type(real), moved);
         return name;
     }
-    ci_text_add(out, "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n", type, name, element,
-                type);
+    ci_text_add(out, "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n", type, name,
+                element, type);
     ci_text_add(out,
                 "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
                 "    return v;\n}\n",
@@ -258,8 +396,7 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes)
         CiDtype real = ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
         const char *moved = ci_c_type(p, real, lanes);
         ci_text_add(out, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n", name, element, type);
-        ci_text_add(out,
-                    "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n",
+        ci_text_add(out, "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n",
                     masked, ci_emit_type(real), moved);
         return name;
     }

@@ -2,69 +2,13 @@
  * lanes. */
 #include "target/c/c.h"
 
-static const char *
-name_of(CiCPrinter *p, int value)
-{
-    return ci_format(p->ctx, "v%d", value);
-}
-
-static CiType
-type_of(const CiCPrinter *p, int value)
-{
-    return p->proc->types[value];
-}
-
-static int
-width_of(CiDtype dtype)
-{
-    return (int)ci_dtype_size(ci_dtype_compute(dtype));
-}
-
 static void
 declare(CiCPrinter *p, const CiStmt *let, const char *text)
 {
     ci_text_line(p->out, "const %s v%d = %s;",
-                 p->masks[let->value]
-                     ? ci_c_mask_type(p, p->masks[let->value], let->type.lanes)
-                     : ci_c_type(p, let->type.dtype, let->type.lanes),
+                 p->masks[let->value] ? ci_c_mask_type(p, p->masks[let->value], let->type.lanes)
+                                      : ci_c_type(p, let->type.dtype, let->type.lanes),
                  let->value, text);
-}
-
-/* ---- bools ---- */
-
-/* A bool as a mask of so many bytes a lane. */
-static const char *
-as_mask(CiCPrinter *p, int value, int bytes)
-{
-    int lanes = type_of(p, value).lanes, width = p->masks[value];
-    const char *name = name_of(p, value);
-    if (width == 0)
-        name = ci_format(p->ctx, "(%s != 0)", name);
-    if (bytes == (width ? width : 1))
-        return name;
-    return ci_format(p->ctx, "__builtin_convertvector(%s, %s)", name,
-                     ci_c_mask_type(p, bytes, lanes));
-}
-
-/* As bytes that are 0 or 1. */
-static const char *
-as_bytes(CiCPrinter *p, int value)
-{
-    int lanes = type_of(p, value).lanes;
-    const char *type = ci_c_type(p, CI_DTYPE_u8, lanes), *name = name_of(p, value);
-    if (p->masks[value] == 0)
-        return name;
-    return ci_format(p->ctx, "(__builtin_convertvector(%s, %s) & 1)", name, type);
-}
-
-/* The widest mask among bools, at least a byte. */
-static int
-common_width(const CiCPrinter *p, const int *values, int count)
-{
-    int width = 1;
-    for (int k = 0; k < count; k++)
-        width = p->masks[values[k]] > width ? p->masks[values[k]] : width;
-    return width;
 }
 
 /* ---- operations ---- */
@@ -72,16 +16,16 @@ common_width(const CiCPrinter *p, const int *values, int count)
 static void
 print_cast(CiCPrinter *p, const CiStmt *let)
 {
-    CiDtype from = type_of(p, let->args[0]).dtype, to = let->type.dtype;
+    CiDtype from = ci_c_type_of(p, let->args[0]).dtype, to = let->type.dtype;
     int lanes = let->type.lanes;
-    const char *name = name_of(p, let->args[0]), *type = ci_c_type(p, to, lanes);
+    const char *name = ci_c_name(p, let->args[0]), *type = ci_c_type(p, to, lanes);
     if (to == CI_DTYPE_bool && from == CI_DTYPE_bool) {
-        p->masks[let->value] = p->masks[let->args[0]];
+        /* as it is */
     } else if (to == CI_DTYPE_bool) {
-        p->masks[let->value] = width_of(from);
         name = ci_format(p->ctx, "(%s != 0)", name);
     } else if (from == CI_DTYPE_bool) {
-        name = ci_format(p->ctx, "__builtin_convertvector(%s, %s)", as_bytes(p, let->args[0]), type);
+        name = ci_format(p->ctx, "__builtin_convertvector(%s, %s)", ci_c_as_bytes(p, let->args[0]),
+                         type);
     } else {
         bool is_far = ci_dtype_is_float(from) && ci_dtype_is_integral(to) && ci_dtype_size(to) < 4;
         if (is_far) /* as x86 converts */
@@ -94,29 +38,27 @@ print_cast(CiCPrinter *p, const CiStmt *let)
 static void
 print_where(CiCPrinter *p, const CiStmt *let)
 {
-    int lanes = let->type.lanes, width = width_of(let->type.dtype);
-    const char *yes = name_of(p, let->args[1]), *no = name_of(p, let->args[2]);
+    int lanes = let->type.lanes, width = ci_c_width(let->type.dtype);
+    const char *yes = ci_c_name(p, let->args[1]), *no = ci_c_name(p, let->args[2]);
     if (let->type.dtype == CI_DTYPE_bool) {
-        width = p->masks[let->value] = common_width(p, let->args, 3);
-        yes = as_mask(p, let->args[1], width);
-        no = as_mask(p, let->args[2], width);
+        width = p->masks[let->value];
+        yes = ci_c_as_mask(p, let->args[1], width);
+        no = ci_c_as_mask(p, let->args[2], width);
     }
     declare(p, let,
-            ci_c_where(p, let->type.dtype, lanes, as_mask(p, let->args[0], width), yes, no));
+            ci_c_where(p, let->type.dtype, lanes, ci_c_as_mask(p, let->args[0], width), yes, no));
 }
 
 static void
 print_vector_pointwise(CiCPrinter *p, const CiStmt *let)
 {
-    CiDtype operand = type_of(p, let->args[0]).dtype;
+    CiDtype operand = ci_c_type_of(p, let->args[0]).dtype;
     const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
-    int width = operand == CI_DTYPE_bool ? common_width(p, let->args, let->nargs)
-                                         : width_of(operand);
+    int width = operand == CI_DTYPE_bool ? ci_c_common_width(p, let->args, let->nargs)
+                                         : ci_c_width(operand);
     for (int a = 0; a < let->nargs; a++)
-        names[a] = operand == CI_DTYPE_bool ? as_mask(p, let->args[a], width)
-                                            : name_of(p, let->args[a]);
-    if (let->type.dtype == CI_DTYPE_bool)
-        p->masks[let->value] = width;
+        names[a] = operand == CI_DTYPE_bool ? ci_c_as_mask(p, let->args[a], width)
+                                            : ci_c_name(p, let->args[a]);
     declare(p, let, ci_c_pointwise(p, let->op, operand, let->type.lanes, names));
 }
 
@@ -125,7 +67,7 @@ print_vector_pointwise(CiCPrinter *p, const CiStmt *let)
 static void
 open_lanes(CiCPrinter *p, const CiStmt *stmt, int lanes)
 {
-    p->is_plain = false;
+    p->has_loops_left = true;
     if (stmt->live && stmt->kind == CI_STMT_store) {
         ci_text_open(p->out, "for (int64_t l = 0; l < %d && l < %s; l++) {", lanes,
                      ci_emit_index_text(p->base, stmt->live));
@@ -148,9 +90,9 @@ lane_name(const CiStmt *stmt)
 static const char *
 lane_of(CiCPrinter *p, int value, const char *lane)
 {
-    CiType type = type_of(p, value);
+    CiType type = ci_c_type_of(p, value);
     if (type.lanes == 1)
-        return name_of(p, value);
+        return ci_c_name(p, value);
     if (ci_dtype_class(type.dtype) == CI_CLASS_complex)
         return ci_format(p->ctx, "(%s){v%d.re[%s], v%d.im[%s]}", ci_emit_type(type.dtype), value,
                          lane, value, lane);
@@ -182,10 +124,10 @@ print_lane_operation(CiCPrinter *p, const CiStmt *let)
     CiScalar op = {.op = let->op, .dtype = let->type.dtype, .nargs = let->nargs};
     open_lane_let(p, let);
     for (int a = 0; a < let->nargs; a++)
-        ci_text_line(p->out, "const %s %s = %s;", ci_emit_type(type_of(p, let->args[a]).dtype),
+        ci_text_line(p->out, "const %s %s = %s;", ci_emit_type(ci_c_type_of(p, let->args[a]).dtype),
                      letters[a], lane_of(p, let->args[a], lane_name(let)));
     CiText text = ci_text_new(p->ctx);
-    ci_emit_scalar(p->base, &text, &op, type_of(p, let->args[let->op == CI_OP_where]).dtype,
+    ci_emit_scalar(p->base, &text, &op, ci_c_type_of(p, let->args[let->op == CI_OP_where]).dtype,
                    letters);
     set_lane(p, let, text.data);
     ci_text_close(p->out);
@@ -196,7 +138,8 @@ print_vector_math(CiCPrinter *p, const CiStmt *let)
 {
     CiDtype dtype = ci_dtype_compute(let->type.dtype);
     const char *call = ci_c_math(p, let->op, dtype, let->type.lanes);
-    const char *text = ci_format(p->ctx, "%s(v%d%s", call, let->args[0], let->nargs > 1 ? ", " : ")");
+    const char *text =
+        ci_format(p->ctx, "%s(v%d%s", call, let->args[0], let->nargs > 1 ? ", " : ")");
     if (let->nargs > 1)
         text = ci_format(p->ctx, "%sv%d)", text, let->args[1]);
     if (let->type.dtype != CI_DTYPE_f16) {
@@ -242,6 +185,33 @@ is_contiguous(const CiCPrinter *p, const CiAccess *at)
            ci_dtype_class(at->memory->dtype) != CI_CLASS_complex;
 }
 
+/* Elements a stride apart, of the memory's own type: the function that moves them, or NULL. */
+static const char *
+apart_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
+{
+    const CiAccess *at = &stmt->at;
+    if (!at->stride || has_lanes(p, at->index))
+        return NULL;
+    return stmt->kind == CI_STMT_store
+               ? ci_c_store_apart(p, at->memory->dtype, lanes, stmt->live != NULL)
+               : ci_c_load_apart(p, at->memory->dtype, lanes, stmt->live != NULL);
+}
+
+/* memory + index, stride */
+static const char *
+apart_place(CiCPrinter *p, const CiAccess *at)
+{
+    return ci_format(p->ctx, "%s + %s, %s", ci_c_memory(p, at->memory),
+                     ci_emit_index_text(p->base, at->index),
+                     ci_emit_index_text(p->base, at->stride));
+}
+
+static const char *
+live_argument(CiCPrinter *p, const CiStmt *stmt)
+{
+    return stmt->live ? ci_format(p->ctx, ", %s", ci_emit_index_text(p->base, stmt->live)) : "";
+}
+
 /* The element of one lane. */
 static const char *
 lane_element(CiCPrinter *p, const CiStmt *stmt)
@@ -272,6 +242,10 @@ print_load(CiCPrinter *p, const CiStmt *let)
                                       name, index, ci_emit_index_text(p->base, let->live))
                           : ci_format(p->ctx, "*(const %s_u *)(%s + %s)",
                                       ci_c_type(p, dtype, lanes), name, index));
+    } else if (apart_name(p, let, lanes)) {
+        declare(p, let,
+                ci_format(p->ctx, "%s(%s%s)", apart_name(p, let, lanes), apart_place(p, at),
+                          live_argument(p, let)));
     } else {
         open_lane_let(p, let);
         CiText text = ci_text_new(p->ctx);
@@ -287,7 +261,7 @@ print_lane_store(CiCPrinter *p, const CiStmt *store)
 {
     CiDtype dtype = store->at.memory->dtype;
     CiText text = ci_text_new(p->ctx), made = ci_text_new(p->ctx);
-    open_lanes(p, store, type_of(p, store->args[0]).lanes);
+    open_lanes(p, store, ci_c_type_of(p, store->args[0]).lanes);
     const char *element = lane_element(p, store), *names[2] = {"old", "x"};
     ci_text_line(p->out, "const %s x = %s;", ci_emit_type(dtype), lane_of(p, store->args[0], "l"));
     ci_text_add(&made, "x");
@@ -304,15 +278,42 @@ print_lane_store(CiCPrinter *p, const CiStmt *store)
     ci_text_close(p->out);
 }
 
+/* In other lanes what is there stays. */
+static void
+print_part_of_register(CiCPrinter *p, const CiStmt *store, const char *value)
+{
+    const CiMemory *memory = store->at.memory;
+    const char *element = ci_c_element(p, memory, store->at.index);
+    CiDtype dtype = memory->dtype != CI_DTYPE_bool ? ci_dtype_compute(memory->dtype)
+                    : ci_c_mask_in(p, memory)      ? ci_c_mask_dtype(ci_c_mask_in(p, memory))
+                                                   : CI_DTYPE_u8;
+    bool is_complex = ci_dtype_class(dtype) == CI_CLASS_complex;
+    CiDtype part = is_complex ? ci_dtype_real(dtype) : dtype;
+    const char *live =
+        ci_format(p->ctx, "%s(%s)", ci_c_first_lanes(p, (int)ci_dtype_size(part), memory->lanes),
+                  ci_emit_index_text(p->base, store->live));
+    static const char *const parts[] = {".re", ".im"};
+    for (int k = 0; k < 1 + is_complex; k++) {
+        const char *name = is_complex ? parts[k] : "",
+                   *old = ci_format(p->ctx, "%s%s", element, name),
+                   *made = ci_format(p->ctx, "%s%s", value, name);
+        ci_text_line(p->out, "%s = %s;", old, ci_c_where(p, part, memory->lanes, live, made, old));
+    }
+}
+
 void
 ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
 {
     const CiAccess *at = &store->at;
     CiDtype dtype = at->memory->dtype;
-    int lanes = type_of(p, store->args[0]).lanes;
-    const char *value =
-        dtype == CI_DTYPE_bool ? as_bytes(p, store->args[0]) : name_of(p, store->args[0]);
-    if (at->memory->lanes > 1) {
+    int lanes = ci_c_type_of(p, store->args[0]).lanes;
+    int width = at->memory->lanes > 1 ? ci_c_mask_in(p, at->memory) : 0;
+    const char *value = ci_c_name(p, store->args[0]);
+    if (dtype == CI_DTYPE_bool)
+        value = width ? ci_c_as_mask(p, store->args[0], width) : ci_c_as_bytes(p, store->args[0]);
+    if (at->memory->lanes > 1 && store->live) {
+        print_part_of_register(p, store, value);
+    } else if (at->memory->lanes > 1) {
         ci_text_line(p->out, "%s = %s;", ci_c_element(p, at->memory, at->index), value);
     } else if (is_contiguous(p, at) && store->op == CI_OP_none) {
         const char *name = ci_c_memory(p, at->memory),
@@ -323,9 +324,34 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
         else
             ci_text_line(p->out, "*(%s_u *)(%s + %s) = %s;", ci_c_type(p, dtype, lanes), name,
                          index, value);
+    } else if (store->op == CI_OP_none && apart_name(p, store, lanes)) {
+        ci_text_line(p->out, "%s(%s, %s%s);", apart_name(p, store, lanes), apart_place(p, at),
+                     value, live_argument(p, store));
     } else {
         print_lane_store(p, store);
     }
+}
+
+void
+ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call)
+{
+    const CiAccess *at = &call->at;
+    const char *cell = ci_c_element(p, call->cell, ci_expr_const(p->sym, 0));
+    CiText value = ci_text_new(p->ctx);
+    open_lanes(p, call, call->type.lanes);
+    if (call->live)
+        ci_text_line(p->out, "if (l >= %s)", ci_emit_index_text(p->base, call->live));
+    if (call->live)
+        ci_text_line(p->out, "    break;");
+    ci_text_line(p->out, "const %s x = %s;", ci_emit_type(at->memory->dtype),
+                 lane_of(p, call->args[0], "l"));
+    ci_emit_narrow(p->base, &value, at->memory->dtype, "x");
+    ci_text_line(p->out, "if ((%s) && %s < %s)", lane_of(p, call->args[1], "l"), cell,
+                 ci_emit_index_text(p->base, call->limit));
+    ci_text_line(p->out, "    %s[%s + (%s)*%s++] = %s;", ci_c_memory(p, at->memory),
+                 ci_emit_index_text(p->base, at->index),
+                 at->stride ? ci_emit_index_text(p->base, at->stride) : "1", cell, value.data);
+    ci_text_close(p->out);
 }
 
 /* ---- numbers of lanes ---- */
@@ -361,12 +387,11 @@ print_vector_index(CiCPrinter *p, const CiStmt *let)
 static void
 print_vector_bind(CiCPrinter *p, const CiStmt *let)
 {
-    const char *text = name_of(p, let->args[0]);
+    const char *text = ci_c_name(p, let->args[0]);
     if (let->limit)
-        text = ci_format(p->ctx, "%s & ((%s)%s < %s)", text,
-                         ci_c_type(p, CI_DTYPE_u64, let->type.lanes), text,
-                         ci_format(p->ctx, "(uint64_t)(%s)",
-                                   ci_emit_index_text(p->base, let->limit)));
+        text = ci_format(
+            p->ctx, "%s & ((%s)%s < %s)", text, ci_c_type(p, CI_DTYPE_u64, let->type.lanes), text,
+            ci_format(p->ctx, "(uint64_t)(%s)", ci_emit_index_text(p->base, let->limit)));
     ci_map_put(p->lane_symbols, CI_KEY(let->expr), (void *)let);
     declare(p, let, text);
 }
@@ -375,14 +400,12 @@ static void
 print_splat(CiCPrinter *p, const CiStmt *let)
 {
     CiDtype dtype = ci_dtype_compute(let->type.dtype);
-    const char *name = name_of(p, let->args[0]);
+    const char *name = ci_c_name(p, let->args[0]);
     if (ci_dtype_class(dtype) == CI_CLASS_complex) {
         const char *part = ci_c_splat(p, ci_dtype_real(dtype), let->type.lanes);
-        declare(p, let,
-                ci_format(p->ctx, "{%s(%s.re), %s(%s.im)}", part, name, part, name));
+        declare(p, let, ci_format(p->ctx, "{%s(%s.re), %s(%s.im)}", part, name, part, name));
     } else {
-        declare(p, let,
-                ci_format(p->ctx, "%s(%s)", ci_c_splat(p, dtype, let->type.lanes), name));
+        declare(p, let, ci_format(p->ctx, "%s(%s)", ci_c_splat(p, dtype, let->type.lanes), name));
     }
 }
 
@@ -409,9 +432,9 @@ print_shuffle(CiCPrinter *p, const CiStmt *let)
 {
     int lanes = let->type.lanes;
     CiText text = ci_text_new(p->ctx);
-    p->masks[let->value] = p->masks[let->args[0]];
     if (lanes == 1) {
-        ci_text_add(&text, "v%d[%d]", let->args[0], source_lane(let->op, 0, 1));
+        ci_text_add(&text, let->type.dtype == CI_DTYPE_bool ? "v%d[%d] != 0" : "v%d[%d]",
+                    let->args[0], source_lane(let->op, 0, 1));
     } else {
         ci_text_add(&text, "__builtin_shufflevector(v%d, v%d", let->args[0],
                     let->args[let->nargs - 1]);
@@ -422,11 +445,31 @@ print_shuffle(CiCPrinter *p, const CiStmt *let)
     declare(p, let, text.data);
 }
 
+/* One lane after another; in others the value is the last one's. */
+static void
+print_vector_running(CiCPrinter *p, const CiStmt *let)
+{
+    const char *cell = ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)),
+               *first = ci_emit_index_text(p->base, let->expr);
+    CiText text = ci_text_new(p->ctx);
+    open_lane_let(p, let);
+    const char *lane = lane_name(let);
+    ci_text_line(p->out, "const %s x = %s;", ci_emit_type(let->type.dtype),
+                 lane_of(p, let->args[0], lane));
+    ci_emit_combine(p->base, &text, let->op, let->type.dtype, cell, "x");
+    if (let->live)
+        ci_text_line(p->out, "if (l == %s)", lane);
+    ci_text_line(p->out, "%s%s = %s + l > 0 ? %s : x;", let->live ? "    " : "", cell, first,
+                 text.data);
+    set_lane(p, let, cell);
+    ci_text_close(p->out);
+}
+
 void
 ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let)
 {
     CiOpKind kind = ci_op_kind(let->op);
-    CiDtype operand = let->nargs ? type_of(p, let->args[0]).dtype : let->type.dtype;
+    CiDtype operand = let->nargs ? ci_c_type_of(p, let->args[0]).dtype : let->type.dtype;
     if (let->op == CI_OP_load)
         print_load(p, let);
     else if (let->op == CI_OP_iota)
@@ -437,6 +480,8 @@ ci_c_print_vector_let(CiCPrinter *p, const CiStmt *let)
         print_vector_bind(p, let);
     else if (let->op == CI_OP_splat)
         print_splat(p, let);
+    else if (ci_stmt_is_running(let))
+        print_vector_running(p, let);
     else if (kind == CI_OPKIND_lanes)
         print_shuffle(p, let);
     else if (kind == CI_OPKIND_math)

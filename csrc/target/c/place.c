@@ -19,8 +19,9 @@ const char *
 ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
 {
     const char *name = ci_c_memory(p, memory);
-    return is_variable(memory) ? name
-                               : ci_format(p->ctx, "%s[%s]", name, ci_emit_index_text(p->base, index));
+    return is_variable(memory)
+               ? name
+               : ci_format(p->ctx, "%s[%s]", name, ci_emit_index_text(p->base, index));
 }
 
 const char *
@@ -52,13 +53,18 @@ ci_c_print_alloc(CiCPrinter *p, const CiMemory *memory)
 {
     bool is_value = memory->space == CI_SPACE_register || memory->lanes > 1,
          is_complex = ci_dtype_class(memory->dtype) == CI_CLASS_complex;
-    const char *type = is_value ? ci_c_type(p, memory->dtype, memory->lanes)
-                                : ci_emit_storage(memory->dtype);
+    const char *type = ci_c_mask_in(p, memory)
+                           ? ci_c_mask_type(p, ci_c_mask_in(p, memory), memory->lanes)
+                       : is_value ? ci_c_type(p, memory->dtype, memory->lanes)
+                                  : ci_emit_storage(memory->dtype);
     if (memory->space == CI_SPACE_scratch)
-        ci_fail(p->ctx, CI_ERR_INTERNAL, "%s has no place in scratch yet", memory->name);
-    if (is_variable(memory))
+        ci_text_line(p->out, "%s *const %s = (%s *)((char *)run->scratch + %s);", type,
+                     memory->name, type, ci_emit_index_text(p->base, memory->offset));
+    else if (is_variable(memory))
         ci_text_line(p->out, "%s %s = %s;", type, memory->name,
-                     is_complex ? "{0, 0}" : memory->lanes > 1 ? "{0}" : "0");
+                     is_complex          ? "{0, 0}"
+                     : memory->lanes > 1 ? "{0}"
+                                         : "0");
     else
         ci_text_line(p->out, "%s %s[%s] __attribute__((aligned(64)));", type, memory->name,
                      ci_emit_index_text(p->base, memory->size));

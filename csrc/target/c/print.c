@@ -12,14 +12,15 @@ declare(CiCPrinter *p, const CiStmt *let, const char *text)
     ci_text_line(p->out, "const %s v%d = %s;", ci_emit_type(let->type.dtype), let->value, text);
 }
 
-/* What is not below the limit becomes 0; what the kernel itself has computed is. */
+/* What is not below the limit becomes 0; what the kernel itself has computed is below. */
 static void
 print_bind(CiCPrinter *p, const CiStmt *let)
 {
     const CiStmt *from = p->defined[let->args[0]];
     const char *name = ci_emit_index_text(p->base, let->expr),
                *value = ci_format(p->ctx, "v%d", let->args[0]);
-    if (let->limit && from->op != CI_OP_index)
+    bool is_checked = let->expr->low < 0; /* by what stands before it */
+    if (let->limit && from->op != CI_OP_index && !is_checked)
         value = ci_format(p->ctx, "(uint64_t)%s < (uint64_t)(%s) ? %s : 0", value,
                           ci_emit_index_text(p->base, let->limit), value);
     ci_text_line(p->out, "const int64_t %s = %s;", name, value);
@@ -152,6 +153,7 @@ typedef struct Hazard {
     CiSym *sym;
     const CiStmts *body;
     const CiExpr *var, *extent;
+    CiMap *owned; /* memory that each trip has for itself */
     const CiAccess *stored;
     bool is_found;
 } Hazard;
@@ -175,9 +177,12 @@ static void
 find_hazard(void *arg, const CiStmt *stmt)
 {
     Hazard *h = arg;
-    if (stmt->kind == CI_STMT_call || stmt->cell)
+    if (stmt->kind == CI_STMT_call || (stmt->cell && !ci_map_find(h->owned, CI_KEY(stmt->cell))))
         h->is_found = true;
-    if (stmt->kind != CI_STMT_store)
+    bool is_own = stmt->kind == CI_STMT_store && ci_map_find(h->owned, CI_KEY(stmt->at.memory));
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(h->owned, CI_KEY(stmt->memory), h);
+    if (stmt->kind != CI_STMT_store || is_own)
         return;
     h->stored = &stmt->at;
     h->is_found |= stmt->op != CI_OP_none || !ci_expr_depends_on(stmt->at.index, h->var);
@@ -188,7 +193,8 @@ find_hazard(void *arg, const CiStmt *stmt)
 static bool
 may_be_vectors(CiCPrinter *p, const CiStmt *loop)
 {
-    Hazard h = {p->sym, &loop->body, loop->vars[0], loop->extents[0], NULL, false};
+    Hazard h = {p->sym, &loop->body, loop->vars[0], loop->extents[0], ci_map_new(p->ctx),
+                NULL,   false};
     ci_stmts_visit(&loop->body, find_hazard, &h);
     return !h.is_found;
 }
@@ -198,7 +204,7 @@ print_for(CiCPrinter *p, const CiStmt *loop)
 {
     const char *var = loop->vars[0]->name, *extent = ci_emit_index_text(p->base, loop->extents[0]);
     if (loop->run == CI_RUN_vector) {
-        p->is_plain = false;
+        p->has_loops_left = true;
         if (may_be_vectors(p, loop))
             ci_text_line(p->out, "#pragma omp simd");
     }
@@ -211,6 +217,36 @@ static bool
 is_parallel(const CiStmt *stmt)
 {
     return stmt && stmt->kind == CI_STMT_for && stmt->run == CI_RUN_parallel;
+}
+
+/* Variables of loops that share the number `rest`. */
+static void
+decode_unit(CiCPrinter *p, const CiStmt *const *loops, int count)
+{
+    for (int k = count - 1; k >= 0; k--) {
+        const char *var = loops[k]->vars[0]->name,
+                   *extent = ci_emit_index_text(p->base, loops[k]->extents[0]);
+        ci_text_line(p->out, k ? "int64_t %s = rest %% (%s);" : "int64_t %s = rest;", var, extent);
+        if (k)
+            ci_text_line(p->out, "rest /= %s;", extent);
+    }
+}
+
+/* As many units at once as are neighbours along the last loop. */
+static void
+print_runs(CiCPrinter *p, const CiStmt *const *loops, int count)
+{
+    const CiStmt *last = loops[count - 1];
+    const char *runs = last->runs->name, *var = last->vars[0]->name,
+               *extent = ci_emit_index_text(p->base, last->extents[0]);
+    ci_text_open(p->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
+    ci_text_line(p->out, "int64_t rest = unit;");
+    decode_unit(p, loops, count);
+    ci_text_line(p->out, "next = %s - %s < end - unit ? unit + %s - %s : end;", extent, var, extent,
+                 var);
+    ci_text_line(p->out, "const int64_t %s = next - unit;", runs);
+    print_block(p, &last->body);
+    ci_text_close(p->out);
 }
 
 /* Loops that run side by side, one in the other, share one number of units: the first is decoded,
@@ -226,6 +262,10 @@ print_units(CiCPrinter *p, const CiStmt *outer)
         loops[count++] = stmt;
         stmt = stmt->body.first == stmt->body.last ? stmt->body.first : NULL;
     }
+    if (loops[count - 1]->runs) {
+        print_runs(p, loops, count);
+        return;
+    }
     if (count == 1) {
         const char *var = outer->vars[0]->name;
         ci_text_open(p->out, "for (int64_t %s = begin; %s < end; %s++) {", var, var, var);
@@ -235,13 +275,7 @@ print_units(CiCPrinter *p, const CiStmt *outer)
     }
     ci_text_open(p->out, "if (begin < end) {");
     ci_text_line(p->out, "int64_t rest = begin;");
-    for (int k = count - 1; k >= 0; k--) {
-        const char *var = loops[k]->vars[0]->name,
-                   *extent = ci_emit_index_text(p->base, loops[k]->extents[0]);
-        ci_text_line(p->out, k ? "int64_t %s = rest %% (%s);" : "int64_t %s = rest;", var, extent);
-        if (k)
-            ci_text_line(p->out, "rest /= %s;", extent);
-    }
+    decode_unit(p, loops, count);
     ci_text_open(p->out, "for (int64_t unit = begin; unit < end; unit++) {");
     print_block(p, &loops[count - 1]->body);
     for (int k = count - 1; k > 0; k--) {
@@ -255,6 +289,40 @@ print_units(CiCPrinter *p, const CiStmt *outer)
         ci_text_close(p->out);
     ci_text_close(p->out);
     ci_text_close(p->out);
+}
+
+static void
+print_stop(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "if (%s)", conditions_text(p, stmt));
+    ci_text_line(p->out, "    return ci_fault(run, %d);", stmt->number);
+}
+
+static void
+print_poll(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "turns += %s;", ci_emit_index_text(p->base, stmt->expr));
+    ci_text_open(p->out, "if (turns >= %d) {", CI_C_TURNS);
+    ci_text_line(p->out, "turns = 0;");
+    ci_text_line(p->out, "if (run->poll && run->poll(run->poll_arg))");
+    ci_text_line(p->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
+    ci_text_close(p->out);
+}
+
+/* A value that is kept, and counted, where a mask is true; there is room for so many. */
+static void
+print_pack(CiCPrinter *p, const CiStmt *call)
+{
+    const char *cell = ci_c_element(p, call->cell, ci_expr_const(p->sym, 0));
+    CiText value = ci_text_new(p->ctx);
+    ci_emit_narrow(p->base, &value, call->at.memory->dtype,
+                   ci_format(p->ctx, "v%d", call->args[0]));
+    ci_text_line(p->out, "if (v%d && %s < %s)", call->args[1], cell,
+                 ci_emit_index_text(p->base, call->limit));
+    ci_text_line(p->out, "    %s[%s + (%s)*%s++] = %s;", ci_c_memory(p, call->at.memory),
+                 ci_emit_index_text(p->base, call->at.index),
+                 call->at.stride ? ci_emit_index_text(p->base, call->at.stride) : "1", cell,
+                 value.data);
 }
 
 static void
@@ -288,6 +356,21 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
         ci_text_line(p->out, "if (%s)", conditions_text(p, stmt));
         ci_text_line(p->out, "    break;");
         break;
+    case CI_STMT_stop:
+        print_stop(p, stmt);
+        break;
+    case CI_STMT_poll:
+        print_poll(p, stmt);
+        break;
+    case CI_STMT_swap:
+        ci_c_print_swap(p, stmt);
+        break;
+    case CI_STMT_call:
+        if (stmt->type.lanes > 1)
+            ci_c_print_vector_pack(p, stmt);
+        else
+            print_pack(p, stmt);
+        break;
     default:
         ci_fail(p->ctx, CI_ERR_INTERNAL, "proc %s: there is no C for a statement of kind %d",
                 p->proc->name, (int)stmt->kind);
@@ -310,16 +393,30 @@ declare_arguments(CiCPrinter *p, CiText *out, const char *body)
     const CiKernel *kernel = p->proc->kernel;
     for (int k = 0; k < kernel->nbuffers; k++) {
         const char *name = ci_emit_buffer(p->base, kernel->buffers[k]);
+        bool is_moved = kernel->buffers[k]->is_swapped && ci_kernel_tree(kernel);
         if (ci_emit_mentions(body, name))
-            ci_text_add(out, "    %s%s *restrict const %s = buffers[%d];\n",
+            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n",
                         kernel->is_stored[k] ? "" : "const ",
-                        ci_emit_storage(kernel->buffers[k]->dtype), name, k);
+                        ci_emit_storage(kernel->buffers[k]->dtype),
+                        is_moved ? "" : "restrict const ", name, k);
     }
+    CiText partials = ci_text_new(p->ctx);
+    for (int k = 0; k < p->proc->nparams; k++) {
+        const CiMemory *memory = p->proc->params[k];
+        const char *type = ci_emit_storage(memory->dtype);
+        if (memory->space == CI_SPACE_partials && ci_emit_mentions(body, memory->name))
+            ci_text_add(&partials, "    %s *const %s = (%s *)((char *)run->partials + %s);\n", type,
+                        memory->name, type, ci_emit_index_text(p->base, memory->offset));
+    }
+    body = ci_format(p->ctx, "%s%s", partials.data, body);
     for (int k = 0; k < kernel->nsize_args; k++) {
         const char *name = ci_format(p->ctx, "size%d", k);
         if (ci_emit_mentions(body, name))
             ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);
     }
+    if (ci_emit_mentions(body, "turns"))
+        ci_text_add(out, "    int64_t turns = 0;\n");
+    ci_text_add(out, "%s", partials.data);
     const char *all = ci_format(p->ctx, "%s%s", out->data, body);
     for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
         if (!ci_emit_mentions(all, parameters[k]))
@@ -335,14 +432,16 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     p->proc = proc;
     p->base->kernel = proc->kernel;
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
-    p->masks = CI_NEW_ARRAY(p->ctx, int, proc->nvalues + 1);
+    ci_c_find_masks(p, proc);
     p->lane_symbols = ci_map_new(p->ctx);
+    p->has_loops_left = false;
     body.indent = 4;
     p->out = &body;
     print_block(p, &proc->body);
+    ci_c_print_moved_back(p);
     declare_arguments(p, &head, body.data);
     ci_text_add(out,
-                "int32_t\n%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
+                "%sint32_t\n%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
                 "int64_t begin, int64_t end, CiRun *run)\n{\n%s%s    return 0;\n}\n",
-                proc->name, head.data, body.data);
+                p->has_loops_left ? "CI_OPTIMIZED " : "", proc->name, head.data, body.data);
 }

@@ -9,7 +9,6 @@ ci_c_printer_new(CiContext *ctx, int vector_bytes)
     p->vector_bytes = vector_bytes;
     p->helpers = ci_text_new(p->ctx);
     p->known = ci_map_new(p->ctx);
-    p->is_plain = true;
     return p;
 }
 
@@ -54,12 +53,17 @@ ci_c_type(CiCPrinter *p, CiDtype dtype, int lanes)
     return name;
 }
 
+CiDtype
+ci_c_mask_dtype(int bytes)
+{
+    return bytes == 1   ? CI_DTYPE_i8
+           : bytes == 2 ? CI_DTYPE_i16
+           : bytes == 4 ? CI_DTYPE_i32
+                        : CI_DTYPE_i64;
+}
+
 const char *
 ci_c_mask_type(CiCPrinter *p, int bytes, int lanes)
 {
-    CiDtype dtype = bytes == 1   ? CI_DTYPE_i8
-                    : bytes == 2 ? CI_DTYPE_i16
-                    : bytes == 4 ? CI_DTYPE_i32
-                                 : CI_DTYPE_i64;
-    return ci_c_type(p, dtype, lanes);
+    return ci_c_type(p, ci_c_mask_dtype(bytes), lanes);
 }

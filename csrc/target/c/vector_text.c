@@ -1,10 +1,10 @@
 /* The expressions of ops.def over vectors.
  *
- * Their text is C over scalars. Over vectors a comparison is a mask, a choice takes bits of one side
- * or the other by a mask, and both sides are computed. So the text is read as an expression, and
- * printed again with each part as what it is: a literal, a number in each lane, a mask. What cannot
- * be computed where it is not chosen (a quotient of integers), or is a function of its own, has no
- * vector form. */
+ * Their text is C over scalars. Over vectors a comparison is a mask, a choice takes bits of one
+ * side or the other by a mask, and both sides are computed. So the text is read as an expression,
+ * and printed again with each part as what it is: a literal, a number in each lane, a mask. What
+ * cannot be computed where it is not chosen (a quotient of integers), or is a function of its own,
+ * has no vector form. */
 #include "target/c/c.h"
 
 #include <ctype.h>
@@ -121,16 +121,15 @@ read_library(Reader *r)
     }
     expect(r, ')');
     if (!strcmp(name, "huge_val"))
-        return (Piece){KIND_literal, r->dtype == CI_DTYPE_f32 ? "__builtin_huge_valf()"
-                                                              : "__builtin_huge_val()"};
+        return (Piece){KIND_literal,
+                       r->dtype == CI_DTYPE_f32 ? "__builtin_huge_valf()" : "__builtin_huge_val()"};
     if (!strcmp(name, "fabs") || !strcmp(name, "copysign"))
         return sign_apart(r, name, args);
     for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++)
         if (!strcmp(name, roundings[k]))
-            return (Piece){KIND_number,
-                           ci_format(r->p->ctx, "%s(%s)",
-                                          ci_c_rounding(r->p, name, r->dtype, r->lanes),
-                                          number(r, args[0]))};
+            return (Piece){KIND_number, ci_format(r->p->ctx, "%s(%s)",
+                                                  ci_c_rounding(r->p, name, r->dtype, r->lanes),
+                                                  number(r, args[0]))};
     return refuse(r, "it calls a function that has no vector form");
 }
 
@@ -153,8 +152,7 @@ read_word(Reader *r)
     }
     if (length != 1 || *start < 'a' || *start > 'c' || *r->at == '.')
         return refuse(r, "it calls a function that has no vector form");
-    return (Piece){r->dtype == CI_DTYPE_bool ? KIND_mask : KIND_number,
-                   r->names[*start - 'a']};
+    return (Piece){r->dtype == CI_DTYPE_bool ? KIND_mask : KIND_number, r->names[*start - 'a']};
 }
 
 static Piece
@@ -178,14 +176,12 @@ read_operand(Reader *r)
                    : (Piece){KIND_mask, ci_format(r->p->ctx, "(%s == 0)", number(r, piece))};
     if (piece.kind == KIND_mask)
         return refuse(r, "its expression is of another form");
-    return (Piece){piece.kind,
-                   ci_format(r->p->ctx, sign == '-' ? "(-%s)" : "(~%s)", piece.text)};
+    return (Piece){piece.kind, ci_format(r->p->ctx, sign == '-' ? "(-%s)" : "(~%s)", piece.text)};
 }
 
-static const char *const operators[][5] = {{"||"},       {"&&"},      {"|"},
-                                           {"^"},        {"&"},       {"==", "!="},
-                                           {"<=", ">=", "<", ">"}, {"<<", ">>"}, {"+", "-"},
-                                           {"*", "/", "%"}};
+static const char *const operators[][5] = {
+    {"||"},       {"&&"},     {"|"},          {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"},
+    {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}};
 enum { LEVELS = (int)(sizeof operators / sizeof *operators), EQUALITY = 5, ORDER = 6, SHIFT = 7 };
 
 /* The operator of a level that stands here, or NULL. */
@@ -229,14 +225,13 @@ apply(Reader *r, int level, const char *sign, Piece left, Piece right)
         return (Piece){KIND_mask,
                        ci_format(r->p->ctx, "(%s %s %s)", mask(r, left), one, mask(r, right))};
     if (level < EQUALITY && left.kind == KIND_mask && right.kind == KIND_mask)
-        return (Piece){KIND_mask,
-                       ci_format(r->p->ctx, "(%s %s %s)", left.text, sign, right.text)};
+        return (Piece){KIND_mask, ci_format(r->p->ctx, "(%s %s %s)", left.text, sign, right.text)};
     if ((sign[0] == '/' || sign[0] == '%') && !ci_dtype_is_float(r->dtype))
         return refuse(r, "a quotient of integers is computed where its divisor is not 0");
     const char *first = left.kind == KIND_literal ? left.text : number(r, left),
                *last = right.kind == KIND_literal ? right.text : number(r, right);
-    Kind kind = left.kind == KIND_literal && right.kind == KIND_literal ? KIND_literal
-                                                                        : KIND_number;
+    Kind kind =
+        left.kind == KIND_literal && right.kind == KIND_literal ? KIND_literal : KIND_number;
     return (Piece){kind, ci_format(r->p->ctx, "(%s %s %s)", first, sign, last)};
 }
 
@@ -265,8 +260,7 @@ read_choice(Reader *r)
     expect(r, ':');
     Piece no = read_choice(r);
     const char *chooses = mask(r, test), *first = number(r, yes), *last = number(r, no);
-    return (Piece){KIND_number,
-                   ci_c_where(r->p, r->dtype, r->lanes, chooses, first, last)};
+    return (Piece){KIND_number, ci_c_where(r->p, r->dtype, r->lanes, chooses, first, last)};
 }
 
 /* ---- what others call ---- */
@@ -315,25 +309,8 @@ ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result)
     }
 }
 
-const char *
-ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *condition, const char *yes,
-           const char *no)
-{
-    if (dtype == CI_DTYPE_bool)
-        return ci_format(p->ctx, "((%s & %s) | (%s & ~%s))", yes, condition, no, condition);
-    const char *type = ci_c_type(p, dtype, lanes),
-               *bits = ci_c_mask_type(p, (int)ci_dtype_size(ci_dtype_compute(dtype)), lanes),
-               *name = ci_format(p->ctx, "where_%s", type);
-    if (ci_c_needs(p, name))
-        ci_text_line(&p->helpers,
-                     "CI_INLINE %s\n%s(%s m, %s a, %s b)\n{\n    return (%s)(((%s)a & m) | ((%s)b "
-                     "& ~m));\n}",
-                     type, name, bits, type, type, type, bits, bits);
-    return ci_format(p->ctx, "%s(%s, %s, %s)", name, condition, yes, no);
-}
-
-const char *
-ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes, const char *const *names)
+static const char *
+pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes, const char *const *names)
 {
     Reader r = {p, NULL, operand, lanes, names, NULL};
     Piece piece = read_expression(&r, op);
@@ -341,4 +318,16 @@ ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes, const char *c
         ci_fail(p->ctx, CI_ERR_INTERNAL, "%s of %s in lanes: %s", ci_op_name(op),
                 ci_dtype_name(operand), r.why);
     return piece.text;
+}
+
+const char *
+ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes, const char *const *names)
+{
+    static const char *const letters[CI_MAX_OPERANDS] = {"a", "b", "c", "d"};
+    const char *plain = pointwise(p, op, operand, lanes, names);
+    if (op != CI_OP_maximum && op != CI_OP_minimum)
+        return plain;
+    const char *named =
+        ci_c_extreme(p, op, operand, lanes, pointwise(p, op, operand, lanes, letters));
+    return named ? ci_format(p->ctx, "%s(%s, %s)", named, names[0], names[1]) : plain;
 }

@@ -1,8 +1,7 @@
 /* Kernels that differ in nothing but the names of their buffers, such as those of the trips of an
  * unrolled loop, are compiled once. Two texts mean the same when they are equal after their
  * buffers have been numbered in the order in which they are first mentioned. */
-#define _GNU_SOURCE /* memrchr */
-#include "device/cpu/emit_cpu.h"
+#include "device/cpu/source.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -13,22 +12,18 @@ is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* buf12 or in3, as CiBuffer's names are, or what stands for one: row_buf12, local_in3. */
-static bool
+/* Characters at its beginning that name a buffer: all of buf12 or in3, as CiBuffer's names are, and
+ * of what a pass calls by one, those before the line: buf12_4. */
+static size_t
 names_buffer(const char *word, size_t length)
 {
-    const char *last = memrchr(word, '_', length);
-    if (last) {
-        length -= (size_t)(last + 1 - word);
-        word = last + 1;
-    }
     size_t letters = length > 3 && !memcmp(word, "buf", 3)  ? 3
                      : length > 2 && !memcmp(word, "in", 2) ? 2
                                                             : 0;
-    for (size_t k = letters; k < length; k++)
-        if (!isdigit((unsigned char)word[k]))
-            return false;
-    return letters > 0;
+    size_t end = letters;
+    while (letters && end < length && isdigit((unsigned char)word[end]))
+        end++;
+    return end > letters && (end == length || word[end] == '_') ? end : 0;
 }
 
 /* The text with buffers by number, the kernel's own name left out. */
@@ -49,11 +44,13 @@ numbered(CiContext *ctx, const char *text, const char *name)
         }
         bool is_own = length >= name_length && !memcmp(text, name, name_length) &&
                       (length == name_length || text[name_length] == '_');
-        if (names_buffer(text, length)) {
-            const char *word = ci_intern_chars(ctx, text, length);
+        size_t named = names_buffer(text, length);
+        if (named) {
+            const char *word = ci_intern_chars(ctx, text, named);
             if (!ci_map_find(numbers, CI_KEY(word)))
                 ci_map_put(numbers, CI_KEY(word), ci_format(ctx, "$%d", ci_map_count(numbers)));
             ci_text_add(&out, "%s", (const char *)ci_map_find(numbers, CI_KEY(word)));
+            ci_text_add_chars(&out, text + named, length - named);
         } else if (is_own) {
             ci_text_add(&out, "$");
             ci_text_add_chars(&out, text + name_length, length - name_length);

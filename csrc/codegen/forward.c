@@ -1,0 +1,221 @@
+/* What a register holds is named by the value that was stored there last, where that is known;
+ * stores that nobody reads, and values that nobody uses, are gone.
+ *
+ * A register element is known from a store of all its lanes on, to the end of the block; a branch
+ * or a loop that stores to the memory makes it unknown, a loop before its first trip already. */
+#include "codegen/codegen.h"
+
+#include "base/map.h"
+
+#include <string.h>
+
+typedef struct Known {
+    const CiMemory *memory;
+    const CiExpr *index;
+    int value;
+} Known;
+
+typedef struct Forwarder {
+    CiBuild b;
+    int *same; /* per value: the one that stands for it, or itself */
+    int *uses; /* per value */
+    Known *known;
+    int nknown, capknown;
+    CiMap *read; /* memories that something reads */
+    bool has_changed;
+} Forwarder;
+
+/* ---- what is known ---- */
+
+static void
+forget(Forwarder *f, const CiMemory *memory)
+{
+    int count = 0;
+    for (int k = 0; k < f->nknown; k++)
+        if (f->known[k].memory != memory)
+            f->known[count++] = f->known[k];
+    f->nknown = count;
+}
+
+static void
+forget_written(void *arg, const CiStmt *stmt)
+{
+    Forwarder *f = arg;
+    if (stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call)
+        forget(f, stmt->at.memory);
+    if (stmt->cell)
+        forget(f, stmt->cell);
+    if (stmt->kind == CI_STMT_swap) {
+        forget(f, stmt->memory);
+        forget(f, stmt->partner);
+    }
+    for (int k = 0; k < stmt->ninto; k++)
+        forget(f, stmt->into[k]);
+}
+
+static const Known *
+find(const Forwarder *f, const CiAccess *at)
+{
+    for (int k = 0; k < f->nknown; k++)
+        if (f->known[k].memory == at->memory && f->known[k].index == at->index)
+            return &f->known[k];
+    return NULL;
+}
+
+static void
+note_store(Forwarder *f, const CiStmt *store)
+{
+    const CiMemory *memory = store->at.memory;
+    CiType type = f->b.proc->types[store->args[0]];
+    bool is_whole = memory->space == CI_SPACE_register && store->op == CI_OP_none && !store->live &&
+                    store->at.index->kind == CI_EXPR_const && type.dtype == memory->dtype &&
+                    type.lanes == memory->lanes;
+    int kept = 0;
+    for (int k = 0; k < f->nknown; k++) /* elements of other numbers stay what they are */
+        if (f->known[k].memory != memory ||
+            (store->at.index->kind == CI_EXPR_const && f->known[k].index != store->at.index))
+            f->known[kept++] = f->known[k];
+    f->nknown = kept;
+    if (!is_whole)
+        return;
+    Known known = {memory, store->at.index, store->args[0]};
+    CI_PUSH(f->b.ctx, f->known, f->nknown, f->capknown, known);
+}
+
+/* ---- forwarding ---- */
+
+static void
+rename_values(Forwarder *f, CiStmt *stmt)
+{
+    for (int a = 0; a < stmt->nargs; a++)
+        stmt->args[a] = f->same[stmt->args[a]];
+    for (int k = 0; k < stmt->ntests; k++)
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            stmt->tests[k].value = f->same[stmt->tests[k].value];
+}
+
+static void forward_block(Forwarder *f, CiStmts *block);
+
+static void
+forward_inside(Forwarder *f, CiStmts *block)
+{
+    int count = f->nknown;
+    Known *known = CI_NEW_ARRAY(f->b.ctx, Known, count + 1);
+    if (count)
+        memcpy(known, f->known, sizeof *known * (size_t)count);
+    forward_block(f, block);
+    if (count)
+        memcpy(f->known, known, sizeof *known * (size_t)count);
+    f->nknown = count;
+}
+
+static void
+forward_one(Forwarder *f, CiStmt *stmt)
+{
+    rename_values(f, stmt);
+    bool is_load = stmt->kind == CI_STMT_let && stmt->op == CI_OP_load;
+    const Known *known = is_load ? find(f, &stmt->at) : NULL;
+    if (known) {
+        f->same[stmt->value] = known->value;
+        return;
+    }
+    if (stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop) {
+        ci_stmts_visit(&stmt->body, forget_written, f);
+        forward_inside(f, &stmt->body);
+    } else if (stmt->kind == CI_STMT_if) {
+        forward_inside(f, &stmt->body);
+        forward_inside(f, &stmt->other);
+        ci_stmts_visit(&stmt->body, forget_written, f);
+        ci_stmts_visit(&stmt->other, forget_written, f);
+    } else if (stmt->kind == CI_STMT_store) {
+        note_store(f, stmt);
+    } else {
+        forget_written(f, stmt);
+    }
+    ci_build_move(&f->b, stmt);
+}
+
+static void
+forward_block(Forwarder *f, CiStmts *block)
+{
+    CiStmt *next, *stmt = block->first;
+    *block = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&f->b, block);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        forward_one(f, stmt);
+    }
+    ci_build_leave(&f->b, outside);
+}
+
+/* ---- what nobody uses ---- */
+
+static void
+count_uses(void *arg, const CiStmt *stmt)
+{
+    Forwarder *f = arg;
+    for (int a = 0; a < stmt->nargs; a++)
+        f->uses[stmt->args[a]]++;
+    for (int k = 0; k < stmt->ntests; k++)
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            f->uses[stmt->tests[k].value]++;
+    if (stmt->at.memory && stmt->kind != CI_STMT_store)
+        ci_map_put(f->read, CI_KEY(stmt->at.memory), f);
+    if (stmt->cell)
+        ci_map_put(f->read, CI_KEY(stmt->cell), f);
+    if (stmt->kind == CI_STMT_swap) {
+        ci_map_put(f->read, CI_KEY(stmt->memory), f);
+        ci_map_put(f->read, CI_KEY(stmt->partner), f);
+    }
+    for (int k = 0; k < stmt->ninto; k++)
+        ci_map_put(f->read, CI_KEY(stmt->into[k]), f);
+}
+
+static bool
+is_used(const Forwarder *f, const CiStmt *stmt)
+{
+    const CiMemory *memory = stmt->kind == CI_STMT_alloc   ? stmt->memory
+                             : stmt->kind == CI_STMT_store ? stmt->at.memory
+                                                           : NULL;
+    if (memory && memory->space == CI_SPACE_register)
+        return ci_map_find(f->read, CI_KEY(memory)) != NULL;
+    if (stmt->kind == CI_STMT_let && stmt->op != CI_OP_bind && !stmt->cell)
+        return f->uses[stmt->value] > 0;
+    return true;
+}
+
+static void
+drop_unused(Forwarder *f, CiStmts *block)
+{
+    CiStmt *next, *stmt = block->first;
+    *block = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&f->b, block);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        drop_unused(f, &stmt->body);
+        drop_unused(f, &stmt->other);
+        if (is_used(f, stmt))
+            ci_build_move(&f->b, stmt);
+        else
+            f->has_changed = true;
+    }
+    ci_build_leave(&f->b, outside);
+}
+
+void
+ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    Forwarder f = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
+    f.same = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
+    for (int k = 0; k < proc->nvalues; k++)
+        f.same[k] = k;
+    forward_block(&f, &proc->body);
+    do {
+        f.has_changed = false;
+        f.uses = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
+        f.read = ci_map_new(procs->ctx);
+        ci_stmts_visit(&proc->body, count_uses, &f);
+        drop_unused(&f, &proc->body);
+    } while (f.has_changed);
+}

@@ -1,0 +1,93 @@
+/* How many lanes a body runs in. */
+#include "codegen/at.h"
+#include "codegen/codegen.h"
+
+#include "base/map.h"
+
+typedef struct Survey {
+    const CiBuild *b;
+    const CiFamily *family;
+    const CiExpr *lane_var;
+    const bool *varies;
+    CiMap *owned; /* memory that the body allocates: each lane has its own */
+    int widest;   /* bytes of a value that varies */
+    bool has_math, has_scratch, has_loop;
+    const char *why; /* there are no instructions for it */
+} Survey;
+
+static void
+look_at_access(Survey *s, const CiAccess *at)
+{
+    const CiExpr *coef, *rest;
+    if (!ci_expr_depends_on(at->index, s->lane_var))
+        return;
+    bool is_linear = ci_expr_split_linear(s->b->sym, at->index, s->lane_var, &coef, &rest);
+    /* Nor can a compiler make vectors of a loop around loops. */
+    if (!is_linear || (!s->has_loop && !ci_expr_equals_const(coef, 1)))
+        s->why = "elements do not lie side by side";
+}
+
+static void
+look_at_let(Survey *s, const CiStmt *let)
+{
+    const CiProc *proc = s->b->proc;
+    int size = (int)ci_dtype_size(ci_dtype_compute(let->type.dtype));
+    CiDtype operand =
+        let->nargs ? proc->types[let->args[let->op == CI_OP_where]].dtype : let->type.dtype;
+    s->has_math |= ci_op_kind(let->op) == CI_OPKIND_math;
+    if (!s->varies[let->value])
+        return;
+    s->widest = size > s->widest ? size : s->widest;
+    const char *why = s->family->why_not_vector(s->b->ctx, let->op, operand, let->type.dtype);
+    s->why = why ? why : s->why;
+    if (let->op == CI_OP_load)
+        look_at_access(s, &let->at);
+    if (let->op == CI_OP_bind)
+        s->why = "data say where elements lie";
+}
+
+static void
+look(void *arg, const CiStmt *stmt)
+{
+    Survey *s = arg;
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(s->owned, CI_KEY(stmt->memory), s);
+    s->has_scratch |= stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
+    if (!s->family->why_not_vector)
+        return;
+    if (stmt->kind == CI_STMT_let)
+        look_at_let(s, stmt);
+    if (stmt->kind == CI_STMT_store)
+        look_at_access(s, &stmt->at);
+    bool is_shared = stmt->cell && !ci_map_find(s->owned, CI_KEY(stmt->cell));
+    if (is_shared || (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none))
+        s->why = "lanes come one after another";
+}
+
+static void
+find_loop(void *arg, const CiStmt *stmt)
+{
+    Survey *s = arg;
+    s->has_loop |= stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
+}
+
+int
+ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
+                const CiExpr *lane_var, int64_t trips)
+{
+    Survey s = {.b = b, .family = family, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
+    s.varies = ci_find_varying(b->ctx, b->proc, body, lane_var);
+    ci_stmts_visit(body, find_loop, &s);
+    ci_stmts_visit(body, look, &s);
+    int64_t most = s.has_scratch ? family->tiled_lanes : family->lanes;
+    if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))
+        return 1;
+    if (!family->vector_bytes)
+        return (int)(trips < most ? trips : most);
+    if (s.why && !s.has_math)
+        return 0;
+    int lanes = family->vector_bytes / (s.widest ? s.widest : 8);
+    while (lanes > 1 && lanes / 2 >= trips)
+        lanes /= 2;
+    return lanes < 1 ? 1 : lanes;
+}

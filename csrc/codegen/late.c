@@ -1,0 +1,133 @@
+/* Values that wait for the trip before come last.
+ *
+ * In min(min(a, b), c) of integers, where only a comes from a register that the loop stores, trips
+ * follow each other as fast as a becomes the result: two steps, or one as min(a, min(b, c)). */
+#include "codegen/codegen.h"
+
+#include "base/map.h"
+
+typedef struct Latecomer {
+    CiBuild b;
+    CiMap *carried; /* registers from outside of the loop that it stores */
+    bool *is_late;  /* per value */
+    int *uses;
+    const CiStmt **defined;
+} Latecomer;
+
+/* ---- what waits ---- */
+
+static void
+note_store(void *arg, const CiStmt *stmt)
+{
+    Latecomer *l = arg;
+    if (stmt->kind == CI_STMT_store && stmt->at.memory->space == CI_SPACE_register)
+        ci_map_put(l->carried, CI_KEY(stmt->at.memory), l);
+}
+
+static void
+leave_out_own(void *arg, const CiStmt *stmt)
+{
+    Latecomer *l = arg;
+    if (stmt->kind == CI_STMT_alloc && ci_map_find(l->carried, CI_KEY(stmt->memory)))
+        ci_map_put(l->carried, CI_KEY(stmt->memory), NULL);
+}
+
+static void
+note_value(Latecomer *l, const CiStmt *let)
+{
+    l->defined[let->value] = let;
+    l->is_late[let->value] =
+        let->op == CI_OP_load && ci_map_find(l->carried, CI_KEY(let->at.memory));
+    for (int a = 0; a < let->nargs; a++)
+        l->is_late[let->value] |= l->is_late[let->args[a]];
+}
+
+static void
+count_uses(void *arg, const CiStmt *stmt)
+{
+    Latecomer *l = arg;
+    for (int a = 0; a < stmt->nargs; a++)
+        l->uses[stmt->args[a]]++;
+    for (int k = 0; k < stmt->ntests; k++)
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            l->uses[stmt->tests[k].value]++;
+}
+
+/* ---- chains ---- */
+
+static bool
+is_choice(const CiStmt *let)
+{
+    return let && (let->op == CI_OP_minimum || let->op == CI_OP_maximum) && let->type.lanes == 1 &&
+           ci_dtype_is_integral(let->type.dtype) && ci_dtype_size(let->type.dtype) >= 4;
+}
+
+/* op(op(late, early), other) becomes op(late, op(early, other)); the first choice is not used then.
+ */
+static void
+turn_chain(Latecomer *l, CiStmt *let)
+{
+    for (int side = 0; side < 2; side++) {
+        const CiStmt *chain = l->defined[let->args[side]];
+        int other = let->args[!side];
+        if (!is_choice(chain) || chain->op != let->op || l->is_late[other] ||
+            l->uses[chain->value] != 1)
+            continue;
+        int late = l->is_late[chain->args[0]] ? 0 : 1;
+        if (!l->is_late[chain->args[late]] || l->is_late[chain->args[!late]])
+            continue;
+        const int early[] = {chain->args[!late], other};
+        int made = ci_build_let(&l->b, let->type, let->op, 2, early);
+        let->args[0] = chain->args[late];
+        let->args[1] = made;
+        return;
+    }
+}
+
+static void
+turn_block(Latecomer *l, CiStmts *block)
+{
+    CiStmt *next, *stmt = block->first;
+    *block = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&l->b, block);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        l->b.loc = stmt->loc;
+        if (stmt->kind == CI_STMT_let && is_choice(stmt))
+            turn_chain(l, stmt);
+        ci_build_move(&l->b, stmt);
+        if (stmt->kind == CI_STMT_let)
+            note_value(l, stmt);
+    }
+    ci_build_leave(&l->b, outside);
+}
+
+/* Chains in loops that hold no other. */
+static void
+turn_loops(Latecomer *l, CiStmts *block)
+{
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        turn_loops(l, &stmt->body);
+        turn_loops(l, &stmt->other);
+        if (stmt->kind != CI_STMT_for && stmt->kind != CI_STMT_loop)
+            continue;
+        l->carried = ci_map_new(l->b.ctx);
+        ci_stmts_visit(&stmt->body, note_store, l);
+        ci_stmts_visit(&stmt->body, leave_out_own, l);
+        turn_block(l, &stmt->body);
+    }
+}
+
+void
+ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    enum { GROWTH = 2 }; /* a choice makes another */
+    size_t count = (size_t)proc->nvalues * GROWTH + 1;
+    Latecomer l = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},
+                   .is_late = CI_NEW_ARRAY(procs->ctx, bool, count),
+                   .uses = CI_NEW_ARRAY(procs->ctx, int, count),
+                   .defined = CI_NEW_ARRAY(procs->ctx, const CiStmt *, count)};
+    ci_stmts_visit(&proc->body, count_uses, &l);
+    turn_loops(&l, &proc->body);
+}

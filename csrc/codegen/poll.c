@@ -1,0 +1,252 @@
+/* Long work asks now and then whether to go on.
+ *
+ * `poll [n]` counts n turns, and asks after some tens of thousands of them. A loop with loops in
+ * it, or with much in a trip, polls at the end of each trip. Another one runs in pieces, and polls
+ * behind each: a call in its body would cost what a compiler knows of memory. Loops over units need
+ * no poll, whoever hands out units asks. */
+#include "codegen/at.h"
+#include "codegen/codegen.h"
+
+#include "base/map.h"
+
+#define TURNS 65536
+#define LONG (1 << 20)
+/* A loop that does less than this in a trip is short when its trips are few. */
+#define SHORT_TRIP 4096
+
+typedef struct Poller {
+    CiBuild b;
+    CiMap *inner; /* symbols that are defined inside of the trip's blocks */
+    int nloops;   /* around, that count what is done in a trip */
+} Poller;
+
+/* ---- how much there is in a trip ---- */
+
+static void
+note_inner(void *arg, const CiStmt *stmt)
+{
+    Poller *p = arg;
+    for (int k = 0; k < stmt->nvars; k++)
+        ci_map_put(p->inner, CI_KEY(stmt->vars[k]), p);
+    if (stmt->op == CI_OP_bind)
+        ci_map_put(p->inner, CI_KEY(stmt->expr), p);
+}
+
+static bool
+is_seen_behind(const Poller *p, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (ci_map_find(p->inner, CI_KEY(e->symbols[k])))
+            return false;
+    return true;
+}
+
+static bool
+is_counted(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_for && stmt->run == CI_RUN_serial;
+}
+
+static bool is_short(Poller *p, const CiStmt *loop);
+
+/* Elements that a trip works on; loops that poll count their own. */
+static const CiExpr *
+work_of(Poller *p, const CiStmts *body)
+{
+    CiSym *sym = p->b.sym;
+    const CiExpr *work = ci_expr_const(sym, 0);
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (stmt->kind == CI_STMT_loop || (is_counted(stmt) && !is_short(p, stmt)))
+            continue;
+        const CiExpr *inside = ci_expr_add(sym, work_of(p, &stmt->body), work_of(p, &stmt->other));
+        for (int k = 0; k < stmt->nvars; k++) {
+            bool is_seen = is_seen_behind(p, stmt->extents[k]);
+            const CiExpr *extent = is_seen ? stmt->extents[k] : ci_expr_const(sym, SHORT_TRIP);
+            inside = k ? inside : ci_expr_max(sym, inside, ci_expr_const(sym, 1));
+            inside = ci_expr_mul(sym, inside, extent);
+        }
+        work = ci_expr_add(sym, work, inside);
+    }
+    return work;
+}
+
+static void
+find_loop(void *arg, const CiStmt *stmt)
+{
+    *(bool *)arg |= stmt->kind == CI_STMT_loop || is_counted(stmt);
+}
+
+/* A loop that does little, and not often: whoever is around it counts its trips. */
+static bool
+is_short(Poller *p, const CiStmt *loop)
+{
+    bool has_loops = false;
+    ci_stmts_visit(&loop->body, find_loop, &has_loops);
+    return !has_loops && loop->extents[0]->high <= TURNS &&
+           work_of(p, &loop->body)->high <= SHORT_TRIP;
+}
+
+/* ---- loops ---- */
+
+static void
+add_poll(Poller *p, const CiExpr *turns)
+{
+    ci_build_add(&p->b, CI_STMT_poll)->expr = turns;
+}
+
+/* for t<n {…}  ->  for c<ceildiv(n, TURNS) { for t<min(TURNS, n - TURNS*c) {…}  poll } */
+static void
+run_in_pieces(Poller *p, CiStmt *loop)
+{
+    CiSym *sym = p->b.sym;
+    const CiExpr *extent = loop->extents[0], *piece = ci_expr_const(sym, TURNS);
+    CiStmt *pieces = ci_build_for(&p->b, "c", ci_expr_ceildiv(sym, extent, piece), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&p->b, &pieces->body);
+    const CiExpr *first = ci_expr_mul(sym, pieces->vars[0], piece),
+                 *count = ci_build_named(&p->b,
+                                         ci_expr_min(sym, piece, ci_expr_sub(sym, extent, first)));
+    CiStmt *inner = ci_build_for(&p->b, "t", count, loop->run);
+    CiStmts *around = ci_build_enter(&p->b, &inner->body);
+    ci_build_trip(&p->b, &loop->body, loop->vars[0], ci_expr_add(sym, first, inner->vars[0]));
+    ci_build_leave(&p->b, around);
+    add_poll(p, count);
+    ci_build_leave(&p->b, outside);
+}
+
+static void
+count_exits(void *arg, const CiStmt *stmt)
+{
+    *(int *)arg += stmt->kind == CI_STMT_exit;
+}
+
+/* The exit that ends the loop, one among its statements; else NULL. */
+static CiStmt *
+find_exit(const CiStmts *body)
+{
+    int count = 0;
+    CiStmt *found = NULL;
+    ci_stmts_visit(body, count_exits, &count);
+    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        if (stmt->kind == CI_STMT_exit)
+            found = stmt;
+    return count == 1 ? found : NULL;
+}
+
+/* loop { A  exit if c  B }  ->  loop { for t<TURNS { A  more = not c  exit if c  B }  exit if not
+ * more poll } */
+static void
+run_turns(Poller *p, CiStmt *loop, const CiStmt *leave)
+{
+    CiSym *sym = p->b.sym;
+    const CiExpr *zero = ci_expr_const(sym, 0), *turns = ci_expr_const(sym, TURNS);
+    CiType type = ci_type_of(CI_DTYPE_bool, 1);
+    CiMemory *more = ci_build_alloc(&p->b, ci_build_name(&p->b, "more"), CI_DTYPE_bool, 1,
+                                    CI_SPACE_register, ci_expr_const(sym, 1));
+    CiStmt *whole = ci_build_add(&p->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&p->b, &whole->body);
+    ci_build_store(&p->b, more, zero, ci_build_const(&p->b, type, (CiConst){.i = 1}));
+    CiStmt *piece = ci_build_for(&p->b, "t", turns, CI_RUN_serial);
+    CiStmts *around = ci_build_enter(&p->b, &piece->body);
+    for (CiStmt *next, *stmt = loop->body.first; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt != leave) {
+            ci_build_move(&p->b, stmt);
+            continue;
+        }
+        CiStmt *choice = ci_build_add(&p->b, CI_STMT_if);
+        choice->tests = leave->tests;
+        choice->ntests = leave->ntests;
+        CiStmts *here = ci_build_enter(&p->b, &choice->body);
+        ci_build_store(&p->b, more, zero, ci_build_const(&p->b, type, (CiConst){0}));
+        ci_build_add(&p->b, CI_STMT_exit);
+        ci_build_leave(&p->b, here);
+    }
+    ci_build_leave(&p->b, around);
+    ci_build_ask(&p->b, CI_STMT_exit, CI_COMPARE_is_not, ci_build_load(&p->b, more, zero, 1));
+    add_poll(p, turns);
+    ci_build_leave(&p->b, outside);
+}
+
+static void poll_block(Poller *p, CiStmts *block);
+
+static void
+poll_each_trip(Poller *p, CiStmt *loop, const CiExpr *work)
+{
+    CiStmts *outside = ci_build_enter(&p->b, &loop->body);
+    add_poll(p, ci_expr_add(p->b.sym, work, ci_expr_const(p->b.sym, 1)));
+    ci_build_leave(&p->b, outside);
+}
+
+static void
+poll_loop(Poller *p, CiStmt *loop)
+{
+    bool has_loops = false;
+    p->inner = ci_map_new(p->b.ctx);
+    for (const CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
+        for (int k = 0; k < stmt->nvars; k++)
+            ci_map_put(p->inner, CI_KEY(stmt->vars[k]), p);
+        ci_stmts_visit(&stmt->body, note_inner, p);
+        ci_stmts_visit(&stmt->other, note_inner, p);
+    }
+    ci_stmts_visit(&loop->body, find_loop, &has_loops);
+    const CiExpr *work = work_of(p, &loop->body);
+    const CiStmt *leave = find_exit(&loop->body);
+    bool is_leaf = !has_loops && work->high <= SHORT_TRIP;
+    p->nloops++;
+    poll_block(p, &loop->body);
+    p->nloops--;
+    if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > TURNS) {
+        run_in_pieces(p, loop);
+    } else if (is_leaf && loop->kind == CI_STMT_loop && leave) {
+        run_turns(p, loop, leave);
+    } else {
+        if (!is_leaf)
+            poll_each_trip(p, loop, work);
+        ci_build_move(&p->b, loop);
+        if (is_leaf && loop->kind == CI_STMT_for && p->nloops == 0)
+            add_poll(p, loop->extents[0]);
+    }
+}
+
+/* All that a kernel does, and it may take long. */
+static bool
+is_whole_work(const Poller *p, const CiStmt *stmt)
+{
+    return p->b.to == &p->b.proc->body && stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector &&
+           stmt->extents[0]->high > LONG;
+}
+
+static void
+poll_block(Poller *p, CiStmts *block)
+{
+    CiStmt *next, *stmt = block->first;
+    *block = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&p->b, block);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt->kind == CI_STMT_loop || is_counted(stmt)) {
+            poll_loop(p, stmt);
+            continue;
+        }
+        if (is_whole_work(p, stmt)) {
+            run_in_pieces(p, stmt);
+            continue;
+        }
+        bool has_lanes =
+            stmt->kind == CI_STMT_fold || (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector);
+        if (!has_lanes) { /* which end together */
+            poll_block(p, &stmt->body);
+            poll_block(p, &stmt->other);
+        }
+        ci_build_move(&p->b, stmt);
+    }
+    ci_build_leave(&p->b, outside);
+}
+
+void
+ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    Poller p = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
+    poll_block(&p, &proc->body);
+}

@@ -1,0 +1,105 @@
+/* Folds over several axes: their points are counted in C order.
+ *
+ * A point's indices come from its number by divisions. Where a whole block of points is folded it
+ * is cheaper to go along the last axis, a piece of a row at a time, and to bring their values
+ * together in a strip of memory first. */
+#include "codegen/reducer.h"
+
+/* One variable that counts the points of all of them. */
+void
+ci_reduce_flatten(CiReducer *r)
+{
+    const CiStmt *fold = r->fold;
+    const CiExpr *to[CI_MAX_FOLD_AXES];
+    r->body = (CiStmts){0};
+    r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
+    const CiExpr *rest = ci_expr_add(r->b.sym, r->first, r->var);
+    for (int k = fold->nvars - 1; k >= 0; k--) {
+        to[k] = k ? ci_expr_mod(r->b.sym, rest, fold->extents[k]) : rest;
+        rest = ci_expr_floordiv(r->b.sym, rest, fold->extents[k]);
+    }
+    CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
+    CiStmts *outside = ci_build_enter(&r->b, &r->body);
+    const int *lifted = ci_build_at(&r->b, &fold->body, &at);
+    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
+    yield->args = CI_NEW_ARRAY(r->b.ctx, int, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        yield->args[k] = lifted[k];
+    yield->nargs = fold->ninto;
+    ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_alloc_strips(CiReducer *r, int64_t size)
+{
+    const CiStmt *fold = r->fold;
+    r->strips = NULL;
+    if (fold->nvars == 1 || r->is_in_lanes)
+        return;
+    r->strips = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        r->strips[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "strip"), fold->into[k]->dtype, 1,
+                                      CI_SPACE_stack, ci_expr_const(r->b.sym, size));
+}
+
+/* The piece of a row that begins at point number `from`, and ends before `end`: how many points. */
+static const CiExpr *
+fill_piece(CiReducer *r, const CiExpr *from, const CiExpr *first, const CiExpr *end)
+{
+    const CiStmt *fold = r->fold;
+    CiSym *sym = r->b.sym;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *rest = from;
+    int last = fold->nvars - 1;
+    for (int k = last; k >= 0; k--) {
+        to[k] = ci_build_named(&r->b, k ? ci_expr_mod(sym, rest, fold->extents[k]) : rest);
+        rest = k ? ci_build_named(&r->b, ci_expr_floordiv(sym, rest, fold->extents[k])) : rest;
+    }
+    const CiExpr *count =
+        ci_build_named(&r->b, ci_expr_min(sym, ci_expr_sub(sym, fold->extents[last], to[last]),
+                                          ci_expr_sub(sym, end, from)));
+    CiStmt *loop = ci_build_for(&r->b, "j", count, CI_RUN_vector);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    to[last] = ci_expr_add(sym, to[last], loop->vars[0]);
+    CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
+    const int *lifted = ci_build_at(&r->b, &fold->body, &at);
+    const CiExpr *place = ci_expr_add(sym, ci_expr_sub(sym, from, first), loop->vars[0]);
+    for (int k = 0; k < fold->ninto; k++)
+        ci_build_store(&r->b, r->strips[k], place, lifted[k]);
+    ci_build_leave(&r->b, outside);
+    return count;
+}
+
+static void
+read_strips(CiReducer *r, const CiExpr *count)
+{
+    r->body = (CiStmts){0};
+    r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), count);
+    CiStmts *outside = ci_build_enter(&r->b, &r->body);
+    int *args = CI_NEW_ARRAY(r->b.ctx, int, r->fold->ninto + 1);
+    for (int k = 0; k < r->fold->ninto; k++)
+        args[k] = ci_build_load(&r->b, r->strips[k], r->var, 1);
+    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
+    yield->args = args;
+    yield->nargs = r->fold->ninto;
+    ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    first = ci_expr_add(sym, r->first, first);
+    const CiExpr *zero = ci_expr_const(sym, 0), *end = ci_expr_add(sym, first, count);
+    CiMemory *done = ci_build_alloc(&r->b, ci_build_name(&r->b, "done"), CI_DTYPE_i64, 1,
+                                    CI_SPACE_register, ci_expr_const(sym, 1));
+    ci_build_store(&r->b, done, zero, ci_build_index(&r->b, first));
+    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *from = ci_build_bind(&r->b, ci_build_load(&r->b, done, zero, 1),
+                                       ci_expr_add(sym, r->length, ci_expr_const(sym, 1)));
+    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less_equal, end, from);
+    const CiExpr *more = fill_piece(r, from, first, end);
+    ci_build_store(&r->b, done, zero, ci_build_index(&r->b, ci_expr_add(sym, from, more)));
+    ci_build_leave(&r->b, outside);
+    read_strips(r, count);
+}

@@ -1,0 +1,225 @@
+/* A long fold over which little runs side by side -> two procs: units that fold a part of its
+ * points each, and one that folds what they left, and does the rest.
+ *
+ * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. */
+#include "codegen/at.h"
+#include "codegen/codegen.h"
+
+typedef struct Splitter {
+    CiBuild b;
+    const CiKernel *kernel;
+    CiStmt *loops[CI_MAX_FOLD_AXES];
+    int nloops;
+    CiStmts *inside; /* where the fold stands */
+    const CiExpr *parts, *part,
+        *place; /* how many a fold has; this one; where it leaves its sums */
+    int npartials;
+    CiProc *finish;
+} Splitter;
+
+static void
+find_loops(Splitter *s)
+{
+    s->inside = &s->b.proc->body;
+    s->nloops = 0;
+    for (int k = 0; k < s->kernel->nouter; k++) {
+        s->loops[s->nloops++] = s->inside->first;
+        s->inside = &s->inside->first->body;
+    }
+}
+
+static const CiExpr *
+length_of(Splitter *s, const CiStmt *fold)
+{
+    return ci_expr_product_of(s->b.sym, fold->extents, fold->nvars);
+}
+
+/* Where the sums of a part lie: points fastest, so that lanes lie side by side. */
+static const CiExpr *
+place_of(Splitter *s, const CiExpr *part)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *place = part;
+    for (int k = 0; k < s->nloops; k++) {
+        const CiStmt *loop = s->loops[k];
+        place = ci_expr_add(sym, ci_expr_mul(sym, place, loop->extents[0]), loop->vars[0]);
+    }
+    return place;
+}
+
+static const CiExpr *
+all_places(Splitter *s)
+{
+    const CiExpr *places = s->parts;
+    for (int k = 0; k < s->nloops; k++)
+        places = ci_expr_mul(s->b.sym, places, s->loops[k]->extents[0]);
+    return places;
+}
+
+static CiMemory *
+add_partial(Splitter *s, CiDtype dtype, int number)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *places = all_places(s);
+    CiMemory memory = {
+        .name = ci_format(s->b.ctx, "partial_%d", number),
+        .dtype = dtype,
+        .lanes = 1,
+        .space = CI_SPACE_partials,
+        .size = places,
+        .offset = ci_expr_mul(sym, places, ci_expr_const(sym, (int64_t)CI_PARTIAL_STEP * number))};
+    return ci_proc_add_param(s->b.ctx, s->b.proc, memory);
+}
+
+/* ---- parts ---- */
+
+/* The fold over the points of this part, and its sums to where they are kept. */
+static void
+fold_part(Splitter *s, CiStmt *fold)
+{
+    CiSym *sym = s->b.sym;
+    CiMemory **into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
+                                 CI_SPACE_register, ci_expr_const(sym, 1));
+    const CiExpr *size = s->kernel->split_extent, *first = ci_expr_mul(sym, s->part, size);
+    const CiExpr *count =
+        ci_build_named(&s->b, ci_expr_min(sym, size, ci_expr_sub(sym, length_of(s, fold), first)));
+    CiAt same = {.lanes = 1};
+    CiStmts one = {fold, fold};
+    fold->next = NULL;
+    ci_build_at(&s->b, &one, &same);
+    CiStmt *made = s->b.to->last;
+    made->into = into;
+    made->from = first;
+    made->count = count;
+    for (int k = 0; k < fold->ninto; k++) {
+        CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
+        ci_build_store(&s->b, partial, place_of(s, s->part),
+                       ci_build_load(&s->b, into[k], ci_expr_const(sym, 0), 1));
+    }
+}
+
+/* ---- what they left ---- */
+
+/* A fold over parts in its place. */
+static void
+fold_sums(Splitter *s, CiStmt *fold)
+{
+    CiSym *sym = s->b.sym;
+    CiMemory **partials = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        partials[k] = add_partial(s, fold->into[k]->dtype, s->npartials + k);
+    const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
+    CiStmt *made = ci_build_add(&s->b, CI_STMT_fold);
+    CiStmts none = {0};
+    CiStmt *next = made->next;
+    *made = *fold;
+    made->next = next;
+    made->body = none;
+    made->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    made->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    made->vars[0] = part;
+    made->extents[0] = s->parts;
+    made->nvars = 1;
+    made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->kernel->split_extent);
+    CiStmts *outside = ci_build_enter(&s->b, &made->body);
+    int *args = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        args[k] = ci_build_load(&s->b, partials[k], place_of(s, part), 1);
+    CiStmt *yield = ci_build_add(&s->b, CI_STMT_yield);
+    yield->args = args;
+    yield->nargs = fold->ninto;
+    ci_build_leave(&s->b, outside);
+}
+
+/* ---- two procs ---- */
+
+static CiStmt *
+first_fold(const CiStmts *block)
+{
+    CiStmt *stmt = block->first;
+    while (stmt && stmt->kind != CI_STMT_fold)
+        stmt = stmt->next;
+    return stmt;
+}
+
+/* Folds of the block, each by `lower`; of a proc of parts nothing else. */
+static void
+rewrite_folds(Splitter *s, void (*lower)(Splitter *s, CiStmt *fold), bool keeps_rest)
+{
+    CiStmt *next, *stmt = s->inside->first;
+    s->npartials = 0;
+    *s->inside = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&s->b, s->inside);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt->kind == CI_STMT_fold) {
+            lower(s, stmt);
+            s->npartials += stmt->ninto;
+        } else if (keeps_rest) {
+            ci_build_move(&s->b, stmt);
+        }
+    }
+    ci_build_leave(&s->b, outside);
+}
+
+static void
+make_finish(Splitter *s, CiProcs *procs, const CiProc *proc)
+{
+    CiProc *finish = ci_procs_add(procs, ci_format(procs->ctx, "%s_finish", proc->name));
+    const char *name = finish->name;
+    *finish = *proc;
+    finish->name = name;
+    finish->is_finish = true;
+    finish->body = (CiStmts){0};
+    finish->params = NULL;
+    finish->nparams = finish->capparams = 0;
+    for (int k = 0; k < proc->nparams; k++)
+        CI_PUSH(procs->ctx, finish->params, finish->nparams, finish->capparams, proc->params[k]);
+    finish->types = NULL;
+    finish->nvalues = finish->capvalues = 0;
+    for (int k = 0; k < proc->nvalues; k++)
+        CI_PUSH(procs->ctx, finish->types, finish->nvalues, finish->capvalues, proc->types[k]);
+    s->b.proc = finish;
+    s->b.to = &finish->body;
+    CiAt same = {.lanes = 1};
+    ci_build_at(&s->b, &proc->body, &same);
+    find_loops(s);
+    rewrite_folds(s, fold_sums, true);
+}
+
+/* Units are parts of points; lanes stay inside. */
+static void
+make_parts(Splitter *s, CiProc *proc)
+{
+    s->b.proc = proc;
+    s->b.to = &proc->body;
+    find_loops(s);
+    rewrite_folds(s, fold_part, false);
+    CiStmts *where = &proc->body, inner;
+    for (int k = 0; k < s->nloops && s->loops[k]->run == CI_RUN_parallel; k++)
+        where = &s->loops[k]->body;
+    inner = *where;
+    *where = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&s->b, where);
+    CiStmt *loop = ci_build_loop(&s->b, s->part, s->parts, CI_RUN_parallel);
+    loop->body = inner;
+    ci_build_leave(&s->b, outside);
+}
+
+void
+ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    Splitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    if (!s.kernel || !s.kernel->split_extent || proc->is_finish)
+        return;
+    find_loops(&s);
+    CiStmt *fold = first_fold(s.inside);
+    CI_REQUIRE(procs->ctx, fold);
+    s.parts = ci_expr_ceildiv(procs->sym, length_of(&s, fold), s.kernel->split_extent);
+    s.part = ci_expr_index(procs->sym, ci_build_name(&s.b, "c"), s.parts);
+    make_finish(&s, procs, proc);
+    make_parts(&s, proc);
+}

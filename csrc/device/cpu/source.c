@@ -1,0 +1,171 @@
+/* The C source of a program's kernels: their procs as functions, and what these call. */
+#include "device/cpu/source.h"
+
+#include "codegen/codegen.h"
+#include "device/cpu/level.h"
+#include "target/c/c.h"
+
+#include <string.h>
+
+typedef struct Source {
+    CiContext *ctx;
+    CiEmitter *base;
+    CiCPrinter *printer;
+    const CiProcs *procs;
+    CiMap *known; /* text of a kernel -> the kernel: same.c */
+    CiCpuUnit *unit;
+    CiText functions;
+} Source;
+
+static const CiSpelling cpu_spelling = {.function = "static inline __attribute__((always_inline))",
+                                        .builtin = "__builtin_",
+                                        .style = CI_STYLE_c};
+
+CiProcs *
+ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
+{
+    int bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
+    CiFamily family = {.name = "cpu",
+                       .lanes = bytes,
+                       .tiled_lanes = CI_STAGE_TILE,
+                       .vector_bytes = bytes,
+                       .chains = 4,
+                       .why_not_vector = ci_c_why_not_vector};
+    return ci_codegen(kernels, &family, options && options->verify);
+}
+
+/* ---- kernels ---- */
+
+/* A split kernel has two procs. */
+static void
+print_procs(Source *s, CiText *out, const CiKernel *kernel)
+{
+    for (int k = 0; k < s->procs->nprocs; k++) {
+        const CiProc *proc = s->procs->procs[k];
+        if (proc->kernel != kernel)
+            continue;
+        ci_text_add(out, "\n");
+        ci_emit_locations(out, kernel);
+        ci_c_print_proc(s->printer, out, proc);
+    }
+}
+
+/* What a unit of a split kernel leaves. */
+static int64_t
+partial_bytes(const Source *s, const CiKernel *kernel)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < s->procs->nprocs; k++) {
+        const CiProc *proc = s->procs->procs[k];
+        for (int m = 0; m < proc->nparams && proc->kernel == kernel && proc->is_finish; m++)
+            bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
+    }
+    return bytes * (kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1);
+}
+
+/* None where a kernel before it has the same functions. */
+static void
+add_kernel(Source *s, const CiKernel *kernel)
+{
+    CiText own = ci_text_new(s->ctx);
+    if (!ci_name_is_safe(kernel->name))
+        ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
+    print_procs(s, &own, kernel);
+    if (s->unit) {
+        const CiKernel *same = ci_cpu_find_same(s->known, kernel, &own);
+        s->unit->partial_bytes[kernel->id] = partial_bytes(s, kernel);
+        s->unit->printed[kernel->id] = same ? same : kernel;
+        s->unit->lengths[kernel->id] = same ? 0 : (int64_t)own.length;
+        if (same)
+            return;
+    }
+    ci_text_add(&s->functions, "%s", own.data);
+}
+
+static void
+add_kernels(Source *s, const CiKernels *kernels)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int side = 0; side < 2 && kernel->region; side++)
+            if (kernel->inner[side])
+                add_kernels(s, kernel->inner[side]);
+        if (ci_kernel_has_loops(kernel) && (!s->unit || s->unit->is_wanted[kernel->id]))
+            add_kernel(s, kernel);
+    }
+}
+
+/* ---- what they call ---- */
+
+static void
+print_fault_helper(CiText *out, const char *kernels)
+{
+    if (ci_emit_mentions(kernels, "ci_fault"))
+        ci_text_add(
+            out,
+            "\n__attribute__((noinline, cold)) static int32_t\nci_fault(CiRun *run, int32_t "
+            "node)\n{\n    int32_t *const fault = run->fault;\n    if (fault) {\n"
+            "        fault[0] = %d;\n        fault[1] = node;\n    }\n    return %d;\n}\n",
+            (int)CI_ERR_CHECK, (int)CI_ERR_CHECK);
+}
+
+static void
+print_index_helpers(CiText *out, const char *kernels)
+{
+    static const char *const helpers[][2] = {
+        {"ci_floordiv",
+         "    const int64_t q = a / b;\n    return q - (a % b != 0 && (a < 0) != (b < 0));\n"},
+        {"ci_mod",
+         "    const int64_t r = a % b;\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"},
+    };
+    for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++)
+        if (ci_emit_mentions(kernels, helpers[k][0]))
+            ci_text_add(out,
+                        "\nstatic inline __attribute__((always_inline)) int64_t\n%s(int64_t a, "
+                        "int64_t b)\n{\n%s}\n",
+                        helpers[k][0], helpers[k][1]);
+}
+
+/* They cost nothing but compile time where a compiler does not know them. */
+static void
+print_macros(CiText *out, const char *helpers, const char *functions, bool is_fast)
+{
+    if (ci_emit_mentions(functions, "CI_OPTIMIZED"))
+        ci_text_add(out,
+                    "#ifdef __clang__\n#define CI_OPTIMIZED\n#else\n#define CI_OPTIMIZED "
+                    "__attribute__((optimize(\"O3,wrapv,no-strict-aliasing,fp-contract=%s\")))\n"
+                    "#endif\n",
+                    is_fast ? "fast" : "off");
+    if (ci_emit_mentions(helpers, "CI_COLD"))
+        ci_text_add(out, "#ifdef __clang__\n#define CI_COLD __attribute__((noinline))\n#else\n"
+                         "#define CI_COLD __attribute__((noinline, optimize(\"Os\")))\n#endif\n");
+    if (ci_emit_mentions(helpers, "CI_INLINE"))
+        ci_text_add(out, "#define CI_INLINE static inline __attribute__((always_inline))\n");
+}
+
+void
+ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
+                   const CiOptions *options, CiCpuUnit *unit)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    Source s = {.ctx = ctx,
+                .base = ci_emitter_new(kernels, &cpu_spelling),
+                .printer = ci_c_printer_new(ctx, ci_cpu_vector_bytes(ci_cpu_level(options))),
+                .procs = procs,
+                .known = ci_map_new(ctx),
+                .unit = unit,
+                .functions = ci_text_new(ctx)};
+    s.printer->base = s.base;
+    s.printer->sym = kernels->loops->sym;
+    add_kernels(&s, kernels);
+    ci_emit_types(out);
+    ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
+                     "(*poll)(void *arg);\n"
+                     "    void *poll_arg;\n} CiRun;\n");
+    bool is_fast = options && options->numerics && !strcmp(options->numerics, "fast");
+    print_macros(out, s.printer->helpers.data, s.functions.data, is_fast);
+    print_index_helpers(out, s.functions.data);
+    print_fault_helper(out, s.functions.data);
+    ci_emit_support(s.base, out);
+    ci_text_add(out, "%s%s", s.printer->helpers.data, s.functions.data);
+}
