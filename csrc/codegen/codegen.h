@@ -4,8 +4,6 @@
 
 #include "ir/proc.h"
 
-typedef bool CiTakesKernel(const CiKernel *kernel);
-
 /* What passes ask of a family of machines. */
 typedef struct CiFamily {
     const char *name;
@@ -17,11 +15,12 @@ typedef struct CiFamily {
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
-    CiTakesKernel *takes; /* NULL: all */
+    /* Values are packed in vectors; NULL: none are. */
+    bool (*has_pack)(int vector_bytes, CiDtype dtype);
 } CiFamily;
 
-/* Kernels with loops, those that are taken, as statements; no lanes yet. */
-CiProcs *ci_expand(const CiKernels *kernels, CiTakesKernel *takes);
+/* Kernels with loops as statements; no lanes yet. */
+CiProcs *ci_expand(const CiKernels *kernels);
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
@@ -35,6 +34,8 @@ int ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *bod
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */
 void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* split_running.c: so does a loop that scans or packs. */
+void ci_split_running(CiProcs *procs, CiProc *proc);
 /* poll.c: long work asks now and then whether to go on. */
 void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* stage_in.c: what is read across two axes is turned in tiles of them. */

@@ -208,12 +208,13 @@ poll_loop(Poller *p, CiStmt *loop)
     }
 }
 
-/* All that a kernel does, and it may take long. */
+/* All that a kernel does, and it may take long: lanes that are not shared out in units. */
 static bool
 is_whole_work(const Poller *p, const CiStmt *stmt)
 {
-    return p->b.to == &p->b.proc->body && stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector &&
-           stmt->extents[0]->high > LONG;
+    const CiKernel *kernel = p->b.proc->kernel;
+    return kernel && !kernel->lanes_on_outer && p->b.to == &p->b.proc->body &&
+           stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector && stmt->extents[0]->high > LONG;
 }
 
 static void

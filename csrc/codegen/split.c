@@ -215,6 +215,10 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
     Splitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
     if (!s.kernel || !s.kernel->split_extent || proc->is_finish)
         return;
+    if (ci_kernel_runs(s.kernel)) {
+        ci_split_running(procs, proc);
+        return;
+    }
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
     CI_REQUIRE(procs->ctx, fold);

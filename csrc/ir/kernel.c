@@ -12,6 +12,17 @@ ci_place_name(CiPlace place)
 }
 
 bool
+ci_kernel_runs(const CiKernel *kernel)
+{
+    for (int n = 0; kernel->nstages && n < kernel->stages[0].nnests; n++) {
+        const CiNest *nest = kernel->stages[0].nests[n];
+        if (ci_nest_is_scan(nest) || nest->body.ops[nest->body.result].op == CI_OP_pack)
+            return true;
+    }
+    return false;
+}
+
+bool
 ci_kernel_has_loops(const CiKernel *kernel)
 {
     return !kernel->ext && !kernel->region && !kernel->check;

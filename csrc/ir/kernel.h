@@ -53,7 +53,9 @@
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
- * partial accumulators; a finishing function folds them in chunk order and runs the rest. */
+ * partial accumulators; a finishing function folds them in chunk order and runs the rest. A loop that
+ * scans or packs, in operations that may be done in any order, is split likewise: its chunks leave what
+ * they add, and the finishing function's units are chunks too. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -172,6 +174,8 @@ typedef struct CiKernels {
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);
+/* A nest of its first stage scans or packs. */
+bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);
 /* NULL when the buffer is plain memory in this kernel. */

@@ -210,7 +210,8 @@ verify_units(const Verifier *v, const CiExpr *scratch)
     for (int k = 0; k < first->naxes; k++)
         length = ci_expr_mul(v->sym, length, first->axes[k].extent);
     const CiExpr *chunks = ci_expr_ceildiv(v->sym, length, kernel->split_extent);
-    if (kernel->finish_units != points || kernel->units != ci_expr_mul(v->sym, points, chunks))
+    const CiExpr *finish = ci_kernel_runs(kernel) ? kernel->units : points;
+    if (kernel->finish_units != finish || kernel->units != ci_expr_mul(v->sym, points, chunks))
         refuse(v, "units of a split are its points times the chunks of the first stage");
 }
 

@@ -179,11 +179,44 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
     return has_wide_outer && (votes.is_small || votes.outer > votes.inner);
 }
 
+static bool
+is_read(const CiStage *stage, const CiBuffer *buffer)
+{
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiBody *body = &stage->nests[n]->body;
+        for (int k = 0; k < body->nops; k++)
+            if (body->ops[k].buffer == buffer)
+                return true;
+    }
+    return false;
+}
+
+/* One loop that scans or packs, whose chunks need of those before them what these add. */
+static bool
+can_split_running(const CiScheduler *s, const CiKernel *kernel)
+{
+    const CiStage *stage = &kernel->stages[0];
+    if (!s->target->splits_running || kernel->nouter || kernel->nstages != 1 || stage->naxes != 1)
+        return false;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        bool is_pack = nest->body.ops[nest->body.result].op == CI_OP_pack,
+             is_scan = ci_nest_is_scan(nest);
+        if ((ci_nest_is_fold(nest) && !is_scan) || (ci_nest_is_serial(nest) && !is_pack) ||
+            is_read(stage, nest->target))
+            return false;
+        if (is_scan && !ci_dtype_is_integral(nest->body.ops[nest->body.result].dtype))
+            return false;
+    }
+    return ci_kernel_runs(kernel);
+}
+
 bool
 ci_can_split(CiScheduler *s, const CiKernel *kernel)
 {
     bool has_fold = false;
-    (void)s;
+    if (kernel->nstages && can_split_running(s, kernel))
+        return true;
     if (kernel->nstages == 0 || kernel->stages[0].naxes == 0)
         return false;
     for (int t = 1; t < kernel->nstages; t++) {
@@ -253,6 +286,10 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
     kernel->finish_units = kernel->units;
     kernel->units =
         ci_expr_mul(s->sym, kernel->units, ci_expr_ceildiv(s->sym, length, kernel->split_extent));
+    if (ci_kernel_runs(kernel)) {
+        kernel->finish_units = kernel->units;
+        folds = kernel->stages[0].nnests;
+    }
     kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
     kernel->unit_work = ci_expr_const(s->sym, chunk * tile);
 }

@@ -30,7 +30,8 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
                        .tiled_lanes = CI_STAGE_TILE,
                        .vector_bytes = bytes,
                        .chains = 4,
-                       .why_not_vector = ci_c_why_not_vector};
+                       .why_not_vector = ci_c_why_not_vector,
+                       .has_pack = ci_c_has_pack};
     return ci_codegen(kernels, &family, options && options->verify);
 }
 

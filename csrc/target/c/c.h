@@ -60,6 +60,10 @@ const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes);
  * is_part. */
 const char *ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
 const char *ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
+bool ci_c_has_pack(int vector_bytes, CiDtype dtype);
+/* NULL where lanes are packed one by one. Of memory, a vector, a mask, how many live, and room for
+ * so many. */
+const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
 /* Of n: a mask of so many bytes a lane, true in lanes that are less. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
 const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes);

@@ -351,6 +351,46 @@ masked_type(CiCPrinter *p, CiDtype dtype, int lanes)
     return ci_format(p->ctx, "%s%d", size == 4 ? "ps" : "pd", 8 * bytes);
 }
 
+bool
+ci_c_has_pack(int vector_bytes, CiDtype dtype)
+{
+    return vector_bytes == 64 && ci_dtype_size(dtype) >= 4 && has_plain_elements(dtype);
+}
+
+/* Values whose mask is true, side by side, as far as there is room; how many they are. */
+const char *
+ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
+    CiDtype real = size == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
+    const char *masked = masked_type(p, dtype, lanes);
+    if (!masked || !ci_c_has_pack(p->vector_bytes, dtype))
+        return NULL;
+    const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, real, lanes),
+               *mask = ci_c_mask_type(p, size, lanes), *name = ci_format(p->ctx, "pack_%s", type);
+    if (!ci_c_needs(p, name))
+        return name;
+    CiText *out = &p->helpers;
+    ci_text_add(out, "CI_INLINE int64_t\n%s(%s *m, %s v, %s mask, int64_t live, int64_t room)\n{\n",
+                name, ci_emit_storage(dtype), type, mask);
+    ci_text_add(out, "    typedef %s numbers __attribute__((vector_size(%d)));\n",
+                size == 4 ? "int" : "long long", bytes);
+    ci_text_add(out,
+                "    const unsigned chosen = (unsigned)__builtin_ia32_cvt%s2mask%d((numbers)mask) "
+                "& ((1u << "
+                "live) - 1);\n",
+                size == 4 ? "d" : "q", 8 * bytes);
+    ci_text_add(
+        out,
+        "    const int64_t count = __builtin_popcount(chosen), n = count < room ? count : room;\n");
+    ci_text_add(out,
+                "    __builtin_ia32_storeu%s_mask((%s *)m, __builtin_ia32_compress%s%d_mask((%s)v, "
+                "(%s){0}, "
+                "chosen), (1u << n) - 1);\n    return n;\n}\n",
+                masked, ci_emit_type(real), size == 4 ? "sf" : "df", 8 * bytes, moved, moved);
+    return name;
+}
+
 /* Its lanes from number n on are the first. */
 const char *
 ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes)

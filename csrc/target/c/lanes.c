@@ -336,8 +336,20 @@ void
 ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call)
 {
     const CiAccess *at = &call->at;
-    const char *cell = ci_c_element(p, call->cell, ci_expr_const(p->sym, 0));
+    const char *cell = ci_c_element(p, call->cell, ci_expr_const(p->sym, 0)),
+               *pack = at->stride && !ci_expr_equals_const(at->stride, 1)
+                           ? NULL
+                           : ci_c_pack(p, at->memory->dtype, call->type.lanes);
     CiText value = ci_text_new(p->ctx);
+    if (pack) {
+        const char *live = call->live ? ci_emit_index_text(p->base, call->live)
+                                      : ci_format(p->ctx, "%d", call->type.lanes),
+                   *mask = ci_c_as_mask(p, call->args[1], ci_c_width(at->memory->dtype));
+        ci_text_line(p->out, "%s += %s(%s + %s + %s, v%d, %s, %s, %s - %s);", cell, pack,
+                     ci_c_memory(p, at->memory), ci_emit_index_text(p->base, at->index), cell,
+                     call->args[0], mask, live, ci_emit_index_text(p->base, call->limit), cell);
+        return;
+    }
     open_lanes(p, call, call->type.lanes);
     if (call->live)
         ci_text_line(p->out, "if (l >= %s)", ci_emit_index_text(p->base, call->live));
