@@ -17,7 +17,6 @@
 typedef struct Poller {
     CiBuild b;
     CiMap *inner; /* symbols that are defined inside of the trip's blocks */
-    int nloops;   /* around, that count what is done in a trip */
 } Poller;
 
 /* ---- how much there is in a trip ---- */
@@ -192,9 +191,7 @@ poll_loop(Poller *p, CiStmt *loop)
     const CiExpr *work = work_of(p, &loop->body);
     const CiStmt *leave = find_exit(&loop->body);
     bool is_leaf = !has_loops && work->high <= SHORT_TRIP;
-    p->nloops++;
     poll_block(p, &loop->body);
-    p->nloops--;
     if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > TURNS) {
         run_in_pieces(p, loop);
     } else if (is_leaf && loop->kind == CI_STMT_loop && leave) {
@@ -203,8 +200,6 @@ poll_loop(Poller *p, CiStmt *loop)
         if (!is_leaf)
             poll_each_trip(p, loop, work);
         ci_build_move(&p->b, loop);
-        if (is_leaf && loop->kind == CI_STMT_for && p->nloops == 0)
-            add_poll(p, loop->extents[0]);
     }
 }
 

@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels
  * to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
+ * short_rows, tiles, splits: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
  * begins with `---` is what was expected, and not read here. For each level comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
  * nothing more. A text form is also read back and printed again; a difference is an error of its
@@ -37,7 +37,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows, tiles;
+    bool fusion, trees, short_rows, tiles, splits;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -169,6 +169,7 @@ make_target(CiContext *ctx, const Run *run)
                          .has_trees = run->trees,
                          .has_short_rows = run->short_rows,
                          .tile_rows = run->tiles ? CI_STAGE_TILE : 0,
+                         .splits_running = run->splits,
                          .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
@@ -349,6 +350,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;
     run->short_rows = strcmp(find_header(ctx, head, "short_rows", "0"), "0") != 0;
     run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;
+    run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
 
