@@ -34,8 +34,6 @@ int ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *bod
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */
 void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* split_running.c: so does a loop that scans or packs. */
-void ci_split_running(CiProcs *procs, CiProc *proc);
 /* poll.c: long work asks now and then whether to go on. */
 void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* stage_in.c: what is read across two axes is turned in tiles of them. */

@@ -2,8 +2,7 @@
  * points each, and one that folds what they left, and does the rest.
  *
  * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. */
-#include "codegen/at.h"
-#include "codegen/codegen.h"
+#include "codegen/split.h"
 
 typedef struct Splitter {
     CiBuild b;
@@ -14,7 +13,6 @@ typedef struct Splitter {
     const CiExpr *parts, *part,
         *place; /* how many a fold has; this one; where it leaves its sums */
     int npartials;
-    CiProc *finish;
 } Splitter;
 
 static void
@@ -59,16 +57,7 @@ all_places(Splitter *s)
 static CiMemory *
 add_partial(Splitter *s, CiDtype dtype, int number)
 {
-    CiSym *sym = s->b.sym;
-    const CiExpr *places = all_places(s);
-    CiMemory memory = {
-        .name = ci_format(s->b.ctx, "partial_%d", number),
-        .dtype = dtype,
-        .lanes = 1,
-        .space = CI_SPACE_partials,
-        .size = places,
-        .offset = ci_expr_mul(sym, places, ci_expr_const(sym, (int64_t)CI_PARTIAL_STEP * number))};
-    return ci_proc_add_param(s->b.ctx, s->b.proc, memory);
+    return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
 
 /* ---- parts ---- */
@@ -167,22 +156,8 @@ rewrite_folds(Splitter *s, void (*lower)(Splitter *s, CiStmt *fold), bool keeps_
 static void
 make_finish(Splitter *s, CiProcs *procs, const CiProc *proc)
 {
-    CiProc *finish = ci_procs_add(procs, ci_format(procs->ctx, "%s_finish", proc->name));
-    const char *name = finish->name;
-    *finish = *proc;
-    finish->name = name;
-    finish->is_finish = true;
-    finish->body = (CiStmts){0};
-    finish->params = NULL;
-    finish->nparams = finish->capparams = 0;
-    for (int k = 0; k < proc->nparams; k++)
-        CI_PUSH(procs->ctx, finish->params, finish->nparams, finish->capparams, proc->params[k]);
-    finish->types = NULL;
-    finish->nvalues = finish->capvalues = 0;
-    for (int k = 0; k < proc->nvalues; k++)
-        CI_PUSH(procs->ctx, finish->types, finish->nvalues, finish->capvalues, proc->types[k]);
-    s->b.proc = finish;
-    s->b.to = &finish->body;
+    s->b.proc = ci_split_new_finish(procs, proc);
+    s->b.to = &s->b.proc->body;
     CiAt same = {.lanes = 1};
     ci_build_at(&s->b, &proc->body, &same);
     find_loops(s);

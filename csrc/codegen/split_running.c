@@ -2,10 +2,7 @@
  * adds, and units that do a part each, beginning with what those before it have added.
  *
  * Only where operations may be done in any order, so that the bits are those of one loop. */
-#include "codegen/at.h"
-#include "codegen/codegen.h"
-
-#include "base/map.h"
+#include "codegen/split.h"
 
 #define MOST_CELLS 16
 
@@ -131,15 +128,7 @@ add_fold(Runner *r, CiMemory **into, const CiExpr *first, const CiExpr *count)
 static CiMemory *
 add_partial(Runner *r, int cell)
 {
-    CiSym *sym = r->b.sym;
-    CiMemory memory = {.name = ci_format(r->b.ctx, "partial_%d", cell),
-                       .dtype = r->cells[cell].memory->dtype,
-                       .lanes = 1,
-                       .space = CI_SPACE_partials,
-                       .size = r->parts,
-                       .offset =
-                           ci_expr_mul(sym, r->parts, number(r, (int64_t)CI_PARTIAL_STEP * cell))};
-    return ci_proc_add_param(r->b.ctx, r->b.proc, memory);
+    return ci_split_add_partial(&r->b, r->cells[cell].memory->dtype, r->parts, cell);
 }
 
 static void
@@ -184,26 +173,6 @@ begin_cell(Runner *r, const Cell *cell, CiMemory *partial)
     ci_build_leave(&r->b, outside);
 }
 
-static CiProc *
-new_finish(Runner *r, CiProcs *procs, const CiProc *proc)
-{
-    CiProc *finish = ci_procs_add(procs, ci_format(procs->ctx, "%s_finish", proc->name));
-    const char *name = finish->name;
-    *finish = *proc;
-    finish->name = name;
-    finish->is_finish = true;
-    finish->body = (CiStmts){0};
-    finish->params = NULL;
-    finish->nparams = finish->capparams = 0;
-    for (int k = 0; k < proc->nparams; k++)
-        CI_PUSH(r->b.ctx, finish->params, finish->nparams, finish->capparams, proc->params[k]);
-    finish->types = NULL;
-    finish->nvalues = finish->capvalues = 0;
-    for (int k = 0; k < proc->nvalues; k++)
-        CI_PUSH(r->b.ctx, finish->types, finish->nvalues, finish->capvalues, proc->types[k]);
-    return finish;
-}
-
 static CiStmts
 cut_behind(CiStmts *block, CiStmt *last)
 {
@@ -219,7 +188,7 @@ static void
 make_finish(Runner *r, CiProcs *procs, const CiProc *proc)
 {
     CiStmts whole = proc->body;
-    CiProc *finish = new_finish(r, procs, proc);
+    CiProc *finish = ci_split_new_finish(procs, proc);
     r->b.proc = finish;
     r->b.to = &finish->body;
     CiStmt *units = ci_build_loop(&r->b, r->part, r->parts, CI_RUN_parallel);
