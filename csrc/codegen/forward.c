@@ -94,7 +94,7 @@ rename_values(Forwarder *f, CiStmt *stmt)
             stmt->tests[k].value = f->same[stmt->tests[k].value];
 }
 
-static void forward_block(Forwarder *f, CiStmts *block);
+static void forward_one(void *arg, CiStmt *stmt);
 
 static void
 forward_inside(Forwarder *f, CiStmts *block)
@@ -103,15 +103,16 @@ forward_inside(Forwarder *f, CiStmts *block)
     Known *known = CI_NEW_ARRAY(f->b.ctx, Known, count + 1);
     if (count)
         memcpy(known, f->known, sizeof *known * (size_t)count);
-    forward_block(f, block);
+    ci_build_rewrite(&f->b, block, forward_one, f);
     if (count)
         memcpy(f->known, known, sizeof *known * (size_t)count);
     f->nknown = count;
 }
 
 static void
-forward_one(Forwarder *f, CiStmt *stmt)
+forward_one(void *arg, CiStmt *stmt)
 {
+    Forwarder *f = arg;
     rename_values(f, stmt);
     bool is_load = stmt->kind == CI_STMT_let && stmt->op == CI_OP_load;
     const Known *known = is_load ? find(f, &stmt->at) : NULL;
@@ -119,7 +120,7 @@ forward_one(Forwarder *f, CiStmt *stmt)
         f->same[stmt->value] = known->value;
         return;
     }
-    if (stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop) {
+    if (ci_stmt_is_loop(stmt)) {
         ci_stmts_visit(&stmt->body, forget_written, f);
         forward_inside(f, &stmt->body);
     } else if (stmt->kind == CI_STMT_if) {
@@ -135,30 +136,12 @@ forward_one(Forwarder *f, CiStmt *stmt)
     ci_build_move(&f->b, stmt);
 }
 
-static void
-forward_block(Forwarder *f, CiStmts *block)
-{
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&f->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        forward_one(f, stmt);
-    }
-    ci_build_leave(&f->b, outside);
-}
-
 /* ---- what nobody uses ---- */
 
 static void
-count_uses(void *arg, const CiStmt *stmt)
+note_read(void *arg, const CiStmt *stmt)
 {
     Forwarder *f = arg;
-    for (int a = 0; a < stmt->nargs; a++)
-        f->uses[stmt->args[a]]++;
-    for (int k = 0; k < stmt->ntests; k++)
-        if (stmt->tests[k].compare >= CI_COMPARE_is)
-            f->uses[stmt->tests[k].value]++;
     if (stmt->at.memory && stmt->kind != CI_STMT_store)
         ci_map_put(f->read, CI_KEY(stmt->at.memory), f);
     if (stmt->cell)
@@ -185,21 +168,15 @@ is_used(const Forwarder *f, const CiStmt *stmt)
 }
 
 static void
-drop_unused(Forwarder *f, CiStmts *block)
+drop_unused(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&f->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        drop_unused(f, &stmt->body);
-        drop_unused(f, &stmt->other);
-        if (is_used(f, stmt))
-            ci_build_move(&f->b, stmt);
-        else
-            f->has_changed = true;
-    }
-    ci_build_leave(&f->b, outside);
+    Forwarder *f = arg;
+    ci_build_rewrite(&f->b, &stmt->body, drop_unused, f);
+    ci_build_rewrite(&f->b, &stmt->other, drop_unused, f);
+    if (is_used(f, stmt))
+        ci_build_move(&f->b, stmt);
+    else
+        f->has_changed = true;
 }
 
 void
@@ -210,12 +187,13 @@ ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
     f.same = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
     for (int k = 0; k < proc->nvalues; k++)
         f.same[k] = k;
-    forward_block(&f, &proc->body);
+    ci_build_rewrite(&f.b, &proc->body, forward_one, &f);
     do {
         f.has_changed = false;
         f.uses = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
         f.read = ci_map_new(procs->ctx);
-        ci_stmts_visit(&proc->body, count_uses, &f);
-        drop_unused(&f, &proc->body);
+        ci_stmts_count_uses(&proc->body, f.uses);
+        ci_stmts_visit(&proc->body, note_read, &f);
+        ci_build_rewrite(&f.b, &proc->body, drop_unused, &f);
     } while (f.has_changed);
 }

@@ -66,20 +66,13 @@ look(void *arg, const CiStmt *stmt)
         s->why = "lanes come one after another";
 }
 
-static void
-find_loop(void *arg, const CiStmt *stmt)
-{
-    Survey *s = arg;
-    s->has_loop |= stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
-}
-
 int
 ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
                 const CiExpr *lane_var, int64_t trips)
 {
     Survey s = {.b = b, .family = family, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
+    s.has_loop = ci_stmts_have(body, ci_stmt_is_loop);
     s.varies = ci_find_varying(b->ctx, b->proc, body, lane_var);
-    ci_stmts_visit(body, find_loop, &s);
     ci_stmts_visit(body, look, &s);
     int64_t most = s.has_scratch ? family->tiled_lanes : family->lanes;
     if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))

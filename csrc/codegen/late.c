@@ -42,17 +42,6 @@ note_value(Latecomer *l, const CiStmt *let)
         l->is_late[let->value] |= l->is_late[let->args[a]];
 }
 
-static void
-count_uses(void *arg, const CiStmt *stmt)
-{
-    Latecomer *l = arg;
-    for (int a = 0; a < stmt->nargs; a++)
-        l->uses[stmt->args[a]]++;
-    for (int k = 0; k < stmt->ntests; k++)
-        if (stmt->tests[k].compare >= CI_COMPARE_is)
-            l->uses[stmt->tests[k].value]++;
-}
-
 /* ---- chains ---- */
 
 static bool
@@ -85,21 +74,15 @@ turn_chain(Latecomer *l, CiStmt *let)
 }
 
 static void
-turn_block(Latecomer *l, CiStmts *block)
+turn(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&l->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        l->b.loc = stmt->loc;
-        if (stmt->kind == CI_STMT_let && is_choice(stmt))
-            turn_chain(l, stmt);
-        ci_build_move(&l->b, stmt);
-        if (stmt->kind == CI_STMT_let)
-            note_value(l, stmt);
-    }
-    ci_build_leave(&l->b, outside);
+    Latecomer *l = arg;
+    l->b.loc = stmt->loc;
+    if (stmt->kind == CI_STMT_let && is_choice(stmt))
+        turn_chain(l, stmt);
+    ci_build_move(&l->b, stmt);
+    if (stmt->kind == CI_STMT_let)
+        note_value(l, stmt);
 }
 
 /* Chains in loops that hold no other. */
@@ -109,12 +92,12 @@ turn_loops(Latecomer *l, CiStmts *block)
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         turn_loops(l, &stmt->body);
         turn_loops(l, &stmt->other);
-        if (stmt->kind != CI_STMT_for && stmt->kind != CI_STMT_loop)
+        if (!ci_stmt_is_loop(stmt))
             continue;
         l->carried = ci_map_new(l->b.ctx);
         ci_stmts_visit(&stmt->body, note_store, l);
         ci_stmts_visit(&stmt->body, leave_out_own, l);
-        turn_block(l, &stmt->body);
+        ci_build_rewrite(&l->b, &stmt->body, turn, l);
     }
 }
 
@@ -128,6 +111,6 @@ ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family)
                    .is_late = CI_NEW_ARRAY(procs->ctx, bool, count),
                    .uses = CI_NEW_ARRAY(procs->ctx, int, count),
                    .defined = CI_NEW_ARRAY(procs->ctx, const CiStmt *, count)};
-    ci_stmts_visit(&proc->body, count_uses, &l);
+    ci_stmts_count_uses(&proc->body, l.uses);
     turn_loops(&l, &proc->body);
 }

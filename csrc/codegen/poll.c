@@ -9,7 +9,6 @@
 
 #include "base/map.h"
 
-#define TURNS 65536
 #define LONG (1 << 20)
 /* A loop that does less than this in a trip is short when its trips are few. */
 #define SHORT_TRIP 4096
@@ -69,19 +68,18 @@ work_of(Poller *p, const CiStmts *body)
     return work;
 }
 
-static void
-find_loop(void *arg, const CiStmt *stmt)
+/* One whose trips follow each other. */
+static bool
+is_serial(const CiStmt *stmt)
 {
-    *(bool *)arg |= stmt->kind == CI_STMT_loop || is_counted(stmt);
+    return stmt->kind == CI_STMT_loop || is_counted(stmt);
 }
 
 /* A loop that does little, and not often: whoever is around it counts its trips. */
 static bool
 is_short(Poller *p, const CiStmt *loop)
 {
-    bool has_loops = false;
-    ci_stmts_visit(&loop->body, find_loop, &has_loops);
-    return !has_loops && loop->extents[0]->high <= TURNS &&
+    return !ci_stmts_have(&loop->body, is_serial) && loop->extents[0]->high <= CI_POLL_TURNS &&
            work_of(p, &loop->body)->high <= SHORT_TRIP;
 }
 
@@ -93,12 +91,13 @@ add_poll(Poller *p, const CiExpr *turns)
     ci_build_add(&p->b, CI_STMT_poll)->expr = turns;
 }
 
-/* for t<n {…}  ->  for c<ceildiv(n, TURNS) { for t<min(TURNS, n - TURNS*c) {…}  poll } */
+/* for t<n {…}  ->  for c<ceildiv(n, CI_POLL_TURNS) { for t<min(CI_POLL_TURNS, n - CI_POLL_TURNS*c)
+ * {…}  poll } */
 static void
 run_in_pieces(Poller *p, CiStmt *loop)
 {
     CiSym *sym = p->b.sym;
-    const CiExpr *extent = loop->extents[0], *piece = ci_expr_const(sym, TURNS);
+    const CiExpr *extent = loop->extents[0], *piece = ci_expr_const(sym, CI_POLL_TURNS);
     CiStmt *pieces = ci_build_for(&p->b, "c", ci_expr_ceildiv(sym, extent, piece), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&p->b, &pieces->body);
     const CiExpr *first = ci_expr_mul(sym, pieces->vars[0], piece),
@@ -131,13 +130,13 @@ find_exit(const CiStmts *body)
     return count == 1 ? found : NULL;
 }
 
-/* loop { A  exit if c  B }  ->  loop { for t<TURNS { A  more = not c  exit if c  B }  exit if not
- * more poll } */
+/* loop { A  exit if c  B }  ->  loop { for t<CI_POLL_TURNS { A  more = not c  exit if c  B }  exit
+ * if not more poll } */
 static void
 run_turns(Poller *p, CiStmt *loop, const CiStmt *leave)
 {
     CiSym *sym = p->b.sym;
-    const CiExpr *zero = ci_expr_const(sym, 0), *turns = ci_expr_const(sym, TURNS);
+    const CiExpr *zero = ci_expr_const(sym, 0), *turns = ci_expr_const(sym, CI_POLL_TURNS);
     CiType type = ci_type_of(CI_DTYPE_bool, 1);
     CiMemory *more = ci_build_alloc(&p->b, ci_build_name(&p->b, "more"), CI_DTYPE_bool, 1,
                                     CI_SPACE_register, ci_expr_const(sym, 1));
@@ -166,7 +165,7 @@ run_turns(Poller *p, CiStmt *loop, const CiStmt *leave)
     ci_build_leave(&p->b, outside);
 }
 
-static void poll_block(Poller *p, CiStmts *block);
+static void poll_stmt(void *arg, CiStmt *stmt);
 
 static void
 poll_each_trip(Poller *p, CiStmt *loop, const CiExpr *work)
@@ -179,7 +178,6 @@ poll_each_trip(Poller *p, CiStmt *loop, const CiExpr *work)
 static void
 poll_loop(Poller *p, CiStmt *loop)
 {
-    bool has_loops = false;
     p->inner = ci_map_new(p->b.ctx);
     for (const CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
         for (int k = 0; k < stmt->nvars; k++)
@@ -187,12 +185,11 @@ poll_loop(Poller *p, CiStmt *loop)
         ci_stmts_visit(&stmt->body, note_inner, p);
         ci_stmts_visit(&stmt->other, note_inner, p);
     }
-    ci_stmts_visit(&loop->body, find_loop, &has_loops);
     const CiExpr *work = work_of(p, &loop->body);
     const CiStmt *leave = find_exit(&loop->body);
-    bool is_leaf = !has_loops && work->high <= SHORT_TRIP;
-    poll_block(p, &loop->body);
-    if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > TURNS) {
+    bool is_leaf = !ci_stmts_have(&loop->body, is_serial) && work->high <= SHORT_TRIP;
+    ci_build_rewrite(&p->b, &loop->body, poll_stmt, p);
+    if (is_leaf && loop->kind == CI_STMT_for && loop->extents[0]->high > CI_POLL_TURNS) {
         run_in_pieces(p, loop);
     } else if (is_leaf && loop->kind == CI_STMT_loop && leave) {
         run_turns(p, loop, leave);
@@ -213,30 +210,22 @@ is_whole_work(const Poller *p, const CiStmt *stmt)
 }
 
 static void
-poll_block(Poller *p, CiStmts *block)
+poll_stmt(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&p->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        if (stmt->kind == CI_STMT_loop || is_counted(stmt)) {
-            poll_loop(p, stmt);
-            continue;
-        }
-        if (is_whole_work(p, stmt)) {
-            run_in_pieces(p, stmt);
-            continue;
-        }
-        bool has_lanes =
-            stmt->kind == CI_STMT_fold || (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector);
+    Poller *p = arg;
+    bool has_lanes =
+        stmt->kind == CI_STMT_fold || (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector);
+    if (is_serial(stmt)) {
+        poll_loop(p, stmt);
+    } else if (is_whole_work(p, stmt)) {
+        run_in_pieces(p, stmt);
+    } else {
         if (!has_lanes) { /* which end together */
-            poll_block(p, &stmt->body);
-            poll_block(p, &stmt->other);
+            ci_build_rewrite(&p->b, &stmt->body, poll_stmt, p);
+            ci_build_rewrite(&p->b, &stmt->other, poll_stmt, p);
         }
         ci_build_move(&p->b, stmt);
     }
-    ci_build_leave(&p->b, outside);
 }
 
 void
@@ -244,5 +233,5 @@ ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     (void)family;
     Poller p = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
-    poll_block(&p, &proc->body);
+    ci_build_rewrite(&p.b, &proc->body, poll_stmt, &p);
 }

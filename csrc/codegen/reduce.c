@@ -171,20 +171,12 @@ sum_block(CiReducer *r, CiOp fold, int at, int count)
 
 /* ---- orders ---- */
 
-static void
-find_math(void *arg, const CiStmt *stmt)
-{
-    *(bool *)arg |= ci_op_kind(stmt->op) == CI_OPKIND_math;
-}
-
 /* Vector mathematics of a few elements costs as much as of one. */
 static bool
 is_written_out(const CiReducer *r)
 {
-    bool has_math = false;
-    ci_stmts_visit(&r->body, find_math, &has_math);
     return r->family->vector_bytes && r->extent->kind == CI_EXPR_const &&
-           r->extent->value <= CI_SERIAL_LIMIT && !has_math;
+           r->extent->value <= CI_SERIAL_LIMIT && !ci_stmts_have(&r->body, ci_stmt_is_math);
 }
 
 static void
@@ -515,24 +507,6 @@ reduce_sums(CiReducer *r)
     ci_build_leave(&r->b, outside);
 }
 
-/* Points of one axis, from number `first` on. */
-static void
-count_from(CiReducer *r)
-{
-    const CiExpr *var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), r->extent);
-    const CiStmts body = r->body;
-    r->body = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&r->b, &r->body);
-    const int *lifted = ci_build_trip(&r->b, &body, r->var, ci_expr_add(r->b.sym, r->first, var));
-    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
-    yield->args = CI_NEW_ARRAY(r->b.ctx, int, r->fold->ninto + 1);
-    for (int k = 0; k < r->fold->ninto; k++)
-        yield->args[k] = lifted[k];
-    yield->nargs = r->fold->ninto;
-    ci_build_leave(&r->b, outside);
-    r->var = var;
-}
-
 static void
 lower_fold(CiReducer *r)
 {
@@ -549,7 +523,7 @@ lower_fold(CiReducer *r)
         return;
     }
     if (fold->count && last == 0)
-        count_from(r);
+        ci_reduce_flatten(r);
     if (!is_any_ordered(r)) {
         r->extent = fold->count ? fold->count : fold->extents[last];
         reduce_free(r);
@@ -561,32 +535,26 @@ lower_fold(CiReducer *r)
 }
 
 static void
-lower_block(CiReducer *r, CiStmts *block)
+lower(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&r->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        if (stmt->kind == CI_STMT_fold) {
-            r->b.loc = stmt->loc;
-            r->fold = stmt;
-            lower_fold(r);
-            continue;
-        }
-        bool was_in_lanes = r->is_in_lanes;
-        r->is_in_lanes |= stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
-        lower_block(r, &stmt->body);
-        lower_block(r, &stmt->other);
-        r->is_in_lanes = was_in_lanes;
-        ci_build_move(&r->b, stmt);
+    CiReducer *r = arg;
+    if (stmt->kind == CI_STMT_fold) {
+        r->b.loc = stmt->loc;
+        r->fold = stmt;
+        lower_fold(r);
+        return;
     }
-    ci_build_leave(&r->b, outside);
+    bool was_in_lanes = r->is_in_lanes;
+    r->is_in_lanes |= stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
+    ci_build_rewrite(&r->b, &stmt->body, lower, r);
+    ci_build_rewrite(&r->b, &stmt->other, lower, r);
+    r->is_in_lanes = was_in_lanes;
+    ci_build_move(&r->b, stmt);
 }
 
 void
 ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     CiReducer r = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .family = family};
-    lower_block(&r, &proc->body);
+    ci_build_rewrite(&r.b, &proc->body, lower, &r);
 }

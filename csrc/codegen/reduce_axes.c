@@ -5,7 +5,7 @@
  * together in a strip of memory first. */
 #include "codegen/reducer.h"
 
-/* One variable that counts the points of all of them. */
+/* One variable that counts the points of all of them, the first of which is number `first`. */
 void
 ci_reduce_flatten(CiReducer *r)
 {
@@ -21,11 +21,7 @@ ci_reduce_flatten(CiReducer *r)
     CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
     CiStmts *outside = ci_build_enter(&r->b, &r->body);
     const int *lifted = ci_build_at(&r->b, &fold->body, &at);
-    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
-    yield->args = CI_NEW_ARRAY(r->b.ctx, int, fold->ninto + 1);
-    for (int k = 0; k < fold->ninto; k++)
-        yield->args[k] = lifted[k];
-    yield->nargs = fold->ninto;
+    ci_build_yield(&r->b, lifted, fold->ninto);
     ci_build_leave(&r->b, outside);
 }
 
@@ -75,12 +71,10 @@ read_strips(CiReducer *r, const CiExpr *count)
     r->body = (CiStmts){0};
     r->var = ci_expr_index(r->b.sym, ci_build_name(&r->b, "p"), count);
     CiStmts *outside = ci_build_enter(&r->b, &r->body);
-    int *args = CI_NEW_ARRAY(r->b.ctx, int, r->fold->ninto + 1);
+    int *values = CI_NEW_ARRAY(r->b.ctx, int, r->fold->ninto + 1);
     for (int k = 0; k < r->fold->ninto; k++)
-        args[k] = ci_build_load(&r->b, r->strips[k], r->var, 1);
-    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
-    yield->args = args;
-    yield->nargs = r->fold->ninto;
+        values[k] = ci_build_load(&r->b, r->strips[k], r->var, 1);
+    ci_build_yield(&r->b, values, r->fold->ninto);
     ci_build_leave(&r->b, outside);
 }
 

@@ -5,33 +5,27 @@
 
 typedef enum Truth { TRUTH_unknown, TRUTH_always, TRUTH_never } Truth;
 
-static bool
-is_known(CiSym *sym, CiCompare compare, const CiExpr *left, const CiExpr *right)
+/* less and less_equal are each other's contrary with sides exchanged. */
+static Truth
+judge_one(CiSym *sym, const CiCondition *test)
 {
-    switch (compare) {
+    const CiExpr *left = test->left, *right = test->right;
+    switch (test->compare) {
     case CI_COMPARE_less:
-        return ci_sym_known_lt(sym, left, right);
+        return ci_sym_known_lt(sym, left, right)   ? TRUTH_always
+               : ci_sym_known_le(sym, right, left) ? TRUTH_never
+                                                   : TRUTH_unknown;
     case CI_COMPARE_less_equal:
-        return ci_sym_known_le(sym, left, right);
+        return ci_sym_known_le(sym, left, right)   ? TRUTH_always
+               : ci_sym_known_lt(sym, right, left) ? TRUTH_never
+                                                   : TRUTH_unknown;
     case CI_COMPARE_equal:
-        return ci_sym_known_eq(sym, left, right);
+        return ci_sym_known_eq(sym, left, right) ? TRUTH_always
+               : ci_sym_known_lt(sym, left, right) || ci_sym_known_lt(sym, right, left)
+                   ? TRUTH_never
+                   : TRUTH_unknown;
     default:
-        return false;
-    }
-}
-
-static bool
-is_refuted(CiSym *sym, CiCompare compare, const CiExpr *left, const CiExpr *right)
-{
-    switch (compare) {
-    case CI_COMPARE_less:
-        return ci_sym_known_le(sym, right, left);
-    case CI_COMPARE_less_equal:
-        return ci_sym_known_lt(sym, right, left);
-    case CI_COMPARE_equal:
-        return ci_sym_known_lt(sym, left, right) || ci_sym_known_lt(sym, right, left);
-    default:
-        return false;
+        return TRUTH_unknown;
     }
 }
 
@@ -40,22 +34,12 @@ judge(CiBuild *b, const CiStmt *stmt)
 {
     Truth truth = TRUTH_always;
     for (int k = 0; k < stmt->ntests; k++) {
-        const CiCondition *test = &stmt->tests[k];
-        if (is_refuted(b->sym, test->compare, test->left, test->right))
+        Truth one = judge_one(b->sym, &stmt->tests[k]);
+        if (one == TRUTH_never)
             return TRUTH_never;
-        if (!is_known(b->sym, test->compare, test->left, test->right))
-            truth = TRUTH_unknown;
+        truth = one == TRUTH_unknown ? TRUTH_unknown : truth;
     }
     return truth;
-}
-
-static void
-move_all(CiBuild *b, CiStmts *from)
-{
-    for (CiStmt *next, *stmt = from->first; stmt; stmt = next) {
-        next = stmt->next;
-        ci_build_move(b, stmt);
-    }
 }
 
 static void
@@ -65,28 +49,27 @@ simplify_if(CiBuild *b, CiStmt *stmt)
     if (truth == TRUTH_unknown)
         ci_build_move(b, stmt);
     else
-        move_all(b, truth == TRUTH_always ? &stmt->body : &stmt->other);
+        ci_build_move_all(b, truth == TRUTH_always ? &stmt->body : &stmt->other);
 }
 
-static void
-find_exit(void *arg, const CiStmt *stmt)
+static bool
+is_exit(const CiStmt *stmt)
 {
-    *(bool *)arg |= stmt->kind == CI_STMT_exit;
+    return stmt->kind == CI_STMT_exit;
 }
 
 static void
 simplify_for(CiBuild *b, CiStmt *loop)
 {
-    const CiExpr *extent = loop->extents[0], *zero = ci_expr_const(b->sym, 0);
+    const CiExpr *extent = loop->extents[0];
     if (extent->high <= 0)
         return;
-    bool exits = false;
-    ci_stmts_visit(&loop->body, find_exit, &exits);
-    if (exits || loop->run == CI_RUN_parallel || !ci_expr_equals_const(extent, 1)) {
+    if (loop->run == CI_RUN_parallel || !ci_expr_equals_const(extent, 1) ||
+        ci_stmts_have(&loop->body, is_exit)) {
         ci_build_move(b, loop);
         return;
     }
-    ci_build_trip(b, &loop->body, loop->vars[0], zero);
+    ci_build_trip(b, &loop->body, loop->vars[0], ci_expr_const(b->sym, 0));
 }
 
 static void
@@ -99,24 +82,18 @@ simplify_lanes(CiBuild *b, CiStmt *stmt)
 }
 
 static void
-simplify_block(CiBuild *b, CiStmts *block)
+simplify(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        simplify_block(b, &stmt->body);
-        simplify_block(b, &stmt->other);
-        simplify_lanes(b, stmt);
-        if (stmt->kind == CI_STMT_if)
-            simplify_if(b, stmt);
-        else if (stmt->kind == CI_STMT_for)
-            simplify_for(b, stmt);
-        else
-            ci_build_move(b, stmt);
-    }
-    ci_build_leave(b, outside);
+    CiBuild *b = arg;
+    ci_build_rewrite(b, &stmt->body, simplify, b);
+    ci_build_rewrite(b, &stmt->other, simplify, b);
+    simplify_lanes(b, stmt);
+    if (stmt->kind == CI_STMT_if)
+        simplify_if(b, stmt);
+    else if (stmt->kind == CI_STMT_for)
+        simplify_for(b, stmt);
+    else
+        ci_build_move(b, stmt);
 }
 
 void
@@ -124,5 +101,5 @@ ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     (void)family;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
-    simplify_block(&b, &proc->body);
+    ci_build_rewrite(&b, &proc->body, simplify, &b);
 }

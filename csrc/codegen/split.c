@@ -9,9 +9,8 @@ typedef struct Splitter {
     const CiKernel *kernel;
     CiStmt *loops[CI_MAX_FOLD_AXES];
     int nloops;
-    CiStmts *inside; /* where the fold stands */
-    const CiExpr *parts, *part,
-        *place; /* how many a fold has; this one; where it leaves its sums */
+    CiStmts *inside;            /* where the fold stands */
+    const CiExpr *parts, *part; /* how many a fold has; this one */
     int npartials;
 } Splitter;
 
@@ -100,12 +99,10 @@ fold_sums(Splitter *s, CiStmt *fold)
     for (int k = 0; k < fold->ninto; k++)
         partials[k] = add_partial(s, fold->into[k]->dtype, s->npartials + k);
     const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
-    CiStmt *made = ci_build_add(&s->b, CI_STMT_fold);
-    CiStmts none = {0};
-    CiStmt *next = made->next;
+    CiStmt *made = CI_NEW(s->b.ctx, CiStmt);
     *made = *fold;
-    made->next = next;
-    made->body = none;
+    made->body = (CiStmts){0};
+    ci_build_move(&s->b, made);
     made->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
     made->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
     made->vars[0] = part;
@@ -113,12 +110,10 @@ fold_sums(Splitter *s, CiStmt *fold)
     made->nvars = 1;
     made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->kernel->split_extent);
     CiStmts *outside = ci_build_enter(&s->b, &made->body);
-    int *args = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
+    int *values = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
-        args[k] = ci_build_load(&s->b, partials[k], place_of(s, part), 1);
-    CiStmt *yield = ci_build_add(&s->b, CI_STMT_yield);
-    yield->args = args;
-    yield->nargs = fold->ninto;
+        values[k] = ci_build_load(&s->b, partials[k], place_of(s, part), 1);
+    ci_build_yield(&s->b, values, fold->ninto);
     ci_build_leave(&s->b, outside);
 }
 
@@ -133,24 +128,34 @@ first_fold(const CiStmts *block)
     return stmt;
 }
 
-/* Folds of the block, each by `lower`; of a proc of parts nothing else. */
 static void
-rewrite_folds(Splitter *s, void (*lower)(Splitter *s, CiStmt *fold), bool keeps_rest)
+finish_fold(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = s->inside->first;
-    s->npartials = 0;
-    *s->inside = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&s->b, s->inside);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        if (stmt->kind == CI_STMT_fold) {
-            lower(s, stmt);
-            s->npartials += stmt->ninto;
-        } else if (keeps_rest) {
-            ci_build_move(&s->b, stmt);
-        }
+    Splitter *s = arg;
+    if (stmt->kind != CI_STMT_fold) {
+        ci_build_move(&s->b, stmt);
+        return;
     }
-    ci_build_leave(&s->b, outside);
+    fold_sums(s, stmt);
+    s->npartials += stmt->ninto;
+}
+
+/* Of a proc of parts nothing else is left. */
+static void
+part_fold(void *arg, CiStmt *stmt)
+{
+    Splitter *s = arg;
+    if (stmt->kind != CI_STMT_fold)
+        return;
+    fold_part(s, stmt);
+    s->npartials += stmt->ninto;
+}
+
+static void
+rewrite_folds(Splitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
+{
+    s->npartials = 0;
+    ci_build_rewrite(&s->b, s->inside, rewrite, s);
 }
 
 static void
@@ -161,7 +166,7 @@ make_finish(Splitter *s, CiProcs *procs, const CiProc *proc)
     CiAt same = {.lanes = 1};
     ci_build_at(&s->b, &proc->body, &same);
     find_loops(s);
-    rewrite_folds(s, fold_sums, true);
+    rewrite_folds(s, finish_fold);
 }
 
 /* Units are parts of points; lanes stay inside. */
@@ -171,7 +176,7 @@ make_parts(Splitter *s, CiProc *proc)
     s->b.proc = proc;
     s->b.to = &proc->body;
     find_loops(s);
-    rewrite_folds(s, fold_part, false);
+    rewrite_folds(s, part_fold);
     CiStmts *where = &proc->body, inner;
     for (int k = 0; k < s->nloops && s->loops[k]->run == CI_RUN_parallel; k++)
         where = &s->loops[k]->body;

@@ -84,15 +84,13 @@ static void
 add_yield(Runner *r, CiStmts *body)
 {
     CiStmts *outside = ci_build_enter(&r->b, body);
-    int *args = CI_NEW_ARRAY(r->b.ctx, int, r->ncells + 1);
+    int values[MOST_CELLS];
     for (int k = 0; k < r->ncells; k++) {
-        args[k] = r->cells[k].value;
+        values[k] = r->cells[k].value;
         if (r->cells[k].is_count)
-            args[k] = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &args[k]);
+            values[k] = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
     }
-    CiStmt *yield = ci_build_add(&r->b, CI_STMT_yield);
-    yield->args = args;
-    yield->nargs = r->ncells;
+    ci_build_yield(&r->b, values, r->ncells);
     ci_build_leave(&r->b, outside);
 }
 

@@ -44,19 +44,12 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
-static void
-find_loop(void *arg, const CiStmt *stmt)
-{
-    *(bool *)arg |= stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
-}
-
 /* Where a loop runs inside, several vectors share its trips and the lines of memory that it goes
  * down. */
 static int
 choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
 {
-    bool has_loop = false;
-    ci_stmts_visit(&loop->body, find_loop, &has_loop);
+    bool has_loop = ci_stmts_have(&loop->body, ci_stmt_is_loop);
     int parts = has_loop && v->family->chains > 1 ? v->family->chains : 1;
     while (parts > 1 && loop->extents[0]->high < (int64_t)parts * lanes)
         parts /= 2;
@@ -79,20 +72,6 @@ add_whole_strips(Vectorizer *v, const CiStmt *loop, int lanes, int parts)
     return ci_expr_mul(sym, whole, width);
 }
 
-static void
-find_math(void *arg, const CiStmt *stmt)
-{
-    *(bool *)arg |= ci_op_kind(stmt->op) == CI_OPKIND_math;
-}
-
-static bool
-has_math(const CiStmt *loop)
-{
-    bool found = false;
-    ci_stmts_visit(&loop->body, find_math, &found);
-    return found;
-}
-
 /* Whole vectors, then what is left. */
 static void
 add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
@@ -111,7 +90,7 @@ add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
         const CiExpr *done = ci_expr_mul(sym, strips->vars[0], width);
         add_strip(v, loop, ci_expr_add(sym, first, done), lanes,
                   ci_expr_min(sym, width, ci_expr_sub(sym, left, done)), 1);
-    } else if (v->nserial > 0 && !has_math(loop)) {
+    } else if (v->nserial > 0 && !ci_stmts_have(&loop->body, ci_stmt_is_math)) {
         /* Few cycles later it may be read again, and what a mask has stored comes late. */
         CiStmt *rest = ci_build_for(&v->b, "r", ci_expr_sub(sym, extent, first), CI_RUN_serial);
         ci_build_enter(&v->b, &rest->body);
@@ -124,45 +103,33 @@ add_vectors(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
-static int
-choose_lanes(const Vectorizer *v, const CiStmt *loop)
-{
-    return ci_choose_lanes(&v->b, v->family, &loop->body, loop->vars[0], loop->extents[0]->high);
-}
-
 static void
-vectorize_block(Vectorizer *v, CiStmts *block)
+vectorize(void *arg, CiStmt *stmt)
 {
-    CiStmt *next, *stmt = block->first;
-    *block = (CiStmts){0};
-    CiStmts *outside = ci_build_enter(&v->b, block);
-    for (; stmt; stmt = next) {
-        next = stmt->next;
-        bool is_vector = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
-        int lanes = is_vector ? choose_lanes(v, stmt) : 1;
-        if (lanes > 1 && v->family->vector_bytes) {
+    Vectorizer *v = arg;
+    bool is_vector = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
+    int lanes = is_vector ? ci_choose_lanes(&v->b, v->family, &stmt->body, stmt->vars[0],
+                                            stmt->extents[0]->high)
+                          : 1;
+    if (lanes > 1) {
+        if (v->family->vector_bytes)
             add_vectors(v, stmt, lanes);
-            continue;
-        }
-        if (lanes > 1) {
+        else
             add_strips(v, stmt, lanes);
-            continue;
-        }
-        stmt->run = is_vector && lanes == 1 ? CI_RUN_serial : stmt->run;
-        bool is_serial = stmt->kind == CI_STMT_loop ||
-                         (stmt->kind == CI_STMT_for && stmt->run != CI_RUN_parallel);
-        v->nserial += is_serial;
-        vectorize_block(v, &stmt->body);
-        vectorize_block(v, &stmt->other);
-        v->nserial -= is_serial;
-        ci_build_move(&v->b, stmt);
+        return;
     }
-    ci_build_leave(&v->b, outside);
+    stmt->run = is_vector && lanes == 1 ? CI_RUN_serial : stmt->run;
+    bool is_serial = ci_stmt_is_loop(stmt) && stmt->run != CI_RUN_parallel;
+    v->nserial += is_serial;
+    ci_build_rewrite(&v->b, &stmt->body, vectorize, v);
+    ci_build_rewrite(&v->b, &stmt->other, vectorize, v);
+    v->nserial -= is_serial;
+    ci_build_move(&v->b, stmt);
 }
 
 void
 ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     Vectorizer v = {{procs->ctx, procs->sym, proc, NULL, {0}}, family, 0};
-    vectorize_block(&v, &proc->body);
+    ci_build_rewrite(&v.b, &proc->body, vectorize, &v);
 }

@@ -65,10 +65,7 @@ make_short(Versioner *v, const CiStmts *nest)
     while (points->body.first->kind == CI_STMT_for && points->body.first->run == CI_RUN_parallel)
         points = points->body.first;
     run_together(v, points);
-    for (CiStmt *next, *stmt = copy.first; stmt; stmt = next) {
-        next = stmt->next;
-        ci_build_move(&v->b, stmt);
-    }
+    ci_build_move_all(&v->b, &copy);
 }
 
 void

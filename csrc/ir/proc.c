@@ -88,6 +88,44 @@ ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt
     }
 }
 
+bool
+ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt))
+{
+    for (const CiStmt *stmt = stmts->first; stmt; stmt = stmt->next)
+        if (is(stmt) || ci_stmts_have(&stmt->body, is) || ci_stmts_have(&stmt->other, is))
+            return true;
+    return false;
+}
+
+bool
+ci_stmt_is_loop(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
+}
+
+bool
+ci_stmt_is_math(const CiStmt *stmt)
+{
+    return ci_op_kind(stmt->op) == CI_OPKIND_math;
+}
+
+static void
+count_uses(void *arg, const CiStmt *stmt)
+{
+    int *uses = arg;
+    for (int a = 0; a < stmt->nargs; a++)
+        uses[stmt->args[a]]++;
+    for (int k = 0; k < stmt->ntests; k++)
+        if (stmt->tests[k].compare >= CI_COMPARE_is)
+            uses[stmt->tests[k].value]++;
+}
+
+void
+ci_stmts_count_uses(const CiStmts *stmts, int *uses)
+{
+    ci_stmts_visit(stmts, count_uses, uses);
+}
+
 /* ---- building ---- */
 
 CiProcs *
@@ -145,6 +183,28 @@ ci_build_move(CiBuild *b, CiStmt *stmt)
 {
     stmt->next = NULL;
     append(b->to, stmt);
+}
+
+void
+ci_build_move_all(CiBuild *b, const CiStmts *from)
+{
+    for (CiStmt *next, *stmt = from->first; stmt; stmt = next) {
+        next = stmt->next;
+        ci_build_move(b, stmt);
+    }
+}
+
+void
+ci_build_rewrite(CiBuild *b, CiStmts *block, void (*rewrite)(void *arg, CiStmt *stmt), void *arg)
+{
+    CiStmt *next, *stmt = block->first;
+    *block = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(b, block);
+    for (; stmt; stmt = next) {
+        next = stmt->next;
+        rewrite(arg, stmt);
+    }
+    ci_build_leave(b, outside);
 }
 
 CiStmts *
@@ -302,4 +362,14 @@ ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value)
     store->nargs = 1;
     store->at.memory = memory;
     store->at.index = index;
+}
+
+void
+ci_build_yield(CiBuild *b, const int *values, int count)
+{
+    CiStmt *yield = ci_build_add(b, CI_STMT_yield);
+    yield->args = CI_NEW_ARRAY(b->ctx, int, count + 1);
+    for (int k = 0; k < count; k++)
+        yield->args[k] = values[k];
+    yield->nargs = count;
 }

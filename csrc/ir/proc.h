@@ -16,10 +16,10 @@
  *   }
  *
  * Loops count from 0 to their extent in steps of one, and say how they run. The body of
- * `for i0<n parallel runs m_1` does m_1 neighbouring trips at once, the first of which is i0. Memory says where it
- * lives; register memory is indexed by constants once loops that unroll are gone. Values are
- * defined once, named by number and seen from there to the end of their block; a value of several
- * lanes is a vector (`f32x16`, `boolx16`).
+ * `for i0<n parallel runs m_1` does m_1 neighbouring trips at once, the first of which is i0.
+ * Memory says where it lives; register memory is indexed by constants once loops that unroll are
+ * gone. Values are defined once, named by number and seen from there to the end of their block; a
+ * value of several lanes is a vector (`f32x16`, `boolx16`).
  *
  * Index expressions name sizes, loop variables and bound symbols: `%3: i64 = bind %2 [at0<n]` makes
  * at0 the value of %2, which is in [0, n). Where %2 has lanes at0 has a value in each, and so has
@@ -32,19 +32,21 @@
  * those before it have left.
  *
  * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
- * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after many,
- * nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc holds
- * what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield` are
- * there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
+ * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after
+ * many, nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc
+ * holds what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield`
+ * are there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
  * (argmax: the value and its position), and the yield at the end of its body gives what each folds,
- * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]` that
- * each is the sum of a block, n of them whole. */
+ * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]`
+ * that each is the sum of a block, n of them whole. */
 #ifndef CI_IR_PROC_H
 #define CI_IR_PROC_H
 
 #include "ir/kernel.h"
 
 #define CI_MAX_FOLD_AXES 8
+/* Work between two questions whether to go on. */
+#define CI_POLL_TURNS 65536
 
 typedef enum CiRunMode {
 #define RUN(name) CI_RUN_##name,
@@ -87,8 +89,8 @@ typedef struct CiMemory {
     CiDtype dtype;
     int lanes; /* of an element: register and stack memory may hold vectors */
     CiSpace space;
-    const CiExpr *size;  /* elements from the first one on: those are [first, size) */
-    const CiExpr *first; /* NULL: 0; less where strides of a buffer are negative */
+    const CiExpr *size;   /* elements from the first one on: those are [first, size) */
+    const CiExpr *first;  /* NULL: 0; less where strides of a buffer are negative */
     const CiExpr *offset; /* scratch, partials: bytes from where they begin; else NULL */
     bool is_const;
     const CiBuffer *buffer; /* what it was at the level of kernels, or NULL */
@@ -128,13 +130,13 @@ struct CiStmt {
     CiOp op; /* of a store: what combines, or CI_OP_none */
     int *args;
     int nargs;
-    const CiExpr *expr;  /* index, iota: the expression; bind: the symbol; running: the position;
-                            poll: turns */
-    CiConst constant;    /* const */
-    const CiExpr *live;  /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
-    CiAccess at;         /* load, store, call */
-    CiMemory *cell;      /* running forms and calls: what is carried from lane to lane */
-    const CiExpr *limit; /* pack, bind: the cell or the symbol is below; NULL: no end */
+    const CiExpr *expr;    /* index, iota: the expression; bind: the symbol; running: the position;
+                              poll: turns */
+    CiConst constant;      /* const */
+    const CiExpr *live;    /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
+    CiAccess at;           /* load, store, call */
+    CiMemory *cell;        /* running forms and calls: what is carried from lane to lane */
+    const CiExpr *limit;   /* pack, bind: the cell or the symbol is below; NULL: no end */
     CiIntrinsic intrinsic; /* call */
     CiMemory *memory;      /* alloc; swap */
     CiMemory *partner;     /* swap: they exchange what they hold */
@@ -192,6 +194,12 @@ void ci_stmt_map_exprs(CiStmt *stmt, const CiExpr *(*replace)(void *arg, const C
                        void *arg);
 /* Calls visit for each statement, outer ones first. */
 void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt *stmt), void *arg);
+/* Is there such a statement, at whatever depth? */
+bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
+bool ci_stmt_is_loop(const CiStmt *stmt);
+bool ci_stmt_is_math(const CiStmt *stmt);
+/* Adds to each value's count how often it is an operand or tested. */
+void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 
 /* ---- building ---- */
 
@@ -209,6 +217,11 @@ CiProc *ci_procs_add(CiProcs *procs, const char *name);
 CiMemory *ci_proc_add_param(CiContext *ctx, CiProc *proc, CiMemory memory);
 CiStmt *ci_build_add(CiBuild *b, CiStmtKind kind);
 void ci_build_move(CiBuild *b, CiStmt *stmt); /* one that stands nowhere any more */
+void ci_build_move_all(CiBuild *b, const CiStmts *from);
+/* The block anew: `rewrite` moves each of its statements back, or builds what stands in its place.
+ */
+void ci_build_rewrite(CiBuild *b, CiStmts *block, void (*rewrite)(void *arg, CiStmt *stmt),
+                      void *arg);
 /* Into the body of a statement, and back to where it stands. */
 CiStmts *ci_build_enter(CiBuild *b, CiStmts *into);
 void ci_build_leave(CiBuild *b, CiStmts *outside);
@@ -232,6 +245,7 @@ const CiExpr *ci_build_bind(CiBuild *b, int value, const CiExpr *extent); /* a f
 const CiExpr *ci_build_named(CiBuild *b, const CiExpr *e);
 int ci_build_load(CiBuild *b, CiMemory *memory, const CiExpr *index, int lanes);
 void ci_build_store(CiBuild *b, CiMemory *memory, const CiExpr *index, int value);
+void ci_build_yield(CiBuild *b, const int *values, int count);
 
 /* ---- text and checks ---- */
 

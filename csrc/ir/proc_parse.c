@@ -205,7 +205,10 @@ enter_symbol(Parser *p, const CiExpr *symbol)
 static CiCondition
 parse_test(Parser *p)
 {
-    static const char *const signs[] = {"<", "<=", "=="};
+    static const char *const signs[] = {
+#define COMPARE(name, sign) sign,
+#include "ir/proc.def"
+    };
     CiCondition test = {.value = -1};
     if (!ci_lexer_accept(&p->lex, "(")) {
         test.compare = ci_lexer_accept(&p->lex, "not") ? CI_COMPARE_is_not : CI_COMPARE_is;
@@ -213,7 +216,7 @@ parse_test(Parser *p)
         return test;
     }
     test.left = parse_expr(p);
-    test.compare = (CiCompare)expect_word(&p->lex, signs, 3, "comparison");
+    test.compare = (CiCompare)expect_word(&p->lex, signs, CI_COMPARE_is, "comparison");
     test.right = parse_expr(p);
     ci_lexer_expect(&p->lex, ")");
     return test;

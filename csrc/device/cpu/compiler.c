@@ -36,8 +36,7 @@ static const char *const flags[] = {
     "-w",
     "--param=vect-epilogues-nomask=0", /* remainders of loops one by one: a tenth less to compile */
     /* Remainders of known length stay loops where straight code would be long: a tenth less again,
-     * and what is compiled depends less on what a length leaves over. Accumulators of lanes are
-     * shorter, and must become straight code: they are registers by that. */
+     * and what is compiled depends less on what a length leaves over. */
     "--param=max-completely-peeled-insns=48",
 };
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };

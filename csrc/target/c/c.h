@@ -12,8 +12,6 @@
 #include "ir/proc.h"
 #include "target/emit.h"
 
-#define CI_C_TURNS 65536 /* between two questions whether to go on */
-
 typedef struct CiCPrinter {
     CiEmitter *base;
     CiContext *ctx;

@@ -351,6 +351,13 @@ masked_type(CiCPrinter *p, CiDtype dtype, int lanes)
     return ci_format(p->ctx, "%s%d", size == 4 ? "ps" : "pd", 8 * bytes);
 }
 
+/* What instructions with masks name the elements and a vector of them. */
+static CiDtype
+moved_as(CiDtype dtype)
+{
+    return ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
+}
+
 bool
 ci_c_has_pack(int vector_bytes, CiDtype dtype)
 {
@@ -362,7 +369,7 @@ const char *
 ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
 {
     int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
-    CiDtype real = size == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
+    CiDtype real = moved_as(dtype);
     const char *masked = masked_type(p, dtype, lanes);
     if (!masked || !ci_c_has_pack(p->vector_bytes, dtype))
         return NULL;
@@ -391,56 +398,56 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
     return name;
 }
 
+static void
+print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes, const char *masked)
+{
+    int size = (int)ci_dtype_size(dtype);
+    const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, moved_as(dtype), lanes),
+               *bits = ci_c_mask_type(p, size, lanes);
+    ci_text_add(&p->helpers,
+                "CI_INLINE %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
+                "    const %s first = (%s){0} + *(const int%d_t *)m;\n",
+                type, type, ci_emit_storage(dtype), bits, bits, 8 * size);
+    ci_text_add(&p->helpers,
+                "    return (%s)__builtin_ia32_loadu%s_mask((const %s *)m, (%s)first, (1u << n) - "
+                "1);\n}\n",
+                type, masked, ci_emit_type(moved_as(dtype)), moved);
+}
+
 /* Its lanes from number n on are the first. */
 const char *
 ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes)
 {
-    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype),
-               *name = ci_format(p->ctx, "load_part_%s", type),
+    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "load_part_%s", type),
                *masked = masked_type(p, dtype, lanes);
     if (!ci_c_needs(p, name))
         return name;
-    CiText *out = &p->helpers;
-    if (masked) {
-        CiDtype real = ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
-        int size = (int)ci_dtype_size(dtype);
-        const char *moved = ci_c_type(p, real, lanes), *bits = ci_c_mask_type(p, size, lanes);
-        ci_text_add(out, "CI_INLINE %s\n%s(const %s *m, int64_t n)\n{\n", type, name, element);
-        ci_text_add(out, "    const %s first = (%s){0} + *(const int%d_t *)m;\n", bits, bits,
-                    8 * size);
-        ci_text_add(out,
-                    "    return (%s)__builtin_ia32_loadu%s_mask((const %s *)m, (%s)first, (1u "
-                    "<< n) - 1);\n}\n",
-                    type, masked, ci_emit_type(real), moved);
-        return name;
-    }
-    ci_text_add(out, "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n", type, name,
-                element, type);
-    ci_text_add(out,
-                "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
-                "    return v;\n}\n",
-                lanes);
+    if (masked)
+        print_masked_load(p, dtype, lanes, masked);
+    else
+        ci_text_add(&p->helpers,
+                    "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n"
+                    "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
+                    "    return v;\n}\n",
+                    type, name, ci_emit_storage(dtype), type, lanes);
     return name;
 }
 
 const char *
 ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes)
 {
-    const char *type = ci_c_type(p, dtype, lanes), *element = ci_emit_storage(dtype),
-               *name = ci_format(p->ctx, "store_part_%s", type),
-               *masked = masked_type(p, dtype, lanes);
+    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "store_part_%s", type),
+               *masked = masked_type(p, dtype, lanes),
+               *moved = ci_c_type(p, masked ? moved_as(dtype) : dtype, lanes);
     if (!ci_c_needs(p, name))
         return name;
-    CiText *out = &p->helpers;
-    if (masked) {
-        CiDtype real = ci_dtype_size(dtype) == 4 ? CI_DTYPE_f32 : CI_DTYPE_f64;
-        const char *moved = ci_c_type(p, real, lanes);
-        ci_text_add(out, "CI_INLINE void\n%s(%s *m, %s v, int64_t n)\n{\n", name, element, type);
-        ci_text_add(out, "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n",
-                    masked, ci_emit_type(real), moved);
-        return name;
-    }
-    ci_text_add(out, "static CI_COLD void\n%s(%s *m, %s v, int64_t n)\n{\n", name, element, type);
-    ci_text_add(out, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
+    ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
+                masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
+    if (masked)
+        ci_text_add(&p->helpers,
+                    "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n", masked,
+                    ci_emit_type(moved_as(dtype)), moved);
+    else
+        ci_text_add(&p->helpers, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
     return name;
 }
