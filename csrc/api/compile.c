@@ -156,7 +156,9 @@ static CiLoops *
 lower(Job *job)
 {
     CiRequest *request = job->request;
-    CiLowerOptions options = {.inline_limit = (int)request->options->inline_limit};
+    CiLowerOptions options = {.inline_limit = (int)request->options->inline_limit,
+                              .own_order = request->backend->has_own_order ||
+                                           !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);
     request->info.lower_ms = lap_ms(job);
     request->info.nests = count_nests(&loops->items);

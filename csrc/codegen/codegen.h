@@ -28,6 +28,12 @@ CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verif
 int ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
                     const CiExpr *lane_var, int64_t trips);
 
+/* NumPy's order (pairwise of ir/loop.h): accumulators, the most vectors of them in a block, and how
+ * many of `count` elements are in the left one of two subtrees. */
+#define CI_PAIRWISE_LENGTH 16
+int ci_pairwise_lanes(CiDtype dtype);
+const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
+
 /* Bytes between two sums of one unit in memory for partials. */
 #define CI_PARTIAL_STEP 16
 /* version.c: rows that may be short are lanes where they are. */

@@ -300,8 +300,8 @@ fold_alike(const Group *group, const CiNest *nest, CiDtype dtype)
         CiDtype other = group->code->values[group->fold_results[k]].op.dtype;
         bool is_free = ci_op_is_order_free(nest->fold, ci_dtype_compute(dtype)) ||
                        ci_op_is_order_free(group->folds[k]->fold, ci_dtype_compute(other));
-        if (!is_free &&
-            (nest->order != group->folds[k]->order || ci_lane_count(dtype) != ci_lane_count(other)))
+        if (!is_free && (!ci_fold_order_equal(nest->order, group->folds[k]->order) ||
+                         ci_lane_count(dtype) != ci_lane_count(other)))
             return false;
     }
     return true;

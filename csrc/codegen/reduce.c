@@ -6,16 +6,11 @@
  *   free     strips of accumulators over the last axis, one after another over the others
  *   serial   one accumulator
  *   lanes    blocks of chains, closed into a binary counter; rows is the same with a width of 1
+ *   pairwise NumPy's: reduce_pairwise.c
  * Reductions whose order is free may run beside others: they are not closed with a block. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
-
-static const CiExpr *
-scaled(CiReducer *r, const CiExpr *e, int64_t by)
-{
-    return ci_expr_mul(r->b.sym, e, ci_reduce_number(r, by));
-}
 
 static bool
 is_any_ordered(const CiReducer *r)
@@ -26,138 +21,12 @@ is_any_ordered(const CiReducer *r)
     return false;
 }
 
-/* ---- values of accumulators ---- */
-
-static int
-identity_value(CiReducer *r, CiOp fold, int k, const CiMemory *into, int lanes)
-{
-    CiDtype dtype = into->dtype;
-    int value = ci_build_const(&r->b, ci_type_of(dtype, 1), ci_reduction_identity(fold, k, dtype));
-    if (lanes > 1)
-        value = ci_build_let(&r->b, ci_type_of(dtype, lanes), CI_OP_splat, 1, &value);
-    return value;
-}
-
-/* Into a loop over rows of accumulators, if there are several; where it goes on afterwards. */
-static CiStmts *
-enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
-{
-    CiRunMode run = r->lanes > 1 ? CI_RUN_unroll : r->is_in_lanes ? CI_RUN_serial : CI_RUN_vector;
-    *row = ci_reduce_number(r, 0);
-    if (ci_expr_equals_const(count, 1))
-        return r->b.to;
-    CiStmt *loop = ci_build_for(&r->b, "w", count, run);
-    *row = loop->vars[0];
-    return ci_build_enter(&r->b, &loop->body);
-}
-
-static void
-reset(CiReducer *r, CiOp fold, int at, int count)
-{
-    int values[CI_MAX_ACCUMULATORS];
-    for (int k = 0; k < count; k++)
-        values[k] = identity_value(r, fold, k, r->fold->into[at + k], r->lanes);
-    const CiExpr *row;
-    CiStmts *outside = enter_rows(r, ci_reduce_number(r, r->width / r->lanes), &row);
-    ci_reduce_store(r, r->acc + at, count, row, values, NULL);
-    ci_build_leave(&r->b, outside);
-}
-
-/* ---- steps ---- */
-
-/* Values from `first` on, one in each lane, into accumulators in `row`. */
-static void
-step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes, CiMemory *const *acc,
-     const CiExpr *live)
-{
-    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
-    const int *lifted = ci_build_at(&r->b, &r->body, &at);
-    for (int k = 0, from = 0; k < r->fold->nops; k++) {
-        CiOp fold = r->fold->ops[k];
-        const CiReduction *reduction = ci_reduction_of(fold);
-        int values[CI_MAX_ACCUMULATORS];
-        ci_reduce_load(r, values, acc + from, reduction->count, row, lanes);
-        reduction->step(&r->b, fold, lanes, values, lifted + from);
-        ci_reduce_store(r, acc + from, reduction->count, row, values, live);
-        from += reduction->count;
-    }
-}
-
-/* The accumulators' next values, one for each: from `first` on, as far as there are `left`. */
-static void
-chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
-{
-    const CiExpr *row, *rows = ci_reduce_number(r, r->width / r->lanes), *live = NULL;
-    if (left && r->lanes == 1)
-        rows = ci_expr_min(r->b.sym, rows, left);
-    CiStmts *outside = enter_rows(r, rows, &row);
-    const CiExpr *done = scaled(r, row, r->lanes);
-    if (left && r->lanes > 1) {
-        live = ci_expr_sub(r->b.sym, left, done);
-        if (r->width > r->lanes)
-            live = ci_expr_min(r->b.sym, live, ci_reduce_number(r, r->lanes));
-        if (r->width > r->lanes) {
-            CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, done, left);
-            ci_build_enter(&r->b, &some->body);
-        }
-    }
-    step(r, ci_expr_add(r->b.sym, first, done), row, r->lanes, r->acc, live);
-    ci_build_leave(&r->b, outside);
-}
-
-/* ---- many into one ---- */
-
-static void
-halve_rows(CiReducer *r, CiOp fold, int at, int count)
-{
-    for (int rows = r->width / r->lanes / 2; rows > 0; rows /= 2) {
-        const CiExpr *row;
-        CiStmts *outside = enter_rows(r, ci_reduce_number(r, rows), &row);
-        int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-        const CiExpr *other = ci_expr_add(r->b.sym, row, ci_reduce_number(r, rows));
-        ci_reduce_load(r, early, r->acc + at, count, row, r->lanes);
-        ci_reduce_load(r, late, r->acc + at, count, other, r->lanes);
-        ci_reduction_of(fold)->combine(&r->b, fold, r->lanes, early, late);
-        ci_reduce_store(r, r->acc + at, count, row, early, NULL);
-        ci_build_leave(&r->b, outside);
-    }
-}
-
-/* Accumulators fold pairwise; what comes of them is left in values. */
-static void
-halve(CiReducer *r, CiOp fold, int at, int count, int *values)
-{
-    halve_rows(r, fold, at, count);
-    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
-    for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
-        int late[CI_MAX_ACCUMULATORS];
-        for (int k = 0; k < count; k++) {
-            CiType type = ci_type_of(r->b.proc->types[values[k]].dtype, lanes);
-            late[k] = ci_build_let(&r->b, type, CI_OP_high, 1, &values[k]);
-            values[k] = ci_build_let(&r->b, type, CI_OP_low, 1, &values[k]);
-        }
-        ci_reduction_of(fold)->combine(&r->b, fold, lanes, values, late);
-    }
-}
-
-/* A zero of an extreme is +0, in whatever order zeros came. */
-static int
-plain_zero(CiReducer *r, int value)
-{
-    CiDtype dtype = r->b.proc->types[value].dtype;
-    if (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64)
-        return value;
-    int zero = ci_build_const(&r->b, ci_type_of(dtype, 1), ci_const_double(dtype, 0.0)),
-        args[] = {value, zero};
-    return ci_build_let(&r->b, ci_type_of(dtype, 1), CI_OP_add, 2, args);
-}
-
 static void
 finish_free(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
-    halve(r, fold, at, count, values);
-    values[0] = plain_zero(r, values[0]);
+    ci_reduce_halve(r, fold, at, count, values);
+    values[0] = ci_reduce_plain_zero(r, values[0]);
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
@@ -165,7 +34,7 @@ static void
 sum_block(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
-    halve(r, fold, at, count, values);
+    ci_reduce_halve(r, fold, at, count, values);
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
@@ -179,15 +48,6 @@ is_written_out(const CiReducer *r)
            r->extent->value <= CI_SERIAL_LIMIT && !ci_stmts_have(&r->body, ci_stmt_is_math);
 }
 
-static void
-alloc_accumulators(CiReducer *r)
-{
-    int rows = r->width / r->lanes;
-    bool is_memory = rows > 1 && r->lanes == 1;
-    ci_reduce_alloc(r, &r->acc, "lanes", r->lanes, is_memory ? CI_SPACE_stack : CI_SPACE_register,
-                    rows);
-}
-
 /* Chains of accumulators from element `first` on, `count` elements, which are one after another. */
 static void
 full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
@@ -197,7 +57,8 @@ full_chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
         return;
     CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    chain(r, ci_expr_add(r->b.sym, first, scaled(r, loop->vars[0], r->width)), NULL);
+    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, ci_reduce_scaled(r, loop->vars[0], r->width)),
+                    NULL);
     ci_build_leave(&r->b, outside);
 }
 
@@ -207,7 +68,7 @@ chains_and_rest(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     CiSym *sym = r->b.sym;
     const CiExpr *done =
-        scaled(r, ci_expr_floordiv(sym, count, ci_reduce_number(r, r->width)), r->width);
+        ci_reduce_scaled(r, ci_expr_floordiv(sym, count, ci_reduce_number(r, r->width)), r->width);
     full_chains(r, first, count);
     if (ci_sym_known_multiple_of(sym, count, ci_reduce_number(r, r->width)))
         return;
@@ -219,7 +80,7 @@ chains_and_rest(CiReducer *r, const CiExpr *first, const CiExpr *count)
             ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
         ci_build_enter(&r->b, &some->body);
     }
-    chain(r, start, left);
+    ci_reduce_chain(r, start, left);
     ci_build_leave(&r->b, outside);
 }
 
@@ -233,12 +94,12 @@ chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
         const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
         CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
-        from = scaled(r, loop->vars[0], r->width);
+        from = ci_reduce_scaled(r, loop->vars[0], r->width);
     }
     bool is_full = ci_sym_known_multiple_of(r->b.sym, count, ci_reduce_number(r, r->width)) &&
                    (!is_one || count->low > 0);
-    chain(r, ci_expr_add(r->b.sym, first, from),
-          is_full ? NULL : ci_expr_sub(r->b.sym, count, from));
+    ci_reduce_chain(r, ci_expr_add(r->b.sym, first, from),
+                    is_full ? NULL : ci_expr_sub(r->b.sym, count, from));
     ci_build_leave(&r->b, outside);
 }
 
@@ -251,33 +112,13 @@ chains(CiReducer *r, const CiExpr *first, const CiExpr *count)
         chains_in_lanes(r, first, count);
 }
 
-/* Lanes of the fold's own, at most so many. */
-static int
-lanes_inside(const CiReducer *r, int most)
-{
-    if (r->is_in_lanes)
-        return 1;
-    int lanes = ci_choose_lanes(&r->b, r->family, &r->body, r->var, most);
-    return lanes < 1 ? 1 : lanes;
-}
-
-static void
-start_into(CiReducer *r, CiOp fold, int at, int count)
-{
-    int values[CI_MAX_ACCUMULATORS];
-    for (int k = 0; k < count; k++)
-        values[k] = identity_value(r, fold, k, r->fold->into[at + k], 1);
-    if (ci_op_combine(fold) == CI_OP_add) /* a sum of nothing is +0, though it begins from -0 */
-        values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1), (CiConst){0});
-    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
-}
-
 static void
 finish_serial(CiReducer *r, CiOp fold, int at, int count)
 {
     (void)fold, (void)count;
     int value = ci_build_load(&r->b, r->fold->into[at], ci_reduce_number(r, 0), 1);
-    ci_build_store(&r->b, r->fold->into[at], ci_reduce_number(r, 0), plain_zero(r, value));
+    ci_build_store(&r->b, r->fold->into[at], ci_reduce_number(r, 0),
+                   ci_reduce_plain_zero(r, value));
 }
 
 /* The first element, and one after another to it: so nothing is asked of an identity. */
@@ -290,7 +131,7 @@ add_in_turn(CiReducer *r)
     CiStmt *loop = ci_build_for(&r->b, "r", ci_expr_sub(r->b.sym, r->extent, one),
                                 is_written_out(r) ? CI_RUN_unroll : CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    step(r, ci_expr_add(r->b.sym, loop->vars[0], one), zero, 1, r->fold->into, NULL);
+    ci_reduce_step(r, ci_expr_add(r->b.sym, loop->vars[0], one), zero, 1, r->fold->into, NULL);
     ci_build_leave(&r->b, outside);
     ci_reduce_each(r, false, true, finish_serial);
 }
@@ -307,7 +148,7 @@ reduce_serial(CiReducer *r)
     CiStmts *outside = ci_build_enter(&r->b, &choice->body);
     add_in_turn(r);
     ci_build_enter(&r->b, &choice->other);
-    ci_reduce_each(r, true, true, start_into);
+    ci_reduce_each(r, true, true, ci_reduce_start);
     ci_build_leave(&r->b, outside);
 }
 
@@ -336,7 +177,7 @@ chains_of_strips(CiReducer *r)
     CiStmt *loop =
         ci_build_for(&r->b, "b", ci_expr_ceildiv(r->b.sym, r->extent, piece), CI_RUN_serial);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *first = scaled(r, loop->vars[0], PIECE),
+    const CiExpr *first = ci_reduce_scaled(r, loop->vars[0], PIECE),
                  *count = ci_build_named(
                      &r->b, ci_expr_min(r->b.sym, piece, ci_expr_sub(r->b.sym, r->extent, first)));
     chains_of_block(r, first, count);
@@ -355,12 +196,12 @@ reduce_free(CiReducer *r)
     int most = r->family->lanes, lanes = 1;
     while (lanes < most && lanes < extent)
         lanes *= 2;
-    r->lanes = r->width = lanes_inside(r, lanes);
+    r->lanes = r->width = ci_reduce_lanes_inside(r, lanes);
     for (int chains = r->family->chains; r->lanes > 1 && chains > 1 && r->width < extent;
          chains /= 2)
         r->width *= 2;
-    alloc_accumulators(r);
-    ci_reduce_each(r, true, true, reset);
+    ci_reduce_alloc_accumulators(r);
+    ci_reduce_each(r, true, true, ci_reduce_reset);
     if (r->fold->count && r->fold->nvars > 1) {
         chains_of_strips(r);
         ci_reduce_each(r, true, true, finish_free);
@@ -382,14 +223,15 @@ reduce_blocks(CiReducer *r)
 {
     int64_t size = (int64_t)CI_BLOCK_CHAIN * r->width;
     const CiExpr *blocks = ci_expr_floordiv(r->b.sym, r->extent, ci_reduce_number(r, size)),
-                 *done = scaled(r, blocks, size), *left = ci_expr_sub(r->b.sym, r->extent, done);
+                 *done = ci_reduce_scaled(r, blocks, size),
+                 *left = ci_expr_sub(r->b.sym, r->extent, done);
     CiStmts *outside = r->b.to;
     ci_reduce_alloc_strips(r, size);
     if (blocks->high > 0) {
         CiStmt *loop = ci_build_for(&r->b, "b", blocks, CI_RUN_serial);
         ci_build_enter(&r->b, &loop->body);
-        ci_reduce_each(r, true, false, reset);
-        chains_of_block(r, scaled(r, loop->vars[0], size), ci_reduce_number(r, size));
+        ci_reduce_each(r, true, false, ci_reduce_reset);
+        chains_of_block(r, ci_reduce_scaled(r, loop->vars[0], size), ci_reduce_number(r, size));
         ci_reduce_each(r, true, false, sum_block);
         ci_counter_close(r, loop->vars[0]);
         ci_build_leave(&r->b, outside);
@@ -398,7 +240,7 @@ reduce_blocks(CiReducer *r)
         CiStmt *some =
             ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, ci_reduce_number(r, 0), left);
         ci_build_enter(&r->b, &some->body);
-        ci_reduce_each(r, true, false, reset);
+        ci_reduce_each(r, true, false, ci_reduce_reset);
         chains_of_block(r, done, left);
         ci_reduce_each(r, true, false, sum_block);
         ci_counter_close(r, blocks);
@@ -410,14 +252,14 @@ static void
 finish_block(CiReducer *r, CiOp fold, int at, int count)
 {
     int values[CI_MAX_ACCUMULATORS];
-    halve(r, fold, at, count, values);
+    ci_reduce_halve(r, fold, at, count, values);
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
 static void
 reduce_one_block(CiReducer *r)
 {
-    ci_reduce_each(r, true, true, reset);
+    ci_reduce_each(r, true, true, ci_reduce_reset);
     ci_reduce_alloc_strips(r, r->extent->high);
     chains_of_block(r, ci_reduce_number(r, 0), r->extent);
     ci_reduce_each(r, true, false, finish_block);
@@ -427,14 +269,15 @@ reduce_one_block(CiReducer *r)
 static void
 reduce_long(CiReducer *r)
 {
-    r->lanes = r->family->vector_bytes || r->is_in_lanes ? lanes_inside(r, r->width) : r->width;
-    alloc_accumulators(r);
+    r->lanes =
+        r->family->vector_bytes || r->is_in_lanes ? ci_reduce_lanes_inside(r, r->width) : r->width;
+    ci_reduce_alloc_accumulators(r);
     if (r->extent->high <= (int64_t)CI_BLOCK_CHAIN * r->width) {
         reduce_one_block(r);
         return;
     }
     ci_counter_open(r);
-    ci_reduce_each(r, false, true, reset);
+    ci_reduce_each(r, false, true, ci_reduce_reset);
     reduce_blocks(r);
     ci_counter_join(r);
     ci_reduce_each(r, false, true, finish_free);
@@ -444,11 +287,11 @@ reduce_long(CiReducer *r)
 static void
 reduce_ordered(CiReducer *r)
 {
-    if (r->fold->order == CI_FOLD_serial || r->length->high <= CI_SERIAL_LIMIT) {
+    if (r->fold->order.kind == CI_FOLD_serial || r->length->high <= CI_SERIAL_LIMIT) {
         reduce_serial(r);
         return;
     }
-    r->width = r->fold->order == CI_FOLD_rows ? 1 : ci_lane_count(r->fold->into[0]->dtype);
+    r->width = r->fold->order.kind == CI_FOLD_rows ? 1 : ci_lane_count(r->fold->into[0]->dtype);
     if (r->length->low > CI_SERIAL_LIMIT) {
         reduce_long(r);
         return;
@@ -487,9 +330,9 @@ reduce_sums(CiReducer *r)
     const CiExpr *zero = ci_reduce_number(r, 0);
     CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, zero, r->extent);
     CiStmts *outside = ci_build_enter(&r->b, &some->other);
-    ci_reduce_each(r, true, true, start_into);
+    ci_reduce_each(r, true, true, ci_reduce_start);
     ci_build_enter(&r->b, &some->body);
-    ci_reduce_each(r, false, true, start_into);
+    ci_reduce_each(r, false, true, ci_reduce_start);
     ci_counter_open(r);
     CiStmt *loop = ci_build_for(&r->b, "b", r->extent, CI_RUN_serial);
     CiStmts *inside = ci_build_enter(&r->b, &loop->body);
@@ -520,6 +363,10 @@ lower_fold(CiReducer *r)
     r->first = fold->count ? fold->from : ci_reduce_number(r, 0);
     if (fold->blocks) {
         reduce_sums(r);
+        return;
+    }
+    if (fold->order.kind == CI_FOLD_pairwise && is_any_ordered(r)) {
+        ci_reduce_pairwise(r);
         return;
     }
     if (fold->count && last == 0)

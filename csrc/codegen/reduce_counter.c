@@ -83,8 +83,8 @@ push(CiReducer *r, CiOp fold, int at, int count)
 }
 
 /* What is pending came earlier. */
-static void
-merge(CiReducer *r, const CiExpr *top)
+void
+ci_counter_merge(CiReducer *r, const CiExpr *top)
 {
     for (int k = 0, at = 0; k < r->fold->nops; k++) {
         CiOp fold = r->fold->ops[k];
@@ -113,7 +113,7 @@ ci_counter_carry(CiReducer *r, const CiExpr *block)
                                        ci_expr_add(r->b.sym, r->extent, ci_reduce_number(r, 1)));
     ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal,
                   ci_expr_mod(r->b.sym, left, ci_reduce_number(r, 2)), zero);
-    merge(r, pop(r));
+    ci_counter_merge(r, pop(r));
     ci_build_store(&r->b, carry, zero,
                    ci_build_index(&r->b, ci_expr_floordiv(r->b.sym, left, ci_reduce_number(r, 2))));
     ci_build_leave(&r->b, outside);
@@ -164,7 +164,7 @@ ci_counter_join(CiReducer *r)
     const CiExpr *depth = ci_build_bind(&r->b, ci_build_load(&r->b, r->depth, zero, 1),
                                         ci_reduce_number(r, MOST_LEVELS));
     ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, depth, zero);
-    merge(r, pop(r));
+    ci_counter_merge(r, pop(r));
     ci_build_leave(&r->b, outside);
     ci_reduce_each(r, true, false, leave_sums);
 }

@@ -14,12 +14,15 @@ typedef struct CiReducer {
     const CiExpr *var, *extent;
     const CiExpr *first, *length; /* point number of the first element; points of the whole fold */
     int width, lanes;             /* of accumulators; of a vector of them: the width, or 1 */
+    int wide;                     /* pairwise: lanes of a vector of elements */
     CiMemory **acc;               /* per accumulator, width / lanes vectors */
+    CiMemory **others;            /* pairwise: of a second block, or NULL */
     CiMemory **sums;              /* of those whose order is told: of the block that is closed */
     CiMemory **pending, *depth;
     /* Of a fold over several axes, where a block of it is brought together: per accumulator. */
     CiMemory **strips;
-    const int *lifted; /* what a body has yielded */
+    const CiExpr *place; /* of what is pending, where the sums are left */
+    const int *lifted;   /* what a body has yielded */
 } CiReducer;
 
 static inline const CiExpr *
@@ -27,6 +30,35 @@ ci_reduce_number(CiReducer *r, int64_t value)
 {
     return ci_expr_const(r->b.sym, value);
 }
+
+static inline const CiExpr *
+ci_reduce_scaled(CiReducer *r, const CiExpr *e, int64_t by)
+{
+    return ci_expr_mul(r->b.sym, e, ci_reduce_number(r, by));
+}
+
+/* accumulators.c. Their start, one more value for each from element `first` on, as far as
+ * there are `left` (NULL: all), and all of them as one. */
+int ci_reduce_identity(CiReducer *r, CiOp fold, int k, const CiMemory *into, int lanes);
+int ci_reduce_lanes_inside(const CiReducer *r, int most); /* of the fold's own, at most so many */
+void ci_reduce_alloc_accumulators(CiReducer *r);
+void ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count);
+void ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left);
+void ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
+                    CiMemory *const *acc, const CiExpr *live);
+void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
+int ci_reduce_plain_zero(CiReducer *r, int value);
+/* What a fold of nothing is, into its result. */
+void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
+
+/* reduce_block.c: elements of a block; those that are added up at once; P of as many at most, from
+ * number `first` on, into the sums. */
+int64_t ci_block_size(const CiReducer *r);
+int64_t ci_block_most_at_once(const CiReducer *r);
+void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
+
+/* reduce_pairwise.c: NumPy's order. */
+void ci_reduce_pairwise(CiReducer *r);
 
 /* reduce_counter.c. Is the order of a reduction told? at: its first accumulator's number. */
 bool ci_reduce_is_ordered(const CiReducer *r, CiOp fold, int at);
@@ -46,6 +78,8 @@ void ci_counter_carry(CiReducer *r, const CiExpr *block);
 void ci_counter_push(CiReducer *r);
 void ci_counter_close(CiReducer *r, const CiExpr *block);
 void ci_counter_join(CiReducer *r);
+/* The sums become: what is pending at `top`, op the sums. */
+void ci_counter_merge(CiReducer *r, const CiExpr *top);
 
 /* reduce_axes.c: several axes as one. A variable that counts the points of all of them. */
 void ci_reduce_flatten(CiReducer *r);

@@ -1,7 +1,8 @@
 /* A long fold over which little runs side by side -> two procs: units that fold a part of its
  * points each, and one that folds what they left, and does the rest.
  *
- * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. */
+ * A part is a power of two blocks of the fold's order, so that the bits are those of one fold; of a
+ * pairwise fold it is a subtree, a chunk, or a block. */
 #include "codegen/split.h"
 
 typedef struct Splitter {
@@ -61,6 +62,45 @@ add_partial(Splitter *s, CiDtype dtype, int number)
 
 /* ---- parts ---- */
 
+/* A step down the tree of a pairwise fold: to the left or to the right half, where there are two. A
+ * part on the right of one that is a block already has no elements. */
+static const CiExpr *
+step_down(Splitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExpr *count,
+          const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    CiDtype dtype = fold->into[0]->dtype;
+    const CiExpr *zero = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1),
+                 *block = ci_expr_const(sym, CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype));
+    const CiExpr *is_long =
+        ci_expr_min(sym, one, ci_expr_max(sym, zero, ci_expr_sub(sym, count, block)));
+    const CiExpr *right = ci_expr_sub(sym, count, ci_pairwise_half(sym, dtype, count));
+    right = ci_build_named(&s->b, ci_expr_mul(sym, is_long, right));
+    const CiExpr *left = ci_expr_sub(sym, count, right);
+    *first = ci_build_named(&s->b, ci_expr_add(sym, *first, ci_expr_mul(sym, is_right, left)));
+    const CiExpr *rest = ci_expr_sub(sym, right, left);
+    return ci_build_named(&s->b, ci_expr_add(sym, left, ci_expr_mul(sym, is_right, rest)));
+}
+
+/* The points of this part: the first, and how many. */
+static const CiExpr *
+part_of(Splitter *s, const CiStmt *fold, const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *size = s->kernel->split_extent, *length = length_of(s, fold),
+                 *two = ci_expr_const(sym, 2);
+    if (size) {
+        *first = ci_expr_mul(sym, s->part, size);
+        return ci_build_named(&s->b, ci_expr_min(sym, size, ci_expr_sub(sym, length, *first)));
+    }
+    *first = ci_expr_const(sym, 0);
+    for (int width = s->kernel->split_parts / 2; width > 0; width /= 2) {
+        const CiExpr *way = ci_expr_floordiv(sym, s->part, ci_expr_const(sym, width));
+        length = step_down(s, fold, ci_expr_mod(sym, way, two), length, first);
+    }
+    return length;
+}
+
 /* The fold over the points of this part, and its sums to where they are kept. */
 static void
 fold_part(Splitter *s, CiStmt *fold)
@@ -70,9 +110,7 @@ fold_part(Splitter *s, CiStmt *fold)
     for (int k = 0; k < fold->ninto; k++)
         into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
                                  CI_SPACE_register, ci_expr_const(sym, 1));
-    const CiExpr *size = s->kernel->split_extent, *first = ci_expr_mul(sym, s->part, size);
-    const CiExpr *count =
-        ci_build_named(&s->b, ci_expr_min(sym, size, ci_expr_sub(sym, length_of(s, fold), first)));
+    const CiExpr *first, *count = part_of(s, fold, &first);
     CiAt same = {.lanes = 1};
     CiStmts one = {fold, fold};
     fold->next = NULL;
@@ -81,6 +119,10 @@ fold_part(Splitter *s, CiStmt *fold)
     made->into = into;
     made->from = first;
     made->count = count;
+    if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
+        made->order.ninner = made->nvars;
+        made->order.chunk = NULL;
+    }
     for (int k = 0; k < fold->ninto; k++) {
         CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
         ci_build_store(&s->b, partial, place_of(s, s->part),
@@ -108,7 +150,12 @@ fold_sums(Splitter *s, CiStmt *fold)
     made->vars[0] = part;
     made->extents[0] = s->parts;
     made->nvars = 1;
-    made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->kernel->split_extent);
+    if (s->kernel->split_parts)
+        made->blocks = s->parts;
+    else if (fold->order.kind == CI_FOLD_pairwise)
+        made->order = (CiFoldOrder){.kind = CI_FOLD_pairwise}; /* one after another */
+    else
+        made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->kernel->split_extent);
     CiStmts *outside = ci_build_enter(&s->b, &made->body);
     int *values = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
@@ -193,7 +240,7 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     (void)family;
     Splitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
-    if (!s.kernel || !s.kernel->split_extent || proc->is_finish)
+    if (!s.kernel || !ci_kernel_is_split(s.kernel) || proc->is_finish)
         return;
     if (ci_kernel_runs(s.kernel)) {
         ci_split_running(procs, proc);
@@ -202,7 +249,7 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
     CI_REQUIRE(procs->ctx, fold);
-    s.parts = ci_expr_ceildiv(procs->sym, length_of(&s, fold), s.kernel->split_extent);
+    s.parts = ci_kernel_parts(procs->sym, s.kernel, length_of(&s, fold));
     s.part = ci_expr_index(procs->sym, ci_build_name(&s.b, "c"), s.parts);
     make_finish(&s, procs, proc);
     make_parts(&s, proc);

@@ -31,15 +31,6 @@ number(Runner *r, int64_t value)
 
 /* ---- what runs ---- */
 
-static CiOp
-fold_of(CiOp combine)
-{
-    for (int op = 0; op < CI_OP_COUNT; op++)
-        if (ci_op_kind((CiOp)op) == CI_OPKIND_reduce && ci_op_combine((CiOp)op) == combine)
-            return (CiOp)op;
-    return CI_OP_none;
-}
-
 static void
 find_cells(Runner *r)
 {
@@ -49,7 +40,7 @@ find_cells(Runner *r)
             continue;
         CI_REQUIRE(r->b.ctx, r->ncells < MOST_CELLS);
         r->cells[r->ncells++] =
-            (Cell){stmt->cell, is_pack ? CI_OP_sum : fold_of(ci_op_combine(stmt->op)),
+            (Cell){stmt->cell, is_pack ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
                    stmt->args[is_pack ? 1 : 0], is_pack};
     }
 }
@@ -111,7 +102,7 @@ add_fold(Runner *r, CiMemory **into, const CiExpr *first, const CiExpr *count)
     fold->vars[0] = r->loop->vars[0];
     fold->extents[0] = r->loop->extents[0];
     fold->nvars = 1;
-    fold->order = CI_FOLD_lanes;
+    fold->order.kind = CI_FOLD_lanes;
     fold->ops = CI_NEW_ARRAY(r->b.ctx, CiOp, r->ncells + 1);
     for (int k = 0; k < r->ncells; k++)
         fold->ops[k] = r->cells[k].fold;

@@ -73,7 +73,7 @@ ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     (void)family;
     Versioner v = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
-    if (!v.kernel || !v.kernel->row || v.kernel->split_extent)
+    if (!v.kernel || !v.kernel->row || ci_kernel_is_split(v.kernel))
         return;
     CiStmts nest = proc->body;
     proc->body = (CiStmts){0};

@@ -44,6 +44,12 @@ ci_options_default(CiOptions *options)
 #undef OPTION
 }
 
+bool
+ci_options_have_numpys_order(const CiOptions *options)
+{
+    return !options->numerics || !strcmp(options->numerics, "numpy");
+}
+
 void
 ci_runtime_shut(CiRuntime *runtime)
 {

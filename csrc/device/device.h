@@ -19,6 +19,8 @@ typedef struct CiOptions {
 } CiOptions;
 void
 ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
+/* numerics is numpy: floats are folded in NumPy's order, where the device follows it. */
+bool ci_options_have_numpys_order(const CiOptions *options);
 
 typedef struct CiBackend CiBackend;
 
@@ -107,6 +109,8 @@ struct CiBackend {
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
     void (*fill_target)(CiTarget *target, const CiOptions *options);
+    /* Folds of floats are in the device's own order, the same in each run; else in NumPy's. */
+    bool has_own_order;
     /* What kernels do, statement by statement; NULL: the backend prints kernels. */
     CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);
     /* Source of all loop kernels as text; NULL when the backend has none. */

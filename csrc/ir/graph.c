@@ -158,6 +158,23 @@ copy_extern(CiContext *ctx, const CiExtern *ext)
     return copy;
 }
 
+static const CiPairwise *
+copy_pairwise(Copier *c, const CiNode *node)
+{
+    if (!node->pairwise)
+        return NULL;
+    CiPairwise *copy = CI_NEW(c->to->ctx, CiPairwise);
+    int *axes = CI_NEW_ARRAY(c->to->ctx, int, node->naxes + 1);
+    memcpy(axes, node->pairwise->axes, sizeof(int) * (size_t)node->naxes);
+    *copy = *node->pairwise;
+    copy->axes = axes;
+    if (copy->chunk)
+        copy->chunk = ci_expr_copy(c->to->sym, copy->chunk);
+    if (copy->alone)
+        copy->alone = ci_expr_copy(c->to->sym, copy->alone);
+    return copy;
+}
+
 static CiNode *
 copy_plain(Copier *c, const CiNode *node)
 {
@@ -172,6 +189,7 @@ copy_plain(Copier *c, const CiNode *node)
     copy->strides = copy_exprs(c, node->rank, node->strides);
     copy->args = copy_refs(c, node->nargs, node->args);
     copy->axes = axes;
+    copy->pairwise = copy_pairwise(c, node);
     copy->starts = copy_exprs(c, ci_node_nstarts(node), node->starts);
     copy->steps = copy_exprs(c, node->rank, node->steps);
     copy->name = node->name ? ci_intern(ctx, node->name) : NULL;

@@ -91,6 +91,17 @@ typedef struct CiExtern {
     bool may_fail;     /* as a check does: what the operands are decides it */
 } CiExtern;
 
+/* The order in which NumPy adds up, or multiplies, what a reduction folds: `pairwise` of ir/loop.h.
+ */
+typedef struct CiPairwise {
+    const int *axes;     /* those folded, outermost first */
+    int ninner;          /* of them, which make a block */
+    const CiExpr *chunk; /* elements of a block that are added up on their own; NULL: all */
+    /* Where this size is 1 the innermost `nalone` make a block, else none does; NULL: as above. */
+    const CiExpr *alone;
+    int nalone;
+} CiPairwise;
+
 struct CiNode {
     CiOp op;
     CiDtype dtype;
@@ -106,10 +117,11 @@ struct CiNode {
     CiLoc loc;
 
     int naxes;
-    const int *axes; /* permute: source axis of each axis; reduce, argreduce: axes folded
-                        (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
-                        diagonal: [axis1, axis2]; window: [axis], its length the last size;
-                        gather, scatter: those indexed, ascending */
+    const int *axes;            /* permute: source axis of each axis; reduce, argreduce: axes folded
+                                   (sorted; never kept: keepdims is a reshape); scan, concat, iota: [axis];
+                                   diagonal: [axis1, axis2]; window: [axis], its length the last size;
+                                   gather, scatter: those indexed, ascending */
+    const CiPairwise *pairwise; /* reduce: NumPy's order; NULL: the device's own */
     const CiExpr *const *starts; /* slice: per axis, index of the first element; for: [trip count,
                                     induction symbol]; expr: [the expression]; define: [symbol,
                                     limit], the limit infinite where there is none */

@@ -104,6 +104,45 @@ parse_list(Parser *p, int rank)
     return exprs;
 }
 
+/* , name= */
+static bool
+accept_next(CiLexer *lex, const char *name)
+{
+    CiLexer ahead = *lex;
+    ci_lexer_next(&ahead);
+    if (!ci_lexer_is(lex, ",") || !ci_lexer_is(&ahead, name))
+        return false;
+    *lex = ahead;
+    ci_lexer_next(lex);
+    ci_lexer_expect(lex, "=");
+    return true;
+}
+
+/* pairwise=[1, 0], inner=1, chunk=8192; or inner=0, alone=1 where s1 */
+static void
+parse_pairwise(Parser *p, CiNode *node)
+{
+    CiLexer *lex = &p->lex;
+    CiPairwise *pairwise = CI_NEW(lex->ctx, CiPairwise);
+    int count;
+    ci_lexer_expect(lex, "=");
+    pairwise->axes = parse_axes(p, &count);
+    ci_lexer_expect(lex, ",");
+    ci_lexer_expect(lex, "inner");
+    ci_lexer_expect(lex, "=");
+    pairwise->ninner = (int)ci_lexer_expect_int(lex);
+    if (accept_next(lex, "chunk"))
+        pairwise->chunk = ci_expr_parse(p->g->sym, lex);
+    if (accept_next(lex, "alone")) {
+        pairwise->nalone = (int)ci_lexer_expect_int(lex);
+        ci_lexer_expect(lex, "where");
+        pairwise->alone = ci_expr_parse(p->g->sym, lex);
+    }
+    if (count != node->naxes)
+        ci_lexer_fail(lex, "an order of %d axes for %d", count, node->naxes);
+    node->pairwise = pairwise;
+}
+
 static bool
 parse_attribute(Parser *p, CiNode *node)
 {
@@ -117,6 +156,8 @@ parse_attribute(Parser *p, CiNode *node)
         *axis = (int)ci_lexer_expect_int(lex);
         node->axes = axis;
         node->naxes = 1;
+    } else if (ci_lexer_accept(lex, "pairwise")) {
+        parse_pairwise(p, node);
     } else if (ci_lexer_accept(lex, "starts")) {
         ci_lexer_expect(lex, "=");
         node->starts = parse_list(p, node->rank);

@@ -190,6 +190,19 @@ print_attributes(Printer *p, const CiNode *node)
         ci_text_add(p->out, ", axes=");
         ci_form_print_ints(p->out, node->naxes, node->axes);
     }
+    if (node->pairwise) {
+        ci_text_add(p->out, ", pairwise=");
+        ci_form_print_ints(p->out, node->naxes, node->pairwise->axes);
+        ci_text_add(p->out, ", inner=%d", node->pairwise->ninner);
+        if (node->pairwise->chunk) {
+            ci_text_add(p->out, ", chunk=");
+            print_expr(p, node->pairwise->chunk);
+        }
+        if (node->pairwise->alone) {
+            ci_text_add(p->out, ", alone=%d where ", node->pairwise->nalone);
+            print_expr(p, node->pairwise->alone);
+        }
+    }
     if (node->op == CI_OP_scatter && node->is_combined)
         ci_text_add(p->out, ", combine=%s", ci_op_name(node->combine));
     if (node->op == CI_OP_scatter && node->is_distinct)

@@ -84,6 +84,20 @@ infer_cast(CiGraph *g, CiNode *node)
 
 /* ---- folds ---- */
 
+/* The order names each folded axis once. */
+static void
+check_pairwise(CiGraph *g, const CiNode *node)
+{
+    const CiPairwise *pairwise = node->pairwise;
+    unsigned folded = 0, named = 0;
+    for (int k = 0; pairwise && k < node->naxes; k++) {
+        folded |= 1u << node->axes[k];
+        named |= 1u << (pairwise->axes[k] & 31);
+    }
+    if (pairwise && (folded != named || pairwise->ninner < 0 || pairwise->ninner > node->naxes))
+        ci_fail(g->ctx, CI_ERR_INTERNAL, "an order of other axes than are folded");
+}
+
 static void
 check_axes(CiGraph *g, const CiNode *node)
 {
@@ -94,6 +108,7 @@ check_axes(CiGraph *g, const CiNode *node)
         if (k && axis <= node->axes[k - 1])
             ci_fail(g->ctx, CI_ERR_VALUE, "duplicate value in 'axis'");
     }
+    check_pairwise(g, node);
 }
 
 static bool

@@ -11,6 +11,13 @@ ci_place_name(CiPlace place)
     return names[place];
 }
 
+const CiExpr *
+ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length)
+{
+    return kernel->split_parts ? ci_expr_const(sym, kernel->split_parts)
+                               : ci_expr_ceildiv(sym, length, kernel->split_extent);
+}
+
 bool
 ci_kernel_runs(const CiKernel *kernel)
 {

@@ -45,17 +45,18 @@
  *
  *     k0: for i0<s0 parallel, rows of s1<=16 are lanes {
  *
- * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a unit is a
- * tile of that axis and the last.
+ * Tiles. Where an elementwise kernel reads an array across, one outer axis has rows of tiles: a
+ * unit is a tile of that axis and the last.
  *
  *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
  *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
- * partial accumulators; a finishing function folds them in chunk order and runs the rest. A loop that
- * scans or packs, in operations that may be done in any order, is split likewise: its chunks leave what
- * they add, and the finishing function's units are chunks too. */
+ * partial accumulators; a finishing function folds them in chunk order and runs the rest. Pairwise
+ * folds are split into the subtrees of their order, `split into 64`, or where they have chunks. A
+ * loop that scans or packs, in operations that may be done in any order, is split likewise: its
+ * chunks leave what they add, and the finishing function's units are chunks too. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -149,7 +150,8 @@ struct CiKernel {
     bool *is_stored;          /* per buffer */
     const CiExpr **size_args; /* symbols and precomputed sizes it takes */
     int nsize_args, capsize_args;
-    const CiExpr *split_extent; /* NULL: not split */
+    const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
+    int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
     /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis
      * on the outside counts tiles of `factor`; of a split kernel, one chunk of one such point
      * (chunk fastest). */
@@ -175,6 +177,13 @@ typedef struct CiKernels {
 
 const char *ci_place_name(CiPlace place);
 /* A nest of its first stage scans or packs. */
+static inline bool
+ci_kernel_is_split(const CiKernel *kernel)
+{
+    return kernel->split_extent || kernel->split_parts;
+}
+/* Parts of a split fold of that length. */
+const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */
 bool ci_kernel_has_loops(const CiKernel *kernel);

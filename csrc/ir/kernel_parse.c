@@ -337,8 +337,12 @@ parse_loops(CiLoopParser *p, CiKernel *kernel)
     kernel->nparallel = kernel->nouter;
     kernel->lanes_on_outer = accept_lanes_on_outer(lex);
     parse_short_rows(p, kernel);
-    if (ci_lexer_accept(lex, "split"))
-        kernel->split_extent = ci_loop_parse_expr(p);
+    if (ci_lexer_accept(lex, "split")) {
+        if (ci_lexer_accept(lex, "into"))
+            kernel->split_parts = (int)ci_lexer_expect_int(lex);
+        else
+            kernel->split_extent = ci_loop_parse_expr(p);
+    }
     ci_form_enter(lex, &p->depth);
     while (ci_lexer_is(lex, "@"))
         CI_PUSH(lex->ctx, kernel->locs, kernel->nlocs, kernel->caplocs, ci_form_parse_loc(lex));

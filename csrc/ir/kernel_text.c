@@ -1,5 +1,5 @@
-/* Printing kernels. Invariant: parse(print(kernels)) prints the same text, and makes the same source.
- * Refusals of the scheduler are comments, at the end, in the order they were met. */
+/* Printing kernels. Invariant: parse(print(kernels)) prints the same text, and makes the same
+ * source. Refusals of the scheduler are comments, at the end, in the order they were met. */
 #include "ir/form.h"
 #include "ir/kernel.h"
 #include "ir/loop_text.h"
@@ -319,6 +319,8 @@ print_loops(CiText *out, const CiKernel *kernel)
     if (kernel->split_extent) {
         ci_text_add(out, " split ");
         ci_expr_print(out, kernel->split_extent, CI_STYLE_text);
+    } else if (kernel->split_parts) {
+        ci_text_add(out, " split into %d", kernel->split_parts);
     }
     ci_text_add(out, " {");
     ci_loop_print_locs(out, kernel->locs, kernel->nlocs);

@@ -1,6 +1,6 @@
-/* The verifier of kernels: that each nest runs over axes of its kernel, lanes are on one axis, what is
- * made has one place, rows begin at the first element of their outer point and lie apart in scratch,
- * and units are what the axes and the split say. */
+/* The verifier of kernels: that each nest runs over axes of its kernel, lanes are on one axis, what
+ * is made has one place, rows begin at the first element of their outer point and lie apart in
+ * scratch, and units are what the axes and the split say. */
 #include "base/map.h"
 #include "ir/kernel.h"
 
@@ -113,8 +113,8 @@ verify_placements(const Verifier *v)
             refuse(v, ci_format(v->ctx, "nothing makes %s, which is %s", buffer->name,
                                 ci_place_name(placement->place)));
         if (placement->short_size && !v->whole->row)
-            refuse(v, ci_format(v->ctx, "%s has a short row in a kernel that has none",
-                                buffer->name));
+            refuse(v,
+                   ci_format(v->ctx, "%s has a short row in a kernel that has none", buffer->name));
     }
 }
 
@@ -165,7 +165,7 @@ verify_tree(const Verifier *v, const CiLoopTree *tree)
         if (node->leaf) {
             Verifier leaf = *v;
             leaf.part = node->leaf;
-            if (node->leaf->split_extent)
+            if (ci_kernel_is_split(node->leaf))
                 refuse(v, "a leaf is split");
             most = ci_expr_max(v->sym, most, verify_part(&leaf));
         }
@@ -185,7 +185,8 @@ points_of(const Verifier *v)
     for (int k = 0; k < kernel->nouter; k++) {
         const CiExpr *extent = kernel->outer[k].extent;
         if (kernel->outer[k].factor)
-            extent = ci_expr_ceildiv(v->sym, extent, ci_expr_const(v->sym, kernel->outer[k].factor));
+            extent =
+                ci_expr_ceildiv(v->sym, extent, ci_expr_const(v->sym, kernel->outer[k].factor));
         points = ci_expr_mul(v->sym, points, extent);
     }
     return points;
@@ -199,17 +200,20 @@ verify_units(const Verifier *v, const CiExpr *scratch)
     int64_t chunk = 0;
     if (scratch != kernel->scratch_bytes)
         refuse(v, "its rows take other bytes of scratch than a unit has");
-    if (!kernel->split_extent) {
+    if (!ci_kernel_is_split(kernel)) {
         if (kernel->units != points || kernel->finish_units || kernel->partial_bytes)
             refuse(v, "units are the points of its outer axes");
         return;
     }
     const CiStage *first = &kernel->stages[0];
-    if (!ci_expr_is_const(kernel->split_extent, &chunk) || chunk <= 0 || !kernel->partial_bytes)
-        refuse(v, "a split has chunks of a known length, and partials");
+    bool is_known = kernel->split_extent && ci_expr_is_const(kernel->split_extent, &chunk);
+    if ((is_known && chunk <= 0) || !kernel->partial_bytes)
+        refuse(v, "a split has chunks, and partials");
+    if (kernel->split_parts & (kernel->split_parts - 1))
+        refuse(v, "subtrees are a power of two");
     for (int k = 0; k < first->naxes; k++)
         length = ci_expr_mul(v->sym, length, first->axes[k].extent);
-    const CiExpr *chunks = ci_expr_ceildiv(v->sym, length, kernel->split_extent);
+    const CiExpr *chunks = ci_kernel_parts(v->sym, kernel, length);
     const CiExpr *finish = ci_kernel_runs(kernel) ? kernel->units : points;
     if (kernel->finish_units != finish || kernel->units != ci_expr_mul(v->sym, points, chunks))
         refuse(v, "units of a split are its points times the chunks of the first stage");

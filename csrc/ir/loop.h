@@ -37,6 +37,17 @@
  *            carries; what remains is folded from the latest to the earliest: x = earlier op x.
  *   rows     as lanes with L = 1: chains of CI_BLOCK_CHAIN, then the binary counter. For folds
  *            whose point axis is the contiguous one.
+ *   pairwise NumPy's. The innermost `ninner` reduce axes make a block; x = start, and then for each
+ *            block, in C order of the others, and for each `chunk` of its elements (the last may be
+ *            shorter), x = x op P(chunk). The start is +0.0 of a sum, 1 of a product. P of n
+ *            elements, with L = 8 (4 of complex ones, whose parts are added apart):
+ *              n < L     serial
+ *              n <= 16L  L accumulators, v[k] into number k % L while whole Ls last; neighbours
+ *                        pairwise, ((0 + 1) + (2 + 3)) + …; then what is left, one by one
+ *              else      P(the first h) + P(the others), h = n/2 less its remainder by L (complex:
+ *                        n less its remainder by 8, halved)
+ *            Without inner axes a block is one element: x = (x op v0) op v1…. `or n where e` says
+ *            that there are blocks of n axes instead where e, a size of what is not folded, is 1.
  *
  * A fold of at most CI_SERIAL_LIMIT elements is serial in each order, so lengths that are known and
  * those that are not give the same bits. Order-free folds (integers, min, max, any, all) have no
@@ -96,7 +107,20 @@ typedef struct CiBody {
 } CiBody;
 
 typedef enum CiAxisKind { CI_AXIS_point, CI_AXIS_reduce, CI_AXIS_scan } CiAxisKind;
-typedef enum CiFoldOrder { CI_FOLD_serial, CI_FOLD_lanes, CI_FOLD_rows } CiFoldOrder;
+typedef enum CiFoldKind {
+    CI_FOLD_serial,
+    CI_FOLD_lanes,
+    CI_FOLD_rows,
+    CI_FOLD_pairwise
+} CiFoldKind;
+
+typedef struct CiFoldOrder {
+    CiFoldKind kind;
+    int ninner;          /* pairwise: axes of a block */
+    const CiExpr *chunk; /* pairwise: elements of a chunk; NULL: a block is one */
+    const CiExpr *alone; /* pairwise: where it is 1, there are blocks of `nalone` axes; or NULL */
+    int nalone;
+} CiFoldOrder;
 
 typedef struct CiAxis {
     CiAxisKind kind;
@@ -204,6 +228,23 @@ typedef struct CiLoops {
     int nresults, capresults;
 } CiLoops;
 
+static inline bool
+ci_fold_order_equal(CiFoldOrder a, CiFoldOrder b)
+{
+    return a.kind == b.kind && a.ninner == b.ninner && a.chunk == b.chunk && a.alone == b.alone &&
+           a.nalone == b.nalone;
+}
+/* Its accumulators are neighbours in memory; or, of other results. */
+static inline bool
+ci_fold_runs_along(CiFoldOrder order)
+{
+    return order.kind == CI_FOLD_lanes || (order.kind == CI_FOLD_pairwise && order.ninner);
+}
+static inline bool
+ci_fold_runs_across(CiFoldOrder order)
+{
+    return order.kind == CI_FOLD_rows || (order.kind == CI_FOLD_pairwise && !order.ninner);
+}
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
 CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                               const CiExpr *const *sizes, const CiExpr *const *strides);

@@ -160,6 +160,34 @@ is_fold(CiOp op)
     return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
 }
 
+/* lanes; rows; pairwise 1 by [8192] */
+CiFoldOrder
+ci_fold_order_parse(CiSym *sym, CiLexer *lex)
+{
+    CiFoldOrder order = {.kind = CI_FOLD_lanes};
+    if (ci_lexer_accept(lex, "rows")) {
+        order.kind = CI_FOLD_rows;
+    } else if (ci_lexer_accept(lex, "pairwise")) {
+        order.kind = CI_FOLD_pairwise;
+        order.ninner = (int)ci_lexer_expect_int(lex);
+        if (ci_lexer_accept(lex, "by")) {
+            ci_lexer_expect(lex, "[");
+            order.chunk = ci_expr_parse(sym, lex);
+            ci_lexer_expect(lex, "]");
+        }
+        if (ci_lexer_accept(lex, "or")) {
+            order.nalone = (int)ci_lexer_expect_int(lex);
+            ci_lexer_expect(lex, "where");
+            ci_lexer_expect(lex, "[");
+            order.alone = ci_expr_parse(sym, lex);
+            ci_lexer_expect(lex, "]");
+        }
+    } else {
+        ci_lexer_expect(lex, "lanes");
+    }
+    return order;
+}
+
 bool
 ci_loop_parse_fold(CiLoopParser *p, CiNest *nest)
 {
@@ -169,11 +197,8 @@ ci_loop_parse_fold(CiLoopParser *p, CiNest *nest)
         return false;
     nest->fold = fold;
     ci_lexer_next(lex);
-    if (ci_lexer_accept(lex, ".")) {
-        nest->order = ci_lexer_is(lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
-        if (!ci_lexer_accept(lex, "rows"))
-            ci_lexer_expect(lex, "lanes");
-    }
+    if (ci_lexer_accept(lex, "."))
+        nest->order = ci_fold_order_parse(p->loops->sym, lex);
     return true;
 }
 
@@ -226,7 +251,8 @@ parse_loops_of(CiLoopParser *p, CiNest *nest, const CiLexer *store)
         parse_axes(p, nest, CI_AXIS_point, &capacity);
     nest->npoint = nest->naxes;
     if (ci_loop_parse_fold(p, nest) && lex->kind == CI_TOKEN_name)
-        parse_axes(p, nest, ci_op_kind(nest->fold) == CI_OPKIND_scan ? CI_AXIS_scan : CI_AXIS_reduce,
+        parse_axes(p, nest,
+                   ci_op_kind(nest->fold) == CI_OPKIND_scan ? CI_AXIS_scan : CI_AXIS_reduce,
                    &capacity);
     ci_loop_parse_body(p, &nest->body);
     while (ci_lexer_is(lex, "@"))
@@ -253,8 +279,9 @@ static View
 parse_view(CiLoopParser *p)
 {
     CiLexer *lex = &p->lex;
-    View view = {
-        .buffer = ci_loop_find_buffer(p), .is_whole = true, .offset = ci_expr_const(p->loops->sym, 0)};
+    View view = {.buffer = ci_loop_find_buffer(p),
+                 .is_whole = true,
+                 .offset = ci_expr_const(p->loops->sym, 0)};
     view.rank = view.buffer->rank;
     view.sizes = view.buffer->sizes;
     view.strides = view.buffer->strides;
@@ -496,8 +523,8 @@ void
 ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char *word)
 {
     CiLexer *lex = &p->lex;
-    *p = (CiLoopParser){.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""),
-                        .buffers = ci_map_new(ctx)};
+    *p =
+        (CiLoopParser){.loops = ci_loops_new(ctx, ci_sym_new(ctx), ""), .buffers = ci_map_new(ctx)};
     ci_lexer_init(lex, ctx, text);
     if (ci_lexer_accept(lex, "symbols")) {
         ci_lexer_expect(lex, "{");

@@ -20,11 +20,13 @@ typedef struct CiLoopParser {
 void ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char *word);
 void ci_loop_parse_end(CiLoopParser *p); /* return …, } and no more */
 const CiExpr *ci_loop_parse_expr(CiLoopParser *p);
-/* i0<4096: the variable is in scope until ci_loop_leave_scope goes back to as many as there were. */
+/* i0<4096: the variable is in scope until ci_loop_leave_scope goes back to as many as there were.
+ */
 const CiExpr *ci_loop_parse_variable(CiLoopParser *p, const CiExpr **extent);
 void ci_loop_leave_scope(CiLoopParser *p, int outside);
 CiBuffer *ci_loop_find_buffer(CiLoopParser *p); /* by the name that is the current token */
 CiBuffer *ci_loop_parse_declaration(CiLoopParser *p, const char *name, bool is_input);
+CiFoldOrder ci_fold_order_parse(CiSym *sym, CiLexer *lex); /* lanes; rows; pairwise 1 by [8192] */
 bool ci_loop_parse_fold(CiLoopParser *p, CiNest *nest); /* sum.lanes; false where there is none */
 /* [16*i0 + at0]: a store is written before what it names is known, and read once that is. */
 CiLexer ci_loop_skip_store(CiLoopParser *p);

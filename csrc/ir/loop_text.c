@@ -189,11 +189,34 @@ print_scalar(CiText *out, const CiScalar *op)
 }
 
 void
+ci_fold_order_print(CiText *out, const char *before, CiFoldOrder order)
+{
+    static const char *const names[] = {"", "lanes", "rows", "pairwise"};
+    if (order.kind == CI_FOLD_serial)
+        return;
+    ci_text_add(out, "%s%s", before, names[order.kind]);
+    if (order.kind != CI_FOLD_pairwise)
+        return;
+    ci_text_add(out, " %d", order.ninner);
+    if (order.chunk) {
+        ci_text_add(out, " by [");
+        ci_expr_print(out, order.chunk, CI_STYLE_text);
+        ci_text_add(out, "]");
+    }
+    if (order.alone) {
+        ci_text_add(out, " or %d where [", order.nalone);
+        ci_expr_print(out, order.alone, CI_STYLE_text);
+        ci_text_add(out, "]");
+    }
+}
+
+void
 ci_loop_print_fold(CiText *out, const CiNest *nest)
 {
-    static const char *const orders[] = {"", ".lanes", ".rows"};
-    if (nest->fold != CI_OP_none)
-        ci_text_add(out, "%s%s", ci_op_name(nest->fold), orders[nest->order]);
+    if (nest->fold == CI_OP_none)
+        return;
+    ci_text_add(out, "%s", ci_op_name(nest->fold));
+    ci_fold_order_print(out, ".", nest->order);
 }
 
 void

@@ -6,8 +6,10 @@
 #include "ir/loop.h"
 
 void ci_loop_print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buffer);
-void ci_loop_print_head(CiText *out, const CiLoops *loops);    /* f(in0: f32[3], …) */
-void ci_loop_print_body(CiText *out, const CiNest *nest);      /* { … }, places, a newline */
+void ci_loop_print_head(CiText *out, const CiLoops *loops); /* f(in0: f32[3], …) */
+void ci_loop_print_body(CiText *out, const CiNest *nest);   /* { … }, places, a newline */
+/* Nothing for serial. */
+void ci_fold_order_print(CiText *out, const char *before, CiFoldOrder order);
 void ci_loop_print_fold(CiText *out, const CiNest *nest);      /* sum.lanes; nothing when none */
 void ci_loop_print_extern(CiText *out, const CiExternItem *e); /* matmul(buf1, in0) key "…" */
 void ci_loop_print_results(CiText *out, const CiLoops *loops); /* return …, with its newline */

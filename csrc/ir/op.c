@@ -18,14 +18,9 @@ typedef struct OpRow {
 } OpRow;
 
 #define REFUSALS(name)                                                                             \
-    {                                                                                              \
-#name " of bool", #name " of integers", #name " of unsigned integers", #name " of floats", \
-            #name " of complex numbers"                                                            \
-    }
-#define REFUSE                                                                                     \
-    {                                                                                              \
-        "NONE", "NONE", "NONE", "NONE", "NONE"                                                     \
-    }
+    {#name " of bool", #name " of integers", #name " of unsigned integers", #name " of floats",    \
+     #name " of complex numbers"}
+#define REFUSE {"NONE", "NONE", "NONE", "NONE", "NONE"}
 #define PLAIN(name, kind, arity, result, combine)                                                  \
     {#name, CI_OPKIND_##kind, arity, CI_RESULT_##result, CI_OP_##combine, REFUSE, REFUSALS(name)},
 
@@ -182,6 +177,15 @@ ci_op_combine(CiOp op)
     return rows[op].combine;
 }
 
+CiOp
+ci_op_alike(CiOp op, CiOpKind kind)
+{
+    for (int other = 0; other < CI_OP_COUNT; other++)
+        if (rows[other].kind == kind && rows[other].combine == rows[op].combine)
+            return (CiOp)other;
+    return CI_OP_none;
+}
+
 /* The least (or greatest) value of a dtype; infinities for floats. */
 static CiConst
 extreme(CiDtype dtype, bool greatest)
@@ -240,8 +244,11 @@ ci_op_is_exact(CiOp op, CiDtype operand)
     switch (rows[op].kind) {
     case CI_OPKIND_math:
     case CI_OPKIND_composite:
-    case CI_OPKIND_scan:
         return ci_dtype_is_integral(operand);
+    case CI_OPKIND_scan: /* one after another, as NumPy does it */
+        return rows[op].combine == CI_OP_add ||
+               (operand != CI_DTYPE_f16 && ci_dtype_class(operand) != CI_CLASS_complex) ||
+               ci_dtype_is_integral(operand);
     case CI_OPKIND_reduce:
         return ci_op_is_order_free(op, operand);
     case CI_OPKIND_pointwise:

@@ -60,6 +60,8 @@ const char *ci_op_expression(CiOp op, CiClass operand);
 bool ci_op_reads(CiOp op, CiDtype operand, int position);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
 const char *ci_op_why_not(CiOp op, CiDtype operand);
+/* The operation of that kind which combines as this one does, or none: cumsum of sum. */
+CiOp ci_op_alike(CiOp op, CiOpKind kind);
 CiOp ci_op_combine(
     CiOp reduction_or_scan); /* the pointwise op that folds; CI_OP_none for argmax/argmin */
 /* What a fold starts from: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the least

@@ -3,6 +3,7 @@
  * A name of memory or of a symbol is seen from its declaration to the end of its block; names come
  * back to those outside of it, as in loop_parse.c. */
 #include "ir/form.h"
+#include "ir/loop_parse.h"
 #include "ir/proc.h"
 
 #include <string.h>
@@ -374,12 +375,8 @@ parse_fold(Parser *p, CiStmt *fold)
     } while (ci_lexer_accept(&p->lex, ","));
     ci_lexer_expect(&p->lex, "over");
     parse_loops(p, fold);
-    fold->order = CI_FOLD_serial;
-    if (ci_lexer_accept(&p->lex, "in")) {
-        fold->order = ci_lexer_accept(&p->lex, "rows") ? CI_FOLD_rows : CI_FOLD_lanes;
-        if (fold->order == CI_FOLD_lanes)
-            ci_lexer_expect(&p->lex, "lanes");
-    }
+    if (ci_lexer_accept(&p->lex, "in"))
+        fold->order = ci_fold_order_parse(p->b.sym, &p->lex);
     if (ci_lexer_accept(&p->lex, "from")) {
         fold->from = parse_bracketed(p);
         ci_lexer_expect(&p->lex, "for");

@@ -157,8 +157,6 @@ print_loops(CiText *out, const CiStmt *stmt)
 static void
 print_fold(CiText *out, const CiStmt *stmt)
 {
-    static const char *const orders[] = {
-        [CI_FOLD_serial] = "", [CI_FOLD_lanes] = " in lanes", [CI_FOLD_rows] = " in rows"};
     ci_text_add(out, "fold");
     for (int k = 0, at = 0; k < stmt->nops; k++) {
         ci_text_add(out, "%s%s into", k ? ", " : " ", ci_op_name(stmt->ops[k]));
@@ -167,7 +165,7 @@ print_fold(CiText *out, const CiStmt *stmt)
     }
     ci_text_add(out, " over");
     print_loops(out, stmt);
-    ci_text_add(out, "%s", orders[stmt->order]);
+    ci_fold_order_print(out, " in ", stmt->order);
     if (stmt->count) {
         print_expr(out, " from [", stmt->from, "]");
         print_expr(out, " for [", stmt->count, "]");

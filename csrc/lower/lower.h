@@ -7,6 +7,7 @@
 
 typedef struct CiLowerOptions {
     int inline_limit; /* ops a body may reach before a value gets a buffer */
+    bool own_order;   /* folds of floats are in our own order, not in NumPy's */
 } CiLowerOptions;
 
 CiLoops *ci_lower(CiGraph *graph, const CiLowerOptions *options);

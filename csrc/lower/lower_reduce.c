@@ -15,8 +15,8 @@ is_folded(const CiNode *node, int axis)
 }
 
 /* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is. */
-static CiFoldOrder
-fold_order(const CiNode *node, const CiExpr *length)
+static CiFoldKind
+fold_kind(const CiNode *node, const CiExpr *length)
 {
     const CiNode *operand = node->args[0];
     int64_t count;
@@ -30,6 +30,15 @@ fold_order(const CiNode *node, const CiExpr *length)
     return CI_FOLD_lanes;
 }
 
+/* As a fold of one element does, which turns -0.0 into 0.0. */
+static int
+add_zero(CiRecorder *rec, int value, CiDtype dtype)
+{
+    int zero = ci_recorder_add(rec, (CiScalar){.op = CI_OP_const, .dtype = dtype});
+    return ci_recorder_add(
+        rec, (CiScalar){.op = CI_OP_add, .dtype = dtype, .args = {value, zero}, .nargs = 2});
+}
+
 static void
 finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index,
             const CiExpr *const *target_index)
@@ -40,6 +49,8 @@ finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *in
     nest->target = home.buffer;
     nest->store = ci_lowering_element(low, home, node->rank, target_index);
     int result = ci_recorder_value(&rec, node->args[0], index);
+    if (nest->order.kind == CI_FOLD_pairwise && nest->fold == CI_OP_none && node->op == CI_OP_sum)
+        result = add_zero(&rec, result, node->dtype);
     if (rec.nlocs < 16 && node->loc.line)
         rec.locs[rec.nlocs++] = node->loc;
     ci_lowering_finish_nest(nest, &rec, result, low->ctx);
@@ -65,6 +76,7 @@ void
 ci_lowering_reduce(CiLowering *low, CiNode *node)
 {
     CiNode *operand = node->args[0];
+    const CiPairwise *pairwise = low->options->own_order ? NULL : node->pairwise;
     CiNest nest = {.fold = node->op};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     const CiExpr **kept = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
@@ -77,14 +89,21 @@ ci_lowering_reduce(CiLowering *low, CiNode *node)
         ci_lowering_add_axis(low, &nest, CI_AXIS_point, "i", operand->sizes[k], &index[k]);
         kept[nkept++] = index[k];
     }
-    for (int k = 0; k < operand->rank; k++) {
-        int axis = in_c_order ? k : operand->order[k];
+    for (int k = 0; k < (pairwise ? node->naxes : operand->rank); k++) {
+        int axis = pairwise ? pairwise->axes[k] : in_c_order ? k : operand->order[k];
         if (!is_folded(node, axis))
             continue;
+        int before = nest.naxes;
         ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", operand->sizes[axis], &index[axis]);
         length = ci_expr_mul(low->sym, length, operand->sizes[axis]);
+        if (pairwise && k >= node->naxes - pairwise->ninner)
+            nest.order.ninner += nest.naxes - before;
+        if (pairwise && k >= node->naxes - pairwise->nalone)
+            nest.order.nalone += nest.naxes - before;
     }
-    nest.order = fold_order(node, length);
+    nest.order.kind = pairwise ? CI_FOLD_pairwise : fold_kind(node, length);
+    nest.order.chunk = pairwise && nest.order.ninner ? pairwise->chunk : NULL;
+    nest.order.alone = pairwise && nest.order.nalone ? pairwise->alone : NULL;
     if (nest.naxes == nest.npoint) { /* one element: its own fold, and its own first index */
         nest.fold = CI_OP_none;
         if (in_c_order) {
@@ -99,7 +118,7 @@ void
 ci_lowering_scan(CiLowering *low, CiNode *node)
 {
     CiNode *operand = node->args[0];
-    CiNest nest = {.fold = node->op, .order = CI_FOLD_serial};
+    CiNest nest = {.fold = node->op, .order.kind = CI_FOLD_serial};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     int along = node->axes[0];
     for (int k = 0; k < operand->rank; k++) {

@@ -62,6 +62,16 @@ has_same_exprs(int count, const CiExpr *const *a, const CiExpr *const *b)
 }
 
 static bool
+has_same_order(const CiNode *a, const CiNode *b)
+{
+    const CiPairwise *x = a->pairwise, *y = b->pairwise;
+    if (!x || !y)
+        return x == y;
+    return x->ninner == y->ninner && x->chunk == y->chunk && x->alone == y->alone &&
+           x->nalone == y->nalone && memcmp(x->axes, y->axes, sizeof(int) * (size_t)a->naxes) == 0;
+}
+
+static bool
 is_equal(const CiNode *a, const CiNode *b)
 {
     if (a->op != b->op || a->dtype != b->dtype || a->kind != b->kind || a->rank != b->rank ||
@@ -71,7 +81,7 @@ is_equal(const CiNode *a, const CiNode *b)
         return false;
     if (a->rank && memcmp(a->order, b->order, (size_t)a->rank) != 0)
         return false;
-    return has_same_exprs(a->rank, a->sizes, b->sizes) &&
+    return has_same_order(a, b) && has_same_exprs(a->rank, a->sizes, b->sizes) &&
            has_same_exprs(ci_node_nstarts(a), a->starts, b->starts) &&
            has_same_exprs(a->steps ? a->rank : 0, a->steps, b->steps) &&
            (a->op != CI_OP_const || ci_const_equal(a->dtype, a->value, b->value));

@@ -11,6 +11,11 @@
 /* Inner extents up to here are walked serially with lanes outside when order allows. */
 #define CI_SMALL_INNER 64
 #define CI_PARTIAL_BYTES 64
+/* Elements of a block, from which on it is a part of a split. */
+#define LONG_BLOCK 512
+/* Subtrees of a split pairwise fold, at most; elements of one of them, at least. */
+#define MOST_SUBTREES 64
+#define LEAST_SUBTREE 16384
 
 static bool
 can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
@@ -49,6 +54,10 @@ merge_nest(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr 
     for (int a = k + 1; a + 1 < nest->naxes; a++)
         nest->axes[a] = nest->axes[a + 1];
     nest->naxes--;
+    if (k >= nest->naxes - nest->order.ninner)
+        nest->order.ninner--;
+    if (k >= nest->naxes - nest->order.nalone)
+        nest->order.nalone--;
     if (k < nest->npoint)
         nest->npoint--;
 }
@@ -83,6 +92,15 @@ try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
     return true;
 }
 
+/* A pairwise fold's blocks begin there: elements of the axis before are no neighbours of theirs. */
+static bool
+divides_block(const CiNest *nest, int position)
+{
+    return nest->order.kind == CI_FOLD_pairwise && position < nest->naxes &&
+           (position == nest->naxes - nest->order.ninner ||
+            position == nest->naxes - nest->order.nalone);
+}
+
 static bool
 try_merge_inner(CiScheduler *s, CiKernel *kernel, CiStage *stage, int k)
 {
@@ -92,7 +110,8 @@ try_merge_inner(CiScheduler *s, CiKernel *kernel, CiStage *stage, int k)
         const CiNest *nest = stage->nests[n];
         bool is_mixed = position < nest->npoint && position + 1 >= nest->npoint;
         bool is_scan = nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
-        if (is_mixed || is_scan || !can_merge_nest(s, nest, a.var, b.var, b.extent))
+        bool is_ordered = position >= nest->npoint && divides_block(nest, position + 1);
+        if (is_mixed || is_scan || is_ordered || !can_merge_nest(s, nest, a.var, b.var, b.extent))
             return false;
     }
     const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
@@ -154,8 +173,8 @@ count_lane_votes(CiScheduler *s, const CiKernel *kernel, const CiStage *stage, C
         votes->inner += unit_strides(s, nest, stage->axes[stage->naxes - 1].var);
         if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
             continue;
-        votes->needs_inner |= nest->order == CI_FOLD_lanes;
-        votes->needs_outer |= nest->order == CI_FOLD_rows;
+        votes->needs_inner |= ci_fold_runs_along(nest->order);
+        votes->needs_outer |= ci_fold_runs_across(nest->order);
     }
 }
 
@@ -211,6 +230,21 @@ can_split_running(const CiScheduler *s, const CiKernel *kernel)
     return ci_kernel_runs(kernel);
 }
 
+/* A pairwise fold in subtrees of its only block, in that block's chunks, or in its blocks where
+ * these are long. */
+static bool
+can_split_order(const CiNest *nest)
+{
+    int nouter = nest->naxes - nest->npoint - nest->order.ninner;
+    if (nest->order.kind != CI_FOLD_pairwise ||
+        ci_op_is_order_free(nest->fold, nest->target->dtype))
+        return true;
+    if (!nouter)
+        return true;
+    const CiAxis *last = &nest->axes[nest->naxes - 1];
+    return nest->order.ninner == 1 && !nest->order.chunk && last->extent->low >= LONG_BLOCK;
+}
+
 bool
 ci_can_split(CiScheduler *s, const CiKernel *kernel)
 {
@@ -230,7 +264,7 @@ ci_can_split(CiScheduler *s, const CiKernel *kernel)
         if (nest->fold == CI_OP_none)
             continue;
         if (ci_op_kind(nest->fold) == CI_OPKIND_scan ||
-            nest->naxes - nest->npoint != kernel->stages[0].naxes)
+            nest->naxes - nest->npoint != kernel->stages[0].naxes || !can_split_order(nest))
             return false;
         has_fold = true;
     }
@@ -266,7 +300,7 @@ split_length(const CiKernel *kernel, int64_t tile)
     for (int n = 0; n < kernel->stages[0].nnests; n++) {
         const CiNest *nest = kernel->stages[0].nests[n];
         int64_t own = CI_BLOCK_CHAIN *
-                      (nest->order == CI_FOLD_lanes ? ci_lane_count(nest->target->dtype) : 1);
+                      (nest->order.kind == CI_FOLD_lanes ? ci_lane_count(nest->target->dtype) : 1);
         if (nest->fold != CI_OP_none && own > block)
             block = own;
     }
@@ -275,23 +309,56 @@ split_length(const CiKernel *kernel, int64_t tile)
     return block;
 }
 
+/* The nest whose order is told; NULL: all are free. */
+static const CiNest *
+find_pairwise(const CiKernel *kernel)
+{
+    for (int n = 0; n < kernel->stages[0].nnests; n++) {
+        const CiNest *nest = kernel->stages[0].nests[n];
+        if (nest->fold != CI_OP_none && nest->order.kind == CI_FOLD_pairwise &&
+            !ci_op_is_order_free(nest->fold, nest->target->dtype))
+            return nest;
+    }
+    return NULL;
+}
+
+static void
+choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
+{
+    const CiNest *pairwise = find_pairwise(kernel);
+    if (!pairwise) {
+        kernel->split_extent = ci_expr_const(s->sym, split_length(kernel, tile));
+        return;
+    }
+    bool has_outer = pairwise->naxes - pairwise->npoint > pairwise->order.ninner;
+    if (pairwise->order.chunk || has_outer) {
+        kernel->split_extent =
+            has_outer ? pairwise->axes[pairwise->naxes - 1].extent : pairwise->order.chunk;
+        return;
+    }
+    kernel->split_parts = MOST_SUBTREES;
+    while (kernel->split_parts > 2 && length->high / kernel->split_parts < LEAST_SUBTREE)
+        kernel->split_parts /= 2;
+}
+
 static void
 split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
 {
     int folds = 0;
-    int64_t chunk = split_length(kernel, tile);
+    choose_parts(s, kernel, length, tile);
+    const CiExpr *parts = ci_kernel_parts(s->sym, kernel, length);
     for (int n = 0; n < kernel->stages[0].nnests; n++)
         folds += kernel->stages[0].nests[n]->fold != CI_OP_none;
-    kernel->split_extent = ci_expr_const(s->sym, chunk);
     kernel->finish_units = kernel->units;
-    kernel->units =
-        ci_expr_mul(s->sym, kernel->units, ci_expr_ceildiv(s->sym, length, kernel->split_extent));
+    kernel->units = ci_expr_mul(s->sym, kernel->units, parts);
     if (ci_kernel_runs(kernel)) {
         kernel->finish_units = kernel->units;
         folds = kernel->stages[0].nnests;
     }
     kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
-    kernel->unit_work = ci_expr_const(s->sym, chunk * tile);
+    const CiExpr *part =
+        kernel->split_extent ? kernel->split_extent : ci_expr_ceildiv(s->sym, length, parts);
+    kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));
 }
 
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */

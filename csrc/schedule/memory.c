@@ -253,8 +253,8 @@ place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNes
         placement.place = CI_PLACE_register;
     else if (access.is_one_element)
         placement.place = CI_PLACE_local;
-    else if (kernel->split_extent || !place_row(s, kernel, buffer, &access, &placement)) {
-        buffer->is_private = !kernel->split_extent;
+    else if (ci_kernel_is_split(kernel) || !place_row(s, kernel, buffer, &access, &placement)) {
+        buffer->is_private = !ci_kernel_is_split(kernel);
         return;
     }
     CI_PUSH(s->ctx, kernel->placements, kernel->nplacements, kernel->capplacements, placement);
@@ -324,6 +324,10 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
     }
     take_element(s, kernel, leaf, nest->target, true);
     ci_take_symbols(s, kernel, &nest->body, nest->store);
+    if (nest->order.chunk)
+        ci_take_symbols(s, kernel, &nest->body, nest->order.chunk);
+    if (nest->order.alone)
+        ci_take_symbols(s, kernel, &nest->body, nest->order.alone);
     for (int k = 0; k < nest->naxes; k++)
         ci_take_symbols(s, kernel, &nest->body, nest->axes[k].extent);
 }

@@ -118,10 +118,18 @@ can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, cons
 {
     if (!depends(early, late))
         return true;
-    if (ci_nest_is_fold(early) ||
-        (early->target == late->target && !can_store_both(early, late)))
+    if (ci_nest_is_fold(early) || (early->target == late->target && !can_store_both(early, late)))
         return false;
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
+}
+
+/* Where neither is free, both are told the same order. */
+static bool
+share_order(const CiNest *a, const CiNest *b)
+{
+    return ci_op_is_order_free(a->fold, a->target->dtype) ||
+           ci_op_is_order_free(b->fold, b->target->dtype) ||
+           ci_fold_order_equal(a->order, b->order);
 }
 
 static bool
@@ -138,7 +146,7 @@ has_same_axes(const CiStage *stage, const CiPlanned *planned)
         if (ci_nest_is_serial(stage->nests[k]))
             return false;
         int others = stage->nests[k]->naxes - stage->nests[k]->npoint;
-        if (folds && others && (folds != others || stage->nests[k]->order != planned->nest->order))
+        if (folds && others && (folds != others || !share_order(stage->nests[k], planned->nest)))
             return false;
     }
     return true;
@@ -266,9 +274,9 @@ check_orders(const CiKernel *kernel)
             const CiNest *nest = kernel->stages[k].nests[n];
             if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
                 continue;
-            has_lanes |= nest->order == CI_FOLD_lanes;
-            has_rows |= nest->order == CI_FOLD_rows;
-            if (nest->order == CI_FOLD_rows && nest->npoint > kernel->nouter)
+            has_lanes |= ci_fold_runs_along(nest->order);
+            has_rows |= ci_fold_runs_across(nest->order);
+            if (ci_fold_runs_across(nest->order) && nest->npoint > kernel->nouter)
                 return "a fold over rows needs all its points outside";
         }
     }

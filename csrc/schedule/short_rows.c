@@ -107,8 +107,8 @@ ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
     const CiExpr *row = find_row(kernel);
     int64_t most = short_row(kernel);
     if (!s->target->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
-        kernel->lanes_on_outer || kernel->split_extent || kernel->nparallel != kernel->nouter ||
-        most == 0 || !bound_rows(s, kernel, row, most))
+        kernel->lanes_on_outer || ci_kernel_is_split(kernel) ||
+        kernel->nparallel != kernel->nouter || most == 0 || !bound_rows(s, kernel, row, most))
         return;
     kernel->row = row;
     kernel->short_row = most;

@@ -4,7 +4,8 @@
 static bool
 is_exact(const CiNode *node)
 {
-    if (!ci_op_is_exact(node->op, node->nargs > 0 ? node->args[0]->dtype : node->dtype))
+    CiDtype operand = node->nargs > 0 ? node->args[0]->dtype : node->dtype;
+    if (!node->pairwise && !ci_op_is_exact(node->op, operand))
         return false;
     for (int k = 0; k < node->nblocks; k++)
         if (!cx_block_is_exact(node->blocks[k]))

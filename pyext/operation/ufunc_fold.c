@@ -1,4 +1,5 @@
 /* Methods of ufuncs: reduce, accumulate, outer. */
+#include "operation/fold_order.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/build.h"
@@ -80,6 +81,8 @@ typedef struct Fold {
     PyObject *axis, *initial; /* borrowed */
     bool keepdims;
     const char *refused;
+    bool has_order; /* NumPy's, in which floats are folded */
+    CxFoldOrder order;
 } Fold;
 
 static void
@@ -284,6 +287,59 @@ needs_identity(const Fold *f, int naxes, const int *axes)
     return 0;
 }
 
+/* Bits depend on the order, and are NumPy's. Older ones had another iterator: then it is ours. */
+static bool
+needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
+{
+    return (f->op == CI_OP_sum || f->op == CI_OP_prod) && !ci_op_is_order_free(f->op, dtype) &&
+           PyArray_GetNDArrayCFeatureVersion() >= CX_FOLD_NUMPY && !t->backend->has_own_order &&
+           ci_options_have_numpys_order(&t->options);
+}
+
+/* NumPy's order of the fold, before its operand is cast. A reason, where ours cannot follow it;
+ * NULL with an exception, or without. */
+static const char *
+find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
+{
+    CxFoldInput input = {.rank = cx_rank(f->x),
+                         .sizes = cx_sizes(f->x),
+                         .strides = cx_strides(f->x),
+                         .naxes = naxes,
+                         .axes = axes,
+                         .is_cast = cx_dtype(f->x) != dtype,
+                         .buffer = CX_FOLD_BUFFER};
+    if (naxes == 0 || !needs_order(t, f, dtype))
+        return NULL;
+    if (f->mask != NULL)
+        return "a sum of floats where= says";
+    if (f->out != NULL && (cx_dtype(f->out) != dtype || cx_rank(f->out) > 0))
+        return "a sum of floats in out=";
+    if (f->op == CI_OP_prod && ci_dtype_class(dtype) == CI_CLASS_complex)
+        return "a product of complex numbers"; /* rounded as the processor and the layout have it */
+    int is_known = cx_fold_order(t, &input, &f->order);
+    if (is_known < 0)
+        return NULL;
+    if (f->op == CI_OP_prod) { /* one after another, in the same sequence */
+        f->order.ninner = f->order.nalone = 0;
+        f->order.chunk = f->order.alone = NULL;
+    }
+    bool is_one_call = f->order.ninner == f->order.naxes && f->order.chunk == NULL;
+    if (!is_known || (!is_one_call && (f->initial != NULL || dtype == CI_DTYPE_f16)))
+        return is_known ? "a sum of several calls" : "an order that data decide";
+    f->has_order = true;
+    return NULL;
+}
+
+static CiNode *
+build_reduce(CxTracer *tracer, Fold *f, int naxes, const int *axes)
+{
+    CiPairwise pairwise = {f->order.axes, f->order.ninner, f->order.chunk, f->order.alone,
+                           f->order.nalone};
+
+    return f->has_order ? cx_build_pairwise(tracer, f->op, f->x, naxes, axes, &pairwise)
+                        : cx_build_fold(tracer, f->op, f->x, naxes, axes);
+}
+
 static PyObject *
 raise_reduce(CxTracer *tracer, Fold *f, PyObject *kwargs)
 {
@@ -340,7 +396,11 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
         raise_reduce(tracer, &f, kwargs);
     if (is_refused != 0)
         goto done;
-    if (fold_prepare(tracer, &f, dtype) < 0)
+    reason = find_order(tracer, &f, dtype, naxes, axes);
+    if (reason != NULL)
+        result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_reduce, args, kwargs,
+                                   reason);
+    if (reason != NULL || PyErr_Occurred() || fold_prepare(tracer, &f, dtype) < 0)
         goto done;
     rank = cx_rank(f.x); /* a mask may have more axes */
     for (int k = 0; k < rank; k++)
@@ -348,7 +408,7 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     for (int k = 0; k < naxes; k++)
         kept[axes[k]] = tracer->one;
     CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array)
-                              : cx_build_fold(tracer, f.op, f.x, naxes, axes);
+                              : build_reduce(tracer, &f, naxes, axes);
     result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array),
                          rank, kept);
 done:

@@ -18,6 +18,7 @@ typedef struct Build {
     const int8_t *order;
     const CiExtern *ext;
     const char *text;
+    const CiPairwise *pairwise;
 } Build;
 
 static CiNode *
@@ -131,6 +132,41 @@ body_fold(CiContext *ctx, void *arg)
     else
         b->at.result =
             ci_graph_reduce(b->at.graph, b->op, cx_node(b->target), b->naxes, b->axes, b->at.loc);
+}
+
+/* In the graph's memory and sizes. */
+static const CiPairwise *
+keep_pairwise(CiContext *ctx, Build *b)
+{
+    CiPairwise *kept = CI_NEW(b->at.graph->ctx, CiPairwise);
+    int *axes = CI_NEW_ARRAY(b->at.graph->ctx, int, b->naxes + 1);
+
+    (void)ctx;
+    memcpy(axes, b->pairwise->axes, sizeof *axes * (size_t)b->naxes);
+    *kept = *b->pairwise;
+    kept->axes = axes;
+    if (kept->chunk != NULL)
+        kept->chunk = ci_expr_copy(b->at.graph->sym, kept->chunk);
+    if (kept->alone != NULL)
+        kept->alone = ci_expr_copy(b->at.graph->sym, kept->alone);
+    return kept;
+}
+
+static void
+body_pairwise(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+
+    body_fold(ctx, arg);
+    b->at.result->pairwise = keep_pairwise(ctx, b);
+}
+
+CiNode *
+cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, const int *axes,
+                  const CiPairwise *pairwise)
+{
+    Build b = {.op = op, .target = a, .naxes = naxes, .axes = axes, .pairwise = pairwise};
+    return cx_traced_prepare(a) < 0 ? NULL : run(tracer, body_pairwise, &b);
 }
 
 CiNode *

@@ -16,6 +16,9 @@ CiNode *cx_build_pointwise(CxTracer *tracer, CiOp op, int nargs, const CxOperand
 CiNode *cx_build_cast(CxTracer *tracer, CxTraced *a, CiDtype dtype, CiKind kind);
 CiNode *cx_build_fold(CxTracer *tracer, CiOp op, CxTraced *a, int naxes,
                       const int *axes); /* reduce, argreduce, scan */
+/* A reduction in that order, whose chunk is an expression of the tracer's sizes. */
+CiNode *cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, const int *axes,
+                          const CiPairwise *pairwise);
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,

@@ -421,6 +421,7 @@ const CiBackend ci_backend_cuda = {
     .doc = "CUDA C++ through NVRTC and the driver, on the first NVIDIA device",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
+    .has_own_order = true,
     .emit = emit,
     .build = build,
     .close = close_executable,

@@ -24,6 +24,7 @@ from .surface import (
     function,
     in_place,
     into,
+    normal_axes,
     normal_axis,
     operand,
     refuse,
@@ -154,36 +155,58 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 
 def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """ufunc.reduce, accumulate or reduceat along one axis."""
+    """ufunc.reduce, accumulate or reduceat."""
     names = ["array", "indices"] if method == "reduceat" else ["array"]
     given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
     axis, out = given.pop("axis", 0), given.pop("out", None)
-    dtype, keepdims = given.pop("dtype", None), given.pop("keepdims", False)
+    if method == "reduce":
+        made = reduced(t, ufunc, x, axis, given)
+        return into(t, out, as_result(t, made))
+    dtype = given.pop("dtype", None)
     refuse(given, "keyword " + ", ".join(given))
-    refuse(is_a(axis, tuple) or axis is None and x.ndim != 1, "several axes")
+    refuse(axis is None and x.ndim != 1, "several axes")
     axis = normal_axis(0 if axis is None else axis, x.ndim)
     like = getattr(ufunc, method)(
         *([np.ones(1, x.dtype)] + [[0]] * (indices is not None)), 0, dtype
     )
     refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
-    before, after = x.shape[:axis], x.shape[axis + 1 :]
-    xs, more = [x], {}
-    if method == "reduce":
-        shape, more = (*before, *((1,) if keepdims else ()), *after), {"keepdims": keepdims}
-    elif method == "accumulate":
-        shape = x.shape
-    else:
+    xs, shape = [x], x.shape
+    if method == "reduceat":
         xs.append(in_place(t, indices, np.dtype(np.intp)))
-        shape = (*before, xs[1].shape[0], *after)
+        shape = (*x.shape[:axis], xs[1].shape[0], *x.shape[axis + 1 :])
 
     def call(*arrays: Any) -> None:
         *operands, result = arrays
-        getattr(ufunc, method)(*operands, axis=axis, dtype=dtype, out=result, **more)
+        getattr(ufunc, method)(*operands, axis=axis, dtype=dtype, out=result)
 
-    key = f"{method} {axis} {dtype} {keepdims} {x.dtype.char}"
+    key = f"{method} {axis} {dtype} {x.dtype.char}"
     made = t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, shape, like.dtype)
     return into(t, out, as_result(t, made))
+
+
+def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any:
+    """ufunc.reduce(x, axis, dtype=, keepdims=, initial=, where=)."""
+    dtype, keepdims = given.pop("dtype", None), bool(given.pop("keepdims", False))
+    more = {"initial": given.pop("initial")} if "initial" in given else {}
+    mask = given.pop("where", True)
+    refuse(given, "keyword " + ", ".join(given))
+    refuse(type(more.get("initial")) is Traced, "initial= of data")
+    axes = tuple(normal_axes(axis, x.ndim))
+    like = ufunc.reduce(np.ones(1, x.dtype), 0, dtype, **more)
+    refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
+    kept = [1 if k in axes else n for k, n in enumerate(x.shape)]
+    shape = kept if keepdims else [n for k, n in enumerate(kept) if k not in axes]
+    xs = [x] if mask is True else [x, in_place(t, mask, np.dtype(bool))]
+
+    def call(*arrays: Any) -> None:
+        array, *masks, result = arrays
+        where = {"where": masks[0]} if masks else {}
+        # The order in which floats are added up is that of a new result.
+        result[...] = ufunc.reduce(array, axes, dtype, None, keepdims, **more, **where)
+
+    key = f"reduce {axes} {dtype} {keepdims} {more} {len(xs)} {x.dtype.char}"
+    return t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, tuple(shape), like.dtype)
 
 
 def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

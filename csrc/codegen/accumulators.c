@@ -1,0 +1,169 @@
+/* What folds accumulate in: memory for it, its start, a step, and many as one. */
+#include "codegen/reducer.h"
+
+#include "codegen/reduction.h"
+
+/* The few accumulators of this order are registers, whatever stands in their lanes. */
+static bool
+has_registers(const CiReducer *r)
+{
+    return r->fold->order.kind == CI_FOLD_pairwise && r->family->vector_bytes;
+}
+
+void
+ci_reduce_alloc_accumulators(CiReducer *r)
+{
+    int rows = r->width / r->lanes;
+    bool is_memory = rows > 1 && r->lanes == 1 && !has_registers(r);
+    ci_reduce_alloc(r, &r->acc, "lanes", r->lanes, is_memory ? CI_SPACE_stack : CI_SPACE_register,
+                    rows);
+}
+
+/* Lanes of the fold's own, at most so many. */
+int
+ci_reduce_lanes_inside(const CiReducer *r, int most)
+{
+    if (r->is_in_lanes)
+        return 1;
+    int lanes = ci_choose_lanes(&r->b, r->family, &r->body, r->var, most);
+    return lanes < 1 ? 1 : lanes;
+}
+
+/* ---- values of accumulators ---- */
+
+int
+ci_reduce_identity(CiReducer *r, CiOp fold, int k, const CiMemory *into, int lanes)
+{
+    CiDtype dtype = into->dtype;
+    int value = ci_build_const(&r->b, ci_type_of(dtype, 1), ci_reduction_identity(fold, k, dtype));
+    if (lanes > 1)
+        value = ci_build_let(&r->b, ci_type_of(dtype, lanes), CI_OP_splat, 1, &value);
+    return value;
+}
+
+/* Into a loop over rows of accumulators, if there are several; where it goes on afterwards. */
+static CiStmts *
+enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
+{
+    CiRunMode run = r->lanes > 1 || has_registers(r) ? CI_RUN_unroll
+                    : r->is_in_lanes                 ? CI_RUN_serial
+                                                     : CI_RUN_vector;
+    *row = ci_reduce_number(r, 0);
+    if (ci_expr_equals_const(count, 1))
+        return r->b.to;
+    CiStmt *loop = ci_build_for(&r->b, "w", count, run);
+    *row = loop->vars[0];
+    return ci_build_enter(&r->b, &loop->body);
+}
+
+void
+ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count)
+{
+    int values[CI_MAX_ACCUMULATORS];
+    for (int k = 0; k < count; k++)
+        values[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], r->lanes);
+    const CiExpr *row;
+    CiStmts *outside = enter_rows(r, ci_reduce_number(r, r->width / r->lanes), &row);
+    ci_reduce_store(r, r->acc + at, count, row, values, NULL);
+    ci_build_leave(&r->b, outside);
+}
+
+/* ---- steps ---- */
+
+/* Values from `first` on, one in each lane, into accumulators in `row`. */
+void
+ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
+               CiMemory *const *acc, const CiExpr *live)
+{
+    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
+    const int *lifted = ci_build_at(&r->b, &r->body, &at);
+    for (int k = 0, from = 0; k < r->fold->nops; k++) {
+        CiOp fold = r->fold->ops[k];
+        const CiReduction *reduction = ci_reduction_of(fold);
+        int values[CI_MAX_ACCUMULATORS];
+        ci_reduce_load(r, values, acc + from, reduction->count, row, lanes);
+        reduction->step(&r->b, fold, lanes, values, lifted + from);
+        ci_reduce_store(r, acc + from, reduction->count, row, values, live);
+        from += reduction->count;
+    }
+}
+
+/* The accumulators' next values, one for each: from `first` on, as far as there are `left`. */
+void
+ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
+{
+    const CiExpr *row, *rows = ci_reduce_number(r, r->width / r->lanes), *live = NULL;
+    if (left && r->lanes == 1)
+        rows = ci_expr_min(r->b.sym, rows, left);
+    CiStmts *outside = enter_rows(r, rows, &row);
+    const CiExpr *done = ci_reduce_scaled(r, row, r->lanes);
+    if (left && r->lanes > 1) {
+        live = ci_expr_sub(r->b.sym, left, done);
+        if (r->width > r->lanes)
+            live = ci_expr_min(r->b.sym, live, ci_reduce_number(r, r->lanes));
+        if (r->width > r->lanes) {
+            CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, done, left);
+            ci_build_enter(&r->b, &some->body);
+        }
+    }
+    ci_reduce_step(r, ci_expr_add(r->b.sym, first, done), row, r->lanes, r->acc, live);
+    ci_build_leave(&r->b, outside);
+}
+
+/* ---- many into one ---- */
+
+static void
+halve_rows(CiReducer *r, CiOp fold, int at, int count)
+{
+    for (int rows = r->width / r->lanes / 2; rows > 0; rows /= 2) {
+        const CiExpr *row;
+        CiStmts *outside = enter_rows(r, ci_reduce_number(r, rows), &row);
+        int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+        const CiExpr *other = ci_expr_add(r->b.sym, row, ci_reduce_number(r, rows));
+        ci_reduce_load(r, early, r->acc + at, count, row, r->lanes);
+        ci_reduce_load(r, late, r->acc + at, count, other, r->lanes);
+        ci_reduction_of(fold)->combine(&r->b, fold, r->lanes, early, late);
+        ci_reduce_store(r, r->acc + at, count, row, early, NULL);
+        ci_build_leave(&r->b, outside);
+    }
+}
+
+/* Accumulators fold pairwise; what comes of them is left in values. */
+void
+ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values)
+{
+    halve_rows(r, fold, at, count);
+    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), r->lanes);
+    for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
+        int late[CI_MAX_ACCUMULATORS];
+        for (int k = 0; k < count; k++) {
+            CiType type = ci_type_of(r->b.proc->types[values[k]].dtype, lanes);
+            late[k] = ci_build_let(&r->b, type, CI_OP_high, 1, &values[k]);
+            values[k] = ci_build_let(&r->b, type, CI_OP_low, 1, &values[k]);
+        }
+        ci_reduction_of(fold)->combine(&r->b, fold, lanes, values, late);
+    }
+}
+
+/* A zero of an extreme is +0, in whatever order zeros came. */
+int
+ci_reduce_plain_zero(CiReducer *r, int value)
+{
+    CiDtype dtype = r->b.proc->types[value].dtype;
+    if (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64)
+        return value;
+    int zero = ci_build_const(&r->b, ci_type_of(dtype, 1), ci_const_double(dtype, 0.0)),
+        args[] = {value, zero};
+    return ci_build_let(&r->b, ci_type_of(dtype, 1), CI_OP_add, 2, args);
+}
+
+void
+ci_reduce_start(CiReducer *r, CiOp fold, int at, int count)
+{
+    int values[CI_MAX_ACCUMULATORS];
+    for (int k = 0; k < count; k++)
+        values[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], 1);
+    if (ci_op_combine(fold) == CI_OP_add) /* a sum of nothing is +0, though it begins from -0 */
+        values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1), (CiConst){0});
+    ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
+}

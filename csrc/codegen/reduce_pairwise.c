@@ -1,0 +1,291 @@
+/* NumPy's order of a fold: `pairwise` of ir/loop.h.
+ *
+ * A block of at most 16 L elements goes through L accumulators, which are lanes; longer ones are a
+ * binary tree of such blocks, walked from left to right. The blocks of a tree do not depend on each
+ * other: a processor adds up several at a time. */
+#include "codegen/reducer.h"
+
+#include "codegen/reduction.h"
+
+#define MOST_LEVELS 48
+/* Where no register has to hold them: vectors of accumulators that are evaluated together. */
+#define LANES_AT_ONCE CI_PAIRWISE_LENGTH
+
+/* ---- trees ---- */
+
+/* Where a walk through the tree is. */
+typedef struct Walk {
+    CiMemory *level;     /* subtrees that it is in */
+    CiMemory *right;     /* per level: elements on its right, 0 when the walk has come there */
+    CiMemory *size, *at; /* elements of this subtree; its first */
+} Walk;
+
+static const CiExpr *
+read(CiReducer *r, CiMemory *memory, const CiExpr *limit)
+{
+    return ci_build_bind(&r->b, ci_build_load(&r->b, memory, ci_reduce_number(r, 0), 1), limit);
+}
+
+static void
+write(CiReducer *r, CiMemory *memory, const CiExpr *value)
+{
+    ci_build_store(&r->b, memory, ci_reduce_number(r, 0), ci_build_index(&r->b, value));
+}
+
+static CiMemory *
+new_number(CiReducer *r, const char *stem, const CiExpr *value)
+{
+    CiMemory *made = ci_build_alloc(&r->b, ci_build_name(&r->b, stem), CI_DTYPE_i64, 1,
+                                    CI_SPACE_register, ci_reduce_number(r, 1));
+    write(r, made, value);
+    return made;
+}
+
+/* To the leftmost block of this subtree. */
+static void
+descend(CiReducer *r, const Walk *walk, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *size = read(r, walk->size, ci_expr_add(sym, count, ci_reduce_number(r, 1)));
+    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less_equal, size,
+                  ci_reduce_number(r, ci_block_most_at_once(r)));
+    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MOST_LEVELS)),
+                 *half =
+                     ci_build_named(&r->b, ci_pairwise_half(sym, r->fold->into[0]->dtype, size));
+    ci_build_store(&r->b, walk->right, level, ci_build_index(&r->b, ci_expr_sub(sym, size, half)));
+    write(r, walk->level, ci_expr_add(sym, level, ci_reduce_number(r, 1)));
+    write(r, walk->size, half);
+    ci_build_leave(&r->b, outside);
+}
+
+static const CiExpr *
+level_above(CiReducer *r, const Walk *walk)
+{
+    const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1);
+    const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MOST_LEVELS + 1));
+    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_equal, level, zero);
+    return ci_build_named(&r->b, ci_expr_sub(r->b.sym, level, one));
+}
+
+/* Subtrees that end here: what is pending is on the left of the sums. */
+static void
+ascend(CiReducer *r, const Walk *walk)
+{
+    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *level = level_above(r, walk);
+    const CiExpr *right = ci_build_bind(&r->b, ci_build_load(&r->b, walk->right, level, 1),
+                                        ci_expr_add(r->b.sym, r->extent, ci_reduce_number(r, 1)));
+    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less, ci_reduce_number(r, 0), right);
+    ci_counter_merge(r, level);
+    write(r, walk->level, level);
+    ci_build_leave(&r->b, outside);
+}
+
+static void
+leave_pending(CiReducer *r, CiOp fold, int at, int count)
+{
+    int values[CI_MAX_ACCUMULATORS];
+    (void)fold;
+    ci_reduce_load(r, values, r->sums + at, count, ci_reduce_number(r, 0), 1);
+    ci_reduce_store(r, r->pending + at, count, r->place, values, NULL);
+}
+
+/* P of `count` elements from number `first` on, into the sums. */
+static void
+add_tree(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *zero = ci_reduce_number(r, 0),
+                 *size = ci_reduce_number(r, ci_block_most_at_once(r));
+    if (count->high <= ci_block_most_at_once(r)) {
+        ci_block_add(r, first, count);
+        return;
+    }
+    const CiExpr *most = ci_expr_add(sym, count, ci_reduce_number(r, 1));
+    Walk walk = {.level = new_number(r, "level", zero),
+                 .size = new_number(r, "size", count),
+                 .at = new_number(r, "from", zero)};
+    walk.right = ci_build_alloc(&r->b, ci_build_name(&r->b, "right"), CI_DTYPE_i64, 1,
+                                CI_SPACE_stack, ci_reduce_number(r, MOST_LEVELS));
+    CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    descend(r, &walk, count);
+    const CiExpr *here = read(r, walk.size, ci_expr_add(sym, size, ci_reduce_number(r, 1))),
+                 *at = read(r, walk.at, most);
+    ci_block_add(r, ci_expr_add(sym, first, at), here);
+    write(r, walk.at, ci_expr_add(sym, at, here));
+    ascend(r, &walk);
+    r->place = level_above(r, &walk);
+    ci_reduce_each(r, true, false, leave_pending);
+    ci_build_store(&r->b, walk.size, zero, ci_build_load(&r->b, walk.right, r->place, 1));
+    ci_build_store(&r->b, walk.right, r->place, ci_build_index(&r->b, zero));
+    ci_build_leave(&r->b, outside);
+}
+
+/* ---- the order ---- */
+
+static void
+take_sums(CiReducer *r, CiOp fold, int at, int count)
+{
+    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+    const CiExpr *zero = ci_reduce_number(r, 0);
+    ci_reduce_load(r, early, r->fold->into + at, count, zero, 1);
+    ci_reduce_load(r, late, r->sums + at, count, zero, 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
+    ci_reduce_store(r, r->fold->into + at, count, zero, early, NULL);
+}
+
+static void
+add_chunk(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    add_tree(r, first, count);
+    ci_reduce_each(r, true, false, take_sums);
+}
+
+/* Chunks of a block, of which `extent` elements are here. */
+static void
+add_chunks(CiReducer *r)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *chunk = r->fold->order.chunk;
+    if (!chunk || ci_sym_known_le(sym, r->extent, chunk)) {
+        add_chunk(r, ci_reduce_number(r, 0), r->extent);
+        return;
+    }
+    CiStmt *loop = ci_build_for(&r->b, "b", ci_expr_ceildiv(sym, r->extent, chunk), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *first = ci_expr_mul(sym, loop->vars[0], chunk),
+                 *count = ci_build_named(
+                     &r->b, ci_expr_min(sym, chunk, ci_expr_sub(sym, r->extent, first)));
+    add_chunk(r, first, count);
+    ci_build_leave(&r->b, outside);
+}
+
+/* The loops around blocks. */
+static void
+enter_outer(CiReducer *r, int count)
+{
+    for (int k = 0; k < count; k++) {
+        CiStmt *loop = ci_build_loop(&r->b, r->fold->vars[k], r->fold->extents[k], CI_RUN_serial);
+        ci_build_enter(&r->b, &loop->body);
+    }
+}
+
+/* Blocks of one element. */
+static void
+add_in_turn(CiReducer *r)
+{
+    CiStmts *outside = r->b.to;
+    int last = r->fold->nvars - 1;
+    enter_outer(r, last);
+    CiStmt *loop = ci_build_for(&r->b, "r", r->fold->extents[last], CI_RUN_serial);
+    ci_build_enter(&r->b, &loop->body);
+    ci_reduce_step(r, loop->vars[0], ci_reduce_number(r, 0), 1, r->fold->into, NULL);
+    ci_build_leave(&r->b, outside);
+}
+
+static bool
+has_free(const CiReducer *r)
+{
+    for (int k = 0, at = 0; k < r->fold->nops; at += ci_fold_width(r->fold->ops[k++]))
+        if (!ci_reduce_is_ordered(r, r->fold->ops[k], at))
+            return true;
+    return false;
+}
+
+static void
+finish_free(CiReducer *r, CiOp fold, int at, int count)
+{
+    int values[CI_MAX_ACCUMULATORS], rest[CI_MAX_ACCUMULATORS];
+    const CiExpr *zero = ci_reduce_number(r, 0);
+    ci_reduce_halve(r, fold, at, count, values);
+    ci_reduce_load(r, rest, r->fold->into + at, count, zero, 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, values, rest);
+    values[0] = ci_reduce_plain_zero(r, values[0]);
+    ci_reduce_store(r, r->fold->into + at, count, zero, values, NULL);
+}
+
+/* Chains of additions are what takes long, unless there is mathematics, or other results are in
+ * lanes: then two are under way. */
+static bool
+takes_pairs(const CiReducer *r)
+{
+    return r->family->vector_bytes && !r->is_in_lanes && r->fold->order.ninner == 1 &&
+           !r->fold->count && !has_free(r) && !ci_stmts_have(&r->body, ci_stmt_is_math);
+}
+
+static void
+choose_lanes(CiReducer *r)
+{
+    bool has_math = ci_stmts_have(&r->body, ci_stmt_is_math);
+    int vectors = !r->family->vector_bytes ? LANES_AT_ONCE : has_math ? 2 : 1;
+    r->wide = ci_reduce_lanes_inside(r, r->width * vectors);
+    r->lanes = r->wide < r->width ? r->wide : r->width;
+    r->others = NULL;
+    ci_reduce_alloc_accumulators(r);
+    if (takes_pairs(r)) {
+        r->others = r->acc;
+        ci_reduce_alloc_accumulators(r);
+    }
+}
+
+static void
+add_blocks(CiReducer *r)
+{
+    const CiStmt *whole = r->fold;
+    CiStmt inner = *whole;
+    int nouter = whole->nvars - whole->order.ninner;
+    CiStmts *outside = r->b.to;
+    r->width = ci_pairwise_lanes(whole->into[0]->dtype);
+    choose_lanes(r);
+    ci_reduce_alloc(r, &r->sums, "sum", 1, CI_SPACE_register, 1);
+    ci_reduce_alloc(r, &r->pending, "pending", 1, CI_SPACE_stack, MOST_LEVELS);
+    ci_reduce_each(r, false, true, ci_reduce_reset);
+    enter_outer(r, nouter);
+    inner.vars += nouter;
+    inner.extents += nouter;
+    inner.nvars -= nouter;
+    r->fold = &inner;
+    r->length = ci_expr_product_of(r->b.sym, inner.extents, inner.nvars);
+    r->extent = inner.count ? inner.count : r->length;
+    if (inner.nvars > 1 || inner.count)
+        ci_reduce_flatten(r);
+    ci_reduce_alloc_strips(r, ci_block_size(r));
+    add_chunks(r);
+    ci_build_leave(&r->b, outside);
+    r->fold = whole;
+    ci_reduce_each(r, false, true, finish_free);
+}
+
+/* Both orders, where a size says which one it is. */
+static void
+add_alone_or_in_turn(CiReducer *r)
+{
+    const CiStmt *fold = r->fold;
+    CiStmt alone = *fold;
+    CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_equal, fold->order.alone,
+                                   ci_reduce_number(r, 1));
+    CiStmts *outside = ci_build_enter(&r->b, &choice->other);
+    add_in_turn(r);
+    ci_build_enter(&r->b, &choice->body);
+    alone.order = (CiFoldOrder){.kind = CI_FOLD_pairwise, .ninner = fold->order.nalone};
+    r->fold = &alone;
+    add_blocks(r);
+    r->fold = fold;
+    ci_build_leave(&r->b, outside);
+}
+
+void
+ci_reduce_pairwise(CiReducer *r)
+{
+    ci_reduce_each(r, true, true, ci_reduce_start);
+    if (r->fold->order.alone)
+        add_alone_or_in_turn(r);
+    else if (r->fold->order.ninner)
+        add_blocks(r);
+    else
+        add_in_turn(r);
+}

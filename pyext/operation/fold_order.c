@@ -1,0 +1,332 @@
+/* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3 and
+ * newer) for which axes are inner, which are one, and how many elements go into an inner call.
+ *
+ * What depends on sizes is asked only where the answer makes a difference to the order, and is then
+ * guarded. So questions are answered twice: first each way, to see whether they matter. */
+#include "operation/fold_order.h"
+
+#include "ir/layout.h"
+
+/* Questions that may be open at a time. */
+#define MOST_QUESTIONS 6
+
+typedef struct Axis {
+    const CiExpr *count, *stride; /* of the operand; the stride 0 where it is broadcast */
+    int naxes;                    /* the operand's that it is */
+    bool is_folded;
+} Axis;
+
+/* The order, as it comes out of some answers. */
+typedef struct Outcome {
+    int axes[CI_MAX_RANK], naxes, ninner;
+    unsigned ones; /* axes taken to have one element */
+    const CiExpr *chunk;
+} Outcome;
+
+typedef struct Asker {
+    CxTracer *tracer;
+    const CxFoldInput *input;
+    unsigned answers; /* of the first `nanswers` questions; of others it is no */
+    int nanswers, nasked;
+    CiRelation relation; /* the question behind those that have an answer */
+    const CiExpr *a, *b;
+    bool has_failed;
+    unsigned folded;        /* axes */
+    unsigned taken;         /* axes that are taken to have one element, for now */
+    const int8_t *order;    /* of the operand's axes in memory, outermost first */
+    Axis dims[CI_MAX_RANK]; /* innermost first */
+    int ndims;
+    Outcome outcome;
+} Asker;
+
+/* ---- questions ---- */
+
+static bool
+ask(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
+{
+    int known = q->has_failed || !a || !b ? -1 : cx_size_prove(q->tracer, relation, a, b);
+    q->has_failed |= known < 0;
+    if (known != CX_OPEN)
+        return known == 1;
+    int number = q->nasked++;
+    if (number == q->nanswers) {
+        q->relation = relation;
+        q->a = a;
+        q->b = b;
+    }
+    return number < MOST_QUESTIONS && (q->answers >> number & 1);
+}
+
+static const CiExpr *
+times(Asker *q, const CiExpr *a, const CiExpr *b)
+{
+    const CiExpr *made = a && b ? cx_size_make(q->tracer, CX_SIZE_mul, a, b) : NULL;
+    q->has_failed |= made == NULL;
+    return made;
+}
+
+static const CiExpr *
+number(Asker *q, int64_t value)
+{
+    const CiExpr *made = cx_size_const(q->tracer, value);
+    q->has_failed |= made == NULL;
+    return made;
+}
+
+/* ---- axes, those that lie behind each other as one ---- */
+
+static bool
+are_one(Asker *q, const Axis *inner, const Axis *outer)
+{
+    return inner->is_folded == outer->is_folded &&
+           ask(q, CI_REL_eq, times(q, inner->stride, inner->count), outer->stride);
+}
+
+static void
+add_dim(Asker *q, int axis)
+{
+    const CxFoldInput *in = q->input;
+    Axis next = {in->sizes[axis], in->strides[axis], 1, q->folded >> axis & 1},
+         *last = q->ndims ? &q->dims[q->ndims - 1] : NULL;
+    if (last == NULL || !are_one(q, last, &next)) {
+        q->dims[q->ndims++] = next;
+        return;
+    }
+    last->count = times(q, last->count, next.count);
+    last->naxes++;
+}
+
+/* From the innermost on, without those of one element: the folded ones, and the first that is kept.
+ * What is further out makes no difference, nor does what is kept around one row. */
+static void
+find_dims(Asker *q)
+{
+    const CxFoldInput *in = q->input;
+    bool has_kept = false;
+    for (int k = in->rank - 1; k >= 0; k--) {
+        int axis = q->order[k], before = q->ndims;
+        bool is_folded = q->folded >> axis & 1;
+        if (has_kept && is_folded)
+            return;
+        if (q->taken >> axis & 1 || ask(q, CI_REL_eq, in->sizes[axis], q->tracer->one)) {
+            q->outcome.ones |= 1u << axis;
+            continue;
+        }
+        if (!is_folded && (before == 0 || (before == 1 && !in->is_cast)))
+            return;
+        add_dim(q, axis);
+        if (has_kept && q->ndims > before) {
+            q->ndims--;
+            return;
+        }
+        has_kept |= !is_folded;
+    }
+}
+
+/* ---- the inner call ---- */
+
+typedef struct Inner {
+    int best;           /* axis up to which it goes */
+    bool is_reducing;   /* that axis is the first that is kept */
+    bool is_gathered;   /* elements are brought together in a buffer */
+    const CiExpr *core; /* elements of the axes below `best` */
+} Inner;
+
+/* The most axes for the least copying: nditer's search, whose cost is the number of operands that
+ * have to be copied, and one. */
+static Inner
+find_inner(Asker *q)
+{
+    const CiExpr *buffer = number(q, q->input->buffer), *size = q->dims[0].count;
+    int cost = 1 + q->input->is_cast, operand = 1, outer = 0, best_cost = cost;
+    const CiExpr *best_size = size;
+    Inner inner = {.core = q->tracer->one};
+    for (int d = 1; d < q->ndims && !outer; d++) {
+        const Axis *last = &q->dims[d - 1], *axis = &q->dims[d];
+        if (cost > 1 && ask(q, CI_REL_le, buffer, size))
+            break;
+        if (operand == d) {
+            if (ask(q, CI_REL_eq, times(q, last->stride, last->count), axis->stride))
+                operand++;
+            else
+                cost += !q->input->is_cast;
+        }
+        if (!axis->is_folded) { /* results follow each other there, as they did not before */
+            cost++;
+            outer = d;
+        }
+        const CiExpr *core = size, *limit;
+        size = times(q, size, axis->count);
+        limit = cost > 1 && !ask(q, CI_REL_le, size, buffer) ? buffer : size;
+        if (!ask(q, CI_REL_le, times(q, number(q, cost), best_size),
+                 times(q, number(q, best_cost), limit)))
+            continue;
+        inner.best = d;
+        inner.core = core;
+        best_cost = cost;
+        best_size = size;
+    }
+    inner.is_reducing = outer && inner.best == outer;
+    inner.is_gathered = q->input->is_cast || operand <= inner.best;
+    return inner;
+}
+
+/* ---- outcomes ---- */
+
+/* Elements of a gathered inner call: as many times `core` as the buffer has room for. */
+static const CiExpr *
+chunk_of(Asker *q, const CiExpr *core)
+{
+    const CiExpr *buffer = number(q, q->input->buffer);
+    core = core ? cx_size_make(q->tracer, CX_SIZE_max, core, q->tracer->one) : NULL;
+    const CiExpr *times_core =
+        core && buffer ? cx_size_make(q->tracer, CX_SIZE_floordiv, buffer, core) : NULL;
+    return times(q, core, times_core);
+}
+
+/* Folded axes as memory has them; those of the first `nblock` dims are inner. */
+static void
+list_axes(Asker *q, int nblock)
+{
+    Outcome *o = &q->outcome;
+    int left = 0;
+    for (int d = 0; d < nblock; d++)
+        left += q->dims[d].naxes;
+    for (int k = 0; k < q->input->rank; k++)
+        if (q->folded >> q->order[k] & 1)
+            o->axes[o->naxes++] = q->order[k];
+    for (int k = o->naxes - 1; k >= 0 && left > 0; k--) {
+        left -= !(o->ones >> o->axes[k] & 1);
+        o->ninner++;
+    }
+}
+
+static void
+find_outcome(Asker *q)
+{
+    q->ndims = q->nasked = 0;
+    q->outcome = (Outcome){0};
+    find_dims(q);
+    if (q->ndims == 0) {
+        list_axes(q, 0);
+        return;
+    }
+    Inner inner = find_inner(q);
+    if (inner.is_reducing) {
+        list_axes(q, inner.best);
+        return;
+    }
+    list_axes(q, inner.best + 1);
+    if (inner.is_gathered)
+        q->outcome.chunk = chunk_of(q, inner.core);
+}
+
+/* With axes of one element left out, which may stand anywhere. */
+static Outcome
+without_ones(const Outcome *o, unsigned ones)
+{
+    Outcome made = {.chunk = o->chunk};
+    for (int k = 0; k < o->naxes; k++) {
+        if (ones >> o->axes[k] & 1)
+            continue;
+        made.axes[made.naxes++] = o->axes[k];
+        made.ninner += k >= o->naxes - o->ninner;
+    }
+    if (made.ninner == 0)
+        made.chunk = NULL;
+    return made;
+}
+
+static bool
+is_alike(const Outcome *a, const Outcome *b)
+{
+    unsigned ones = a->ones | b->ones;
+    Outcome x = without_ones(a, ones), y = without_ones(b, ones);
+    return x.naxes == y.naxes && x.ninner == y.ninner && x.chunk == y.chunk &&
+           memcmp(x.axes, y.axes, sizeof(int) * (size_t)x.naxes) == 0;
+}
+
+/* Whatever the other answers are, the outcome is that of no to all of them. */
+static bool
+is_settled(Asker *q)
+{
+    unsigned fixed = q->answers;
+    find_outcome(q);
+    Outcome plain = q->outcome;
+    int most = q->nasked;
+    bool is_one = true;
+    for (unsigned more = 1;
+         is_one && !q->has_failed && most <= MOST_QUESTIONS && more < 1u << (most - q->nanswers);
+         more++) {
+        q->answers = fixed | more << q->nanswers;
+        find_outcome(q);
+        most = q->nasked > most ? q->nasked : most;
+        is_one = is_alike(&plain, &q->outcome);
+    }
+    q->answers = fixed;
+    q->outcome = plain;
+    q->nasked = most;
+    return is_one && most <= MOST_QUESTIONS;
+}
+
+static void
+body_order(CiContext *ctx, void *arg)
+{
+    Asker *q = arg;
+    q->order = ci_layout_order_of_strides(ctx, q->tracer->sym, q->input->rank, q->input->sizes,
+                                          q->input->strides);
+}
+
+/* What is kept inside of all that is folded, and may or may not have one element: then there are
+ * either rows or columns. 1 where both orders are told, whichever it is when the program runs. */
+static int
+tell_both(Asker *q, CxFoldOrder *order)
+{
+    const CiExpr *alone = NULL;
+    for (int k = q->input->rank - 1; k >= 0 && !(q->folded >> q->order[k] & 1); k--) {
+        const CiExpr *size = q->input->sizes[q->order[k]];
+        int known = cx_size_prove(q->tracer, CI_REL_eq, size, q->tracer->one);
+        if (known < 0 || known == 0)
+            return known;
+        q->taken |= 1u << q->order[k];
+        if (known == CX_OPEN)
+            alone = alone ? times(q, alone, size) : size;
+    }
+    if (alone == NULL || !is_settled(q) || q->has_failed || q->outcome.chunk != NULL ||
+        q->outcome.ninner == 0)
+        return q->has_failed ? -1 : 0;
+    *order = (CxFoldOrder){.nalone = q->outcome.ninner, .alone = alone, .naxes = q->outcome.naxes};
+    memcpy(order->axes, q->outcome.axes, sizeof order->axes);
+    return 1;
+}
+
+int
+cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
+{
+    Asker q = {.tracer = tracer, .input = input};
+    for (int k = 0; k < input->naxes; k++)
+        q.folded |= 1u << input->axes[k];
+    if (cx_protect(tracer->state, tracer->sym_ctx, body_order, &q) < 0)
+        return -1;
+    int is_told = tell_both(&q, order);
+    q.taken = 0;
+    if (is_told != 0)
+        return is_told;
+    while (!is_settled(&q) && !q.has_failed) {
+        find_outcome(&q);
+        if (q.nanswers == MOST_QUESTIONS || q.has_failed)
+            break;
+        int answer = cx_size_decide(tracer, q.relation, q.a, q.b);
+        if (answer < 0)
+            return -1;
+        if (answer == CX_OPEN)
+            return 0;
+        q.answers |= (unsigned)answer << q.nanswers++;
+    }
+    if (q.has_failed)
+        return -1;
+    *order = (CxFoldOrder){
+        .ninner = q.outcome.ninner, .chunk = q.outcome.chunk, .naxes = q.outcome.naxes};
+    memcpy(order->axes, q.outcome.axes, sizeof order->axes);
+    return q.nasked <= MOST_QUESTIONS;
+}

@@ -1,0 +1,131 @@
+"""Sums of floats have the bits of NumPy's: its order follows from shapes, strides, axes and dtypes."""
+
+import random
+import zlib
+
+import numpy as np
+import pytest
+
+import cinductor
+
+OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
+pytestmark = pytest.mark.skipif(OLD, reason="NumPy's iterator was another one before 2.3")
+SIZES = [1, 1, 2, 3, 5, 7, 8, 9, 16, 17, 30, 64, 100, 129, 200, 257, 1000, 3000, 9000]
+LARGE = [2, 3, 7, 16, 100, 257, 1000, 1500, 4096, 9000, 70000, 200000]
+
+
+def half(x):
+    return x.dtype.type(0.5)
+
+
+FUNCTIONS = {
+    "sum": lambda x, axis, keep: x.sum(axis=axis, keepdims=keep),
+    "product": lambda x, axis, keep: np.prod(x.real * half(x.real) + 1, axis=axis, keepdims=keep),
+    "mean": lambda x, axis, keep: np.mean(x, axis=axis, keepdims=keep),
+    "variance": lambda x, axis, keep: np.var(x, axis=axis, keepdims=keep),
+    "deviation": lambda x, axis, keep: x.std(axis=axis, keepdims=keep),
+    "without NaN": lambda x, axis, keep: np.nansum(x, axis=axis, keepdims=keep),
+    "two": lambda x, axis, keep: (x + x).sum(axis=axis) + (x - 1).sum(axis=axis),
+    "used at once": lambda x, axis, keep: x - x.sum(axis=axis, keepdims=True) * half(x),
+    "of integers": lambda x, axis, keep: (x.real * 10).astype("i4").mean(axis=axis, keepdims=keep),
+    "beside another": lambda x, axis, keep: x.real.max(axis=axis) + x.real.sum(axis=axis),
+    "of some": lambda x, axis, keep: np.sum(x, axis=axis, where=x.real > 0, initial=2),
+    "from a start": lambda x, axis, keep: np.sum(x, axis=axis, initial=0.1, keepdims=keep),
+    "running": lambda x, axis, keep: np.cumsum(x, axis=axis[0] if type(axis) is tuple else axis),
+}
+
+
+def bits(a):
+    """The parts of an array as integers, each NaN the same one."""
+    parts = [a.real, a.imag] if a.dtype.kind == "c" else [a]
+    texts = []
+    for part in parts:
+        part = np.array(part)
+        part[part != part] = np.nan
+        texts.append(part.view(f"u{part.dtype.itemsize}") if part.ndim else part.tobytes())
+    return texts
+
+
+def assert_same_bits(got, want):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    for a, b in zip(bits(got), bits(want), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def some_array(rng, sizes, least, most, dtypes):
+    """A view of memory in some order, of all of it or of a part, perhaps backwards or repeated."""
+    rank, dtype = rng.randint(1, 4), rng.choice(dtypes)
+    shape = [0]
+    while not least <= np.prod(shape) <= most:
+        shape = [rng.choice(sizes) for _ in range(rank)]
+    more = rng.random() < 0.4
+    steps = [rng.choice([1, 1, 1, 2, -1]) if rng.random() < 0.3 else 1 for _ in shape]
+    whole = [(n + (rng.randint(0, 2) if more else 0)) * abs(s) for n, s in zip(shape, steps, strict=True)]
+    order = rng.sample(range(rank), rank)
+    values = np.random.default_rng(rng.randrange(2**32)).standard_normal(int(np.prod(whole)))
+    if rng.random() < 0.1:
+        values = np.where(values > 0, -0.0, 0.0)
+    values = values.astype(dtype) + (values * 1j).astype(dtype) if dtype in "FD" else values
+    x = values.astype(dtype).reshape([whole[k] for k in order]).transpose(np.argsort(order))
+    x = x[tuple(slice(None, None, s) for s in steps)][tuple(slice(0, n) for n in shape)]
+    return np.broadcast_to(x, (3, *x.shape)) if rank < 4 and rng.random() < 0.08 else x
+
+
+def some_axes(rng, rank):
+    if rng.random() < 0.3:
+        return None
+    axes = rng.sample(range(rank), rng.randint(1, rank))
+    return tuple(axes) if rng.random() < 0.6 else axes[0] - rank
+
+
+def check(seed, sizes, least, most, dtypes, backend, dynamic):
+    rng = random.Random(seed)
+    x = some_array(rng, sizes, least, most, dtypes)
+    axis, keep, name = some_axes(rng, x.ndim), rng.random() < 0.3, rng.choice(list(FUNCTIONS))
+    if name == "running" and type(axis) is tuple and len(axis) > 1:
+        axis = axis[0]
+
+    def f(x):
+        return FUNCTIONS[name](x, axis, keep)
+
+    with np.errstate(all="ignore"):
+        got = cinductor.compile(f, backend=backend, dynamic=dynamic)(x)
+        assert_same_bits(got, f(x))
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["known sizes", "any sizes"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_small_ones_interpreted(name, dynamic):
+    for k in range(40):
+        seed = zlib.crc32(f"{name} {dynamic} {k}".encode())
+        check(seed, SIZES, 1, 20000, "ffdddFD", "interp", dynamic)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_small_ones(seed):
+    check(seed, SIZES, 1, 20000, "ffdddFD", "c", seed % 3 == 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_large_ones_in_parts(seed):
+    check(seed + 1000, LARGE, 100000, 2_000_000, "fddF", "c", seed % 2 == 0)
+
+
+def test_half_precision_is_added_up_in_single_precision():
+    x = np.random.default_rng(0).standard_normal((70, 300)).astype("e")
+    for f in (lambda x: x.sum(), lambda x: x.sum(axis=1), lambda x: x.mean(axis=1)):
+        assert_same_bits(cinductor.compile(f)(x), f(x))
+
+
+def test_an_axis_of_one_element_has_a_program_of_its_own_where_it_matters():
+    f = cinductor.compile(lambda x: x.sum(axis=0), dynamic=True, backend="interp")
+    for shape in [(300, 5), (300, 1), (1, 300), (300, 2)]:
+        x = np.random.default_rng(1).standard_normal(shape)
+        assert_same_bits(f(x), x.sum(axis=0))
+
+
+def test_close_has_an_order_of_its_own():
+    x = np.random.default_rng(2).standard_normal(100_000)
+    close = cinductor.compile(lambda x: x.sum(), options={"numerics": "close"})(x)
+    assert close != x.sum() and abs(close - x.sum()) < 1e-9
