@@ -175,7 +175,7 @@ add_yield(CiExpander *x, const Group *group)
     for (int k = 0; k < group->nfolds; k++) {
         const CiNest *nest = group->folds[k];
         CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
-        args[count++] = cast_to(x, group->values[group->fold_results[k]], ci_dtype_compute(dtype));
+        args[count++] = cast_to(x, group->values[group->fold_results[k]], ci_dtype_sum(dtype));
         if (ci_fold_width(nest->fold) == 2)
             args[count++] = ci_build_index(&x->b, find_position(x, group));
     }
@@ -197,7 +197,7 @@ add_fold(CiExpander *x, const Group *group)
         ops[k] = group->folds[k]->fold;
         for (int w = 0; w < ci_fold_width(ops[k]); w++)
             into[ninto++] = ci_build_alloc(&x->b, ci_build_name(&x->b, w ? "place" : "acc"),
-                                           w ? CI_DTYPE_i64 : ci_dtype_compute(dtype), 1,
+                                           w ? CI_DTYPE_i64 : ci_dtype_sum(dtype), 1,
                                            CI_SPACE_register, ci_expand_number(x, 1));
     }
     CiStmt *fold = ci_build_add(&x->b, CI_STMT_fold);
@@ -298,8 +298,8 @@ fold_alike(const Group *group, const CiNest *nest, CiDtype dtype)
 {
     for (int k = 0; k < group->nfolds; k++) {
         CiDtype other = group->code->values[group->fold_results[k]].op.dtype;
-        bool is_free = ci_op_is_order_free(nest->fold, ci_dtype_compute(dtype)) ||
-                       ci_op_is_order_free(group->folds[k]->fold, ci_dtype_compute(other));
+        bool is_free = ci_op_is_order_free(nest->fold, ci_dtype_sum(dtype)) ||
+                       ci_op_is_order_free(group->folds[k]->fold, ci_dtype_sum(other));
         if (!is_free && (!ci_fold_order_equal(nest->order, group->folds[k]->order) ||
                          ci_lane_count(dtype) != ci_lane_count(other)))
             return false;
@@ -311,7 +311,7 @@ fold_alike(const Group *group, const CiNest *nest, CiDtype dtype)
 static void
 add_to_group(Group *group, const CiNest *nest, int result)
 {
-    CiDtype dtype = ci_dtype_compute(group->code->values[result].op.dtype);
+    CiDtype dtype = ci_dtype_sum(group->code->values[result].op.dtype);
     int at = ci_op_is_order_free(nest->fold, dtype) ? group->nfolds : 0;
     memmove(group->folds + at + 1, group->folds + at,
             sizeof *group->folds * (size_t)(group->nfolds - at));

@@ -1,9 +1,9 @@
 /* Element types and the exact meaning of their casts.
  *
- * Invariant: a CiConst of a dtype is always in that dtype's range: integers are wrapped, f16 and
- * f32 values are rounded. Everything that makes one goes through `wrap` or `round_to`, so no caller
- * sees a value the dtype cannot hold. Nothing here has undefined behaviour: a float that does not
- * fit an integer gives what x86's conversion followed by truncation gives. */
+ * Invariant: a CiConst of a dtype is always in that dtype's range: integers are wrapped, floats
+ * of less than 64 bits are rounded. Everything that makes one goes through `wrap` or `round_to`, so
+ * no caller sees a value the dtype cannot hold. Nothing here has undefined behaviour: a float that
+ * does not fit an integer gives what x86's conversion followed by truncation gives. */
 #include "ir/dtype.h"
 
 #include <inttypes.h>
@@ -17,13 +17,26 @@ typedef struct DtypeRow {
     int size;
     CiClass class;
     char character;
+    CiDtype part;
+    int exponent, mantissa;
 } DtypeRow;
 
 static const DtypeRow rows[CI_DTYPE_COUNT + 1] = {
-#define DTYPE(name, ctype, size, class, character) {#name, size, CI_CLASS_##class, character},
+#define DTYPE(name, storage, size, class, character, part, exponent, mantissa)                     \
+    {#name, size, CI_CLASS_##class, character, CI_DTYPE_##part, exponent, mantissa},
 #include "ir/dtypes.def"
-#undef DTYPE
-    {"none", 0, CI_CLASS_bool, 0},
+    {"none", 0, CI_CLASS_bool, 0, CI_DTYPE_none, 0, 0},
+};
+
+typedef struct NarrowRow {
+    const char *rounding; /* NULL: no narrow float */
+    CiDtype from, sum;
+} NarrowRow;
+
+static const NarrowRow narrow_rows[CI_DTYPE_COUNT + 1] = {
+#define NARROW(name, storage, size, character, exponent, mantissa, form, from, sum)                \
+    [CI_DTYPE_##name] = {"round_" #form, CI_DTYPE_##from, CI_DTYPE_##sum},
+#include "ir/dtypes.def"
 };
 
 const char *
@@ -62,13 +75,49 @@ ci_dtype_char(CiDtype dtype)
 CiDtype
 ci_dtype_real(CiDtype dtype)
 {
-    return dtype == CI_DTYPE_c64 ? CI_DTYPE_f32 : dtype == CI_DTYPE_c128 ? CI_DTYPE_f64 : dtype;
+    return rows[dtype].part;
+}
+
+bool
+ci_dtype_is_narrow(CiDtype dtype)
+{
+    return narrow_rows[dtype].rounding != NULL;
 }
 
 CiDtype
 ci_dtype_compute(CiDtype dtype)
 {
-    return dtype == CI_DTYPE_f16 ? CI_DTYPE_f32 : dtype;
+    return ci_dtype_is_narrow(dtype) ? CI_DTYPE_f32 : dtype;
+}
+
+CiDtype
+ci_dtype_sum(CiDtype dtype)
+{
+    return ci_dtype_is_narrow(dtype) ? narrow_rows[dtype].sum : dtype;
+}
+
+CiDtype
+ci_dtype_rounded_from(CiDtype dtype)
+{
+    return narrow_rows[dtype].from;
+}
+
+const char *
+ci_dtype_rounding(CiDtype dtype)
+{
+    return narrow_rows[dtype].rounding;
+}
+
+int
+ci_dtype_exponent(CiDtype dtype)
+{
+    return rows[dtype].exponent;
+}
+
+int
+ci_dtype_mantissa(CiDtype dtype)
+{
+    return rows[dtype].mantissa;
 }
 
 bool
@@ -83,7 +132,7 @@ ci_dtype_is_integral(CiDtype dtype)
     return dtype != CI_DTYPE_none && rows[dtype].class <= CI_CLASS_uint;
 }
 
-/* ---- half ---- */
+/* ---- narrow floats ---- */
 
 /* Drops `shift` low bits, rounding to nearest even. */
 static uint64_t
@@ -94,47 +143,42 @@ shift_rounded(uint64_t bits, int shift)
     return kept + (lost > half || (lost == half && (kept & 1)));
 }
 
-static uint16_t
-half_from_double(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint16_t sign = (uint16_t)((bits >> 48) & 0x8000);
-    int exponent = (int)((bits >> 52) & 0x7ff) - 1023;
-    uint64_t mantissa = bits & (((uint64_t)1 << 52) - 1);
-    if (exponent == 1024) {
-        uint16_t payload = (uint16_t)(mantissa >> 42);
-        return (uint16_t)(sign | 0x7c00 | (mantissa && !payload ? 1 : payload));
-    }
-    if (exponent > 15)
-        return sign | 0x7c00;
-    if (exponent >= -14) /* a carry out of the mantissa raises the exponent, up to infinity */
-        return (uint16_t)(sign | (((uint64_t)(exponent + 15) << 10) + shift_rounded(mantissa, 42)));
-    if (exponent < -25)
-        return sign;
-    return (uint16_t)(sign | shift_rounded(mantissa | ((uint64_t)1 << 52), 42 - 14 - exponent));
-}
-
 uint16_t
-ci_half_from_float(float value)
+ci_narrow_from(CiDtype narrow, double value)
 {
-    return half_from_double(value);
+    int width = rows[narrow].mantissa, bias = (1 << (rows[narrow].exponent - 1)) - 1;
+    uint64_t bits, infinity = (uint64_t)(2 * bias + 1) << width;
+    value = ci_dtype_rounded_from(narrow) == CI_DTYPE_f32 ? (double)(float)value : value;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t sign = (bits >> 48) & 0x8000, mantissa = bits & (((uint64_t)1 << 52) - 1);
+    int exponent = (int)((bits >> 52) & 0x7ff) - 1023, lost = 52 - width;
+    if (exponent == 1024) {
+        uint64_t payload = mantissa >> lost;
+        return (uint16_t)(sign | infinity | (mantissa && !payload ? 1 : payload));
+    }
+    if (exponent > bias)
+        return (uint16_t)(sign | infinity);
+    if (exponent >= 1 - bias) /* a carry out of the mantissa raises the exponent, up to infinity */
+        return (uint16_t)(sign |
+                          (((uint64_t)(exponent + bias) << width) + shift_rounded(mantissa, lost)));
+    if (exponent < -bias - width)
+        return (uint16_t)sign;
+    return (uint16_t)(sign |
+                      shift_rounded(mantissa | ((uint64_t)1 << 52), lost + 1 - bias - exponent));
 }
 
 float
-ci_half_to_float(uint16_t half)
+ci_narrow_to_float(CiDtype narrow, uint16_t element)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t exponent = (half >> 10) & 0x1f, mantissa = half & 0x3ff;
-    uint32_t bits;
-    if (exponent == 31) {
-        bits = sign | 0x7f800000 | mantissa << 13;
-    } else if (exponent) {
-        bits = sign | (exponent + 112) << 23 | mantissa << 13;
-    } else { /* zero or subnormal: mantissa * 2^-24, exact in float */
-        float magnitude = (float)mantissa * 0x1p-24f;
+    int width = rows[narrow].mantissa, bias = (1 << (rows[narrow].exponent - 1)) - 1;
+    uint32_t sign = (uint32_t)(element & 0x8000) << 16, number = element & 0x7fff;
+    uint32_t exponent = number >> width, mantissa = number & ((1u << width) - 1);
+    uint32_t bits = sign | mantissa << (23 - width);
+    if (exponent == 0) { /* zero or subnormal, exact in float */
+        float magnitude = ldexpf((float)mantissa, 1 - bias - width);
         return sign ? -magnitude : magnitude;
     }
+    bits |= (exponent == 2 * (uint32_t)bias + 1 ? 255 : exponent + 127 - (uint32_t)bias) << 23;
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -157,8 +201,8 @@ wrap(CiDtype dtype, uint64_t bits)
 static double
 round_to(CiDtype real, double value)
 {
-    if (real == CI_DTYPE_f16)
-        return ci_half_to_float(half_from_double(value));
+    if (ci_dtype_is_narrow(real))
+        return (double)ci_narrow_to_float(real, ci_narrow_from(real, value));
     return real == CI_DTYPE_f32 ? (double)(float)value : value;
 }
 
@@ -181,7 +225,8 @@ int_from_double(CiDtype to, double value)
     return wrap(to, truncate64(value));
 }
 
-/* f16 is reached through float, as NumPy does; f32 directly, for two roundings would differ. */
+/* Narrow floats are reached through float, as NumPy does; f32 directly, for two roundings would
+ * differ. */
 static double
 double_from_int(CiDtype from, CiDtype to, int64_t i)
 {
@@ -189,7 +234,7 @@ double_from_int(CiDtype from, CiDtype to, int64_t i)
     if (to == CI_DTYPE_f64)
         return is_unsigned ? (double)(uint64_t)i : (double)i;
     float value = is_unsigned ? (float)(uint64_t)i : (float)i;
-    return to == CI_DTYPE_f16 ? (double)ci_half_to_float(ci_half_from_float(value)) : (double)value;
+    return round_to(to, (double)value);
 }
 
 CiConst
@@ -248,8 +293,8 @@ store_real(CiDtype dtype, double value, void *element)
         float narrow = (float)value;
         memcpy(element, &narrow, sizeof narrow);
     } else {
-        uint16_t half = half_from_double(value);
-        memcpy(element, &half, sizeof half);
+        uint16_t narrow = ci_narrow_from(dtype, value);
+        memcpy(element, &narrow, sizeof narrow);
     }
 }
 
@@ -266,9 +311,9 @@ load_real(CiDtype dtype, const void *element)
         memcpy(&value, element, sizeof value);
         return value;
     }
-    uint16_t half;
-    memcpy(&half, element, sizeof half);
-    return ci_half_to_float(half);
+    uint16_t narrow;
+    memcpy(&narrow, element, sizeof narrow);
+    return (double)ci_narrow_to_float(dtype, narrow);
 }
 
 void

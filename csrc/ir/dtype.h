@@ -7,9 +7,8 @@
 #include "base/text.h"
 
 typedef enum CiDtype {
-#define DTYPE(name, ctype, size, class, character) CI_DTYPE_##name,
+#define DTYPE(name, storage, size, class, character, part, exponent, mantissa) CI_DTYPE_##name,
 #include "ir/dtypes.def"
-#undef DTYPE
     CI_DTYPE_COUNT,
     CI_DTYPE_none = CI_DTYPE_COUNT
 } CiDtype;
@@ -34,9 +33,17 @@ const char *ci_dtype_name(CiDtype dtype); /* "f32" */
 CiDtype ci_dtype_find(const char *name);  /* CI_DTYPE_none when there is none */
 int ci_dtype_size(CiDtype dtype);
 CiClass ci_dtype_class(CiDtype dtype);
-char ci_dtype_char(CiDtype dtype);
+char ci_dtype_char(CiDtype dtype); /* 0: NumPy has it from a package */
 CiDtype ci_dtype_real(CiDtype dtype);      /* c64 -> f32, c128 -> f64, others themselves */
-CiDtype ci_dtype_compute(CiDtype dtype);   /* f16 -> f32, others themselves */
+bool ci_dtype_is_narrow(CiDtype dtype);    /* computed in another type, and rounded */
+CiDtype ci_dtype_compute(CiDtype dtype);   /* narrow floats -> f32, others themselves */
+CiDtype ci_dtype_sum(CiDtype dtype);       /* what NumPy adds them up in: f16 -> f32, others themselves */
+/* Narrow floats: the widest type they are rounded from at once, and the function of the support tables
+ * that does it, "round_half". */
+CiDtype ci_dtype_rounded_from(CiDtype dtype);
+const char *ci_dtype_rounding(CiDtype dtype);
+int ci_dtype_exponent(CiDtype dtype);      /* bits of a float's exponent */
+int ci_dtype_mantissa(CiDtype dtype);      /* and of its fraction */
 bool ci_dtype_is_float(CiDtype dtype);     /* float class */
 bool ci_dtype_is_integral(CiDtype dtype);  /* bool, int, uint classes */
 /* Rounds, wraps or truncates v of dtype `from` as a C cast to `to` does. */
@@ -48,7 +55,7 @@ void ci_const_store(CiDtype dtype, CiConst v, void *element);
 CiConst ci_const_load(CiDtype dtype, const void *element);
 void ci_const_print(CiText *out, CiDtype dtype, CiConst v); /* 1, 0.5, inf, nan, true, (1, -2.5) */
 CiConst ci_const_parse(CiLexer *lex, CiDtype dtype);
-uint16_t ci_half_from_float(float value); /* round to nearest even, as IEEE */
-float ci_half_to_float(uint16_t bits);
+uint16_t ci_narrow_from(CiDtype narrow, double value); /* round to nearest even, as IEEE */
+float ci_narrow_to_float(CiDtype narrow, uint16_t bits);
 
 #endif

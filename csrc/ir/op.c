@@ -1,7 +1,6 @@
-/* What ops.def says, as functions over one table.
+/* What ops.def says, as functions over its tables.
  *
- * Invariant: nothing about an operation is written here that its row could say; the few switches
- * below answer for kinds whose rows carry no arity (structure). */
+ * Invariant: nothing about an operation is written here, for its rows say it. */
 #include "ir/op.h"
 
 #include <math.h>
@@ -28,24 +27,69 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
 #define POINTWISE(name, arity, result, b, i, u, f, c)                                              \
     {#name,      CI_OPKIND_pointwise,  arity,         CI_RESULT_##result,                          \
      CI_OP_none, {#b, #i, #u, #f, #c}, REFUSALS(name)},
-#define MATH(name, arity) PLAIN(name, math, arity, same, none)
+#define MATH(name, arity, function) PLAIN(name, math, arity, same, none)
 #define REDUCE(name, combine) PLAIN(name, reduce, 1, same, combine)
-#define ARGREDUCE(name) PLAIN(name, argreduce, 1, same, none)
+#define ARGREDUCE(name) PLAIN(name, argreduce, 1, position, none)
 #define SCAN(name, combine) PLAIN(name, scan, 1, same, combine)
 #define VIEW(name) PLAIN(name, view, 1, same, none)
 #define CREATE(name) PLAIN(name, create, 0, same, none)
-#define STRUCTURE(name) PLAIN(name, structure, -1, same, none)
+#define STRUCTURE(name, arity) PLAIN(name, structure, arity, same, none)
 #define EXTERN(name) PLAIN(name, extern, -1, same, none)
 #define REGION(name) PLAIN(name, region, -1, same, none)
-#define COMPOSITE(name, arity) PLAIN(name, composite, arity, same, none)
-#define SCALAR(name) PLAIN(name, scalar, 0, same, none)
+#define COMPOSITE(name, arity, result, class) PLAIN(name, composite, arity, result, none)
+#define SCALAR(name, arity, result) PLAIN(name, scalar, arity, result, none)
 #define LANES(name, arity) PLAIN(name, lanes, arity, same, none)
 #include "ir/ops.def"
     {"none", CI_OPKIND_scalar, 0, CI_RESULT_same, CI_OP_none, REFUSE, REFUSALS(none)},
 };
 
-static const bool is_by_parts[CI_OP_COUNT + 1] = {
-#define BY_PARTS(name) [CI_OP_##name] = true,
+/* ---- what few rows have ---- */
+
+enum {
+    commutes = CI_FACT_commutes,
+    keeps = CI_FACT_keeps,
+    by_parts = CI_FACT_by_parts,
+    costly = CI_FACT_costly,
+    low_bits = CI_FACT_low_bits,
+    low_bits_of_first = CI_FACT_low_bits_of_first,
+    each_bit = CI_FACT_each_bit,
+    memory = CI_FACT_memory,
+    effect = CI_FACT_effect
+};
+
+static const int facts_of[CI_OP_COUNT + 1] = {
+#define FACTS(name, facts) [CI_OP_##name] = facts,
+#include "ir/ops.def"
+};
+
+typedef enum Identity {
+    IDENTITY_zero,
+    IDENTITY_minus_zero,
+    IDENTITY_one,
+    IDENTITY_all_bits,
+    IDENTITY_least,
+    IDENTITY_greatest,
+    IDENTITY_lost_least,
+    IDENTITY_lost_greatest
+} Identity;
+
+static const Identity identities[CI_OP_COUNT + 1] = {
+#define IDENTITY(name, value) [CI_OP_##name] = IDENTITY_##value,
+#include "ir/ops.def"
+};
+
+static const char *const functions[CI_OP_COUNT + 1] = {
+#define MATH(name, arity, function) [CI_OP_##name] = #function,
+#include "ir/ops.def"
+};
+
+static const char *const unsigned_expressions[CI_OP_COUNT + 1] = {
+#define UNSIGNED(name, expression) [CI_OP_##name] = #expression,
+#include "ir/ops.def"
+};
+
+static const CiClass composite_classes[CI_OP_COUNT + 1] = {
+#define COMPOSITE(name, arity, result, class) [CI_OP_##name] = CI_CLASS_##class,
 #include "ir/ops.def"
 };
 
@@ -74,40 +118,43 @@ ci_op_kind(CiOp op)
 int
 ci_op_arity(CiOp op)
 {
-    switch (op) {
-    case CI_OP_cast:
-    case CI_OP_copy:
-    case CI_OP_define:
-    case CI_OP_bind:
-        return 1;
-    case CI_OP_expr:
-        return 0;
-    case CI_OP_compress:
-    case CI_OP_pack:
-        return 2;
-    case CI_OP_check:
-    case CI_OP_place:
-        return -1;
-    case CI_OP_where:
-    case CI_OP_assign:
-        return 3;
-    default:
-        return rows[op].arity;
-    }
+    return rows[op].arity;
+}
+
+bool
+ci_op_has(CiOp op, CiOpFact fact)
+{
+    return (facts_of[op] & (int)fact) != 0;
+}
+
+const char *
+ci_op_function(CiOp op)
+{
+    return functions[op];
+}
+
+const char *
+ci_op_unsigned(CiOp op)
+{
+    return unsigned_expressions[op];
 }
 
 CiDtype
 ci_op_result(CiOp op, CiDtype operand)
 {
-    if (rows[op].kind == CI_OPKIND_argreduce || op == CI_OP_index)
-        return CI_DTYPE_i64;
     if (rows[op].combine != CI_OP_none)
         return ci_op_result(rows[op].combine, operand);
-    if (rows[op].result == CI_RESULT_boolean || rows[op].result == CI_RESULT_compared)
+    switch (rows[op].result) {
+    case CI_RESULT_boolean:
+    case CI_RESULT_compared:
         return CI_DTYPE_bool;
-    return rows[op].result == CI_RESULT_real || op == CI_OP_complex_absolute
-               ? ci_dtype_real(operand)
-               : operand;
+    case CI_RESULT_position:
+        return CI_DTYPE_i64;
+    case CI_RESULT_real:
+        return ci_dtype_real(operand);
+    default:
+        return operand;
+    }
 }
 
 bool
@@ -133,9 +180,7 @@ is_defined(CiOp op, CiClass operand)
     case CI_OPKIND_math:
         return operand == CI_CLASS_float;
     case CI_OPKIND_composite:
-        return operand == (op == CI_OP_complex_absolute || op == CI_OP_complex_exp
-                               ? CI_CLASS_complex
-                               : CI_CLASS_float);
+        return operand == composite_classes[op];
     case CI_OPKIND_argreduce:
         return operand != CI_CLASS_complex;
     case CI_OPKIND_reduce:
@@ -209,33 +254,39 @@ ci_op_identity(CiOp op, CiDtype dtype)
 {
     bool is_real = ci_dtype_is_float(dtype);
     CiConst minus_zero = {0, -0.0, -0.0};
-    switch (rows[op].combine) {
-    case CI_OP_add:
+    Identity identity = identities[rows[op].combine];
+    switch (identity) {
+    case IDENTITY_minus_zero:
         return ci_dtype_is_integral(dtype) ? ci_const_int(dtype, 0) : minus_zero;
-    case CI_OP_multiply:
-    case CI_OP_logical_and:
+    case IDENTITY_one:
         return ci_const_int(dtype, 1);
-    case CI_OP_bitwise_and:
+    case IDENTITY_all_bits:
         return ci_const_int(dtype, -1);
-    case CI_OP_maximum:
-        return extreme(dtype, false);
-    case CI_OP_minimum:
-        return extreme(dtype, true);
-    case CI_OP_fmax: /* a NaN loses against everything, and is the answer where nothing else is */
-        return is_real ? ci_const_double(dtype, (double)NAN) : extreme(dtype, false);
-    case CI_OP_fmin:
-        return is_real ? ci_const_double(dtype, (double)NAN) : extreme(dtype, true);
+    case IDENTITY_least:
+    case IDENTITY_greatest:
+        return extreme(dtype, identity == IDENTITY_greatest);
+    case IDENTITY_lost_least: /* a NaN loses against everything, and is the answer where nothing
+                                 else is */
+    case IDENTITY_lost_greatest:
+        return is_real ? ci_const_double(dtype, (double)NAN)
+                       : extreme(dtype, identity == IDENTITY_lost_greatest);
     default:
         return ci_const_int(dtype, 0);
     }
 }
 
 bool
+ci_op_rounds(CiOp op, CiDtype operand)
+{
+    return !ci_dtype_is_integral(operand) && ci_op_result(op, operand) == operand &&
+           !ci_op_has(op, CI_FACT_keeps);
+}
+
+bool
 ci_op_is_order_free(CiOp op, CiDtype dtype)
 {
-    if (ci_dtype_is_integral(dtype) || rows[op].kind == CI_OPKIND_argreduce)
-        return true;
-    return rows[op].combine != CI_OP_add && rows[op].combine != CI_OP_multiply;
+    CiOp combine = rows[op].combine;
+    return combine == CI_OP_none || !ci_op_rounds(combine, dtype);
 }
 
 bool
@@ -252,7 +303,7 @@ ci_op_is_exact(CiOp op, CiDtype operand)
     case CI_OPKIND_reduce:
         return ci_op_is_order_free(op, operand);
     case CI_OPKIND_pointwise:
-        return ci_dtype_class(operand) != CI_CLASS_complex || is_by_parts[op];
+        return ci_dtype_class(operand) != CI_CLASS_complex || ci_op_has(op, CI_FACT_by_parts);
     default:
         return true;
     }
@@ -261,27 +312,6 @@ ci_op_is_exact(CiOp op, CiDtype operand)
 bool
 ci_op_is_expensive(CiOp op)
 {
-    switch (op) {
-    case CI_OP_divide:
-    case CI_OP_floor_divide:
-    case CI_OP_remainder:
-    case CI_OP_fmod:
-    case CI_OP_reciprocal:
-    case CI_OP_int_power:
-    case CI_OP_complex_power:
-    case CI_OP_gcd:
-    case CI_OP_lcm:
-    case CI_OP_sqrt:
-    case CI_OP_nextafter:
-    case CI_OP_spacing:
-    case CI_OP_ldexp:
-    case CI_OP_erf:
-    case CI_OP_erfc:
-    case CI_OP_scalar_power:
-    case CI_OP_frexp_mantissa:
-    case CI_OP_frexp_exponent:
-        return true;
-    default:
-        return rows[op].kind == CI_OPKIND_math || rows[op].kind == CI_OPKIND_composite;
-    }
+    return rows[op].kind == CI_OPKIND_math || rows[op].kind == CI_OPKIND_composite ||
+           ci_op_has(op, CI_FACT_costly);
 }

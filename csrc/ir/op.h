@@ -6,17 +6,17 @@
 
 typedef enum CiOp {
 #define POINTWISE(name, arity, result, b, i, u, f, c) CI_OP_##name,
-#define MATH(name, arity) CI_OP_##name,
+#define MATH(name, arity, function) CI_OP_##name,
 #define REDUCE(name, combine) CI_OP_##name,
 #define ARGREDUCE(name) CI_OP_##name,
 #define SCAN(name, combine) CI_OP_##name,
 #define VIEW(name) CI_OP_##name,
 #define CREATE(name) CI_OP_##name,
-#define STRUCTURE(name) CI_OP_##name,
+#define STRUCTURE(name, arity) CI_OP_##name,
 #define EXTERN(name) CI_OP_##name,
 #define REGION(name) CI_OP_##name,
-#define COMPOSITE(name, arity) CI_OP_##name,
-#define SCALAR(name) CI_OP_##name,
+#define COMPOSITE(name, arity, result, class) CI_OP_##name,
+#define SCALAR(name, arity, result) CI_OP_##name,
 #define LANES(name, arity) CI_OP_##name,
 #include "ir/ops.def"
     CI_OP_COUNT,
@@ -43,19 +43,38 @@ typedef enum CiResultRule {
     CI_RESULT_same,
     CI_RESULT_boolean,
     CI_RESULT_real,
-    CI_RESULT_compared
+    CI_RESULT_compared,
+    CI_RESULT_position
 } CiResultRule;
+
+/* What FACTS rows say; ops.def has what each means. */
+typedef enum CiOpFact {
+    CI_FACT_commutes = 1 << 0,
+    CI_FACT_keeps = 1 << 1,
+    CI_FACT_by_parts = 1 << 2,
+    CI_FACT_costly = 1 << 3,
+    CI_FACT_low_bits = 1 << 4,
+    CI_FACT_low_bits_of_first = 1 << 5,
+    CI_FACT_each_bit = 1 << 6,
+    CI_FACT_memory = 1 << 7,
+    CI_FACT_effect = 1 << 8
+} CiOpFact;
 
 const char *ci_op_name(CiOp op);
 CiOp ci_op_find(const char *name); /* CI_OP_none when there is none */
 CiOpKind ci_op_kind(CiOp op);
 int ci_op_arity(CiOp op); /* -1: varies */
+bool ci_op_has(CiOp op, CiOpFact fact);
+/* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
+const char *ci_op_function(CiOp op);
 /* Pointwise and math: the dtype that operands of this dtype give. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
 /* A comparison of a u64 with an i64, in either order: of their values, which no dtype holds. */
 bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
+/* What is computed of signed integers where their overflow has no meaning; NULL: as the row says. */
+const char *ci_op_unsigned(CiOp op);
 /* Whether the value depends on that operand: isnan of an integer reads nothing. */
 bool ci_op_reads(CiOp op, CiDtype operand, int position);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
@@ -67,6 +86,8 @@ CiOp ci_op_combine(
 /* What a fold starts from: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the least
  * value for max, … */
 CiConst ci_op_identity(CiOp reduction_or_scan, CiDtype dtype);
+/* Whether the result of such operands is rounded to their dtype. */
+bool ci_op_rounds(CiOp op, CiDtype operand);
 /* True when folding in any order gives the same bits: integers, bools, min and max, any and all. */
 bool ci_op_is_order_free(CiOp reduction, CiDtype dtype);
 /* Whether results have NumPy's own bits, whatever way they are computed. */

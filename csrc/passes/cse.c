@@ -20,23 +20,9 @@ typedef struct Table {
 static bool
 is_mergeable(const CiNode *node)
 {
-    switch (ci_op_kind(node->op)) {
-    case CI_OPKIND_extern:
-    case CI_OPKIND_region:
-        return false;
-    default:
-        return node->op != CI_OP_empty && node->op != CI_OP_assign && node->op != CI_OP_scatter &&
-               node->op != CI_OP_input && node->op != CI_OP_define && node->op != CI_OP_check;
-    }
-}
-
-/* Exactly commutative: swapping changes no bit but a NaN's payload. */
-static bool
-is_commutative(CiOp op)
-{
-    return op == CI_OP_add || op == CI_OP_multiply || op == CI_OP_equal || op == CI_OP_not_equal ||
-           op == CI_OP_logical_and || op == CI_OP_logical_or || op == CI_OP_logical_xor ||
-           op == CI_OP_bitwise_and || op == CI_OP_bitwise_or || op == CI_OP_bitwise_xor;
+    CiOpKind kind = ci_op_kind(node->op);
+    return kind != CI_OPKIND_extern && kind != CI_OPKIND_region &&
+           !ci_op_has(node->op, CI_FACT_memory | CI_FACT_effect);
 }
 
 /* ---- equality ---- */
@@ -44,7 +30,7 @@ is_commutative(CiOp op)
 static bool
 has_same_args(const CiNode *a, const CiNode *b)
 {
-    bool is_same = true, is_swapped = is_commutative(a->op) && a->nargs == 2;
+    bool is_same = true, is_swapped = ci_op_has(a->op, CI_FACT_commutes) && a->nargs == 2;
     for (int k = 0; k < a->nargs; k++) {
         is_same = is_same && a->args[k] == b->args[k];
         is_swapped = is_swapped && a->args[k] == b->args[1 - k];
@@ -97,7 +83,7 @@ hash_node(const CiNode *node)
     uint64_t args = 0; /* a sum, for operands of commutative operations come in any order */
     for (int k = 0; k < node->nargs; k++) {
         uint64_t arg = ci_hash_mix(0, (uint64_t)(uintptr_t)node->args[k]);
-        args = is_commutative(node->op) ? args + arg : ci_hash_mix(args, arg);
+        args = ci_op_has(node->op, CI_FACT_commutes) ? args + arg : ci_hash_mix(args, arg);
     }
     hash = ci_hash_mix(hash, args);
     for (int k = 0; k < node->naxes; k++)

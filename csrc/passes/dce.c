@@ -6,16 +6,10 @@
 #include "passes/pass.h"
 
 static bool
-has_effect(const CiNode *node)
-{
-    return node->op == CI_OP_extern || node->op == CI_OP_define || node->op == CI_OP_check;
-}
-
-static bool
 block_has_effect(const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
-        if (has_effect(block->nodes[k]))
+        if (ci_op_has(block->nodes[k]->op, CI_FACT_effect))
             return true;
         for (int b = 0; b < block->nodes[k]->nblocks; b++)
             if (block_has_effect(block->nodes[k]->blocks[b]))
@@ -27,7 +21,7 @@ block_has_effect(const CiBlock *block)
 static bool
 is_needed(const CiNode *node)
 {
-    bool needed = node->is_live || has_effect(node);
+    bool needed = node->is_live || ci_op_has(node->op, CI_FACT_effect);
     for (int b = 0; !needed && b < node->nblocks; b++)
         needed = block_has_effect(node->blocks[b]);
     return needed;

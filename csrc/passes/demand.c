@@ -94,23 +94,15 @@ asked_of(const CiNode *node, int arg, uint64_t bits)
     case CI_OP_bitwise_and:
     case CI_OP_bitwise_or:
         return asked_by_mask(node, arg, bits);
-    case CI_OP_bitwise_xor:
-    case CI_OP_invert:
-        return bits;
     case CI_OP_left_shift:
     case CI_OP_right_shift:
         return arg == 0 ? asked_by_shift(node, bits) : ALL;
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-        return and_below(bits);
-    case CI_OP_where:
-        return arg > 0 ? bits : ALL;
     case CI_OP_cast:
         return asked_by_cast(node, bits);
     default:
-        return ALL;
+        return ci_op_has(node->op, CI_FACT_each_bit)   ? bits
+               : ci_op_has(node->op, CI_FACT_low_bits) ? and_below(bits)
+                                                       : ALL;
     }
 }
 

@@ -117,6 +117,8 @@ static bool
 fold_float(CiOp op, CiDtype dtype, int arity, CiConst a, CiConst b, CiConst *value)
 {
     bool is_exact = true;
+    if (ci_dtype_is_narrow(dtype) && a.re == 0 && signbit(a.re)) /* they differ about its sign */
+        return false;
     double number = evaluate_float(op, a.re, b.re, 8 * ci_dtype_size(dtype), &is_exact);
     CiDtype result = ci_op_result(op, dtype);
     bool is_clean = isfinite(a.re) && (arity < 2 || isfinite(b.re));

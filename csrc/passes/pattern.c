@@ -133,7 +133,7 @@ is_power_of_two(const CiNode *node)
     if (node->op != CI_OP_const || !ci_dtype_is_float(node->dtype) || !isfinite(node->value.re))
         return false;
     bool is_half = fabs(frexp(node->value.re, &exponent)) == 0.5;
-    int limit = node->dtype == CI_DTYPE_f16 ? 14 : node->dtype == CI_DTYPE_f32 ? 126 : 1022;
+    int limit = (1 << (ci_dtype_exponent(node->dtype) - 1)) - 2;
     return is_half && exponent > -limit && exponent <= limit;
 }
 
@@ -151,29 +151,11 @@ has_type(const CiNode *node, const char *type)
         return class == CI_CLASS_float;
     if (strcmp(type, "complex") == 0)
         return class == CI_CLASS_complex;
+    if (strcmp(type, "narrow") == 0)
+        return ci_dtype_is_narrow(node->dtype);
     if (strcmp(type, "power_of_two") == 0)
         return is_power_of_two(node);
     return strcmp(type, ci_dtype_name(node->dtype)) == 0;
-}
-
-static bool
-is_commutative(CiOp op)
-{
-    switch (op) {
-    case CI_OP_add:
-    case CI_OP_multiply:
-    case CI_OP_equal:
-    case CI_OP_not_equal:
-    case CI_OP_logical_and:
-    case CI_OP_logical_or:
-    case CI_OP_logical_xor:
-    case CI_OP_bitwise_and:
-    case CI_OP_bitwise_or:
-    case CI_OP_bitwise_xor:
-        return true;
-    default:
-        return false;
-    }
 }
 
 typedef struct Bindings {
@@ -211,7 +193,7 @@ match(const Term *term, CiNode *node, Bindings *bindings)
     if (node->op != term->op || node->nargs != term->nargs)
         return false;
     return match_args(term, node, false, bindings) ||
-           (is_commutative(term->op) && match_args(term, node, true, bindings));
+           (ci_op_has(term->op, CI_FACT_commutes) && match_args(term, node, true, bindings));
 }
 
 /* ---- building ---- */
@@ -233,6 +215,13 @@ build_number(Builder *b, double number, const CiNode *neighbour)
 
 static CiNode *build(Builder *b, const Term *term);
 
+/* `narrow` names that of the node which is replaced. */
+static CiDtype
+named_dtype(const Builder *b, const char *type)
+{
+    return strcmp(type, "narrow") == 0 ? b->root->dtype : ci_dtype_find(type);
+}
+
 /* Numbers are built last, when the dtype of their neighbours is known. */
 static CiNode *
 build_call(Builder *b, const Term *term)
@@ -250,7 +239,7 @@ build_call(Builder *b, const Term *term)
         if (!args[k])
             args[k] = build_number(b, term->args[k]->number, neighbour ? neighbour : b->root);
     if (term->op == CI_OP_cast)
-        return ci_graph_cast(b->g, args[0], ci_dtype_find(term->type), b->root->loc);
+        return ci_graph_cast(b->g, args[0], named_dtype(b, term->type), b->root->loc);
     return ci_graph_pointwise(b->g, term->op, term->nargs, args, b->root->loc);
 }
 

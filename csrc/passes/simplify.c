@@ -14,19 +14,21 @@ static bool
 is_lossless(CiDtype a, CiDtype b)
 {
     CiClass from = ci_dtype_class(a), to = ci_dtype_class(b);
-    int from_size = ci_dtype_size(ci_dtype_real(a)), to_size = ci_dtype_size(ci_dtype_real(b));
+    int from_size = ci_dtype_size(a), to_size = ci_dtype_size(b);
     bool to_float = to == CI_CLASS_float || to == CI_CLASS_complex;
     if (a == CI_DTYPE_bool)
         return true;
     if (from == CI_CLASS_int || from == CI_CLASS_uint)
         return to == from           ? to_size >= from_size
                : to == CI_CLASS_int ? to_size > from_size /* from unsigned */
-                                    : to_float && to_size > from_size;
-    return to_float && to_size >= from_size && (from != CI_CLASS_complex || to == CI_CLASS_complex);
+                                    : to_float && ci_dtype_mantissa(b) + 1 >= 8 * from_size;
+    return to_float && ci_dtype_exponent(b) >= ci_dtype_exponent(a) &&
+           ci_dtype_mantissa(b) >= ci_dtype_mantissa(a) &&
+           (from != CI_CLASS_complex || to == CI_CLASS_complex);
 }
 
-/* Going to c over b is the same as going there directly. Integers reach f16 through float, other
- * floats do not, so that way round is not one step. */
+/* Going to c over b is the same as going there directly. Integers reach narrow floats through
+ * float, others do not, so that way round is not one step. */
 static bool
 is_skippable(CiDtype a, CiDtype b, CiDtype c)
 {
@@ -36,7 +38,8 @@ is_skippable(CiDtype a, CiDtype b, CiDtype c)
     bool to_int = to == CI_CLASS_int || to == CI_CLASS_uint;
     if (!is_lossless(a, b))
         return false;
-    if (from_int && !over_int && (to_int || c == CI_DTYPE_f16)) /* wraps there, saturates here */
+    if (from_int && !over_int &&
+        (to_int || ci_dtype_is_narrow(c))) /* wraps there, saturates here */
         return false;
     return true;
 }

@@ -83,25 +83,11 @@ need_of_arg(const CiNode *node, int arg, Need need)
 {
     if (!is_int(node) || !is_int(node->args[arg]))
         return NEED_value;
-    switch (node->op) {
-    case CI_OP_bitwise_and:
-        return is_mask(node->args[!arg]) ? NEED_bits : need;
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-    case CI_OP_bitwise_or:
-    case CI_OP_bitwise_xor:
-    case CI_OP_invert:
-    case CI_OP_cast:
-    case CI_OP_where:
-        return need;
-    case CI_OP_left_shift:
-    case CI_OP_int_power:
-        return arg == 0 ? need : NEED_value;
-    default:
-        return NEED_value;
-    }
+    if (node->op == CI_OP_bitwise_and && is_mask(node->args[!arg]))
+        return NEED_bits;
+    bool is_of_low_bits = ci_op_has(node->op, CI_FACT_low_bits) ||
+                          (arg == 0 && ci_op_has(node->op, CI_FACT_low_bits_of_first));
+    return is_of_low_bits ? need : NEED_value;
 }
 
 /* ---- regions ---- */

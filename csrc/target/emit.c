@@ -10,10 +10,11 @@
 
 typedef enum SupportClass {
     SUPPORT_real,
-    SUPPORT_half,
     SUPPORT_int,
     SUPPORT_uint,
-    SUPPORT_complex
+    SUPPORT_complex,
+#define NARROW(name, storage, size, character, exponent, mantissa, form, from, sum) SUPPORT_##form,
+#include "ir/dtypes.def"
 } SupportClass;
 
 typedef struct SupportRow {
@@ -30,25 +31,23 @@ static const SupportRow support_rows[] = {
 };
 enum { SUPPORT_COUNT = (int)(sizeof support_rows / sizeof *support_rows) };
 
-typedef struct DtypeSpelling {
-    const char *storage, *type, *bits_type, *suffix;
-} DtypeSpelling;
+static const char *const storage_types[CI_DTYPE_COUNT] = {
+#define DTYPE(name, storage, size, class, character, part, exponent, mantissa)                     \
+    [CI_DTYPE_##name] = #storage,
+#include "ir/dtypes.def"
+};
 
-static const DtypeSpelling dtype_spellings[CI_DTYPE_COUNT] = {
-    [CI_DTYPE_bool] = {"uint8_t", "uint8_t", "uint8_t", ""},
-    [CI_DTYPE_i8] = {"int8_t", "int8_t", "uint8_t", ""},
-    [CI_DTYPE_i16] = {"int16_t", "int16_t", "uint16_t", ""},
-    [CI_DTYPE_i32] = {"int32_t", "int32_t", "uint32_t", ""},
-    [CI_DTYPE_i64] = {"int64_t", "int64_t", "uint64_t", ""},
-    [CI_DTYPE_u8] = {"uint8_t", "uint8_t", "uint8_t", ""},
-    [CI_DTYPE_u16] = {"uint16_t", "uint16_t", "uint16_t", ""},
-    [CI_DTYPE_u32] = {"uint32_t", "uint32_t", "uint32_t", ""},
-    [CI_DTYPE_u64] = {"uint64_t", "uint64_t", "uint64_t", ""},
-    [CI_DTYPE_f16] = {"uint16_t", "float", "uint32_t", "f"},
-    [CI_DTYPE_f32] = {"float", "float", "uint32_t", "f"},
-    [CI_DTYPE_f64] = {"double", "double", "uint64_t", ""},
-    [CI_DTYPE_c64] = {"ci_c64", "ci_c64", "uint64_t", "f"},
-    [CI_DTYPE_c128] = {"ci_c128", "ci_c128", "uint64_t", ""},
+/* Of a narrow float its form, of others that of all of their class. */
+static const SupportClass support_classes[CI_DTYPE_COUNT] = {
+#define SUPPORT_float SUPPORT_real
+#define SUPPORT_bool SUPPORT_uint
+#define DTYPE(name, storage, size, class, character, part, exponent, mantissa)                     \
+    [CI_DTYPE_##name] = SUPPORT_##class,
+#define NARROW(name, storage, size, character, exponent, mantissa, form, from, sum)                \
+    [CI_DTYPE_##name] = SUPPORT_##form,
+#include "ir/dtypes.def"
+#undef SUPPORT_float
+#undef SUPPORT_bool
 };
 
 CiEmitter *
@@ -66,13 +65,28 @@ ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling)
 const char *
 ci_emit_storage(CiDtype dtype)
 {
-    return dtype_spellings[dtype].storage;
+    return storage_types[dtype];
 }
 
 const char *
 ci_emit_type(CiDtype dtype)
 {
-    return dtype_spellings[dtype].type;
+    return storage_types[ci_dtype_compute(dtype)];
+}
+
+/* Unsigned integers as wide as what is computed in; complex numbers have none. */
+static const char *
+bits_type(CiDtype dtype)
+{
+    int size = ci_dtype_size(ci_dtype_compute(dtype));
+    return size == 1 ? "uint8_t" : size == 2 ? "uint16_t" : size == 4 ? "uint32_t" : "uint64_t";
+}
+
+/* Of literals, and of the C library's functions. */
+static const char *
+suffix(CiDtype dtype)
+{
+    return ci_dtype_compute(ci_dtype_real(dtype)) == CI_DTYPE_f32 ? "f" : "";
 }
 
 void
@@ -107,22 +121,6 @@ ci_emit_mentions(const char *text, const char *name)
     return false;
 }
 
-static SupportClass
-support_class(CiDtype dtype)
-{
-    switch (ci_dtype_class(dtype)) {
-    case CI_CLASS_int:
-        return SUPPORT_int;
-    case CI_CLASS_uint:
-    case CI_CLASS_bool:
-        return SUPPORT_uint;
-    case CI_CLASS_float:
-        return dtype == CI_DTYPE_f16 ? SUPPORT_half : SUPPORT_real;
-    default:
-        return SUPPORT_complex;
-    }
-}
-
 /* -1 when there is none. Slow on purpose: the table is short. */
 static int
 find_support(const char *name, size_t length, SupportClass class)
@@ -134,12 +132,13 @@ find_support(const char *name, size_t length, SupportClass class)
     return -1;
 }
 
-/* The row that answers for a dtype: a half takes the f32 row where it has none of its own. */
+/* The row that answers for a dtype: a narrow float takes the f32 row where it has none of its own.
+ */
 static int
 resolve_support(const char *name, size_t length, CiDtype *dtype)
 {
-    int row = find_support(name, length, support_class(*dtype));
-    if (row < 0 && *dtype == CI_DTYPE_f16) {
+    int row = find_support(name, length, support_classes[*dtype]);
+    if (row < 0 && ci_dtype_is_narrow(*dtype)) {
         *dtype = CI_DTYPE_f32;
         row = find_support(name, length, SUPPORT_real);
     }
@@ -171,6 +170,31 @@ ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype)
     return ci_format(e->ctx, "ci_%s_%s", name, ci_dtype_name(dtype));
 }
 
+/* What the code is linked with for a function. */
+static void
+link_function(CiEmitter *e, const char *name)
+{
+    static const struct {
+        const char *name;
+        CiLibrary library;
+    } functions[] = {
+#define FUNCTION(name, library) {#name, CI_LIBRARY_##library},
+#include "target/intrinsics.def"
+    };
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (!strcmp(functions[k].name, name)) {
+            e->is_linked[functions[k].library] = true;
+            return;
+        }
+    ci_fail(e->ctx, CI_ERR_INTERNAL, "intrinsics.def does not know %s", name);
+}
+
+const char *
+ci_emit_rounding(CiEmitter *e, CiDtype narrow)
+{
+    return ci_emit_use(e, ci_dtype_rounding(narrow), narrow);
+}
+
 /* M(f) and S(f): the function's name. Returns the position after the closing parenthesis. */
 static const char *
 add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
@@ -179,24 +203,26 @@ add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
     const char *name = at + 2, *end = strchr(name, ')');
     size_t length = (size_t)(end - name);
     const char *copy = ci_copy_text(e->ctx, name, length);
-    bool is_half_own = dtype == CI_DTYPE_f16 && find_support(name, length, SUPPORT_half) >= 0;
-    if (is_support || is_half_own)
+    bool is_own =
+        ci_dtype_is_narrow(dtype) && find_support(name, length, support_classes[dtype]) >= 0;
+    if (is_support || is_own) {
         ci_text_add(out, "%s", ci_emit_use(e, copy, dtype));
-    else
-        ci_text_add(out, "%s%s%s", e->spelling->builtin, copy, dtype_spellings[dtype].suffix);
+        return end + 1;
+    }
+    link_function(e, copy);
+    ci_text_add(out, "%s%s%s", e->spelling->builtin, copy, suffix(dtype));
     return end + 1;
 }
 
 static void
 add_word(CiText *out, const char *word, size_t length, CiDtype dtype, const char *const *names)
 {
-    const DtypeSpelling *spelling = &dtype_spellings[dtype];
     if (length == 1 && *word == 'T')
-        ci_text_add(out, "%s", spelling->type);
+        ci_text_add(out, "%s", ci_emit_type(dtype));
     else if (length == 1 && *word == 'R')
-        ci_text_add(out, "%s", dtype_spellings[ci_dtype_real(dtype)].type);
+        ci_text_add(out, "%s", ci_emit_type(ci_dtype_real(dtype)));
     else if (length == 1 && *word == 'U')
-        ci_text_add(out, "%s", spelling->bits_type);
+        ci_text_add(out, "%s", bits_type(dtype));
     else if (length == 4 && !memcmp(word, "BITS", 4))
         ci_text_add(out, "%d", 8 * ci_dtype_size(ci_dtype_compute(dtype)));
     else if (length == 1 && names && *word >= 'a' && *word <= 'c')
@@ -288,7 +314,7 @@ ci_emit_support(CiEmitter *e, CiText *out)
 static void
 add_real_const(CiText *out, CiDtype real, double value)
 {
-    ci_text_add_hex_double(out, value, dtype_spellings[real].suffix);
+    ci_text_add_hex_double(out, value, suffix(real));
 }
 
 void
@@ -340,14 +366,12 @@ cast_to_real(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 {
     CiDtype part = ci_dtype_real(from);
     const char *member = part == from ? "" : ".re";
-    if (to != CI_DTYPE_f16)
+    if (!ci_dtype_is_narrow(to))
         ci_text_add(out, "(%s)%s%s", ci_emit_type(to), x, member);
-    else if (part == CI_DTYPE_f16)
-        ci_text_add(out, "%s", x);
-    else if (part == CI_DTYPE_f64)
-        ci_text_add(out, "%s(%s%s)", ci_emit_use(e, "round_half", CI_DTYPE_f64), x, member);
+    else if (part == ci_dtype_rounded_from(to) && part != CI_DTYPE_f32)
+        ci_text_add(out, "%s(%s%s)", ci_emit_use(e, ci_dtype_rounding(to), part), x, member);
     else
-        ci_text_add(out, "%s((float)%s%s)", ci_emit_use(e, "round_half", CI_DTYPE_f32), x, member);
+        ci_text_add(out, "%s((float)%s%s)", ci_emit_rounding(e, to), x, member);
 }
 
 void
@@ -371,36 +395,32 @@ ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 
 /* ---- ops ---- */
 
-/* Ops whose result on halves is a half without rounding: they choose, compare, or change the sign.
- */
+/* Whether a narrow float has a function for it. */
 static bool
-is_exact_on_halves(CiOp op)
+is_own(CiOp op, CiDtype operand)
 {
-    switch (op) {
-    case CI_OP_negative:
-    case CI_OP_positive:
-    case CI_OP_absolute:
-    case CI_OP_fabs:
-    case CI_OP_sign:
-    case CI_OP_maximum:
-    case CI_OP_minimum:
-    case CI_OP_fmax:
-    case CI_OP_fmin:
-    case CI_OP_floor:
-    case CI_OP_ceil:
-    case CI_OP_trunc:
-    case CI_OP_rint:
-    case CI_OP_copysign:
-    case CI_OP_nextafter:
-    case CI_OP_spacing:
-    case CI_OP_heaviside:
-    case CI_OP_frexp_mantissa:
-    case CI_OP_frexp_exponent:
-    case CI_OP_conjugate:
-        return true;
-    default:
-        return ci_op_result(op, CI_DTYPE_f16) != CI_DTYPE_f16;
-    }
+    static const struct {
+        CiOp op;
+        CiDtype narrow;
+    } rows[] = {
+#define SUPPORT(name, class, result, params, ...)
+#define NARROW_DTYPE_(name) CI_DTYPE_##name
+#define NARROW_DTYPE(name) NARROW_DTYPE_(name)
+#define OWN(name, operands) {CI_OP_##name, NARROW_DTYPE(N)},
+#include "target/narrow.def"
+#undef SUPPORT
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].op == op && rows[k].narrow == operand)
+            return true;
+    return false;
+}
+
+void
+ci_emit_expression(CiEmitter *e, CiText *out, const char *text, CiDtype operand,
+                   const char *const *names)
+{
+    add_tokens(e, out, text, operand, names);
 }
 
 void
@@ -409,9 +429,11 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
     const char *text = ci_op_expression(op, ci_dtype_class(operand));
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
-    bool rounds = operand == CI_DTYPE_f16 && !is_exact_on_halves(op);
-    if (rounds)
-        ci_text_add(out, "%s", ci_emit_use(e, "round_half", CI_DTYPE_f32));
+    if (is_own(op, operand))
+        text = ci_format(e->ctx, ci_op_arity(op) == 1 ? "(S(%s)(a))" : "(S(%s)(a, b))",
+                         ci_op_name(op));
+    if (ci_dtype_is_narrow(operand) && ci_op_rounds(op, operand))
+        ci_text_add(out, "%s", ci_emit_rounding(e, operand));
     add_tokens(e, out, text, operand, names);
 }
 
@@ -447,14 +469,14 @@ ci_emit_combine(CiEmitter *e, CiText *out, CiOp fold, CiDtype dtype, const char 
                 const char *later)
 {
     const char *names[2] = {earlier, later};
-    bool keeps_float = dtype == CI_DTYPE_f16 && ci_op_kind(fold) == CI_OPKIND_reduce;
-    ci_emit_pointwise(e, out, ci_op_combine(fold), keeps_float ? CI_DTYPE_f32 : dtype, names);
+    bool is_sum = ci_op_kind(fold) == CI_OPKIND_reduce;
+    ci_emit_pointwise(e, out, ci_op_combine(fold), is_sum ? ci_dtype_sum(dtype) : dtype, names);
 }
 
 void
 ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element)
 {
-    if (dtype == CI_DTYPE_f16)
+    if (ci_dtype_is_narrow(dtype))
         ci_text_add(out, "%s(%s)", ci_emit_use(e, "widen", dtype), element);
     else
         ci_text_add(out, "%s", element);
@@ -463,7 +485,7 @@ ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element)
 void
 ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
 {
-    if (dtype == CI_DTYPE_f16)
+    if (ci_dtype_is_narrow(dtype))
         ci_text_add(out, "%s(%s)", ci_emit_use(e, "narrow", dtype), value);
     else
         ci_text_add(out, "%s", value);
@@ -491,29 +513,4 @@ ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer)
                     slot, slot + 8);
     else
         ci_text_add(out, "(%s)*(const %s *)((const char *)scalars + %d)", type, from, slot);
-}
-
-const char *
-ci_emit_math_name(CiOp op)
-{
-    switch (op) {
-    case CI_OP_arcsin:
-        return "asin";
-    case CI_OP_arccos:
-        return "acos";
-    case CI_OP_arctan:
-        return "atan";
-    case CI_OP_arcsinh:
-        return "asinh";
-    case CI_OP_arccosh:
-        return "acosh";
-    case CI_OP_arctanh:
-        return "atanh";
-    case CI_OP_power:
-        return "pow";
-    case CI_OP_arctan2:
-        return "atan2";
-    default:
-        return ci_op_name(op);
-    }
 }

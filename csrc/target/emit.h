@@ -18,6 +18,13 @@ typedef struct CiSpelling {
     const char *(*override)(const char *name, CiDtype dtype);
 } CiSpelling;
 
+/* What functions of intrinsics.def are linked from. */
+typedef enum CiLibrary {
+#define LIBRARY(name, argument) CI_LIBRARY_##name,
+#include "target/intrinsics.def"
+    CI_LIBRARY_COUNT
+} CiLibrary;
+
 typedef struct CiEmitter {
     CiContext *ctx;
     const CiKernels *kernels;
@@ -25,6 +32,7 @@ typedef struct CiEmitter {
     const CiKernel
         *kernel;   /* the one being printed: names of sizes and buffers are looked up in it */
     bool *is_used; /* per support row and dtype */
+    bool is_linked[CI_LIBRARY_COUNT]; /* that of a function which was printed */
 } CiEmitter;
 
 CiEmitter *ci_emitter_new(const CiKernels *kernels, const CiSpelling *spelling);
@@ -41,9 +49,14 @@ void ci_emit_support(CiEmitter *e, CiText *out);
  */
 const char *ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype);
 
+/* The function that rounds a float to what a narrow one can hold. */
+const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);
+
 void ci_emit_const(CiText *out, CiDtype dtype, CiConst value);
 /* Expressions over operand names. Halves come out rounded. */
 void ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *operand);
+void ci_emit_expression(CiEmitter *e, CiText *out, const char *text, CiDtype operand,
+                        const char *const *names); /* in the tokens of ops.def */
 void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,
                        const char *const *names);
 /* cast, where, const, index and pointwise; args[] names the operands, `operand` is the dtype of the
@@ -65,8 +78,6 @@ int ci_emit_scalar_slot(const CiLoops *loops, const CiBuffer *buffer);
 void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 /* Comment with the source lines of a kernel, escaped. */
 void ci_emit_locations(CiText *out, const CiKernel *kernel);
-/* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
-const char *ci_emit_math_name(CiOp op);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
 /* Trees (emit_tree.c). The test that a check fails, NULL when it cannot; a symbol that data define

@@ -141,7 +141,7 @@ code_object(CxState *state, int code)
     case CX_WEAK_complex:
         return (PyObject *)&PyComplex_Type;
     default:
-        return state->descrs[code];
+        return (PyObject *)cx_descr(state, (CiDtype)code);
     }
 }
 
@@ -475,7 +475,7 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
 static CiOp
 short_power(const CxState *state, CiDtype dtype, double exponent)
 {
-    bool has_roots = dtype != CI_DTYPE_f16 && state->roots_of_powers;
+    bool has_roots = !ci_dtype_is_narrow(dtype) && state->roots_of_powers;
 
     return exponent == 2.0                ? CI_OP_square
            : has_roots && exponent == 0.5 ? CI_OP_sqrt

@@ -79,6 +79,8 @@ find_loops(CxState *state, CxDirect *direct)
     PyUFuncObject *ufunc = (PyUFuncObject *)state->ufuncs[CI_OP_matmul];
 
     for (int d = 0; d < CI_DTYPE_COUNT; d++) {
+        if (ci_dtype_char((CiDtype)d) == 0) /* a package's goes NumPy's own way */
+            continue;
         char number = (char)cx_descr(state, (CiDtype)d)->type_num;
         for (int k = ufunc->ntypes - 1; k >= 0; k--) {
             const char *types = ufunc->types + (ptrdiff_t)k * ufunc->nargs;
@@ -99,7 +101,8 @@ cx_direct_init(CxState *state, CxDirect *direct, const char *name)
         direct->run = run_matmul;
     } else if (strcmp(name, "dot") == 0 || strcmp(name, "inner") == 0) {
         for (int d = 0; d < CI_DTYPE_COUNT; d++)
-            direct->dots[d] = PyDataType_GetArrFuncs(cx_descr(state, (CiDtype)d))->dotfunc;
+            if (ci_dtype_char((CiDtype)d) != 0)
+                direct->dots[d] = PyDataType_GetArrFuncs(cx_descr(state, (CiDtype)d))->dotfunc;
         direct->run = run_dot;
     } else {
         cx_direct_draw_init(state, direct, name);

@@ -8,6 +8,8 @@ cx_arrays_init(CxState *state)
     for (int k = 0; k < CI_DTYPE_COUNT; k++) {
         char text[2] = {ci_dtype_char((CiDtype)k), '\0'};
         PyArray_Descr *descr = NULL;
+        if (!text[0])
+            continue;
         PyObject *name = PyUnicode_FromString(text);
         if (name == NULL)
             return -1;
@@ -19,6 +21,58 @@ cx_arrays_init(CxState *state)
     }
     return 0;
 }
+
+/* ---- dtypes of packages ---- */
+
+typedef struct Foreign {
+    CiDtype dtype;
+    const char *module, *name;
+} Foreign;
+
+static const Foreign foreign[] = {
+#define FOREIGN(dtype, module, name) {CI_DTYPE_##dtype, module, name},
+#include "state/foreign.def"
+#undef FOREIGN
+};
+enum { FOREIGN_COUNT = (int)(sizeof foreign / sizeof *foreign) };
+
+static CiDtype
+dtype_of_foreign(PyArray_Descr *descr)
+{
+    const char *name = descr->typeobj->tp_name;
+    for (int k = 0; k < FOREIGN_COUNT; k++) {
+        size_t length = strlen(foreign[k].module);
+        if (strncmp(name, foreign[k].module, length) == 0 && name[length] == '.' &&
+            strcmp(name + length + 1, foreign[k].name) == 0)
+            return foreign[k].dtype;
+    }
+    return CI_DTYPE_none;
+}
+
+static PyArray_Descr *
+import_descr(const Foreign *row)
+{
+    PyArray_Descr *descr = NULL;
+    PyObject *module = PyImport_ImportModule(row->module);
+    PyObject *type = module ? PyObject_GetAttrString(module, row->name) : NULL;
+
+    if (type != NULL && !PyArray_DescrConverter(type, &descr))
+        descr = NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(type);
+    return descr;
+}
+
+PyArray_Descr *
+cx_descr(CxState *state, CiDtype dtype)
+{
+    for (int k = 0; state->descrs[dtype] == NULL && k < FOREIGN_COUNT; k++)
+        if (foreign[k].dtype == dtype)
+            state->descrs[dtype] = (PyObject *)import_descr(&foreign[k]);
+    return (PyArray_Descr *)state->descrs[dtype];
+}
+
+/* ---- dtypes ---- */
 
 CiDtype
 cx_dtype_of_descr(PyArray_Descr *descr)
@@ -59,7 +113,7 @@ cx_dtype_of_descr(PyArray_Descr *descr)
     case NPY_CDOUBLE:
         return CI_DTYPE_c128;
     default:
-        return CI_DTYPE_none;
+        return dtype_of_foreign(descr);
     }
 }
 
@@ -76,12 +130,6 @@ cx_dtype_of_object(CxState *state, PyObject *dtype)
         PyErr_Format(cx_exception(state, "Unsupported"), "dtype %R is not supported", descr);
     Py_DECREF(descr);
     return found;
-}
-
-PyArray_Descr *
-cx_descr(CxState *state, CiDtype dtype)
-{
-    return (PyArray_Descr *)state->descrs[dtype];
 }
 
 /* minds: also where an axis of one element lies, which makes no difference but can be seen. */
@@ -104,6 +152,8 @@ new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const i
 {
     PyArray_Descr *descr = cx_descr(state, dtype);
 
+    if (descr == NULL)
+        return NULL;
     if (strides != NULL &&
         (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides, minds)))
         strides = NULL;
@@ -131,6 +181,8 @@ cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank, const int
 {
     PyArrayObject *owner = (PyArrayObject *)base;
     PyArray_Descr *descr = cx_descr(state, dtype);
+    if (descr == NULL)
+        return NULL;
     int flags = PyArray_FLAGS(owner) & NPY_ARRAY_WRITEABLE;
 
     if (is_readonly)

@@ -69,6 +69,14 @@ module_is_compiling(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_has_dtype(PyObject *module, PyObject *dtype)
+{
+    (void)module;
+    return PyBool_FromLong(PyArray_DescrCheck(dtype) &&
+                           cx_dtype_of_descr((PyArray_Descr *)dtype) != CI_DTYPE_none);
+}
+
+static PyObject *
 module_options(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -246,6 +254,7 @@ static PyMethodDef module_methods[] = {
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
+    {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},

@@ -17,22 +17,22 @@ static const CiLoc NOWHERE = {.file = ""};
 TEST(halves_round_trip)
 {
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
-        float value = ci_half_to_float((uint16_t)bits);
+        float value = ci_narrow_to_float(CI_DTYPE_f16, (uint16_t)bits);
         bool is_nan = (bits & 0x7fff) > 0x7c00;
-        CHECK(isnan(value) ? is_nan : ci_half_from_float(value) == bits);
+        CHECK(isnan(value) ? is_nan : ci_narrow_from(CI_DTYPE_f16, value) == bits);
     }
 }
 
 TEST(halves_round_to_nearest_even)
 {
-    CHECK_INT(ci_half_from_float(65519.0f), 0x7bff);
-    CHECK_INT(ci_half_from_float(65520.0f), 0x7c00);
-    CHECK_INT(ci_half_from_float(2049.0f), ci_half_from_float(2048.0f));
-    CHECK_INT(ci_half_from_float(2051.0f), ci_half_from_float(2052.0f));
-    CHECK_INT(ci_half_from_float(0x1p-25f), 0);
-    CHECK_INT(ci_half_from_float(0x1.8p-25f), 1);
-    CHECK_INT(ci_half_from_float(-0x1p-24f), 0x8001);
-    CHECK_INT(ci_half_from_float(0x1.ffcp-15f), 0x3ff + 1);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 65519.0f), 0x7bff);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 65520.0f), 0x7c00);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 2049.0f), ci_narrow_from(CI_DTYPE_f16, 2048.0f));
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 2051.0f), ci_narrow_from(CI_DTYPE_f16, 2052.0f));
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 0x1p-25f), 0);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 0x1.8p-25f), 1);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, -0x1p-24f), 0x8001);
+    CHECK_INT(ci_narrow_from(CI_DTYPE_f16, 0x1.ffcp-15f), 0x3ff + 1);
     /* f64 goes to f16 in one rounding: over float this would be a tie. */
     CHECK(ci_const_double(CI_DTYPE_f16, 1.0 + 0x1p-11 + 0x1p-40).re == 1.0 + 0x1p-10);
 }

@@ -11,11 +11,11 @@ CLASSES = {
     "bool": "bool",
     **{f"i{bits}": "int" for bits in (8, 16, 32, 64)},
     **{f"u{bits}": "uint" for bits in (8, 16, 32, 64)},
-    **{f"f{bits}": "float" for bits in (16, 32, 64)},
+    **{name: "float" for name in ("f16", "bf16", "f32", "f64")},
     **{f"c{bits}": "complex" for bits in (64, 128)},
 }
 COLUMNS = ["bool", "int", "uint", "float", "complex"]
-FLOATS = ["f16", "f32", "f64"]
+FLOATS = ["f16", "bf16", "f32", "f64"]
 
 
 def split_arguments(text):
@@ -60,7 +60,7 @@ def pointwise_ops(dtype):
         if texts[COLUMNS.index(CLASSES[dtype])] != "NONE":
             found.append((name, int(arity), result_dtype(rule, dtype)))
     if dtype in FLOATS:
-        found += [(name, int(arity), dtype) for name, arity in rows("MATH")]
+        found += [(name, int(arity), dtype) for name, arity, _ in rows("MATH")]
     return found
 
 
@@ -501,7 +501,7 @@ def groups(everything):
     made = {"various": various(), "rows": rows_of_everything(), "symbolic": symbolic()}
     for dtype in CLASSES:
         made[f"pointwise_{dtype}"] = pointwise(dtype) + casts(dtype)
-        if everything or dtype in ("bool", "i64", "u8", "f16", "f32", "c64"):
+        if everything or dtype in ("bool", "i64", "u8", "f16", "bf16", "f32", "c64"):
             made[f"fold_{dtype}"] = reductions(dtype) + (scans(dtype) if dtype != "bool" else [])
     return made
 

@@ -26,6 +26,7 @@ typedef struct Build Build;
 typedef struct Unit {
     const Build *build;
     CiText source;
+    bool is_linked[CI_LIBRARY_COUNT];
     char key[65];
     char path[4096]; /* of the shared object */
     CiBuildFolder folder;
@@ -82,7 +83,7 @@ emit_unit(CiContext *ctx, Build *b, int number)
     bool *is_wanted = CI_NEW_ARRAY(ctx, bool, b->nkernels + 1);
     for (int k = 0; k < b->nkernels; k++)
         is_wanted[k] = b->unit_of[k] == number;
-    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths};
+    CiCpuUnit emitted = {is_wanted, b->printed, b->partial_bytes, b->lengths, unit->is_linked};
     unit->build = b;
     unit->source = ci_text_new(ctx);
     ci_cpu_emit_source(&unit->source, b->kernels, b->procs, b->options, &emitted);
@@ -172,6 +173,7 @@ compile_body(CiContext *ctx, void *arg)
     unit->is_built = true;
     CiCompileJob job = {.compiler = &b->compiler,
                         .source = &unit->source,
+                        .is_linked = unit->is_linked,
                         .level = ci_cpu_level(b->options),
                         .is_fast = b->is_fast,
                         .directory = unit->folder.path,

@@ -44,6 +44,11 @@ enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3",
                                                             "-march=x86-64-v4"};
 
+static const char *const libraries[CI_LIBRARY_COUNT] = {
+#define LIBRARY(name, argument) [CI_LIBRARY_##name] = argument,
+#include "target/intrinsics.def"
+};
+
 /* ---- finding ---- */
 
 static void
@@ -131,7 +136,7 @@ add_word(Command *command, const char *word)
 static void
 build_command(Command *command, const CiCompileJob *job, const char *source_path, const char *out)
 {
-    const char *word = job->compiler->words, *source = job->source->data;
+    const char *word = job->compiler->words;
     add_word(command, job->compiler->path);
     for (int k = 0; k < job->compiler->nwords; k++, word += strlen(word) + 1)
         add_word(command, word);
@@ -145,11 +150,9 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
     add_word(command, source_path);
     add_word(command, "-o");
     add_word(command, out);
-    if (strstr(source, "_ZGV"))
-        add_word(command, "-lmvec");
-    if (strstr(source, "_ZGV") || strstr(source, "__builtin_fmod") ||
-        strstr(source, "__builtin_nextafter") || strstr(source, "__builtin_ldexp"))
-        add_word(command, "-lm");
+    for (int k = 0; k < CI_LIBRARY_COUNT; k++)
+        if (job->is_linked[k] && libraries[k][0])
+            add_word(command, libraries[k]);
 }
 
 static _Noreturn void

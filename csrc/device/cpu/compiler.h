@@ -3,6 +3,7 @@
 #define CI_DEVICE_CPU_COMPILER_H
 
 #include "device/cpu/level.h"
+#include "target/emit.h"
 
 #define CI_CPU_MAX_WORDS 64
 
@@ -27,6 +28,7 @@ void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiCompiler *compil
 typedef struct CiCompileJob {
     const CiCompiler *compiler;
     const CiText *source;
+    const bool *is_linked; /* per CiLibrary */
     CiCpuLevel level;
     bool is_fast; /* numerics="fast" */
     const char *directory;

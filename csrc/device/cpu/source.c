@@ -169,4 +169,6 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     print_fault_helper(out, s.functions.data);
     ci_emit_support(s.base, out);
     ci_text_add(out, "%s%s", s.printer->helpers.data, s.functions.data);
+    for (int k = 0; unit && k < CI_LIBRARY_COUNT; k++)
+        unit->is_linked[k] = s.base->is_linked[k];
 }

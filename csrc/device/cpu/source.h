@@ -12,6 +12,7 @@ typedef struct CiCpuUnit {
     const CiKernel **printed; /* whose functions a kernel runs: its own, or those of one like it */
     int64_t *partial_bytes;   /* what a unit of work of a split kernel stores */
     int64_t *lengths;         /* bytes of the functions that are printed */
+    bool *is_linked;          /* per CiLibrary */
 } CiCpuUnit;
 
 CiProcs *ci_cpu_lower(const CiKernels *kernels, const CiOptions *options);

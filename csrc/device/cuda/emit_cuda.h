@@ -29,7 +29,8 @@ typedef struct CiCudaElement {
 
 /* emit_scalar.c */
 /* a op b on signed integers without overflow; false when the op needs no such care. */
-bool ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *names);
+bool ci_cuda_emit_wrapping(CiEmitter *base, CiText *out, CiOp op, CiDtype dtype,
+                           const char *const *names);
 void ci_cuda_emit_math(CiEmitter *base, CiText *out, const CiScalar *op, const char *const *names);
 void ci_cuda_emit_cast(CiEmitter *base, CiText *out, CiDtype from, CiDtype to, const char *x);
 

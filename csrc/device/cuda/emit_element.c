@@ -80,7 +80,7 @@ emit_expression(const CiCudaElement *e, CiText *out, int position)
         ci_cuda_emit_math(e->c->base, out, op, names);
     else if (op->op == CI_OP_cast)
         ci_cuda_emit_cast(e->c->base, out, operand, op->dtype, names[0]);
-    else if (!ci_cuda_emit_wrapping(out, op->op, operand, names))
+    else if (!ci_cuda_emit_wrapping(e->c->base, out, op->op, operand, names))
         ci_emit_scalar(e->c->base, out, op, operand, names);
 }
 
@@ -92,7 +92,8 @@ emit_scan(const CiCudaElement *e, int position)
     CiText text = ci_text_new(e->c->ctx);
     const char *accumulator = ci_format(e->c->ctx, "scan%d", value->nest);
     const char *names[2] = {accumulator, value_name(e, value->op.args[0])};
-    if (!ci_cuda_emit_wrapping(&text, ci_op_combine(value->op.op), value->op.dtype, names))
+    if (!ci_cuda_emit_wrapping(e->c->base, &text, ci_op_combine(value->op.op), value->op.dtype,
+                               names))
         ci_emit_combine(e->c->base, &text, value->op.op, value->op.dtype, names[0], names[1]);
     ci_text_line(e->c->out, "const %s v%d = %s = %s;", ci_emit_type(value->op.dtype), position,
                  accumulator, text.data);
@@ -152,7 +153,7 @@ store_in_order(const CiCudaElement *e, const CiNest *nest, int result)
                                 ci_emit_index_text(c->base, nest->store)));
     ci_text_line(c->out, "const %s %s = %s;", ci_emit_type(nest->target->dtype), names[0],
                  old.data);
-    if (!ci_cuda_emit_wrapping(&text, nest->combine, nest->target->dtype, names))
+    if (!ci_cuda_emit_wrapping(c->base, &text, nest->combine, nest->target->dtype, names))
         ci_emit_pointwise(c->base, &text, nest->combine, nest->target->dtype, names);
     ci_text_line(c->out, "const %s new%d = %s;", ci_emit_type(nest->target->dtype), result,
                  text.data);

@@ -34,7 +34,8 @@ combine(CiCudaEmitter *c, const CiCudaFold *fold, const char *accumulator, const
         ci_text_add(&text, "ci_%s(%s, %s)", ci_op_name(fold->nest->fold), accumulator, other);
     else if (extremum(fold))
         ci_text_add(&text, "%s(%s, %s)", extremum(fold), accumulator, other);
-    else if (!ci_cuda_emit_wrapping(&text, ci_op_combine(fold->nest->fold), fold->dtype, names))
+    else if (!ci_cuda_emit_wrapping(c->base, &text, ci_op_combine(fold->nest->fold), fold->dtype,
+                                    names))
         ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator, other);
     ci_text_line(c->out, "%s = %s;", accumulator, text.data);
 }
@@ -215,9 +216,8 @@ ci_cuda_emit_fold_results(CiCudaEmitter *c, const CiCudaStage *s)
         CiDtype dtype = fold->is_arg ? CI_DTYPE_i64 : fold->dtype;
         const char *name = ci_format(c->ctx, fold->is_arg ? "f%d[0].at" : "f%d[0]", fold->id);
         mend_empty_sum(c, fold);
-        if (dtype == CI_DTYPE_f16)
-            name =
-                ci_format(c->ctx, "%s(%s)", ci_emit_use(c->base, "round_half", CI_DTYPE_f32), name);
+        if (ci_dtype_is_narrow(dtype))
+            name = ci_format(c->ctx, "%s(%s)", ci_emit_rounding(c->base, dtype), name);
         ci_emit_cast(c->base, &text, dtype, target->dtype, name);
         ci_text_line(c->out, "const %s folded%d = %s;", ci_emit_type(target->dtype), fold->id,
                      text.data);

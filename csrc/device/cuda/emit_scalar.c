@@ -4,41 +4,26 @@
 void
 ci_cuda_emit_math(CiEmitter *base, CiText *out, const CiScalar *op, const char *const *names)
 {
-    bool is_half = op->dtype == CI_DTYPE_f16;
-    if (is_half)
-        ci_text_add(out, "%s(", ci_emit_use(base, "round_half", CI_DTYPE_f32));
-    ci_text_add(out, "%s%s(%s", ci_emit_math_name(op->op), op->dtype == CI_DTYPE_f64 ? "" : "f",
+    bool is_narrow = ci_dtype_is_narrow(op->dtype);
+    if (is_narrow)
+        ci_text_add(out, "%s(", ci_emit_rounding(base, op->dtype));
+    ci_text_add(out, "%s%s(%s", ci_op_function(op->op), op->dtype == CI_DTYPE_f64 ? "" : "f",
                 names[0]);
     ci_text_add(out, op->nargs > 1 ? ", %s)" : ")", names[1]);
-    ci_text_add(out, is_half ? ")" : "");
+    ci_text_add(out, is_narrow ? ")" : "");
 }
 
-/* Signed arithmetic wraps; in CUDA C++ overflow is undefined, so it is done without a sign. */
+/* Signed arithmetic wraps; in CUDA C++ overflow is undefined, so it is done without a sign. Shorter
+ * integers are computed as int, where nothing overflows. */
 bool
-ci_cuda_emit_wrapping(CiText *out, CiOp op, CiDtype dtype, const char *const *names)
+ci_cuda_emit_wrapping(CiEmitter *base, CiText *out, CiOp op, CiDtype dtype,
+                      const char *const *names)
 {
-    if (dtype != CI_DTYPE_i32 && dtype != CI_DTYPE_i64)
+    const char *text = ci_op_unsigned(op);
+    if (!text || ci_dtype_class(dtype) != CI_CLASS_int || ci_dtype_size(dtype) < 4)
         return false;
-    const char *type = ci_emit_type(dtype), *bits = dtype == CI_DTYPE_i32 ? "uint32_t" : "uint64_t";
-    const char *sign = op == CI_OP_add ? "+" : op == CI_OP_subtract ? "-" : "*";
-    switch (op) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_square:
-        ci_text_add(out, "(%s)((%s)%s %s (%s)%s)", type, bits, names[0], sign, bits,
-                    op == CI_OP_square ? names[0] : names[1]);
-        return true;
-    case CI_OP_negative:
-        ci_text_add(out, "(%s)(0 - (%s)%s)", type, bits, names[0]);
-        return true;
-    case CI_OP_absolute:
-        ci_text_add(out, "%s < 0 ? (%s)(0 - (%s)%s) : %s", names[0], type, bits, names[0],
-                    names[0]);
-        return true;
-    default:
-        return false;
-    }
+    ci_emit_expression(base, out, text, dtype, names);
+    return true;
 }
 
 void

@@ -75,9 +75,9 @@ static const char arg_helpers[] =
 static const char *
 own_support(const char *name, CiDtype dtype)
 {
-    if (!strcmp(name, "widen"))
+    if (!strcmp(name, "widen") && dtype == CI_DTYPE_f16)
         return "{ float a; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(a) : \"h\"(h)); return a; }";
-    if (!strcmp(name, "narrow"))
+    if (!strcmp(name, "narrow") && dtype == CI_DTYPE_f16)
         return "{ uint16_t h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(a)); return h; }";
     if (!strcmp(name, "library_power"))
         return "{ R size = log(hypot(a.re, a.im)); R angle = atan2(a.im, a.re); R turn = b.im * "

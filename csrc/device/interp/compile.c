@@ -1,7 +1,7 @@
 /* Procs -> what the interpreter runs. */
 #include "base/map.h"
-#include "target/emit.h"
 #include "device/interp/program.h"
+#include "target/emit.h"
 
 #include <string.h>
 
@@ -162,6 +162,15 @@ dtype_of(const Compiler *c, int value)
     return c->proc->types[value].dtype;
 }
 
+/* What rounds the results of an operation that does not keep to what a narrow float can hold. */
+static void
+find_rounding(CiInterpStmt *to, CiOp op, CiDtype operand, CiDtype result)
+{
+    const CiInterpNarrow *narrow = ci_interp_narrow(result);
+    bool rounds = op == CI_OP_cast ? operand != result : ci_op_rounds(op, result);
+    to->round = narrow && rounds ? narrow->round : NULL;
+}
+
 static void
 find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
@@ -169,15 +178,18 @@ find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     if (ci_op_kind(stmt->op) == CI_OPKIND_math) {
         to->is_math = true;
         to->routine = ci_interp_math_find(c->math, stmt->op, stmt->type.dtype);
-        to->rounds = stmt->type.dtype == CI_DTYPE_f16;
+        find_rounding(to, stmt->op, operand, stmt->type.dtype);
     } else if (stmt->op == CI_OP_cast) {
         to->compute = ci_interp_cast(operand, stmt->type.dtype);
+        find_rounding(to, stmt->op, operand, stmt->type.dtype);
     } else if (stmt->op == CI_OP_where) {
         to->compute = ci_interp_where(stmt->type.dtype);
     } else if (ci_stmt_is_running(stmt)) {
-        to->compute = ci_interp_rows(operand)->ops[ci_op_combine(stmt->op)];
+        to->compute = ci_interp_function(ci_op_combine(stmt->op), operand);
+        find_rounding(to, ci_op_combine(stmt->op), operand, stmt->type.dtype);
     } else if (ci_op_kind(stmt->op) == CI_OPKIND_pointwise) {
-        to->compute = ci_interp_rows(operand)->ops[stmt->op];
+        to->compute = ci_interp_function(stmt->op, operand);
+        find_rounding(to, stmt->op, operand, stmt->type.dtype);
     } else {
         return;
     }
@@ -199,7 +211,7 @@ bind_symbol(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 static void
 make_let(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
-    CiDtype stored = stmt->type.dtype == CI_DTYPE_f16 ? CI_DTYPE_f32 : stmt->type.dtype;
+    CiDtype stored = ci_dtype_compute(stmt->type.dtype);
     to->dtype = stmt->type.dtype;
     to->lanes = stmt->type.lanes;
     to->value = stmt->value;
@@ -225,8 +237,10 @@ make_store(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     to->dtype = type.dtype;
     to->lanes = type.lanes;
     to->at = make_access(c, &stmt->at);
-    if (stmt->op != CI_OP_none)
-        to->compute = ci_interp_rows(type.dtype)->ops[stmt->op];
+    if (stmt->op != CI_OP_none) {
+        to->compute = ci_interp_function(stmt->op, type.dtype);
+        find_rounding(to, stmt->op, type.dtype, type.dtype);
+    }
 }
 
 static void

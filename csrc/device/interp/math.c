@@ -84,35 +84,12 @@ static ScalarRow
 scalar_row(CiOp op)
 {
     switch (op) {
-#define ONE(name, function)                                                                        \
+#define ROW_1(function) {function, function##f, NULL, NULL}
+#define ROW_2(function) {NULL, NULL, function, function##f}
+#define MATH(name, arity, function)                                                                \
     case CI_OP_##name:                                                                             \
-        return (ScalarRow){function, function##f, NULL, NULL};
-#define TWO(name, function)                                                                        \
-    case CI_OP_##name:                                                                             \
-        return (ScalarRow){NULL, NULL, function, function##f};
-        ONE(exp, exp)
-        ONE(exp2, exp2)
-        ONE(expm1, expm1)
-        ONE(log, log)
-        ONE(log2, log2)
-        ONE(log10, log10)
-        ONE(log1p, log1p)
-        ONE(sin, sin)
-        ONE(cos, cos)
-        ONE(tan, tan)
-        ONE(arcsin, asin)
-        ONE(arccos, acos)
-        ONE(arctan, atan)
-        ONE(sinh, sinh)
-        ONE(cosh, cosh)
-        ONE(tanh, tanh)
-        ONE(arcsinh, asinh)
-        ONE(arccosh, acosh)
-        ONE(arctanh, atanh)
-        ONE(cbrt, cbrt)
-        TWO(power, pow)
-        TWO(arctan2, atan2)
-        TWO(hypot, hypot)
+        return (ScalarRow)ROW_##arity(function);
+#include "ir/ops.def"
     default:
         return (ScalarRow){NULL, NULL, NULL, NULL};
     }

@@ -2,16 +2,18 @@
  * those that emit.c prints: a float goes to a narrow integer through int32, to u32 through int64.
  */
 #include "device/interp/ops.h"
-#include "device/interp/support.h"
 
 #include <string.h>
+
+#undef bool /* a name of a type here, not stdbool's macro */
 
 #define EACH_INTEGER(X, ...)                                                                       \
     X(bool, uint8_t, __VA_ARGS__)                                                                  \
     X(i8, int8_t, __VA_ARGS__)                                                                     \
-    X(i16, int16_t, __VA_ARGS__) X(i32, int32_t, __VA_ARGS__) X(i64, int64_t, __VA_ARGS__)         \
-        X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__) X(u32, uint32_t, __VA_ARGS__)    \
-            X(u64, uint64_t, __VA_ARGS__)
+    X(i16, int16_t, __VA_ARGS__)                                                                   \
+    X(i32, int32_t, __VA_ARGS__)                                                                   \
+    X(i64, int64_t, __VA_ARGS__) X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__)         \
+        X(u32, uint32_t, __VA_ARGS__) X(u64, uint64_t, __VA_ARGS__)
 
 /* static void <name>(…): to[k] = expression of x, the k-th value of type `from`. */
 #define CAST(name, from, to, expression)                                                           \
@@ -26,8 +28,8 @@
         }                                                                                          \
     }
 
-/* From a real type (REAL is the expression of its real part) to all others. */
-#define CASTS_FROM(name, type, part, truth, narrow, wide, half)                                    \
+/* From a real type (part is the expression of its real part) to all that blocks hold. */
+#define CASTS_FROM(name, type, part, truth, narrow, wide)                                          \
     CAST(name##_to_bool, type, uint8_t, truth)                                                     \
     CAST(name##_to_i8, type, int8_t, (int8_t)narrow(part))                                         \
     CAST(name##_to_i16, type, int16_t, (int16_t)narrow(part))                                      \
@@ -37,7 +39,6 @@
     CAST(name##_to_u16, type, uint16_t, (uint16_t)narrow(part))                                    \
     CAST(name##_to_u32, type, uint32_t, (uint32_t)wide(part))                                      \
     CAST(name##_to_u64, type, uint64_t, (uint64_t)(part))                                          \
-    CAST(name##_to_f16, type, float, half)                                                         \
     CAST(name##_to_f32, type, float, (float)(part))                                                \
     CAST(name##_to_f64, type, double, (double)(part))
 
@@ -46,53 +47,56 @@
     CAST(name##_to_c128, type, ci_c128, ((ci_c128){(double)(re), (double)(im)}))
 
 #define FROM_INTEGER(name, type, ...)                                                              \
-    CASTS_FROM(name, type, x, x != 0, , , ci_round_half_f32((float)x))                             \
+    CASTS_FROM(name, type, x, x != 0, , )                                                          \
     COMPLEX_FROM(name, type, x, 0)
 EACH_INTEGER(FROM_INTEGER, )
-CASTS_FROM(f16, float, x, x != 0, (int32_t), (int64_t), x)
-COMPLEX_FROM(f16, float, x, 0)
-CASTS_FROM(f32, float, x, x != 0, (int32_t), (int64_t), ci_round_half_f32(x))
+CASTS_FROM(f32, float, x, x != 0, (int32_t), (int64_t))
 COMPLEX_FROM(f32, float, x, 0)
-CASTS_FROM(f64, double, x, x != 0, (int32_t), (int64_t), ci_round_half_f64(x))
+CASTS_FROM(f64, double, x, x != 0, (int32_t), (int64_t))
 COMPLEX_FROM(f64, double, x, 0)
-CASTS_FROM(c64, ci_c64, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t), ci_round_half_f32(x.re))
+CASTS_FROM(c64, ci_c64, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t))
 COMPLEX_FROM(c64, ci_c64, x.re, x.im)
-CASTS_FROM(c128, ci_c128, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t),
-           ci_round_half_f64(x.re))
+CASTS_FROM(c128, ci_c128, x.re, x.re != 0 || x.im != 0, (int32_t), (int64_t))
 COMPLEX_FROM(c128, ci_c128, x.re, x.im)
 
-#define CAST_TABLE(name)                                                                           \
-    {name##_to_bool, name##_to_i8,  name##_to_i16, name##_to_i32, name##_to_i64,                   \
-     name##_to_u8,   name##_to_u16, name##_to_u32, name##_to_u64, name##_to_f16,                   \
-     name##_to_f32,  name##_to_f64, name##_to_c64, name##_to_c128}
-
 static const CiInterpOp casts[CI_DTYPE_COUNT][CI_DTYPE_COUNT] = {
-#define DTYPE(name, ctype, size, class, character) CAST_TABLE(name),
+#define NARROW(name, ...) /* as f32 */
+#define DTYPE(name, ...)                                                                           \
+    [CI_DTYPE_##name] = {[CI_DTYPE_bool] = name##_to_bool, [CI_DTYPE_i8] = name##_to_i8,           \
+                         [CI_DTYPE_i16] = name##_to_i16,   [CI_DTYPE_i32] = name##_to_i32,         \
+                         [CI_DTYPE_i64] = name##_to_i64,   [CI_DTYPE_u8] = name##_to_u8,           \
+                         [CI_DTYPE_u16] = name##_to_u16,   [CI_DTYPE_u32] = name##_to_u32,         \
+                         [CI_DTYPE_u64] = name##_to_u64,   [CI_DTYPE_f32] = name##_to_f32,         \
+                         [CI_DTYPE_f64] = name##_to_f64,   [CI_DTYPE_c64] = name##_to_c64,         \
+                         [CI_DTYPE_c128] = name##_to_c128},
 #include "ir/dtypes.def"
-#undef DTYPE
 };
 
 CiInterpOp
 ci_interp_cast(CiDtype from, CiDtype to)
 {
-    return casts[from][to];
+    const CiInterpNarrow *narrow = ci_interp_narrow(to);
+    if (narrow && ci_dtype_real(from) == CI_DTYPE_f64)
+        return from == CI_DTYPE_f64 ? narrow->from_f64 : narrow->from_c128;
+    return casts[ci_dtype_compute(from)][ci_dtype_compute(to)];
 }
 
-const CiInterpRows *
-ci_interp_rows(CiDtype operand)
+CiInterpOp
+ci_interp_function(CiOp op, CiDtype operand)
 {
+#define NARROW(name, ...)
     static const CiInterpRows *const rows[CI_DTYPE_COUNT] = {
-#define DTYPE(name, ctype, size, class, character) &ci_interp_rows_##name,
+#define DTYPE(name, ...) [CI_DTYPE_##name] = &ci_interp_rows_##name,
 #include "ir/dtypes.def"
-#undef DTYPE
     };
-    return rows[operand];
+    CiInterpOp own = ci_interp_own(op, operand);
+    return own ? own : rows[ci_dtype_compute(operand)]->ops[op];
 }
 
 int
 ci_interp_size(CiDtype dtype)
 {
-    return dtype == CI_DTYPE_f16 ? 4 : ci_dtype_size(dtype);
+    return ci_dtype_size(ci_dtype_compute(dtype));
 }
 
 /* ---- where ---- */
@@ -168,10 +172,9 @@ void
 ci_interp_gather(CiDtype dtype, void *block, const void *memory, int64_t offset, int64_t stride,
                  int64_t count)
 {
-    if (dtype == CI_DTYPE_f16) {
-        const uint16_t *halves = (const uint16_t *)memory + offset;
-        for (int64_t k = 0; k < count; k++)
-            ((float *)block)[k] = ci_widen_f16(halves[k * stride]);
+    const CiInterpNarrow *narrow = ci_interp_narrow(dtype);
+    if (narrow) {
+        narrow->gather(block, (const uint16_t *)memory + offset, stride, count);
         return;
     }
     int size = ci_dtype_size(dtype);
@@ -182,10 +185,9 @@ void
 ci_interp_scatter(CiDtype dtype, const void *block, void *memory, int64_t offset, int64_t stride,
                   int64_t count)
 {
-    if (dtype == CI_DTYPE_f16) {
-        uint16_t *halves = (uint16_t *)memory + offset;
-        for (int64_t k = 0; k < count; k++)
-            halves[k * stride] = ci_narrow_f16(((const float *)block)[k]);
+    const CiInterpNarrow *narrow = ci_interp_narrow(dtype);
+    if (narrow) {
+        narrow->scatter(block, (uint16_t *)memory + offset, stride, count);
         return;
     }
     int size = ci_dtype_size(dtype);

@@ -2,7 +2,6 @@
  * includer defines
  *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def
  *   PICK(b, i, u, f, c)        the expression of the type's class
- *   ROUND(x)                   rounding after an operation with a result of the same type (halves)
  *   WRAPS                      before functions whose arithmetic may wrap, or nothing
  * A row without an expression for the class makes nothing. */
 #define JOIN_(x, y) x##_##y
@@ -18,10 +17,6 @@
 #define RESULT_boolean uint8_t
 #define RESULT_real R
 #define RESULT_compared uint8_t
-#define FINISH_same(x) ROUND(x)
-#define FINISH_boolean(x) x
-#define FINISH_real(x) x
-#define FINISH_compared(x) x
 
 #define OPERANDS_1 const T a = x[k];
 #define OPERANDS_2 const T a = x[k], b = y[k];
@@ -37,7 +32,7 @@
         RESULT_##result *to = out;                                                                 \
         (void)y, (void)third;                                                                      \
         for (int64_t k = 0; k < count; k++) {                                                      \
-            OPERANDS_##arity USE_##arity to[k] = FINISH_##result(expression);                      \
+            OPERANDS_##arity USE_##arity to[k] = expression;                      \
         }                                                                                          \
     }
 #define MAKE_(chosen, name, arity, result, expression)                                             \
@@ -68,10 +63,6 @@ const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {{
 #undef RESULT_boolean
 #undef RESULT_real
 #undef RESULT_compared
-#undef FINISH_same
-#undef FINISH_boolean
-#undef FINISH_real
-#undef FINISH_compared
 #undef OPERANDS_1
 #undef OPERANDS_2
 #undef USE_1
@@ -90,5 +81,4 @@ const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {{
 #undef M
 #undef S
 #undef BITS
-#undef ROUND
 #undef PICK

@@ -15,7 +15,6 @@
 #define BITS 8
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_bool
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) b
 #include "device/interp/op_rows.h"
 
@@ -25,7 +24,6 @@
 #define BITS 8
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_i8
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) i
 #include "device/interp/op_rows.h"
 
@@ -35,7 +33,6 @@
 #define BITS 16
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_i16
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) i
 #include "device/interp/op_rows.h"
 
@@ -45,7 +42,6 @@
 #define BITS 32
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_i32
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) i
 #include "device/interp/op_rows.h"
 
@@ -55,7 +51,6 @@
 #define BITS 64
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_i64
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) i
 #include "device/interp/op_rows.h"
 
@@ -65,7 +60,6 @@
 #define BITS 8
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_u8
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) u
 #include "device/interp/op_rows.h"
 
@@ -75,7 +69,6 @@
 #define BITS 16
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_u16
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) u
 #include "device/interp/op_rows.h"
 
@@ -85,7 +78,6 @@
 #define BITS 32
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_u32
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) u
 #include "device/interp/op_rows.h"
 
@@ -95,6 +87,5 @@
 #define BITS 64
 #define M(name) __builtin_##name
 #define S(name) ci_##name##_u64
-#define ROUND(x) x
 #define PICK(b, i, u, f, c) u
 #include "device/interp/op_rows.h"

@@ -65,7 +65,8 @@ struct CiInterpStmt {
     _Alignas(16) unsigned char constant[16];
     CiInterpOp compute; /* of values, or of a value with what is stored or runs */
     CiInterpRoutine routine;
-    bool is_math, rounds; /* mathematics of halves is rounded */
+    void (*round)(float *block, int64_t count); /* what comes out, to a narrow float; or NULL */
+    bool is_math;
     CiInterpTest *tests;
     int ntests;
 };

@@ -9,9 +9,9 @@
 #define DEFINE(name, result, params, ...)                                                          \
     __attribute__((unused)) static inline result S(name) params __VA_ARGS__
 #define SUPPORT(name, class, result, params, ...) CLASS_##class(name, result, params, __VA_ARGS__)
+#define WITHOUT_NARROW
 
 #define CLASS_real DEFINE
-#define CLASS_half SKIP
 #define CLASS_int SKIP
 #define CLASS_uint SKIP
 #define CLASS_complex SKIP
@@ -38,15 +38,8 @@
 #undef M
 #undef S
 #undef CLASS_real
-#undef CLASS_half
 
 #define CLASS_real SKIP
-#define CLASS_half DEFINE
-#define S(name) ci_##name##_f16
-#include "target/support.def"
-#undef S
-#undef CLASS_half
-#define CLASS_half SKIP
 
 #undef CLASS_int
 #define CLASS_int DEFINE
@@ -127,10 +120,21 @@
 #undef M
 #undef S
 #undef CLASS_real
-#undef CLASS_half
 #undef CLASS_int
 #undef CLASS_uint
 #undef CLASS_complex
+#undef SUPPORT
+#undef WITHOUT_NARROW
+
+#define SUPPORT(name, class, result, params, ...) DEFINE(name, result, params, __VA_ARGS__)
+#define NAME_(name, narrow) ci_##name##_##narrow
+#define NAME(name, narrow) NAME_(name, narrow)
+#define S(name) NAME(name, N)
+#include "target/narrow.def"
+#undef S
+/* What support.def has of a form is the narrow type's, too. */
+#define ci_round_half_f16(x) ci_round_half_f32(x)
+
 #undef SUPPORT
 #undef SKIP
 #undef DEFINE

@@ -1,6 +1,5 @@
 /* What statements do to values and memory, in the lanes that are live. */
 #include "device/interp/run.h"
-#include "device/interp/support.h"
 
 #include <string.h>
 
@@ -50,6 +49,15 @@ load(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     ci_interp_move(size, out + size * count, 1, stmt->constant, 0, stmt->lanes - count);
 }
 
+static void
+apply(const CiInterpStmt *stmt, void *out, const void *a, const void *b, const void *c,
+      int64_t count)
+{
+    stmt->compute(out, a, b, c, count);
+    if (stmt->round)
+        stmt->round(out, count);
+}
+
 /* One value after another, for the element of one may be that of the next. */
 static void
 combine(CiInterpRun *r, const CiInterpStmt *stmt, const char *values, const int64_t *numbers,
@@ -60,7 +68,7 @@ combine(CiInterpRun *r, const CiInterpStmt *stmt, const char *values, const int6
     _Alignas(16) char old[16], made[16];
     for (int64_t k = 0; k < count; k++) {
         ci_interp_gather(stmt->dtype, old, memory, numbers[k], 1, 1);
-        stmt->compute(made, old, values + size * k, NULL, 1);
+        apply(stmt, made, old, values + size * k, NULL, 1);
         ci_interp_scatter(stmt->dtype, made, memory, numbers[k], 1, 1);
     }
 }
@@ -173,7 +181,7 @@ run_on(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
         if (position + k == 0)
             memcpy(running, from, (size_t)size);
         else
-            stmt->compute(running, running, from + size * k, NULL, 1);
+            apply(stmt, running, running, from + size * k, NULL, 1);
         memcpy(out + size * k, running, (size_t)size);
     }
     ci_interp_scatter(stmt->dtype, running, r->memory[stmt->cell], 0, 1, 1);
@@ -186,12 +194,12 @@ compute(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     for (int a = 0; a < stmt->nargs; a++)
         args[a] = ci_interp_value(r, stmt->args[a]);
     if (!stmt->is_math) {
-        stmt->compute(out, args[0], args[1], args[2], count);
+        apply(stmt, out, args[0], args[1], args[2], count);
         return;
     }
     ci_interp_math_run(&stmt->routine, out, args[0], args[1], count);
-    for (int64_t k = 0; k < count && stmt->rounds; k++)
-        ((float *)out)[k] = ci_round_half_f32(((float *)out)[k]);
+    if (stmt->round)
+        stmt->round(out, count);
 }
 
 void

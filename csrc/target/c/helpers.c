@@ -167,7 +167,7 @@ ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40])
     bool is_single = dtype != CI_DTYPE_f64;
     char isa = vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
     snprintf(out, 40, "_ZGV%cN%d%s_%s%s", isa, vector_bytes / (is_single ? 4 : 8),
-             ci_op_arity(op) == 2 ? "vv" : "v", ci_emit_math_name(op), is_single ? "f" : "");
+             ci_op_arity(op) == 2 ? "vv" : "v", ci_op_function(op), is_single ? "f" : "");
 }
 
 static void
@@ -236,6 +236,7 @@ ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
     int full = full_lanes(p, dtype);
     ci_c_math_symbol(op, dtype, p->vector_bytes, symbol);
     declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
+    p->base->is_linked[CI_LIBRARY_vectors] = p->base->is_linked[CI_LIBRARY_numbers] = true;
     if (lanes == full)
         return ci_format(p->ctx, "%s", symbol);
     const char *name = ci_format(p->ctx, "%s_%s", ci_op_name(op),

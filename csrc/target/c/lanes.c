@@ -142,7 +142,7 @@ print_vector_math(CiCPrinter *p, const CiStmt *let)
         ci_format(p->ctx, "%s(v%d%s", call, let->args[0], let->nargs > 1 ? ", " : ")");
     if (let->nargs > 1)
         text = ci_format(p->ctx, "%sv%d)", text, let->args[1]);
-    if (let->type.dtype != CI_DTYPE_f16) {
+    if (!ci_dtype_is_narrow(let->type.dtype)) {
         declare(p, let, text);
         return;
     }
@@ -150,7 +150,7 @@ print_vector_math(CiCPrinter *p, const CiStmt *let)
                  text);
     open_lane_let(p, let);
     set_lane(p, let,
-             ci_format(p->ctx, "%s(exact%d[l])", ci_emit_use(p->base, "round_half", CI_DTYPE_f32),
+             ci_format(p->ctx, "%s(exact%d[l])", ci_emit_rounding(p->base, let->type.dtype),
                        let->value));
     ci_text_close(p->out);
 }
@@ -181,7 +181,7 @@ declare_lane_symbols(CiCPrinter *p, const CiExpr *e, const char *lane)
 static bool
 is_contiguous(const CiCPrinter *p, const CiAccess *at)
 {
-    return !at->stride && !has_lanes(p, at->index) && at->memory->dtype != CI_DTYPE_f16 &&
+    return !at->stride && !has_lanes(p, at->index) && !ci_dtype_is_narrow(at->memory->dtype) &&
            ci_dtype_class(at->memory->dtype) != CI_CLASS_complex;
 }
 

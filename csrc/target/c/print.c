@@ -46,8 +46,8 @@ print_math(CiCPrinter *p, const CiStmt *let)
     const char *text = ci_format(p->ctx, "%s(v%d", ci_c_math(p, let->op, dtype, 1), let->args[0]);
     text = let->nargs > 1 ? ci_format(p->ctx, "%s, v%d)", text, let->args[1])
                           : ci_format(p->ctx, "%s)", text);
-    if (let->type.dtype == CI_DTYPE_f16)
-        text = ci_format(p->ctx, "%s(%s)", ci_emit_use(p->base, "round_half", CI_DTYPE_f32), text);
+    if (ci_dtype_is_narrow(let->type.dtype))
+        text = ci_format(p->ctx, "%s(%s)", ci_emit_rounding(p->base, let->type.dtype), text);
     declare(p, let, text);
 }
 

@@ -294,8 +294,8 @@ ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result)
 {
     static const char *const names[] = {"a", "b", "c"};
     Reader r = {ci_c_printer_new(ctx, 0), NULL, operand, 2, names, NULL};
-    bool has_form = ci_dtype_class(operand) != CI_CLASS_complex && operand != CI_DTYPE_f16 &&
-                    ci_dtype_class(result) != CI_CLASS_complex && result != CI_DTYPE_f16;
+    bool has_form = ci_dtype_class(operand) != CI_CLASS_complex && !ci_dtype_is_narrow(operand) &&
+                    ci_dtype_class(result) != CI_CLASS_complex && !ci_dtype_is_narrow(result);
     if (!has_form)
         return "halves and complex numbers have no vectors";
     switch (ci_op_kind(op)) {

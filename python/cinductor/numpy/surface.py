@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..dtypes import DTYPES
 from ..instance import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
-DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
 
 class NotCaptured(Exception):

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import _core
+from ...dtypes import DTYPES
 from ...instance import is_a
 
 Traced = _core.Traced
@@ -115,7 +116,6 @@ IDENTITY_TYPES = frozenset(
     }
 )
 KINDS = "biufc"
-DTYPES = frozenset(np.dtype(c) for c in "?bhilqBHILQefdFD")
 
 
 MAX_RANK = 32  # the most axes a graph's value has
