@@ -8,7 +8,15 @@ import sys
 
 import numpy as np
 import pytest
-from test_op_matrix import BACKENDS, ELEMENTWISE, FLOATS, TRANSCENDENTAL, as_tuple, quiet, special_values
+from test_op_matrix import (
+    BACKENDS,
+    ELEMENTWISE,
+    FLOATS,
+    TRANSCENDENTAL,
+    as_tuple,
+    quiet,
+    special_values,
+)
 
 import cinductor
 

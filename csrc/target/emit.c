@@ -159,8 +159,9 @@ mark_used(CiEmitter *e, int row, CiDtype dtype)
     add_tokens(e, &calls, support_rows[row].body, dtype, NULL);
 }
 
-const char *
-ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype)
+/* The name of a support function of a dtype, now marked as used. */
+static const char *
+use(CiEmitter *e, const char *name, CiDtype dtype)
 {
     int row = resolve_support(name, strlen(name), &dtype);
     if (row < 0)
@@ -192,7 +193,7 @@ link_function(CiEmitter *e, const char *name)
 const char *
 ci_emit_rounding(CiEmitter *e, CiDtype narrow)
 {
-    return ci_emit_use(e, ci_dtype_rounding(narrow), narrow);
+    return use(e, ci_dtype_rounding(narrow), narrow);
 }
 
 /* M(f) and S(f): the function's name. Returns the position after the closing parenthesis. */
@@ -206,7 +207,7 @@ add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
     bool is_own =
         ci_dtype_is_narrow(dtype) && find_support(name, length, support_classes[dtype]) >= 0;
     if (is_support || is_own) {
-        ci_text_add(out, "%s", ci_emit_use(e, copy, dtype));
+        ci_text_add(out, "%s", use(e, copy, dtype));
         return end + 1;
     }
     link_function(e, copy);
@@ -369,7 +370,7 @@ cast_to_real(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
     if (!ci_dtype_is_narrow(to))
         ci_text_add(out, "(%s)%s%s", ci_emit_type(to), x, member);
     else if (part == ci_dtype_rounded_from(to) && part != CI_DTYPE_f32)
-        ci_text_add(out, "%s(%s%s)", ci_emit_use(e, ci_dtype_rounding(to), part), x, member);
+        ci_text_add(out, "%s(%s%s)", use(e, ci_dtype_rounding(to), part), x, member);
     else
         ci_text_add(out, "%s((float)%s%s)", ci_emit_rounding(e, to), x, member);
 }
@@ -477,7 +478,7 @@ void
 ci_emit_widen(CiEmitter *e, CiText *out, CiDtype dtype, const char *element)
 {
     if (ci_dtype_is_narrow(dtype))
-        ci_text_add(out, "%s(%s)", ci_emit_use(e, "widen", dtype), element);
+        ci_text_add(out, "%s(%s)", use(e, "widen", dtype), element);
     else
         ci_text_add(out, "%s", element);
 }
@@ -486,7 +487,7 @@ void
 ci_emit_narrow(CiEmitter *e, CiText *out, CiDtype dtype, const char *value)
 {
     if (ci_dtype_is_narrow(dtype))
-        ci_text_add(out, "%s(%s)", ci_emit_use(e, "narrow", dtype), value);
+        ci_text_add(out, "%s(%s)", use(e, "narrow", dtype), value);
     else
         ci_text_add(out, "%s", value);
 }

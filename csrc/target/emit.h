@@ -45,9 +45,6 @@ const char *ci_emit_type(CiDtype dtype);
 void ci_emit_types(CiText *out);
 /* Support functions used so far, callees first. */
 void ci_emit_support(CiEmitter *e, CiText *out);
-/* The name of a support function of a dtype, now marked as used; fails when there is no such row.
- */
-const char *ci_emit_use(CiEmitter *e, const char *name, CiDtype dtype);
 
 /* The function that rounds a float to what a narrow one can hold. */
 const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);

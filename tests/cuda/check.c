@@ -289,7 +289,8 @@ run_side(Check *check, Side *side)
 static double
 tolerance(CiDtype dtype)
 {
-    return ci_dtype_real(dtype) == CI_DTYPE_f16   ? 4e-3
+    return dtype == CI_DTYPE_bf16                 ? 3e-2
+           : dtype == CI_DTYPE_f16                ? 4e-3
            : ci_dtype_real(dtype) == CI_DTYPE_f32 ? 2e-5
                                                   : 1e-11;
 }

@@ -3,6 +3,9 @@
 #include "device/interp/ops.h"
 #include "device/interp/support.h"
 
+/* What support.def has of a form is the narrow type's, too. */
+#define ci_round_half_f16(x) ci_round_half_f32(x)
+
 #define LOOP(out, type, expression)                                                                \
     for (int64_t k = 0; k < count; k++)                                                            \
     ((type *)out)[k] = expression

@@ -132,8 +132,6 @@
 #define S(name) NAME(name, N)
 #include "target/narrow.def"
 #undef S
-/* What support.def has of a form is the narrow type's, too. */
-#define ci_round_half_f16(x) ci_round_half_f32(x)
 
 #undef SUPPORT
 #undef SKIP
