@@ -96,6 +96,12 @@ ci_dtype_sum(CiDtype dtype)
     return ci_dtype_is_narrow(dtype) ? narrow_rows[dtype].sum : dtype;
 }
 
+bool
+ci_dtype_adds_in_order(CiDtype dtype)
+{
+    return ci_dtype_is_narrow(dtype) && narrow_rows[dtype].sum == dtype;
+}
+
 CiDtype
 ci_dtype_rounded_from(CiDtype dtype)
 {

@@ -38,6 +38,7 @@ CiDtype ci_dtype_real(CiDtype dtype);      /* c64 -> f32, c128 -> f64, others th
 bool ci_dtype_is_narrow(CiDtype dtype);    /* computed in another type, and rounded */
 CiDtype ci_dtype_compute(CiDtype dtype);   /* narrow floats -> f32, others themselves */
 CiDtype ci_dtype_sum(CiDtype dtype);       /* what NumPy adds them up in: f16 -> f32, others themselves */
+bool ci_dtype_adds_in_order(CiDtype dtype); /* narrow floats that are their own sums: one after another */
 /* Narrow floats: the widest type they are rounded from at once, and the function of the support tables
  * that does it, "round_half". */
 CiDtype ci_dtype_rounded_from(CiDtype dtype);

@@ -298,7 +298,7 @@ ci_op_is_exact(CiOp op, CiDtype operand)
         return ci_dtype_is_integral(operand);
     case CI_OPKIND_scan: /* one after another, as NumPy does it */
         return rows[op].combine == CI_OP_add ||
-               (operand != CI_DTYPE_f16 && ci_dtype_class(operand) != CI_CLASS_complex) ||
+               (ci_dtype_sum(operand) == operand && ci_dtype_class(operand) != CI_CLASS_complex) ||
                ci_dtype_is_integral(operand);
     case CI_OPKIND_reduce:
         return ci_op_is_order_free(op, operand);

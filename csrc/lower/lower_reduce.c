@@ -14,13 +14,6 @@ is_folded(const CiNode *node, int axis)
     return false;
 }
 
-/* Narrow floats that are not added up in a wider type come one after another. */
-static bool
-is_in_order(CiDtype dtype)
-{
-    return ci_dtype_is_narrow(dtype) && ci_dtype_sum(dtype) == dtype;
-}
-
 /* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is. */
 static CiFoldKind
 fold_kind(const CiNode *node, const CiExpr *length)
@@ -29,7 +22,7 @@ fold_kind(const CiNode *node, const CiExpr *length)
     int64_t count;
     if (ci_expr_is_const(length, &count) && count <= CI_SERIAL_LIMIT)
         return CI_FOLD_serial;
-    if (is_in_order(node->dtype))
+    if (ci_dtype_adds_in_order(node->dtype))
         return CI_FOLD_serial;
     for (int k = operand->rank - 1; k >= 0; k--) {
         int axis = operand->order[k];
@@ -85,8 +78,7 @@ void
 ci_lowering_reduce(CiLowering *low, CiNode *node)
 {
     CiNode *operand = node->args[0];
-    bool has_own = low->options->own_order || is_in_order(node->dtype);
-    const CiPairwise *pairwise = has_own ? NULL : node->pairwise;
+    const CiPairwise *pairwise = low->options->own_order ? NULL : node->pairwise;
     CiNest nest = {.fold = node->op};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     const CiExpr **kept = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);

@@ -319,12 +319,12 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
     int is_known = cx_fold_order(t, &input, &f->order);
     if (is_known < 0)
         return NULL;
-    if (f->op == CI_OP_prod) { /* one after another, in the same sequence */
+    if (f->op == CI_OP_prod || ci_dtype_adds_in_order(dtype)) { /* in the same sequence */
         f->order.ninner = f->order.nalone = 0;
         f->order.chunk = f->order.alone = NULL;
     }
     bool is_one_call = f->order.ninner == f->order.naxes && f->order.chunk == NULL;
-    if (!is_known || (!is_one_call && (f->initial != NULL || dtype == CI_DTYPE_f16)))
+    if (!is_known || (!is_one_call && (f->initial != NULL || ci_dtype_sum(dtype) != dtype)))
         return is_known ? "a sum of several calls" : "an order that data decide";
     f->has_order = true;
     return NULL;
