@@ -12,10 +12,13 @@ import functools
 import itertools
 import math
 import operator
+import os
+import subprocess
 import sys
 import types
 import typing
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -796,3 +799,39 @@ def test_writes_to_what_is_given():
         (X, np.float64(2)),
     )
     same_after(f, [lambda a=a: a for a in cases])
+
+
+SAME = """
+import numpy as np
+import programs
+import cinductor
+
+row = programs.load()["stencils.adi"]
+compiled = cinductor.compile(row.function, backend="interp", dynamic=True)
+print(cinductor.explain(compiled, *row.make(5, np.random.default_rng(5))).graph)
+"""
+
+
+def test_a_capture_is_the_same_in_every_process():
+    """Nothing in it follows the order of a set of names."""
+    texts = set()
+    for seed in "1234":
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parent)}
+        done = subprocess.run([sys.executable, "-c", SAME], env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        texts.add(done.stdout)
+    assert len(texts) == 1
+
+
+def test_a_recipe_says_how_results_are_made():
+    """A line for each piece: what shares memory is a view, what was returned twice is made once."""
+    compiled = cinductor.compile(lambda x, y: (y, [x.T, y], {"n": 3}, x + 1), backend="interp")
+    x, y = np.ones((2, 3)), np.ones(4)
+    compiled(x, y)
+    (specialization,) = compiled.specializations
+    texts = [line.split(" = ")[1] for line in specialization.recipe]
+    assert texts[0] == "tuple 0 tuple: p1 p2 p4 p6"
+    assert texts[1].startswith("source ") and texts[1].endswith(", once")
+    assert texts[3].startswith("view of source ") and texts[3].endswith(": 3 2 8 24 0")
+    assert texts[5] == "constant 0 3:"
+    assert texts[6] == "return 0 kind 0:"

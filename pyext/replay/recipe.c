@@ -396,6 +396,76 @@ fail:
     return NULL;
 }
 
+/* ---- as a text ---- */
+
+static const char *const PIECE_NAMES[] = {
+    [PIECE_const] = "constant", [PIECE_source] = "source", [PIECE_return] = "return",
+    [PIECE_view_return] = "view of return", [PIECE_view_source] = "view of source",
+    [PIECE_size] = "size", [PIECE_tuple] = "tuple", [PIECE_list] = "list",
+    [PIECE_dict] = "dict", [PIECE_named] = "named", [PIECE_call] = "call",
+};
+
+/* What a piece is made of, by numbers: other pieces, or its layout (#3: of the guards' table). */
+static PyObject *
+parts_text(const CxResult *r, const Piece *p)
+{
+    PyObject *text = PyUnicode_FromString("");
+    int count = p->kind == PIECE_size ? 1 : p->layout != NULL ? 2 * p->rank + 1 : 0;
+
+    for (int k = 0; text != NULL && k < count; k++)
+        Py_SETREF(text, p->numbers[k] < 0
+                            ? PyUnicode_FromFormat("%U %lld", text, (long long)p->layout[k])
+                            : PyUnicode_FromFormat("%U #%d", text, p->numbers[k]));
+    for (Py_ssize_t k = 0; text != NULL && k < p->nkids; k++)
+        for (int at = 0; text != NULL && at < r->npieces; at++)
+            if (r->pieces[at] == p->kids[k])
+                Py_SETREF(text, PyUnicode_FromFormat("%U p%d", text, at));
+    return text;
+}
+
+/* A constant that is a number or a text says what it is, any other object of which class. */
+static PyObject *
+object_text(const Piece *p)
+{
+    PyObject *o = p->object;
+
+    if (o == NULL)
+        return PyUnicode_FromFormat("kind %d", (int)p->value_kind);
+    if (p->kind != PIECE_const)
+        return PyUnicode_FromString(((PyTypeObject *)o)->tp_name);
+    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o))
+        return PyObject_Repr(o);
+    return PyUnicode_FromString(Py_TYPE(o)->tp_name);
+}
+
+static PyObject *
+piece_text(const CxResult *r, int at)
+{
+    const Piece *p = r->pieces[at];
+    PyObject *object = object_text(p), *parts = object ? parts_text(r, p) : NULL, *text = NULL;
+
+    if (parts != NULL)
+        text = PyUnicode_FromFormat("p%d = %s %d %U:%U%s", at, PIECE_NAMES[p->kind], p->number,
+                                    object, parts, p->memo < 0 ? "" : ", once");
+    Py_XDECREF(object);
+    Py_XDECREF(parts);
+    return text;
+}
+
+PyObject *
+cx_result_texts(const CxResult *r)
+{
+    PyObject *list = PyList_New(0);
+
+    for (int at = 0; list != NULL && at < r->npieces; at++) {
+        PyObject *text = piece_text(r, at);
+        if (text == NULL || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
 /* ---- later calls ---- */
 
 typedef struct Replay {

@@ -443,6 +443,13 @@ get_guards(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_recipe(PyObject *self, void *closure)
+{
+    (void)closure;
+    return cx_result_texts(((CxSpecialization *)self)->result);
+}
+
+static PyObject *
 get_program(PyObject *self, void *closure)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -491,6 +498,7 @@ static PyMethodDef spec_methods[] = {
 
 static PyGetSetDef spec_getset[] = {
     {"guards", get_guards, NULL, "The guards in words.", NULL},
+    {"recipe", get_recipe, NULL, "How the result is made, a line for each of its pieces.", NULL},
     {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},
     {"is_inexact", get_is_inexact, NULL, "Whether its results may have other bits than NumPy's.",
      NULL},

@@ -439,6 +439,7 @@ class Specialization:
 
     program: Program
     guards: list[str]  # in the user's words
+    recipe: list[str]  # how the result is made, a line for each piece
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
     is_trying: bool  # its calls are timed, to know which way is quicker

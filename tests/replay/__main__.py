@@ -5,7 +5,9 @@
 
 `make replay BASE=<commit>` does both, for that commit and for the tree as it is. A file has a line for each call: the
 texts of all levels that it compiled, a hash of every bit of its result and of its arguments afterwards, and how long it
-took; calls that compile nothing are timed five times, and the best counts.
+took; calls that compile nothing are timed five times, and the best counts. The group `captures` is what capture makes,
+and nothing below: graphs, guards, recipes of results, breaks and what became of loops and branches, of all programs and
+of the seeds of every generator.
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-LEVELS = ["graph", "dce", "loops", "kernels", "procs", "wrapper", "source"]
+CAPTURE = ["regions", "breaks", "guards", "recipe"]  # what is no text of the core's
+LEVELS = [*CAPTURE, "graph", "dce", "loops", "kernels", "procs", "wrapper", "source"]
 SHOWN = 3  # differences of a level that are printed
+ALL = ["programs", "operations", "generated", "graphs"]
 TIMED = 5
 LONGEST = 30  # seconds of a call
 SECTION = re.compile(r"^--- (\w+)\n", re.M)
@@ -46,54 +50,70 @@ def save(path: Path, groups: list[str]) -> int:
         os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "inf"
         warnings.simplefilter("ignore")
         signal.signal(signal.SIGALRM, stop)
-        from cases import WAYS, cases
+        from cases import CAPTURED, WAYS, cases
 
-        levels = settle()
+        captured: dict[str, list[str]] = collections.defaultdict(list)
+        levels = settle(captured, groups == ["captures"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        dump = Dump(folder / "dump")
+        dump = Dump(folder / "dump", captured)
         with gzip.open(path, "wt") as out:
             print(json.dumps({"levels": levels}), file=out)
             for group, case, make in cases(folder):
-                if groups and group not in groups:
+                if group not in (groups or ALL):
                     continue
-                for way, options in WAYS.items():
-                    for record in run_case(make, options, dump):
+                for way, options in (CAPTURED if group == "captures" else WAYS).items():
+                    for record in run_case(make, options, dump, group != "captures"):
                         print(json.dumps({"key": f"{group}: {case}, {way}, {record.pop('call')}", **record}), file=out)
                 print(f"\r{group}: {case}".ljust(79), end="", file=sys.stderr)
     print(file=sys.stderr)
     return 0
 
 
-def settle() -> list[str]:
-    """Nothing depends on time: all pieces are compiled, none is raced. Returns the levels there are."""
+def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
+    """Nothing depends on time: all pieces are compiled, none is raced. What captures make is noted.
+    Returns the levels there are.
+    """
     import cinductor
     from cinductor import race
     from cinductor.capture import driver, session
 
+    keep = session.keep
+
+    def noted(job: Any, compiled: Any, stage: Any, outcome: Any, specialization: Any) -> None:
+        captured["regions"] += outcome.regions
+        captured["breaks"] += [f"{b.reason}, line {b.line}" for b in outcome.breaks]
+        if specialization is not None:
+            captured["guards"] += specialization.guards
+            captured["recipe"] += getattr(specialization, "recipe", ())
+        keep(job, compiled, stage, outcome, specialization)
+
+    session.keep = noted
     if "keep" in vars(driver.PieceJob):
         del driver.PieceJob.keep
     session.LITTLE_WORK = 0
     race.PIECES = 1 << 30
-    levels = list(LEVELS)
+    levels = ["graph"] if is_capture_only else LEVELS[len(CAPTURE) :]
     try:
         cinductor.compile(lambda x: x + 1, options={"dump": ",".join(levels)})(1.0)
     except ValueError:
         levels.remove("procs")
+    captured.clear()
     os.environ["CINDUCTOR_DUMP"] = ",".join(levels)
     cinductor.config.dump = ",".join(levels)
-    return levels
+    return [*CAPTURE, *levels]
 
 
 class Dump:
-    """What is written to the process's stderr while something runs."""
+    """What is written to the process's stderr while something runs, and what is captured."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = path.open("w+b")
+    def __init__(self, path: Path, captured: dict[str, list[str]]) -> None:
+        self.file, self.captured = path.open("w+b"), captured
 
     def of(self, call: Any) -> tuple[Any, str]:
         """What a call gives, and what was written."""
         self.file.seek(0)
         self.file.truncate()
+        self.captured.clear()
         kept = os.dup(2)
         sys.stderr.flush()
         os.dup2(self.file.fileno(), 2)
@@ -107,18 +127,25 @@ class Dump:
         return made, self.file.read().decode(errors="replace")
 
 
-def run_case(make: Any, options: dict[str, Any], dump: Dump) -> list[dict[str, Any]]:
+def run_case(make: Any, options: dict[str, Any], dump: Dump, is_timed: bool) -> list[dict[str, Any]]:
     """A record for each call of a case."""
     records = []
     for name, call in make(options):
         began = time.perf_counter()
         (result, error), text = dump.of(lambda call=call: outcome(call))
         seconds = time.perf_counter() - began
-        record = {"call": name, "bits": bits_of(result), "error": error, "seconds": seconds, "levels": sections(text)}
-        if not text and error is None:
+        made = {level: "".join(f"{line}\n" for line in lines) for level, lines in dump.captured.items()}
+        levels = {level: without_places(text) for level, text in (made | sections(text)).items()}
+        record = {"call": name, "bits": bits_of(result), "error": error, "seconds": seconds, "levels": levels}
+        if is_timed and not levels and error is None:
             record["seconds"] = min([seconds, *(timed(call) for _ in range(TIMED - 1))])
         records.append(record)
     return records
+
+
+def without_places(text: str) -> str:
+    """A text without addresses and folders: the same from process to process, and from tree to tree."""
+    return re.sub(r"\b0x[0-9a-f]{6,}\b|/(?:[\w.-]+/)+(?=\w+\.py\b)", "", text)
 
 
 class Endless(BaseException):

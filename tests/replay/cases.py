@@ -26,7 +26,12 @@ WAYS: dict[str, dict[str, Any]] = {
     "c, dynamic": {"backend": "c", "dynamic": True},
     "interp": {"backend": "interp"},
 }
+CAPTURED: dict[str, dict[str, Any]] = {
+    "captured": {"backend": "interp"},
+    "captured, dynamic": {"backend": "interp", "dynamic": True},
+}
 FUZZED = {"program_generator": 60, "loop_generator": 60, "memory_generator": 40, "operand_generator": 30}
+GENERATORS = {**{module: 3 * count for module, count in FUZZED.items()}, "number_generator": 60, "int_generator": 30, "state_generator": 200}
 SYMBOLS = (7, 5, 8, 6, 9)  # sizes of graphs whose symbols have no hints
 
 
@@ -36,6 +41,7 @@ def cases(folder: Path) -> Iterator[tuple[str, str, Callable[[dict[str, Any]], C
     yield from operations()
     yield from generated(folder)
     yield from graphs()
+    yield from captures(folder)
 
 
 # --- tests/programs ---
@@ -109,13 +115,22 @@ def generated(folder: Path) -> Iterator[Any]:
             yield "generated", f"{module} {seed}", functools.partial(calls_of_seed, module, seed, folder)
 
 
+def captures(folder: Path) -> Iterator[Any]:
+    """For what capture makes alone: programs, and the seeds of every generator."""
+    for _, name, make in programs():
+        yield "captures", name, make
+    for module, count in GENERATORS.items():
+        for seed in range(count):
+            yield "captures", f"{module} {seed}", functools.partial(calls_of_seed, module, seed, folder)
+
+
 def calls_of_seed(module: str, seed: int, folder: Path, way: dict[str, Any]) -> Calls:
     import cinductor
 
     generator = importlib.import_module(module)
     made = generator.Generator(seed)
     path = folder / f"{module}_{seed}.py"
-    path.write_text(made.source())
+    path.write_text(made.generate() if module == "int_generator" else made.source())
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -125,6 +140,12 @@ def calls_of_seed(module: str, seed: int, folder: Path, way: dict[str, Any]) -> 
     def call(number: int) -> Any:
         if module == "program_generator":
             arguments = generator.make_arguments(made.arguments, seed, np)
+        elif module == "state_generator":
+            arguments = (np.random.default_rng(number).random(5 + number), *getattr(loaded, "more", tuple)())
+        elif module == "number_generator":
+            arguments = made.arguments(3 + number, seed, np)
+        elif module == "int_generator":
+            arguments = made.arguments(number)
         else:
             arguments = made.arguments(number, np)
         return compiled(*arguments), arguments

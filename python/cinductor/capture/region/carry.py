@@ -84,14 +84,14 @@ class Carried:
 
     def remember(self, memory: Memory) -> None:
         """For the next capture of the same loop, in another run of a loop around."""
-        memory.names = set(self.types.of)
+        memory.names = list(self.types.of)
         everything = {**self.loop.others, **self.entry}
         held = {handle.storage for handle in self.written}
-        memory.written = {
+        memory.written = [
             name
             for name, value in everything.items()
             if type(value) is Traced and value.storage in held
-        }
+        ]
 
     def add_written(self, handle: Any) -> bool:
         if any(handle.storage == h.storage for h in self.written):

@@ -43,8 +43,8 @@ class Memory:
     """What was learnt of a loop at one place of one call path."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()  # carried from trip to trip
-        self.written: set[str] = set()  # names of arrays written to
+        self.names: list[str] = []  # carried from trip to trip; a set's order is another in each process
+        self.written: list[str] = []  # names of arrays written to
         self.offset = 0  # trips peeled off
         self.plain: str | None = None  # why it is not captured
 
