@@ -91,7 +91,7 @@ def steps() -> None:
         method = self.stage.class_attr(type(value), "__next__")
         if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
             return self.call(method, value)
-        return self.stage.wrap(next(value))
+        return self.stage.lift_array(next(value))
 
     iteration.Iteration.step = step
 

@@ -26,7 +26,7 @@ def traced(function, *arrays):
     result = function(*[tracer.array(a, k) for k, a in enumerate(arrays)])
     tracer.flush()
     assert not tracer.breaks
-    return result.concrete()
+    return result.materialise()
 
 
 def operands(dtype, layout):

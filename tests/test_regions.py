@@ -313,7 +313,7 @@ def test_going_back_leaves_no_trace():
         dead + 1
     tracer.flush()
     np.testing.assert_array_equal(real, np.arange(4.0))
-    np.testing.assert_array_equal(kept.concrete(), np.arange(4.0) + 1)
+    np.testing.assert_array_equal(kept.materialise(), np.arange(4.0) + 1)
     assert not mark.is_valid
 
 

@@ -30,7 +30,7 @@ def real(value):
     if isinstance(value, (tuple, list)):
         return type(value)(real(v) for v in value)
     return (
-        value.concrete()
+        value.materialise()
         if isinstance(value, _core.Traced) or type(value) is _core.Traced
         else value
     )
@@ -349,7 +349,7 @@ def test_python_floats(op, pair):
         return
     doubled = np.multiply(tracer.lift(np.float64(1.0)), got)
     tracer.flush()
-    assert float(doubled.concrete()) == pytest.approx(float(want), rel=1e-15, abs=0.0)
+    assert float(doubled.materialise()) == pytest.approx(float(want), rel=1e-15, abs=0.0)
 
 
 def test_facts():

@@ -46,7 +46,7 @@ value_of(const CxTracer *t, const CiExpr *d)
 
 /* A guard says so already, as long as this fact could. */
 static bool
-is_told(const CxTracer *t, const CxFact *fact)
+is_assumed(const CxTracer *t, const CxFact *fact)
 {
     for (int k = 0; k < t->nfacts; k++) {
         const CxFact *old = &t->facts[k];
@@ -59,7 +59,7 @@ is_told(const CxTracer *t, const CxFact *fact)
 static int
 push(CxTracer *t, CxFact fact)
 {
-    if (is_told(t, &fact))
+    if (is_assumed(t, &fact))
         return 0;
     CxFact *grown = PyMem_Realloc(t->facts, sizeof *grown * ((size_t)t->nfacts + 1));
     if (grown == NULL) {
@@ -82,7 +82,7 @@ cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, 
         return -1;
     fact.guard = t->env->nguards - 1;
     fact.epoch = t->epoch;
-    fact.stretch = cx_stretch_now(t);
+    fact.stretch = cx_dominance_now(t);
     if (relation == CI_REL_ne)
         return push(t, fact);
     fact.least = relation == CI_REL_lt ? cx_size_make(t, CX_SIZE_sub, d, t->one) : d;
@@ -137,7 +137,7 @@ cx_facts_release(CxTracer *t)
 static bool
 holds_now(const CxTracer *t, const CxFact *fact)
 {
-    return fact->token != 0 || (fact->epoch == t->epoch && cx_stretch_is_open(t, fact->stretch));
+    return fact->token != 0 || (fact->epoch == t->epoch && cx_dominance_is_open(t, fact->stretch));
 }
 
 /* How many facts a search may try: the share falls as the capture's work grows. */

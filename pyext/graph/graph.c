@@ -201,7 +201,7 @@ cx_tracer_end(CxTracer *t)
         t->state->compiling--;
     t->is_finished = true;
     Py_CLEAR(t->on_break); /* what is left of its values speaks for no capture */
-    Py_CLEAR(t->on_demand);
+    Py_CLEAR(t->on_force);
     PyDict_Clear(t->by_id);
 }
 

@@ -4,13 +4,13 @@
 
 #include "graph/tracer.h"
 
-/* stretch.c: stretches of building. What was made in one is a value as long as it is open. */
-int cx_stretch_begin(CxTracer *tracer);
+/* dominance.c: stretches of building. What was made in one is a value as long as it is open. */
+int cx_dominance_begin(CxTracer *tracer);
 /* Those of a block that is opened again are in force again, unless others have begun since. */
-int cx_stretch_again(CxTracer *tracer, const unsigned *stretches, int count);
-bool cx_stretch_is_open(const CxTracer *tracer, unsigned stretch);
+int cx_dominance_again(CxTracer *tracer, const unsigned *stretches, int count);
+bool cx_dominance_is_open(const CxTracer *tracer, unsigned stretch);
 static inline unsigned
-cx_stretch_now(const CxTracer *tracer)
+cx_dominance_now(const CxTracer *tracer)
 {
     return tracer->nopen ? tracer->open[tracer->nopen - 1] : 0;
 }

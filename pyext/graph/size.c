@@ -115,10 +115,10 @@ cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values)
 bool
 cx_size_is_known(const CxTracer *t, const CiExpr *e)
 {
-    return !t->is_elsewhere && ci_shape_env_has_hint(t->env, e);
+    return !t->is_infeasible && ci_shape_env_has_hint(t->env, e);
 }
 
-/* Raises what was left in `on_demand` where e has a size that nothing may be decided by. */
+/* Raises what was left in `on_force` where e has a size that nothing may be decided by. */
 int
 cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
 {
@@ -131,7 +131,7 @@ cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
         CiLoc loc = cx_location(t);
         PyObject *args = Py_BuildValue("(ssis)", source->symbol->name, loc.file, loc.line, what);
         if (args != NULL)
-            PyErr_SetObject(t->on_demand ? t->on_demand : cx_exception(t->state, "Unsupported"),
+            PyErr_SetObject(t->on_force ? t->on_force : cx_exception(t->state, "Unsupported"),
                             args);
         Py_XDECREF(args);
         return -1;
@@ -215,7 +215,7 @@ cx_size_dummy(CxTraced *x)
 }
 
 static void
-body_settle(CiContext *ctx, void *arg)
+body_resolve(CiContext *ctx, void *arg)
 {
     Arithmetic *job = arg;
     const CiShapeEnv *env = job->tracer->env;
@@ -232,7 +232,7 @@ body_settle(CiContext *ctx, void *arg)
 }
 
 const CiExpr *
-cx_size_settle(CxTracer *t, const CiExpr *e)
+cx_size_resolve(CxTracer *t, const CiExpr *e)
 {
     Arithmetic job = {.tracer = t, .a = e};
     bool has_data = false;
@@ -241,7 +241,7 @@ cx_size_settle(CxTracer *t, const CiExpr *e)
         has_data |= e->symbols[k]->symbol_kind == CI_SYMBOL_unbacked;
     if (!has_data || !t->has_run)
         return e;
-    return cx_protect(t->state, t->sym_ctx, body_settle, &job) < 0 ? NULL : job.result;
+    return cx_protect(t->state, t->sym_ctx, body_resolve, &job) < 0 ? NULL : job.result;
 }
 
 typedef struct Most {

@@ -67,7 +67,7 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     }
     s->node = node;
     s->epoch = tracer->epoch;
-    s->stretch = cx_stretch_now(tracer);
+    s->stretch = cx_dominance_now(tracer);
     return s;
 }
 

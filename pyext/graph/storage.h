@@ -19,7 +19,7 @@ struct CxStorage {
     CxStorage *prev, *next; /* the tracer's list */
     PyObject *value;        /* real by now; of kind python: always there */
     CxStorage *parents[2];  /* kind python: what the value was computed from */
-    CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (mixed.c); or NULL */
+    CxStorage *strong;      /* a bool: the number is NumPy's, else Python's (tagged.c); or NULL */
     CiNode *node;           /* the current version, when epoch is the tracer's */
     CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
@@ -96,7 +96,7 @@ static inline bool
 cx_storage_is_current(const CxStorage *s)
 {
     return s->epoch == s->tracer->epoch &&
-           (s->stretch == 0 || cx_stretch_is_open(s->tracer, s->stretch));
+           (s->stretch == 0 || cx_dominance_is_open(s->tracer, s->stretch));
 }
 static inline bool
 cx_is_current(const CxTraced *t)
@@ -106,7 +106,7 @@ cx_is_current(const CxTraced *t)
     if (!cx_storage_is_current(s))
         return false;
     return v == NULL || (v->epoch == s->epoch && v->version == s->version &&
-                         (v->stretch == s->stretch || cx_stretch_is_open(t->tracer, v->stretch)));
+                         (v->stretch == s->stretch || cx_dominance_is_open(t->tracer, v->stretch)));
 }
 
 /* A Python int that is an expression of sizes and indices. */

@@ -50,8 +50,8 @@ struct CxTracer {
     unsigned *open; /* stretches of building in force (mark.c) */
     int nopen, capopen, nblocks;
     bool leaves_open;  /* what a comparison of sizes says is the program's to find out */
-    bool is_elsewhere; /* in an arm that the sizes of this call do not take: they decide nothing */
-    bool is_settled;   /* the rest of the call is NumPy's: operators compute at once */
+    bool is_infeasible; /* in an arm that the sizes of this call do not take: they decide nothing */
+    bool has_fallen_back;   /* the rest of the call is NumPy's: operators compute at once */
     bool forbids_breaks; /* the call may have to be captured anew: a break raises RegionBreak */
     CxStorage *storages;
     CxStorage **inputs; /* by number of graph input; each holds a reference */
@@ -67,7 +67,7 @@ struct CxTracer {
     bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
-    PyObject *on_demand; /* raised where a size is needed that nothing may be decided by */
+    PyObject *on_force; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
     bool cannot_undo;    /* an array too large to be kept was written to */
     bool has_run;        /* a graph has run, or none was needed before */

@@ -53,7 +53,7 @@ cx_storage_set_node(CxStorage *s, CiNode *node)
         return -1;
     s->node = node;
     s->epoch = s->tracer->epoch;
-    s->stretch = cx_stretch_now(s->tracer);
+    s->stretch = cx_dominance_now(s->tracer);
     return 0;
 }
 
@@ -63,7 +63,7 @@ cx_storage_set_version(CxStorage *s, CiNode *node)
     if (note(s) < 0)
         return -1;
     s->node = node;
-    s->stretch = cx_stretch_now(s->tracer);
+    s->stretch = cx_dominance_now(s->tracer);
     s->version = ++s->tracer->last_version; /* never one that was gone back from */
     if (s->value != NULL)
         s->is_written = true;

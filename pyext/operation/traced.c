@@ -6,7 +6,7 @@
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 
 static int
 traced_traverse(PyObject *self, visitproc visit, void *arg)
@@ -51,7 +51,7 @@ get_attribute(PyObject *self, PyObject *name)
         return cx_bound_method_new(t, name, NULL);
     }
     Py_DECREF(found);
-    real = cx_traced_demand(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");
+    real = cx_traced_force(t, PyUnicode_AsUTF8(name) ? PyUnicode_AsUTF8(name) : "an attribute");
     found = real != NULL ? PyObject_GetAttr(real, name) : NULL;
     Py_XDECREF(real);
     return found;
@@ -65,7 +65,7 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
 
     if (PyUnicode_CompareWithASCIIString(name, "shape") == 0)
         return PyObject_GenericSetAttr(self, name, value);
-    real = cx_traced_demand(t, "setting an attribute");
+    real = cx_traced_force(t, "setting an attribute");
     if (real == NULL)
         return -1;
     int result = PyObject_SetAttr(real, name, value);
@@ -76,11 +76,11 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
 /* ---- methods of the type's own ---- */
 
 static PyObject *
-traced_concrete(PyObject *self, PyObject *unused)
+traced_materialise(PyObject *self, PyObject *unused)
 {
     (void)unused;
     CX_ENTRY();
-    return cx_traced_concrete((CxTraced *)self);
+    return cx_traced_materialise((CxTraced *)self);
 }
 
 static PyObject *
@@ -114,7 +114,7 @@ traced_array(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     if (dtype != Py_None && !PyArray_DescrConverter(dtype, &descr))
         return NULL;
-    PyObject *real = cx_traced_demand((CxTraced *)self, "a conversion to a NumPy array");
+    PyObject *real = cx_traced_force((CxTraced *)self, "a conversion to a NumPy array");
     if (real != NULL) /* steals descr */
         result =
             PyArray_FromAny(real, descr, 0, 0, copy == Py_True ? NPY_ARRAY_ENSURECOPY : 0, NULL);
@@ -150,7 +150,7 @@ call_real_function(CxTracer *tracer, PyObject *func, PyObject *args, PyObject *k
     if (name == NULL)
         return NULL;
     if (cx_tracer_break(tracer, "the function '%S' is not captured", name) == 0 &&
-        (a = cx_concrete_tree(args)) != NULL && (k = cx_concrete_tree(kwargs)) != NULL)
+        (a = cx_materialise_tree(args)) != NULL && (k = cx_materialise_tree(kwargs)) != NULL)
         result = cx_tracer_wrap(tracer, PyObject_Call(func, a, k));
     Py_DECREF(name);
     Py_XDECREF(a);
@@ -187,7 +187,7 @@ static PyObject *
 traced_complex(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    PyObject *real = cx_traced_demand((CxTraced *)self, "complex()");
+    PyObject *real = cx_traced_force((CxTraced *)self, "complex()");
     PyObject *result = real ? PyObject_CallOneArg((PyObject *)&PyComplex_Type, real) : NULL;
     Py_XDECREF(real);
     return result;
@@ -197,7 +197,7 @@ traced_complex(PyObject *self, PyObject *unused)
 static PyObject *
 traced_reduce_ex(PyObject *self, PyObject *protocol)
 {
-    PyObject *real = cx_traced_demand((CxTraced *)self, "pickle");
+    PyObject *real = cx_traced_force((CxTraced *)self, "pickle");
     PyObject *result = real ? PyObject_CallMethod(real, "__reduce_ex__", "O", protocol) : NULL;
     Py_XDECREF(real);
     return result;
@@ -216,14 +216,14 @@ traced_copy(PyObject *self, PyObject *unused)
 static PyObject *
 traced_format(PyObject *self, PyObject *spec)
 {
-    PyObject *real = cx_traced_demand((CxTraced *)self, "format()");
+    PyObject *real = cx_traced_force((CxTraced *)self, "format()");
     PyObject *result = real ? PyObject_Format(real, spec) : NULL;
     Py_XDECREF(real);
     return result;
 }
 
 static PyMethodDef traced_methods[] = {
-    {"concrete", traced_concrete, METH_NOARGS, NULL},
+    {"materialise", traced_materialise, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
     {"is_same", traced_is_same, METH_O, NULL},

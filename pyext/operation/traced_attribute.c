@@ -4,7 +4,7 @@
 #include "operation/traced.h"
 #include "state/array.h"
 #include "value/index.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 
 PyTypeObject *
 cx_traced_class(const CxTraced *t)
@@ -110,7 +110,7 @@ GETTER(is_expression)
 GETTER(strong)
 {
     SELF(t);
-    CxStorage *strong = cx_mixed(self);
+    CxStorage *strong = cx_tagged(self);
     if (strong == NULL)
         Py_RETURN_NONE;
     strong->refs++;
@@ -155,7 +155,7 @@ GETTER(part)
             Py_XDECREF(numpys);
             return own;
         }
-        PyObject *value = cx_traced_demand(t, closure ? ".imag" : ".real");
+        PyObject *value = cx_traced_force(t, closure ? ".imag" : ".real");
         PyObject *part = value ? PyObject_GetAttr(value, closure ? t->tracer->state->str_imag
                                                                  : t->tracer->state->str_real)
                                : NULL;
@@ -206,7 +206,7 @@ has_dense_steps(CxTraced *x)
 /* An array that is not contiguous, in C's order or in Fortran's, has an axis that says so: one with
  * a step that is not what the axes inside take, and with elements to step over. */
 static int
-guard_gap(CxTraced *x, const int64_t *sizes, int order)
+guard_padding(CxTraced *x, const int64_t *sizes, int order)
 {
     CxTracer *t = x->tracer;
     const CiExpr *dense = cx_size_const(t, ci_dtype_size(cx_dtype(x)));
@@ -245,9 +245,9 @@ guard_flags(CxTraced *x, int flags, int asked)
         if (sizes[k] <= 1 && cx_sizes(x)[k]->kind != CI_EXPR_const)
             status = cx_size_decide(t, CI_REL_eq, cx_sizes(x)[k], sizes[k] ? t->one : t->zero);
     if (status >= 0 && !is_c && (asked & IS_C))
-        status = guard_gap(x, sizes, IS_C);
+        status = guard_padding(x, sizes, IS_C);
     if (status >= 0 && !is_f && (asked & IS_F))
-        status = guard_gap(x, sizes, IS_F);
+        status = guard_padding(x, sizes, IS_F);
     return status < 0 ? -1 : 0;
 }
 

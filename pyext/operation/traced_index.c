@@ -207,7 +207,7 @@ make_view(CxTraced *x, const Index *index)
 static void
 raise_for(CxTraced *x, PyObject *key)
 {
-    PyObject *dummy = cx_size_dummy(x), *real = dummy ? cx_concrete_tree(key) : NULL;
+    PyObject *dummy = cx_size_dummy(x), *real = dummy ? cx_materialise_tree(key) : NULL;
     PyObject *item = real ? PyObject_GetItem(dummy, real) : NULL;
     bool is_scalar = x->view == NULL && x->storage->kind == CI_KIND_scalar;
     Py_XDECREF(real);
@@ -242,7 +242,8 @@ other_index(CxTraced *x, PyObject *name, PyObject *key, PyObject *value)
     }
     if (cx_tracer_break(x->tracer, value ? "a write at an array, list or bool index"
                                          : "an array, list or bool index") < 0 ||
-        (real = cx_traced_concrete(x)) == NULL || (real_args = cx_concrete_tree(args)) == NULL)
+        (real = cx_traced_materialise(x)) == NULL ||
+        (real_args = cx_materialise_tree(args)) == NULL)
         goto done;
     if (value == NULL)
         result = cx_tracer_wrap(x->tracer, PyObject_GetItem(real, PyTuple_GET_ITEM(real_args, 0)));
@@ -367,7 +368,7 @@ cx_length(PyObject *self)
         PyErr_SetString(PyExc_TypeError, "len() of unsized object");
         return -1;
     }
-    return cx_size_demand(x->tracer, cx_sizes(x)[0], "len()");
+    return cx_size_force(x->tracer, cx_sizes(x)[0], "len()");
 }
 
 PyObject *
@@ -397,12 +398,12 @@ cx_iterate(PyObject *self)
     const CiExpr *size = cx_sizes(x)[0];
     int64_t rows = size->kind == CI_EXPR_const
                        ? size->value
-                       : cx_size_demand(x->tracer, size, "iteration over an array");
+                       : cx_size_force(x->tracer, size, "iteration over an array");
     if (rows < 0)
         return NULL;
     if (rows <= MAX_UNROLLED)
         return PySeqIter_New(self);
-    PyObject *real = cx_traced_demand(x, "iteration");
+    PyObject *real = cx_traced_force(x, "iteration");
     PyObject *result = real ? PyObject_GetIter(real) : NULL;
     Py_XDECREF(real);
     return result;

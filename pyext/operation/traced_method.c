@@ -45,14 +45,14 @@ call_real(CxMethod *m, PyObject *args, PyObject *kwargs)
     PyObject *real = NULL, *method = NULL, *real_args = NULL, *real_kwargs = NULL, *result = NULL;
 
     if (cx_kind(m->self) == CI_KIND_python)
-        real = cx_traced_demand(m->self, "a method of a Python number");
+        real = cx_traced_force(m->self, "a method of a Python number");
     else if (cx_tracer_break(tracer, "the method '%U' is not captured", m->name) == 0 &&
              cx_storage_keep(m->self->storage) == 0)
-        real = cx_traced_concrete(m->self);
+        real = cx_traced_materialise(m->self);
     if (real == NULL || (method = PyObject_GetAttr(real, m->name)) == NULL ||
-        (real_args = cx_concrete_tree(args)) == NULL)
+        (real_args = cx_materialise_tree(args)) == NULL)
         goto done;
-    if (kwargs != NULL && (real_kwargs = cx_concrete_tree(kwargs)) == NULL)
+    if (kwargs != NULL && (real_kwargs = cx_materialise_tree(kwargs)) == NULL)
         goto done;
     result = PyObject_Call(method, real_args, real_kwargs);
     if (cx_kind(m->self) != CI_KIND_python)

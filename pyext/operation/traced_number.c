@@ -7,7 +7,7 @@
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/index.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 #include "value/python_number.h"
 
 /* An operand that NumPy's operators would take; others get their own chance first. */
@@ -28,7 +28,7 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
 
     if (cx_tracer_break(tracer, "an operator with an operand of type '%s'",
                         Py_TYPE(cx_is_traced(a) ? b : a)->tp_name) == 0 &&
-        (x = cx_concrete_tree(a)) != NULL && (y = cx_concrete_tree(b)) != NULL)
+        (x = cx_materialise_tree(a)) != NULL && (y = cx_materialise_tree(b)) != NULL)
         result = python(x, y);
     if (result != NULL && result == x && cx_is_traced(a)) /* in place */
         Py_SETREF(result, Py_NewRef(a));
@@ -76,7 +76,7 @@ static PyObject *
 repeat(PyObject *a, PyObject *b, binaryfunc python)
 {
     bool is_first = cx_is_traced(a);
-    PyObject *number = cx_traced_demand((CxTraced *)(is_first ? a : b), "a sequence"),
+    PyObject *number = cx_traced_force((CxTraced *)(is_first ? a : b), "a sequence"),
              *result = NULL;
     if (number != NULL)
         result = is_first ? python(number, b) : python(a, number);
@@ -106,9 +106,9 @@ matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
 static PyObject *
 binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
-    int is_mixed = cx_is_mixed_op(ufunc, a, b);
-    if (is_mixed != 0)
-        return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, b);
+    int is_tagged = cx_is_tagged_op(ufunc, a, b);
+    if (is_tagged != 0)
+        return is_tagged < 0 ? NULL : cx_tagged_op(ufunc, a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(ufunc, a, b, python);
@@ -135,7 +135,7 @@ right_operand(PyObject *a, PyObject *b)
     if (is_complex && PyFloat_Check(b))
         return PyFloat_FromDouble(PyFloat_AS_DOUBLE(b));
     if (!is_complex || !cx_is_traced(b) || cx_kind((CxTraced *)b) != CI_KIND_scalar ||
-        cx_mixed(b) != NULL || cx_dtype((CxTraced *)b) != CI_DTYPE_f64)
+        cx_tagged(b) != NULL || cx_dtype((CxTraced *)b) != CI_DTYPE_f64)
         return Py_NewRef(b);
     if (cx_traced_prepare((CxTraced *)b) < 0)
         return NULL;
@@ -144,9 +144,9 @@ right_operand(PyObject *a, PyObject *b)
 
 /* An operand that Python had loaded when its call became NumPy's. */
 static PyObject *
-binary_settled(PyObject *a, PyObject *b, binaryfunc python)
+binary_in_numpy(PyObject *a, PyObject *b, binaryfunc python)
 {
-    PyObject *x = cx_concrete_tree(a), *y = x != NULL ? cx_concrete_tree(b) : NULL;
+    PyObject *x = cx_materialise_tree(a), *y = x != NULL ? cx_materialise_tree(b) : NULL;
     PyObject *result = y != NULL ? python(x, y) : NULL;
 
     Py_XDECREF(x);
@@ -158,8 +158,8 @@ static PyObject *
 binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
     CX_ENTRY();
-    if (((CxTraced *)(cx_is_traced(a) ? a : b))->tracer->is_settled)
-        return binary_settled(a, b, python);
+    if (((CxTraced *)(cx_is_traced(a) ? a : b))->tracer->has_fallen_back)
+        return binary_in_numpy(a, b, python);
     PyObject *right = right_operand(a, b), *result = NULL;
     if (right != NULL)
         result = or_break(binary_traced(a, right, ufunc, python, in_place), a, right, python);
@@ -182,9 +182,9 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     PyObject *cx_##slot(PyObject *a);                                                              \
     PyObject *cx_##slot(PyObject *a)                                                               \
     {                                                                                              \
-        int is_mixed = cx_is_mixed_op(ufunc, a, NULL);                                             \
-        if (is_mixed != 0)                                                                         \
-            return is_mixed < 0 ? NULL : cx_mixed_op(ufunc, a, NULL);                              \
+        int is_tagged = cx_is_tagged_op(ufunc, a, NULL);                                           \
+        if (is_tagged != 0)                                                                        \
+            return is_tagged < 0 ? NULL : cx_tagged_op(ufunc, a, NULL);                            \
         if (cx_is_python_kind(a))                                                                  \
             return cx_python_unary(ufunc, a, python);                                              \
         return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
@@ -256,7 +256,7 @@ power_of(PyObject *a, PyObject *b)
 /* A value of a source becomes part of the program: where it is an int argument the source is known
  * for what it is, and not as one whose every value is another program. */
 static int
-settle_value(CxStorage *s)
+specialise_value(CxStorage *s)
 {
     const CiShapeEnv *env = s->tracer->env;
     int source = -1;
@@ -295,7 +295,7 @@ keep_general(CxTraced *base, const CiExpr *exponent)
  * program, else later calls with one that has are kept away. The number to look at, or NULL for a
  * value that varies; an exception is set where *failed. */
 static PyObject *
-settle_exponent(CxTraced *base, PyObject *b, bool *failed)
+specialise_exponent(CxTraced *base, PyObject *b, bool *failed)
 {
     CiClass class = ci_dtype_class(cx_dtype(base));
     CxStorage *s = cx_is_python_kind(b) ? ((CxTraced *)b)->storage : NULL;
@@ -310,7 +310,7 @@ settle_exponent(CxTraced *base, PyObject *b, bool *failed)
         return b;
     }
     if (!is_general || s->source < 0) {
-        *failed = settle_value(s) < 0;
+        *failed = specialise_value(s) < 0;
         return s->value;
     }
     PyObject *row = Py_BuildValue("(i(dddd)s)", s->source, -1.0, 0.5, 1.0, 2.0, "differs");
@@ -330,9 +330,9 @@ power_traced(PyObject *a, PyObject *b, bool in_place)
 {
     PyObject *args[2] = {a, b};
 
-    int is_mixed = cx_is_mixed_op(CI_OP_power, a, b);
-    if (is_mixed != 0)
-        return is_mixed < 0 ? NULL : cx_mixed_op(CI_OP_power, a, b);
+    int is_tagged = cx_is_tagged_op(CI_OP_power, a, b);
+    if (is_tagged != 0)
+        return is_tagged < 0 ? NULL : cx_tagged_op(CI_OP_power, a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b) &&
         (cx_is_python_kind(a) || cx_is_python_kind(b)))
         return cx_python_binary(CI_OP_power, a, b, power_of);
@@ -343,7 +343,7 @@ power_traced(PyObject *a, PyObject *b, bool in_place)
     int ufunc = CI_OP_power, nargs = 2;
     if (cx_is_traced(a)) {
         bool failed;
-        args[1] = settle_exponent((CxTraced *)a, b, &failed);
+        args[1] = specialise_exponent((CxTraced *)a, b, &failed);
         int fast = failed ? -1 : fast_power((CxTraced *)a, args[1]);
         if (failed)
             return NULL;
@@ -408,9 +408,9 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
     PyObject *args[2] = {a, b};
 
     CX_ENTRY();
-    int is_mixed = cx_is_mixed_op(ufuncs[op], a, b);
-    if (is_mixed != 0)
-        return is_mixed < 0 ? NULL : cx_mixed_op(ufuncs[op], a, b);
+    int is_tagged = cx_is_tagged_op(ufuncs[op], a, b);
+    if (is_tagged != 0)
+        return is_tagged < 0 ? NULL : cx_tagged_op(ufuncs[op], a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b))
         return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
     bool is_pythons = cx_is_python_kind(a) && (PyList_CheckExact(b) || PyTuple_CheckExact(b));
@@ -420,7 +420,7 @@ cx_richcompare(PyObject *a, PyObject *b, int op)
         return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
                         comparisons[op]);
     PyObject *real =
-        cx_traced_demand((CxTraced *)a, "a comparison with an object that is no number");
+        cx_traced_force((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;
     Py_XDECREF(real);
     return result;
@@ -432,7 +432,7 @@ static PyObject *
 convert(PyObject *self, const char *what, PyObject *(*conversion)(PyObject *))
 {
     CX_ENTRY();
-    PyObject *real = cx_traced_demand((CxTraced *)self, what);
+    PyObject *real = cx_traced_force((CxTraced *)self, what);
     PyObject *result = real ? conversion(real) : NULL;
     Py_XDECREF(real);
     return result;
@@ -495,7 +495,7 @@ cx_bool(PyObject *self)
     if (is_one == 0) /* ambiguous, whatever the data */
         real = cx_size_dummy(t);
     else
-        real = cx_traced_demand(t, "a condition");
+        real = cx_traced_force(t, "a condition");
     int result = real ? PyObject_IsTrue(real) : -1;
     Py_XDECREF(real);
     return result;
@@ -509,7 +509,7 @@ cx_hash(PyObject *self)
         PyErr_SetString(PyExc_TypeError, "unhashable type: 'numpy.ndarray'");
         return -1;
     }
-    PyObject *real = cx_traced_demand(t, "hash()");
+    PyObject *real = cx_traced_force(t, "hash()");
     Py_hash_t result = real ? PyObject_Hash(real) : -1;
     Py_XDECREF(real);
     return result;
@@ -518,8 +518,8 @@ cx_hash(PyObject *self)
 int
 cx_contains(PyObject *self, PyObject *item)
 {
-    PyObject *real = cx_traced_demand((CxTraced *)self, "'in'"),
-             *value = real ? cx_concrete_tree(item) : NULL;
+    PyObject *real = cx_traced_force((CxTraced *)self, "'in'"),
+             *value = real ? cx_materialise_tree(item) : NULL;
     int result = value ? PySequence_Contains(real, value) : -1;
     Py_XDECREF(value);
     Py_XDECREF(real);
@@ -529,7 +529,7 @@ cx_contains(PyObject *self, PyObject *item)
 int
 cx_getbuffer(PyObject *self, Py_buffer *view, int flags)
 {
-    PyObject *real = cx_traced_demand((CxTraced *)self, "the buffer protocol");
+    PyObject *real = cx_traced_force((CxTraced *)self, "the buffer protocol");
     int result = real ? PyObject_GetBuffer(real, view, flags) : -1;
     Py_XDECREF(real);
     return result;

@@ -7,7 +7,7 @@
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 #include "value/python_number.h"
 
 static const char *const special_names[] = {"divmod",  "modf",    "frexp",
@@ -189,7 +189,7 @@ cx_operands_open(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, 
     bool is_strong;
 
     memset(out, 0, sizeof *out);
-    if (cx_mixed_check(tracer, nargs, args) < 0)
+    if (cx_tagged_check(tracer, nargs, args) < 0)
         return -1;
     out->nargs = nargs;
     for (int k = 0; k < nargs; k++) {

@@ -49,9 +49,9 @@ int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxR
                   CiKind kind, CiNode **node, const char **reason);
 PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);
 
-/* mixed_op.c */
-/* 1: cx_mixed_op computes it; else the operands are settled. b: NULL for an operand alone. */
-int cx_is_mixed_op(int ufunc, PyObject *a, PyObject *b);
-PyObject *cx_mixed_op(int ufunc, PyObject *a, PyObject *b);
+/* tagged_op.c */
+/* 1: cx_tagged_op computes it; else the operands are settled. b: NULL for an operand alone. */
+int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
+PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
 
 #endif

@@ -58,8 +58,8 @@ cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject 
     if (cx_tracer_break(tracer, "ufunc '%S': %s", name, reason) < 0)
         goto done;
     function = PyObject_GetAttr(ufunc, method);
-    a = function ? cx_concrete_tree(args) : NULL;
-    k = a ? (kwargs ? cx_concrete_tree(kwargs) : PyDict_New()) : NULL;
+    a = function ? cx_materialise_tree(args) : NULL;
+    k = a ? (kwargs ? cx_materialise_tree(kwargs) : PyDict_New()) : NULL;
     out = kwargs ? PyDict_GetItemWithError(kwargs, state->str_out) : NULL;
     if (k == NULL || keep_written(args, out) < 0)
         goto done;

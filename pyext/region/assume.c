@@ -106,10 +106,10 @@ is_of_sizes(const CxStorage *s, int depth)
            (s->parents[1] == NULL || is_of_sizes(s->parents[1], depth + 1));
 }
 
-/* is_so(number): its truth in this call where sizes alone decide that, and they are known; it is
+/* sample_truth(number): its truth in this call where sizes alone decide that, and they are known; it is
  * not guarded. Else None. */
 PyObject *
-cx_method_is_so(PyObject *self, PyObject *value)
+cx_method_sample_truth(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
     if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL)
@@ -122,20 +122,20 @@ cx_method_is_so(PyObject *self, PyObject *value)
     return is_so < 0 ? NULL : PyBool_FromLong(is_so);
 }
 
-/* either(number, condition, chosen): notes of a number of Python's, which the graph makes where a
+/* note_sample(number, condition, chosen): notes of a number of Python's, which the graph makes where a
  * condition on sizes chooses, what it is in this call; whoever demands it has the condition
  * guarded. */
 PyObject *
-cx_method_either(PyObject *self, PyObject *args)
+cx_method_note_sample(PyObject *self, PyObject *args)
 {
     PyObject *value = NULL, *condition = NULL, *chosen = NULL;
 
     CX_ENTRY();
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOO:either", &value, &condition, &chosen))
+    if (!PyArg_ParseTuple(args, "OOO:note_sample", &value, &condition, &chosen))
         return NULL;
     if (!cx_is_traced(value) || !cx_is_traced(condition))
-        return PyErr_Format(PyExc_TypeError, "either() takes a Traced number and condition");
+        return PyErr_Format(PyExc_TypeError, "note_sample() takes a Traced number and condition");
     PyObject *known = cx_is_python_number(chosen) ? cx_python_value(chosen) : NULL;
     CxStorage *s = ((CxTraced *)value)->storage, *of[2] = {((CxTraced *)condition)->storage, NULL};
     if (known == NULL || s->value != NULL || s->kind != CI_KIND_python)

@@ -66,7 +66,7 @@ cx_method_block(PyObject *self, PyObject *unused)
     b->stretches = NULL;
     b->nstretches = 0;
     b->outer = t->graph->at;
-    if (cx_stretch_begin(t) < 0) {
+    if (cx_dominance_begin(t) < 0) {
         Py_DECREF(b);
         return NULL;
     }
@@ -141,7 +141,7 @@ block_reopen(PyObject *self, PyObject *unused)
     if (b->is_open || !cx_block_is_usable(b) || t->graph->at != b->outer)
         return PyErr_Format(PyExc_ValueError, "a block is opened again in the block around it");
     b->nopen = t->nopen;
-    if (cx_stretch_again(t, b->stretches, b->nstretches) < 0 || cx_stretch_begin(t) < 0)
+    if (cx_dominance_again(t, b->stretches, b->nstretches) < 0 || cx_dominance_begin(t) < 0)
         return NULL;
     b->is_open = true;
     (void)ci_graph_enter(t->graph, b->block);
@@ -249,10 +249,10 @@ body_blank(CiContext *ctx, void *arg)
         b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
 }
 
-/* blank(k): some value of the held value's type, which nobody looks at. None: its sizes are known
+/* undefined(k): some value of the held value's type, which nobody looks at. None: its sizes are known
  * only inside. */
 static PyObject *
-block_blank(PyObject *self, PyObject *number)
+block_undefined(PyObject *self, PyObject *number)
 {
     CxBlock *b = (CxBlock *)self;
     Build build = {.block = b->block};
@@ -533,7 +533,7 @@ static PyMethodDef block_methods[] = {
     {"hold", block_hold, METH_O, NULL},
     {"value", block_value, METH_O, NULL},
     {"index", block_index, METH_O, NULL},
-    {"blank", block_blank, METH_O, NULL},
+    {"undefined", block_undefined, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

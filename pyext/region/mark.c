@@ -1,4 +1,4 @@
-/* Marks: places in the pending graph that can be gone back to; see stretch.c for the nodes, and
+/* Marks: places in the pending graph that can be gone back to; see dominance.c for the nodes, and
  * version.c for the memory. */
 #include "graph/methods.h"
 #include "region/region.h"
@@ -74,7 +74,7 @@ cx_method_mark(PyObject *self, PyObject *unused)
     CX_ENTRY();
     if (t->ctx == NULL && cx_graph_open(t) < 0)
         return NULL;
-    if (cx_stretch_begin(t) < 0)
+    if (cx_dominance_begin(t) < 0)
         return NULL;
     CxMark *m = PyObject_New(CxMark, (PyTypeObject *)t->state->mark_type);
     if (m == NULL)
@@ -126,7 +126,7 @@ cx_method_restore(PyObject *self, PyObject *mark)
     }
     t->graph->at->nnodes = m->nnodes;
     t->nopen = m->nopen;
-    if (cx_stretch_begin(t) < 0 || cx_versions_go_back(t, m->nchanges, m->newest) < 0)
+    if (cx_dominance_begin(t) < 0 || cx_versions_go_back(t, m->nchanges, m->newest) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -25,9 +25,9 @@ cx_method_offset(PyObject *self, PyObject *value)
     const CxView *view = ((CxTraced *)value)->view;
     return view ? cx_size_object((CxTracer *)self, view->offset) : PyLong_FromLong(0);
 }
-/* settled(value): an int that is known only when the program runs as what the program computes. */
+/* as_data(value): an int that is known only when the program runs as what the program computes. */
 PyObject *
-cx_method_settled(PyObject *self, PyObject *value)
+cx_method_as_data(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
 
@@ -168,7 +168,7 @@ typedef struct Growing {
 
 /* By two values so large that what a minimum or maximum makes of small ones is gone. */
 static void
-body_growth(CiContext *ctx, void *arg)
+body_line(CiContext *ctx, void *arg)
 {
     enum { LARGE = 1 << 24 };
     Growing *g = arg;
@@ -182,22 +182,22 @@ body_growth(CiContext *ctx, void *arg)
     g->rest = ci_expr_sub(sym, once, ci_expr_mul(sym, g->factor, large));
 }
 
-/* growth(size, symbol): (a, b) where the size is a * symbol + b of a constant a that is not less
+/* as_line(size, symbol): (a, b) where the size is a * symbol + b of a constant a that is not less
  * than one, as far as large ones tell; None where it is not. */
 PyObject *
-cx_method_growth(PyObject *self, PyObject *args)
+cx_method_as_line(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *size = NULL, *symbol = NULL;
     int64_t factor = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:growth", &size, &symbol))
+    if (!PyArg_ParseTuple(args, "OO:as_line", &size, &symbol))
         return NULL;
     Growing g = {.tracer = t, .e = expr_of(size), .symbol = expr_of(symbol)};
     if (g.e == NULL || g.symbol == NULL || !ci_expr_depends_on(g.e, g.symbol))
         Py_RETURN_NONE;
-    if (cx_protect(t->state, t->sym_ctx, body_growth, &g) < 0)
+    if (cx_protect(t->state, t->sym_ctx, body_line, &g) < 0)
         return NULL;
     if (!ci_expr_is_const(g.factor, &factor) || factor < 1)
         Py_RETURN_NONE;

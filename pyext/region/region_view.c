@@ -187,10 +187,10 @@ cx_method_varying(PyObject *self, PyObject *args)
     return axes;
 }
 
-/* blank(like, shape): an array of like's dtype whose contents nobody looks at; of as many axes it
- * has like's order, else C's. */
+/* undefined(like, shape): an array of like's dtype whose contents nobody looks at; of as many axes
+ * it has like's order, else C's. */
 PyObject *
-cx_method_blank(PyObject *self, PyObject *args)
+cx_method_undefined(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *shape = NULL;

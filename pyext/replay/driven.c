@@ -21,14 +21,14 @@ cx_keys_with(PyObject *keys, PyObject *key)
 }
 
 int
-cx_driven_note(CxDriven *d, PyObject *driver, PyObject *mend, PyObject *key)
+cx_driven_note(CxDriven *d, PyObject *driver, PyObject *fix, PyObject *key)
 {
     PyObject *keys = cx_keys_with(d->driver == driver ? d->keys : NULL, key);
 
     if (keys == NULL)
         return -1;
     Py_XSETREF(d->driver, Py_NewRef(driver));
-    Py_XSETREF(d->mend, Py_NewRef(mend));
+    Py_XSETREF(d->fix, Py_NewRef(fix));
     Py_XSETREF(d->keys, keys);
     return 0;
 }
@@ -38,7 +38,7 @@ cx_driven_clear(CxDriven *d)
 {
     Py_CLEAR(d->keys);
     Py_CLEAR(d->driver);
-    Py_CLEAR(d->mend);
+    Py_CLEAR(d->fix);
 }
 
 int
@@ -46,16 +46,16 @@ cx_driven_visit(const CxDriven *d, visitproc visit, void *arg)
 {
     Py_VISIT(d->keys);
     Py_VISIT(d->driver);
-    Py_VISIT(d->mend);
+    Py_VISIT(d->fix);
     return 0;
 }
 
 /* The frames of a driver and its piece are one to the user. */
 static void
-mend_exception(PyObject *mend)
+fix_exception(PyObject *fix)
 {
     PyObject *error = cx_take_exception();
-    PyObject *done = PyObject_CallFunctionObjArgs(mend, error, NULL);
+    PyObject *done = PyObject_CallFunctionObjArgs(fix, error, NULL);
 
     if (done == NULL)
         PyErr_Clear();
@@ -71,11 +71,11 @@ cx_driven_call(const CxDriven *d, PyObject *const *bound, int count, PyObject *c
 
     if (fits <= 0)
         return fits;
-    PyObject *driver = Py_NewRef(d->driver), *mend = Py_NewRef(d->mend);
+    PyObject *driver = Py_NewRef(d->driver), *fix = Py_NewRef(d->fix);
     *result = PyObject_Vectorcall(driver, args, nargsf, names);
     if (*result == NULL)
-        mend_exception(mend);
+        fix_exception(fix);
     Py_DECREF(driver);
-    Py_DECREF(mend);
+    Py_DECREF(fix);
     return 1;
 }

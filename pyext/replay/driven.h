@@ -5,14 +5,14 @@
 #include "state/state.h"
 
 typedef struct CxDriven {
-    PyObject *keys, *driver, *mend; /* NULL, all of them, or none */
+    PyObject *keys, *driver, *fix; /* NULL, all of them, or none */
 } CxDriven;
 
 /* A tuple with the key first, and a few of those before; NULL with an exception. keys may be NULL.
  */
 PyObject *cx_keys_with(PyObject *keys, PyObject *key);
-/* mend(error) puts the traceback of what the driver raises right. -1 with an exception. */
-int cx_driven_note(CxDriven *driven, PyObject *driver, PyObject *mend, PyObject *key);
+/* fix(error) puts the traceback of what the driver raises right. -1 with an exception. */
+int cx_driven_note(CxDriven *driven, PyObject *driver, PyObject *fix, PyObject *key);
 void cx_driven_clear(CxDriven *driven);
 int cx_driven_visit(const CxDriven *driven, visitproc visit, void *arg);
 /* 1: the driver has been called, and result is its result or NULL; 0: it is not its call; -1 with

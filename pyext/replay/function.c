@@ -458,14 +458,14 @@ static PyObject *
 function_note_driven(PyObject *self, PyObject *args)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *driver = NULL, *mend = NULL, *key = NULL;
+    PyObject *driver = NULL, *fix = NULL, *key = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &mend, &key))
+    if (!PyArg_ParseTuple(args, "OOO:note_driven", &driver, &fix, &key))
         return NULL;
     if (driver == Py_None)
         cx_driven_clear(&f->driven);
-    else if (!is_key(f, key) || cx_driven_note(&f->driven, driver, mend, key) < 0)
+    else if (!is_key(f, key) || cx_driven_note(&f->driven, driver, fix, key) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -477,7 +477,7 @@ static PyMethodDef function_methods[] = {
     {"note_plain", function_note_plain, METH_O,
      "note_plain(key): fn answers such calls; see key_of in job.py."},
     {"note_driven", function_note_driven, METH_VARARGS,
-     "note_driven(driver, mend, key): the driver answers such calls; None: no call any more."},
+     "note_driven(driver, fix, key): the driver answers such calls; None: no call any more."},
     {"clear", function_drop_all, METH_NOARGS,
      "Forgets all specializations, and which calls fn answers."},
     {NULL, NULL, 0, NULL},

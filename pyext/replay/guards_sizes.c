@@ -135,7 +135,7 @@ add_relation(CxGuards *g, CiShapeGuard guard)
 }
 
 static bool
-is_gap(const CxKnown *known)
+is_padding(const CxKnown *known)
 {
     return known->axis <= CX_GAP_AXIS;
 }
@@ -157,14 +157,14 @@ solve_from(CiContext *ctx, CxGuards *g, CxKnown *known, CxExtent *extent)
             return false;
     const char *name = ci_format(ctx, "extent%d", (int)(known - g->known));
     const CiExpr *stand_in = ci_expr_symbol(g->sym, name, CI_SYMBOL_size,
-                                            is_gap(known) ? CI_MINUS_INFINITY : 0, CI_INFINITY);
+                                            is_padding(known) ? CI_MINUS_INFINITY : 0, CI_INFINITY);
     int number = ci_values_add_symbol(&g->builder, stand_in, false);
     known->solved =
         ci_expr_floordiv(g->sym, ci_expr_sub(g->sym, stand_in, resolved(g, rest)), coef);
-    if (is_gap(known))
+    if (is_padding(known))
         known->solved = ci_expr_max(g->sym, known->solved, ci_expr_const(g->sym, 0));
     extent->is_definition = true;
-    *(is_gap(known) ? &extent->shown : &extent->number) = number;
+    *(is_padding(known) ? &extent->shown : &extent->number) = number;
     return true;
 }
 
@@ -173,10 +173,10 @@ solve(CiContext *ctx, CxGuards *g, CxKnown *known)
 {
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int rank = c->kind == CHECK_size && !is_gap(known) ? 1
+        int rank = c->kind == CHECK_size && !is_padding(known) ? 1
                    : c->kind == CHECK_array                ? c->rank
                                                            : 0;
-        CxExtent *extents = is_gap(known) ? c->strides : c->sizes;
+        CxExtent *extents = is_padding(known) ? c->strides : c->sizes;
         for (int axis = 0; axis < rank; axis++)
             if (extents[axis].expr != NULL && solve_from(ctx, g, known, &extents[axis]))
                 return true;
@@ -235,7 +235,7 @@ number_ranges(CxGuards *g)
     for (int k = 0; k < g->nknown; k++) {
         const CiExpr *s = g->known[k].symbol;
         bool is_below = g->known[k].solved != NULL || g->known[k].axis < 0;
-        int64_t low = is_below && !is_gap(&g->known[k]) ? CI_MINUS_INFINITY : 0;
+        int64_t low = is_below && !is_padding(&g->known[k]) ? CI_MINUS_INFINITY : 0;
         if (s->low > low)
             add_relation(
                 g, (CiShapeGuard){CI_REL_le, ci_expr_const(g->sym, s->low), s, nowhere, false});

@@ -141,10 +141,10 @@ symbol_text(const CxGuards *g, const CiExpr *symbol)
     if (known == NULL || known->source < 0 || known->source >= g->nsources)
         return PyUnicode_FromString(symbol->name);
     PyObject *name = source_text(g, known->source);
-    bool is_gap = known->axis <= CX_GAP_AXIS;
-    if (name != NULL && (known->axis >= 0 || is_gap))
-        Py_SETREF(name, PyUnicode_FromFormat(is_gap ? "%U.gap[%d]" : "%U.shape[%d]", name,
-                                             is_gap ? CX_GAP_AXIS - known->axis : known->axis));
+    bool is_padding = known->axis <= CX_GAP_AXIS;
+    if (name != NULL && (known->axis >= 0 || is_padding))
+        Py_SETREF(name, PyUnicode_FromFormat(is_padding ? "%U.gap[%d]" : "%U.shape[%d]", name,
+                                             is_padding ? CX_GAP_AXIS - known->axis : known->axis));
     return name;
 }
 

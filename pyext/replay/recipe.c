@@ -432,7 +432,8 @@ object_text(const Piece *p)
     if (o == NULL)
         return PyUnicode_FromFormat("kind %d", (int)p->value_kind);
     if (p->kind != PIECE_const)
-        return PyUnicode_FromString(((PyTypeObject *)o)->tp_name);
+        return PyUnicode_FromString(p->kind == PIECE_call ? Py_TYPE(p->names)->tp_name
+                                                          : ((PyTypeObject *)o)->tp_name);
     if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o))
         return PyObject_Repr(o);
     return PyUnicode_FromString(Py_TYPE(o)->tp_name);

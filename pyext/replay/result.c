@@ -156,7 +156,7 @@ cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted)
 
 /* Containers without traced values stay what they are; memo keeps objects returned twice one. */
 static PyObject *
-concrete(PyObject *o, PyObject *memo, int depth)
+materialise(PyObject *o, PyObject *memo, int depth)
 {
     PyObject *names = NULL, *parts = NULL, *key = NULL, *result = NULL, **items = NULL;
     CxPieceKind kind;
@@ -164,7 +164,7 @@ concrete(PyObject *o, PyObject *memo, int depth)
     Py_ssize_t n = 0, done = 0;
 
     if (cx_is_traced(o))
-        return cx_traced_concrete((CxTraced *)o);
+        return cx_traced_materialise((CxTraced *)o);
     parts = depth > 64 ? NULL : cx_container_parts(o, &kind, &names);
     if (parts == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(o);
@@ -179,7 +179,7 @@ concrete(PyObject *o, PyObject *memo, int depth)
         goto done;
     }
     for (; done < n; done++) {
-        items[done] = concrete(PyTuple_GET_ITEM(parts, done), memo, depth + 1);
+        items[done] = materialise(PyTuple_GET_ITEM(parts, done), memo, depth + 1);
         if (items[done] == NULL)
             goto done;
         is_changed |= items[done] != PyTuple_GET_ITEM(parts, done);
@@ -203,10 +203,10 @@ done:
 }
 
 PyObject *
-cx_result_concrete(PyObject *result)
+cx_result_materialise(PyObject *result)
 {
     PyObject *memo = PyDict_New();
-    PyObject *real = memo ? concrete(result, memo, 0) : NULL;
+    PyObject *real = memo ? materialise(result, memo, 0) : NULL;
     Py_XDECREF(memo);
     return real;
 }

@@ -43,6 +43,6 @@ PyObject *cx_result_make(CxResult *result, CxRun *run, PyObject **values, const 
 /* result.c. The storages behind the Traced values in a result, each once. The caller frees *wanted.
  */
 int cx_result_collect(PyObject *result, CxStorage ***wanted, int *nwanted);
-PyObject *cx_result_concrete(PyObject *result);
+PyObject *cx_result_materialise(PyObject *result);
 
 #endif

@@ -377,7 +377,7 @@ cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     }
     cx_symbols_reveal(t);
-    real = cx_result_concrete(result);
+    real = cx_result_materialise(result);
     if (real == NULL)
         goto done;
     bool can_replay = !t->needs_python && before == 0;

@@ -16,7 +16,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->specialized);
     Py_VISIT(t->saved);
     Py_VISIT(t->on_break);
-    Py_VISIT(t->on_demand);
+    Py_VISIT(t->on_force);
     return 0;
 }
 
@@ -32,7 +32,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->specialized);
     Py_CLEAR(t->saved);
     Py_CLEAR(t->on_break);
-    Py_CLEAR(t->on_demand);
+    Py_CLEAR(t->on_force);
     return 0;
 }
 
@@ -254,15 +254,15 @@ static PyMemberDef tracer_members[] = {
      "Floating-point flags of which nobody wants to hear that what is traced now may raise."},
     {"is_inexact", T_BOOL, offsetof(CxTracer, is_inexact), READONLY,
      "Whether results of graphs run so far may have other bits than NumPy's."},
-    {"is_settled", T_BOOL, offsetof(CxTracer, is_settled), 0, NULL},
+    {"has_fallen_back", T_BOOL, offsetof(CxTracer, has_fallen_back), 0, NULL},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,
      "The function's own code object: breaks tell its line."},
-    {"on_demand", T_OBJECT, offsetof(CxTracer, on_demand), 0, NULL},
+    {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
-    {"is_elsewhere", T_BOOL, offsetof(CxTracer, is_elsewhere), 0, NULL},
+    {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,

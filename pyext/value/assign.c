@@ -25,8 +25,8 @@ cx_is_same_view(const CxTraced *a, const CxTraced *b)
 static int
 write_real(CxTraced *target, PyObject *value)
 {
-    PyObject *real = cx_traced_concrete(target),
-             *real_value = real ? cx_concrete_tree(value) : NULL;
+    PyObject *real = cx_traced_materialise(target),
+             *real_value = real ? cx_materialise_tree(value) : NULL;
     bool fails = real_value == NULL || cx_storage_keep(target->storage) < 0;
     int result = fails ? -1 : PyObject_SetItem(real, Py_Ellipsis, real_value);
     Py_XDECREF(real);

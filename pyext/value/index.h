@@ -29,7 +29,7 @@ PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes)
 int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
 /* Axes, or one of them; numbers, for the graph depends on which they are. Returns the count. */
 int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
-int64_t cx_size_demand(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
+int64_t cx_size_force(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 
 /* size_check.c: as cx_size_decide; where that is open the running program checks it. */
 int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,

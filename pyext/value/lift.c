@@ -192,7 +192,7 @@ cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant)
     if (cx_is_traced(value)) {
         if (((CxTraced *)value)->tracer == tracer)
             return Py_NewRef(value);
-        array = cx_traced_concrete((CxTraced *)value);
+        array = cx_traced_materialise((CxTraced *)value);
         result = array == NULL ? NULL : cx_tracer_lift(tracer, array, like, false);
         Py_XDECREF(array);
         return result;

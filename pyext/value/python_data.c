@@ -166,7 +166,7 @@ makes_float(const CxNumber *n)
 }
 
 static CiNode *
-mixed_op(CxNumber *n, CiDtype want, bool are_ints)
+op_of_both(CxNumber *n, CiDtype want, bool are_ints)
 {
     for (int k = 0; k < n->nargs; k++)
         if (are_ints || cx_is_comparison(n->ufunc))
@@ -196,7 +196,7 @@ body_number(CiContext *ctx, void *arg)
         result = cx_number_apply(n, (CiOp)n->ufunc, cx_number_operand(n, 0, CI_DTYPE_bool),
                                  cx_number_operand(n, 1, CI_DTYPE_bool));
     else if (!are_ints || makes_float(n))
-        result = mixed_op(n, are_ints ? CI_DTYPE_f64 : want, are_ints);
+        result = op_of_both(n, are_ints ? CI_DTYPE_f64 : want, are_ints);
     else
         result = n->cast != CI_DTYPE_none     ? cx_int_cast(n)
                  : cx_is_comparison(n->ufunc) ? cx_int_compare(n)

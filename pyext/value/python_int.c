@@ -213,7 +213,7 @@ quotient(CxNumber *n, CiNode *a, CiNode *b)
 
 /* A bit operation on operands of which one is u64: above its bits there are those of a sign. */
 static CiNode *
-mixed_bits(CxNumber *n, CiNode *a, CiNode *b)
+bits_of_words(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiNode *other = is_unsigned(a) ? b : a, *large = is_unsigned(a) ? a : b, *negative;
     CiOp op = (CiOp)n->ufunc;
@@ -242,7 +242,7 @@ bits(CxNumber *n, CiNode *a, CiNode *b)
             return low_bits(n, k == 0 ? a : b, (uint64_t)mask->value.i);
     }
     if (is_unsigned(a) != is_unsigned(b))
-        return mixed_bits(n, a, b);
+        return bits_of_words(n, a, b);
     return cx_number_apply(n, (CiOp)n->ufunc, a, b);
 }
 

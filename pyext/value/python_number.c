@@ -222,12 +222,12 @@ known_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b, PyObject *value)
 
 /* Numbers that only the running program knows, in an op that the graph has not. */
 static PyObject *
-demanded_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
+forced_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc binary)
 {
     PyObject *x =
-        cx_is_traced(a) ? cx_traced_demand((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
+        cx_is_traced(a) ? cx_traced_force((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
     PyObject *y = x == NULL || b == NULL ? NULL
-                  : cx_is_traced(b) ? cx_traced_demand((CxTraced *)b, "an operator of Python's")
+                  : cx_is_traced(b) ? cx_traced_force((CxTraced *)b, "an operator of Python's")
                                     : Py_NewRef(b);
     PyObject *result = NULL;
     if (x != NULL && (b == NULL || y != NULL))
@@ -253,7 +253,7 @@ python_op(int ufunc, PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), b
     if (result != Py_NotImplemented)
         return result;
     Py_DECREF(result);
-    return demanded_op(a, b, unary, binary);
+    return forced_op(a, b, unary, binary);
 }
 
 PyObject *

@@ -151,7 +151,7 @@ define(CxTraced *value, const CiExpr *size, bool is_bound)
 const CiExpr *
 cx_index_define(CxTraced *value, const CiExpr *size, bool is_bound)
 {
-    size = cx_size_settle(value->tracer, size);
+    size = cx_size_resolve(value->tracer, size);
     return size == NULL ? NULL : define(value, size, is_bound);
 }
 

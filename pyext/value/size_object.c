@@ -9,7 +9,7 @@ cx_size_object(CxTracer *t, const CiExpr *e)
         return NULL;
     if (e->kind == CI_EXPR_const)
         return PyLong_FromLongLong(e->value);
-    e = cx_size_settle(t, e);
+    e = cx_size_resolve(t, e);
     return e == NULL                  ? NULL
            : e->kind == CI_EXPR_const ? PyLong_FromLongLong(e->value)
                                       : cx_traced_int(t, e);
@@ -29,7 +29,7 @@ cx_size_from(CxTracer *t, PyObject *object)
 
 /* Where Python wants the number: the value of this call, guarded; a break when there is none. */
 int64_t
-cx_size_demand(CxTracer *t, const CiExpr *e, const char *what)
+cx_size_force(CxTracer *t, const CiExpr *e, const char *what)
 {
     int64_t value = -1;
 

@@ -25,14 +25,14 @@ bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 /* cx_tracer_lift of a value as it is. */
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 
-/* concrete.c */
-PyObject *cx_traced_concrete(CxTraced *traced); /* flushes when it must */
-PyObject *cx_traced_demand(CxTraced *traced,
+/* materialise.c */
+PyObject *cx_traced_materialise(CxTraced *traced); /* flushes when it must */
+PyObject *cx_traced_force(CxTraced *traced,
                            const char *what); /* a break; kind python specialises */
 /* Notes that the values which this Python scalar came from are demanded. */
 int cx_tracer_specialize(CxStorage *storage);
 /* A copy of nested tuples, lists and dicts with real values for Traced ones. */
-PyObject *cx_concrete_tree(PyObject *object);
+PyObject *cx_materialise_tree(PyObject *object);
 PyTypeObject *cx_python_class(const CxStorage *storage); /* of kind python */
 
 /* assign.c */

@@ -52,7 +52,7 @@ class Traced:
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
     ndim: int
-    def concrete(self) -> Any:
+    def materialise(self) -> Any:
         """The real value: an ndarray (the very argument object where it is one), NumPy scalar or
         Python scalar. Flushes without recording a break.
         """
@@ -93,7 +93,7 @@ class Block:
         """A number for the value as it is now, good when the block is closed."""
     def value(self, number: int) -> Traced:
         """A held value, in the block around into which its block was spliced."""
-    def blank(self, number: int) -> Traced | None:
+    def undefined(self, number: int) -> Traced | None:
         """Anything of a held value's type; None when its sizes are known only inside."""
     def close(self, keeps: bool = False) -> None:
         """keeps: its values can be used in the block opened next."""
@@ -198,11 +198,11 @@ class Tracer:
         """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
     def fitted(self, array: Traced, like: Traced) -> Traced | None:
         """The array with its sizes written as like's are; None unless they are known to be equal."""
-    def growth(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
+    def as_line(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
         """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
     def prepare(self, value: Traced) -> None:
         """Gives the value a node of the open block."""
-    def settled(self, value: Traced) -> Traced:
+    def as_data(self, value: Traced) -> Traced:
         """An int that only the running program knows, as what the program computes."""
     def offset(self, value: Traced) -> int | Traced:
         """Where a view begins, in bytes from the beginning of its memory."""
@@ -227,9 +227,9 @@ class Tracer:
         """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
         (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
     def forget(self, token: int) -> None: ...
-    def is_so(self, value: Any) -> bool | None:
+    def sample_truth(self, value: Any) -> bool | None:
         """The truth of a number in this call where sizes alone decide it, without a guard."""
-    def either(self, value: Traced, condition: Traced, chosen: Any) -> None:
+    def note_sample(self, value: Traced, condition: Traced, chosen: Any) -> None:
         """Notes what a number, which the graph makes where a condition on sizes chooses, is in this
         call; whoever demands it has the condition guarded."""
     def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
@@ -250,14 +250,14 @@ class Tracer:
     on_break: type[BaseException] | None  # raised instead of the first break
     code: CodeType | None  # the function's own: breaks tell its line
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
-    on_demand: type[BaseException] | None
+    on_force: type[BaseException] | None
     seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
     quiet: int  # flags of which the errstate around what is traced now wants to hear nothing
     is_inexact: bool  # results of the graphs run so far may have other bits than NumPy's
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out
-    is_elsewhere: bool  # in an arm that the sizes of this call do not take: they decide nothing
+    is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
@@ -473,7 +473,7 @@ class CompiledFunction:
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # calls that fn answered, for note_plain had been told of their like
-    def note_driven(self, driver: Any, mend: Any, key: Any) -> None:
+    def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
         right; None: no call any more.
         """

@@ -39,7 +39,7 @@ class MarkViolated(ValueError):
     """A size is outside of what was declared of it, or the function needs to know it."""
 
 
-def is_gap(place: Place) -> bool:
+def is_padding(place: Place) -> bool:
     """Whether it is no size, but what memory leaves out between two steps of an axis."""
     return place[0].endswith(" gap")
 
@@ -252,7 +252,7 @@ class Undecided(Signal):
     """
 
 
-class Demand(Signal):
+class UnbackedForced(Signal):
     """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
 
 
@@ -312,12 +312,12 @@ class Symbols:
         if flags.c_contiguous or flags.f_contiguous or self.dynamic is False:
             return None
         gaps = tuple(
-            self.of_gap(value, axis, gap, source, words, sizes)
+            self.of_padding(value, axis, gap, source, words, sizes)
             for axis, gap in enumerate(_core.gaps(value))
         )
         return gaps if any(gaps) else None
 
-    def of_gap(
+    def of_padding(
         self,
         value: np.ndarray,
         axis: int,
@@ -356,7 +356,7 @@ class Symbols:
             return self.shared(place, value, less=1) or self.declare(place, source, value)
         return None
 
-    def is_word(self, value: int, words: str) -> bool:
+    def is_uint64(self, value: int, words: str) -> bool:
         """Whether an int argument that is too large for a size is data, as a float is."""
         place = (words, None)
         varies = place in self.profile.dynamic or self.dynamic is True
@@ -374,7 +374,7 @@ class Symbols:
             for name, value, other in self.made:
                 if value != size + difference or name in self.marked:
                     continue
-                if is_gap(other) != is_gap(place):
+                if is_padding(other) != is_padding(place):
                     continue
                 if self.profile.were_equal(other, place, difference):
                     return f"{name} - {difference}" if difference else name
@@ -392,20 +392,20 @@ class Symbols:
             low, high = mark.low, mark.high
             self.marked[name] = words
         axis = -1 if place[1] is None else place[1]
-        if is_gap(place):
+        if is_padding(place):
             axis = _core.GAP_AXIS - axis
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.unbacked |= {name} if is_unbacked else set()
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
-        self.tracer.on_demand = Demand
+        self.tracer.on_force = UnbackedForced
         if self.dynamic is None and mark is None and not self.may_break:
             self.tracer.on_break = StaticRetry
         self.made.append((name, size, place))
         return name
 
-    def denied(self, demand: Demand) -> ValueError:
+    def denied(self, error: UnbackedForced) -> ValueError:
         """What the user is told of a demand."""
-        name, file, line, who = demand.args
+        name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
         return MarkViolated(
             f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"

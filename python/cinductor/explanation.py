@@ -188,7 +188,7 @@ class Explanation:
         return [*lines, f"{own:8.1f} ms  from the graph to kernels"] if own > 0 else lines
 
     def _short(self, text: str) -> str:
-        """Places in the function's own file without its folder, and each once in a line."""
+        """Objects in the function's own file without its folder, and each once in a line."""
         folder = os.path.dirname(self.place.rpartition(":")[0])
         if folder:
             text = text.replace(f"@{folder}{os.sep}", "@")
@@ -217,7 +217,7 @@ def section(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def each_once(places: re.Match[str]) -> str:
-    """Places at the end of a line, without those that are there before."""
+    """Objects at the end of a line, without those that are there before."""
     return "".join(" " + place for place in dict.fromkeys(places[1].split()))
 
 

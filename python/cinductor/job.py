@@ -191,7 +191,7 @@ class Job:
             race = self.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)
             if (race.is_over or self.is_inexact) and plan.driver is not None:
-                compiled.note_driven(plan.bound_driver(), plan.mend, key)
+                compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
         return result
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:

@@ -24,14 +24,14 @@ class Race:
     """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
 
     clock = staticmethod(time.perf_counter)
-    __slots__ = ("pieces", "numpy", "compiles", "why", "settles")
+    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget")
 
     def __init__(self) -> None:
         self.pieces: list[float] = []  # seconds
         self.numpy: list[float] = []
         self.compiles = 0
         self.why: str | None = None  # NumPy answers from now on
-        self.settles: int | None = None  # after so many pieces the rest of a call is NumPy's
+        self.break_budget: int | None = None  # after so many pieces the rest of a call is NumPy's
 
     @property
     def round(self) -> int:

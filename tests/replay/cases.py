@@ -142,10 +142,10 @@ def calls_of_seed(module: str, seed: int, folder: Path, way: dict[str, Any]) -> 
             arguments = generator.make_arguments(made.arguments, seed, np)
         elif module == "state_generator":
             arguments = (np.random.default_rng(number).random(5 + number), *getattr(loaded, "more", tuple)())
-        elif module == "number_generator":
-            arguments = made.arguments(3 + number, seed, np)
         elif module == "int_generator":
             arguments = made.arguments(number)
+        elif hasattr(made, "sizes"):
+            arguments = made.arguments(made.sizes[number % len(made.sizes)], seed, np)
         else:
             arguments = made.arguments(number, np)
         return compiled(*arguments), arguments

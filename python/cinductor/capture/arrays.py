@@ -28,7 +28,7 @@ class Arrays:
         self.written: list[Traced] = []
         self.overlap = False
 
-    def enter(self, value: np.ndarray, source: int) -> Any:
+    def lift_guarded(self, value: np.ndarray, source: int) -> Any:
         """The Traced of an array that a source reaches."""
         stage, tracer = self.stage, self.stage.tracer
         found = self.known.get(id(value))
@@ -64,7 +64,7 @@ class Arrays:
 
     def real(self, traced: Traced) -> Any:
         """The object that a traced value stands for, made now if there is none yet."""
-        real = traced.concrete()
+        real = traced.materialise()
         if type(real) is np.ndarray and id(real) not in self.known:
             self.add(real, OPAQUE, traced)
         return real
@@ -73,7 +73,7 @@ class Arrays:
         """Whether a traced array stands for an object that code outside of the call may hold."""
         return any(t is traced for _, _, t in self.known.values())
 
-    def tell_apart(self, a: Any, b: Any) -> None:
+    def note_distinct(self, a: Any, b: Any) -> None:
         """Arrays that are not one object are not in later calls."""
         sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]
         key = (*sources, "other")

@@ -21,7 +21,7 @@ from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
 from ..user import repeat_warnings
 from .failure import Abandon
-from .settle import settled_flags
+from .fallback import fall_back_for_flags
 from .slot import Slot
 from .value.handed import STAND_INS
 from .value.items import Flat
@@ -61,7 +61,7 @@ class Attributes:
     __slots__ = ()
 
     stage: Stage
-    settle: Callable[[str], None]
+    fall_back: Callable[[str], None]
 
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
@@ -73,10 +73,10 @@ class Attributes:
                     if not self.stage.tracer.in_region and self.stage.begins_anew():
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
-                    return self.stage.adopt(self.stage.concrete(value).base)
+                    return self.stage.lift(self.stage.materialise(value).base)
                 if name == "flags" and self.stage.regions.is_handed_on(value):
                     self.stage.abandon("reads flags of an array that may be one of several")
-                    return self.stage.concrete(value).flags
+                    return self.stage.materialise(value).flags
                 if name == "flags":
                     return self.stage.hollow_flags(value)
                 if name == "flat" and value.kind == "array":
@@ -93,9 +93,9 @@ class Attributes:
         if is_a(value, type):
             return self._class_attr(value, name)
         if cls is Flat:
-            return self.stage.adopt(getattr(value.real(self.stage), name))
+            return self.stage.lift(getattr(value.real(self.stage), name))
         if cls in STAND_INS:
-            return getattr(self.stage.concrete(value), name)
+            return getattr(self.stage.materialise(value), name)
         return self._object_attr(value, name)
 
     def _module_attr(self, module: types.ModuleType, name: str) -> Any:
@@ -107,7 +107,7 @@ class Attributes:
                 self.stage.note_name(where, name, value)
             return getattr(module, name)
         if value is MISSING:
-            return self.stage.adopt(getattr(module, name))
+            return self.stage.lift(getattr(module, name))
         cache = self.stage.globals.get(id(where))
         if cache is None:
             cache = self.stage.globals[id(where)] = (where, {})
@@ -120,7 +120,7 @@ class Attributes:
         stage = self.stage
         value = getattr(cls, name)
         if is_numpys(cls.__module__) or cls.__module__ == "builtins" or name.startswith("__"):
-            return stage.wrap(value)
+            return stage.lift_array(value)
         source = stage.source_of(cls)
         if source is None or source == OPAQUE:
             source = stage.source("const", cls)
@@ -128,7 +128,7 @@ class Attributes:
         if is_a(value, types.MethodType):  # a class method: made anew by each read
             stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
             return value
-        return stage.enter(value, source)
+        return stage.lift_guarded(value, source)
 
     def _object_attr(self, value: Any, name: str) -> Any:
         stage, cls = self.stage, type(value)
@@ -165,7 +165,7 @@ class Attributes:
         if kind in SLOTS and is_a(value, BaseException):
             return self._read(value, name, getattr(value, name))
         if name.startswith("__"):
-            return stage.wrap(getattr(value, name))
+            return stage.lift_array(getattr(value, name))
         if kind is classmethod:
             self._guard_method(value, cls, name, found.__func__)
             return getattr(value, name)
@@ -188,12 +188,12 @@ class Attributes:
         if name in METHODS_THAT_DRAW.get(cls, ()):
             return Draw(self, value, name)
         if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
-            return self.stage.wrap(getattr(value, name))
+            return self.stage.lift_array(getattr(value, name))
         return self._unknown_attr(value, name, "__getattribute__")
 
     def _unknown_attr(self, value: Any, name: str, what: str) -> Any:
         self.stage.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
-        return self.stage.adopt(getattr(value, name))
+        return self.stage.lift(getattr(value, name))
 
     def _guard_method(self, value: Any, cls: type, name: str, found: Any) -> None:
         """A method of a class of the user's may be replaced between two calls."""
@@ -221,10 +221,10 @@ class Attributes:
         stage = self.stage
         source = stage.source_of(value)
         if source is None:
-            return stage.wrap(item)
+            return stage.lift_array(item)
         if source == OPAQUE:
-            return stage.adopt(item)
-        return stage.enter(item, stage.source("attr", source, name))
+            return stage.lift(item)
+        return stage.lift_guarded(item, stage.source("attr", source, name))
 
     def attr_slot(self, value: Any, name: str) -> Slot:
         """The place value.name"""
@@ -238,7 +238,7 @@ class Attributes:
         if cls is Traced:
             return self._set_array_attr(name, item, value)
         if cls is FLAGS:
-            return setattr(self.settled_flags(value), name, item)
+            return setattr(self.fall_back_for_flags(value), name, item)
         found = find_in_class(cls, name)
         if type(found) is property and type(found.fset) is types.FunctionType:
             self._guard_class(cls, name, found)
@@ -253,12 +253,12 @@ class Attributes:
         stage.effect(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
-            stage.concrete(value)
-        return setattr(value, name, stage.concrete(item))
+            stage.materialise(value)
+        return setattr(value, name, stage.materialise(item))
 
-    def settled_flags(self, value: Any) -> Any:
+    def fall_back_for_flags(self, value: Any) -> Any:
         """Flags, or an array, that are about to be set."""
-        return settled_flags(self.stage, value)
+        return fall_back_for_flags(self.stage, value)
 
     def _touch_attributes(self, value: Any) -> None:
         """Called before an attribute of an object made in the call is set or deleted."""
@@ -281,7 +281,7 @@ class Attributes:
                 repeat_warnings(lambda: setattr(np.empty(0), "shape", 0))
                 return
         if name in ("real", "imag", "flat"):
-            item = stage.deep(item)
+            item = stage.lift_nested(item)
             if not stage.arrays.before_write(value):
                 try:
                     return set_part(stage.tracer, value, name, item)
@@ -290,8 +290,8 @@ class Attributes:
             stage.stop(f"assigns .{name} of an array")
         else:
             stage.abandon(f"assigns .{name} of an array")
-            self.settle(f"assigns .{name} of an array")  # nothing traced is that object any more
-        setattr(stage.concrete(value), name, stage.concrete(item))
+            self.fall_back(f"assigns .{name} of an array")  # nothing traced is that object any more
+        setattr(stage.materialise(value), name, stage.materialise(item))
 
     def _del_attr(self, name: str, value: Any) -> None:
         found = find_in_class(type(value), name)

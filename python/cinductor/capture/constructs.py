@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..dynamic import Undecided
-from . import rescue, whole
+from . import bailout, whole
+from .fallback import check_budget
 from .plain_control import For, If, PlainControl, While
 from .region.branch import Branch, LateBranch
 from .region.condition import Choice, Operand
 from .region.loop import REGION, UNROLL, WATCH, Loop
 from .region.region import RegionBreak, is_condition, truth
-from .settle import tire
 from .value.items import Items
-from .value.objects import Traced, Unsure
+from .value.objects import MaybeUnbound, Traced
 
-OWN_FILES = frozenset({__file__, rescue.__file__})
+OWN_FILES = frozenset({__file__, bailout.__file__})
 EQUALITIES = (operator.eq, operator.ne)
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
 
@@ -70,8 +70,8 @@ class Watched(For):
 
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
-            tire(self.stage)
-            self.item = self.stage.concrete(item) if self.stage.is_settled else item
+            check_budget(self.stage)
+            self.item = self.stage.materialise(item) if self.stage.has_fallen_back else item
             yield
 
 
@@ -82,7 +82,7 @@ class WatchedWhile(While):
 
     def __iter__(self) -> Iterator[None]:
         while self.goes_on:
-            tire(self.scope.stage)
+            check_budget(self.scope.stage)
             yield
 
 
@@ -138,7 +138,7 @@ class TracedControl(PlainControl):
             value = relation(a, b)
         finally:
             tracer.leaves_open = False
-        if tracer.is_so(value) is not None:
+        if tracer.sample_truth(value) is not None:
             self.leave_open()
         return value
 
@@ -156,26 +156,26 @@ class TracedControl(PlainControl):
 
     def bound(self, value: Any, name: str) -> Any:  # type: ignore[override]
         """The value of a name that may have none: the program checks that it has."""
-        if type(value) is not Unsure:
+        if type(value) is not MaybeUnbound:
             return value
         if type(value.flag) is Traced and self.stage.may_check():
             self.stage.tracer.check(truth(self.stage, value.flag), f"{name} is bound")
             return value.value
         return PlainControl.bound(value, name)
 
-    def settled(self, value: Any) -> Any:
+    def specialised(self, value: Any) -> Any:
         """A condition; what sizes say is guarded, for else there is an exception."""
-        is_so = self.stage.tracer.is_so(value)
+        is_so = self.stage.tracer.sample_truth(value)
         return value if is_so is None else bool(value)
 
-    def opened(self, value: Any) -> Any:
+    def symbolic(self, value: Any) -> Any:
         """A condition; whether a size is zero is left open."""
         is_size = type(value) is Traced and value.is_expression
         return self.compare(operator.ne, value, 0) if is_size else value
 
     def asked(self, value: Any, site: Any) -> Any:
         """The test of an if."""
-        return self.settled(value) if site.raising else self.opened(value)
+        return self.specialised(value) if site.raising else self.symbolic(value)
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
@@ -215,7 +215,7 @@ class TracedControl(PlainControl):
             regions.recursive.add(key)
         if self.stage.tracer.in_region:
             raise RegionBreak("a recursion that data end", self.file, line)
-        tire(self.stage)
+        check_budget(self.stage)
         return True
 
     def is_open(self, line: int) -> bool:
@@ -238,7 +238,7 @@ class TracedControl(PlainControl):
         return super().bool_begin(value, is_and)
 
     def bool_end(self, value: Any) -> Any:
-        if self.stage.is_settled:  # since the frame has read this method: Python has begun it
+        if self.stage.has_fallen_back:  # since the frame has read this method: Python has begun it
             return super().bool_end(value)
         conditions = self.stage.regions.conditions
         scope, operand = conditions.pop()
@@ -249,27 +249,27 @@ class TracedControl(PlainControl):
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
         growth = self.stage.regions.growing.get(id(value))
-        value = self.opened(value if growth is None else growth.truth)
+        value = self.symbolic(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
         growth = self.stage.regions.growing.get(id(value))
-        value = self.opened(value if growth is None else growth.truth)
+        value = self.symbolic(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
-            tracer, is_so = self.stage.tracer, self.stage.tracer.is_so(value)
+            tracer, is_so = self.stage.tracer, self.stage.tracer.sample_truth(value)
             opposite = tracer.apply("logical_not", truth(self.stage, value))
             opposite = tracer.as_python(opposite)
             if is_so is not None:
-                tracer.either(opposite, value, not is_so)
+                tracer.note_sample(opposite, value, not is_so)
             return opposite
         return super().not_(value)
 
     def is_bool(self, value: Any, constant: bool) -> Any:
         if type(value) is not Traced:
             return value is constant
-        self.stage.tracer.settle_class(value)
+        self.stage.tracer.resolve_class(value)
         if value.kind != "python" or value.dtype != bool:
             return False
         return value if constant else self.not_(value)
@@ -279,12 +279,12 @@ class TracedControl(PlainControl):
             return a is b
         self.stage.sees_objects = True
         if type(a) is Traced and type(b) is Traced and a is not b:
-            self.stage.arrays.tell_apart(a, b)
-            self.stage.regions.aliases.tell_apart(a, b)
+            self.stage.arrays.note_distinct(a, b)
+            self.stage.regions.aliases.note_distinct(a, b)
         return a is b
 
     def then(self, value: Any) -> Any:
-        value = self.opened(value)
+        value = self.symbolic(value)
         line = asking_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
             return Choice(self, line, value)

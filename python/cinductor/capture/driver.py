@@ -103,17 +103,17 @@ def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any
     return compiled
 
 
-class Unbound:
+class NoValue:
     """Stands for the value of a name that has none."""
 
     def __repr__(self) -> str:
         return "UNBOUND"
 
 
-NO_VALUE = Unbound()
+NO_VALUE = NoValue()
 
 
-class Plan:
+class SplitPlan:
     """How one function is split. `driver` is None until it has been, and when that came to
     nothing.
     """
@@ -268,7 +268,7 @@ class Plan:
         try:
             return driver(*self.first, *args, **kwargs)
         except BaseException as error:
-            self.mend(error)
+            self.fix_traceback(error)
             raise
 
     def bound_driver(self) -> Any:
@@ -276,7 +276,7 @@ class Plan:
         driver = self.driver
         return types.MethodType(driver, self.first[0]) if driver and self.first else driver
 
-    def mend(self, error: BaseException) -> None:
+    def fix_traceback(self, error: BaseException) -> None:
         """An exception leaves the driver."""
         error.__traceback__ = self.in_one(error.__traceback__)
 
@@ -327,13 +327,13 @@ def is_numpys(piece: Any) -> bool:
     return all(s.why_numpy for s in found)
 
 
-def plan_of(job: Job, compiled: Any) -> Plan | None:
+def plan_of(job: Job, compiled: Any) -> SplitPlan | None:
     """The plan of a job whose calls break, made now; None where there can be none."""
     if job.plan is None:
         found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn
         if found is None or job.settings["device"] not in (None, "cpu"):
             return None
-        job.plan = Plan(job, found, compiled)
+        job.plan = SplitPlan(job, found, compiled)
     return None if job.plan.is_over else job.plan
 
 

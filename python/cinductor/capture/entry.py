@@ -109,10 +109,10 @@ def functools_enter(stage: Stage, fn: Any) -> Any:
     """A callable object, reached as a constant."""
     source = stage.source("const", fn)
     if is_a(fn, types.MethodType):
-        stage.enter(fn.__func__, stage.source("attr", source, "__func__"))
-        stage.enter(fn.__self__, stage.source("attr", source, "__self__"))
+        stage.lift_guarded(fn.__func__, stage.source("attr", source, "__func__"))
+        stage.lift_guarded(fn.__self__, stage.source("attr", source, "__self__"))
         return fn
-    return stage.enter(fn, source)
+    return stage.lift_guarded(fn, source)
 
 
 def enter_arguments(
@@ -123,7 +123,7 @@ def enter_arguments(
     named: dict[str, Any] = {}
     for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
         if type(value) is np.ndarray:
-            stage.enter(value, stage.source("arg", i))
+            stage.lift_guarded(value, stage.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
         source = stage.source("arg", i)
         if kind == VAR_POSITIONAL:
@@ -140,14 +140,14 @@ def enter_arguments(
 def enter_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
     """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
-        return stage.enter(value, source)
+        return stage.lift_guarded(value, source)
     has_builtins = LOOKED_AT.isdisjoint(fn.__globals__)
     is_taken_apart = has_builtins and name in names_of_octets(fn.__code__, fn.__qualname__)
     if not is_taken_apart or not stage.symbols.are_data(value, stage.place(source)):
-        return stage.enter(value, source)
+        return stage.lift_guarded(value, source)
     stage.check(source, "type", bytes)
     array = stage.make(octets_in, source, value)
-    return Octets(value, stage.enter(array, stage.source_of(array)))
+    return Octets(value, stage.lift_guarded(array, stage.source_of(array)))
 
 
 def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:
@@ -165,7 +165,7 @@ def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...])
     for name in code.co_names:
         value = fn.__globals__.get(name, builtins.get(name))
         if value is np:
-            stage.enter(value, stage.source("global", fn.__globals__, name))
+            stage.lift_guarded(value, stage.source("global", fn.__globals__, name))
         elif name not in fn.__globals__ and name in builtins and value in QUIET_BUILTINS:
             stage.note_name(fn.__globals__, name, _core.MISSING)
             stage.note_name(builtins, name, value)

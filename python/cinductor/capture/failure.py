@@ -36,7 +36,7 @@ class Suspect(Abandon):
     """
 
 
-class Tired(Abandon):
+class OverBudget(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
 
 

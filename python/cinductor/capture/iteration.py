@@ -42,18 +42,18 @@ class Iteration:
     def mapping(self, value: Any) -> Any:
         """A mapping unpacked with **."""
         if is_a(value, dict):
-            return self.stage.shallow(value)
+            return self.stage.lift_items(value)
         if find_in_class(type(value), "keys") is MISSING:
             return value  # for Python to complain of
         self.stage.stop(f"a {type(value).__name__} is unpacked as a mapping")
-        return {k: self.stage.adopt(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
+        return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
     def iter(self, value: Any) -> Any:
         """What a loop, a star or a comprehension runs over."""
         cls = type(value)
         stage = self.stage
         if cls is np.ndarray:
-            value = stage.wrap(value)
+            value = stage.lift_array(value)
             cls = type(value)
         if cls is Traced:
             return self._iter_array(value)
@@ -68,9 +68,9 @@ class Iteration:
             return value  # for Python to complain of
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if source is None:
-                return map(stage.wrap, value)
+                return map(stage.lift_array, value)
             if source == OPAQUE:
-                return map(stage.adopt, value)
+                return map(stage.lift, value)
             if is_a(value, dict):
                 stage.guard_length(value, source)
                 return iter(value)
@@ -86,14 +86,14 @@ class Iteration:
         elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
             return value
         stage.stop(f"iterates a {cls.__name__}")
-        return self._iter_unknown(stage.concrete(value))
+        return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
         """What a star unpacks: Python itself asks an object of the user's how long it is."""
         is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.stop(f"unpacks a {type(value).__name__}")
-            return self.stage.concrete(value)
+            return self.stage.materialise(value)
         return self.iter(value)
 
     def step(self, value: Any) -> Any:
@@ -105,7 +105,7 @@ class Iteration:
         self.stage.regions.journal.before_change(value)
         if type(value) is np.broadcast:
             value = self.stage.filled(value)
-        return self.stage.wrap(next(value))
+        return self.stage.lift_array(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
         if not hasattr(type(value), "__next__"):
@@ -117,7 +117,7 @@ class Iteration:
             return iter(value)  # raises
         if len(value) > UNROLL_LIMIT:
             self.stage.stop(f"iterates over {len(value)} rows")
-            return map(self.stage.adopt, self.stage.concrete(value))
+            return map(self.stage.lift, self.stage.materialise(value))
         return Walk(value, value.__getitem__)
 
     def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
@@ -128,7 +128,7 @@ class Iteration:
             waiting = stage.stores.of(value)
             if i in waiting:
                 return waiting[i]
-            return stage.enter(value[i], stage.source("item", source, i))
+            return stage.lift_guarded(value[i], stage.source("item", source, i))
 
         return Walk(value, item)
 
@@ -143,7 +143,7 @@ class Iteration:
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
         """A value that is unpacked by the next assignment; shape says which parts are again."""
         if type(value) is Traced and value.ndim and len(value) != len(shape) and shape:
-            return self.stage.concrete(value)  # raises when unpacked, as NumPy's does
+            return self.stage.materialise(value)  # raises when unpacked, as NumPy's does
         if type(value) not in CONTAINER_TYPES and type(value) is not Traced:
             return self._unpack_each(self.iter(value), shape)
         return [*self._unpack_each(self.iter(value), shape)]
@@ -151,4 +151,4 @@ class Iteration:
     def _unpack_each(self, items: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
         for i, item in enumerate(items):
             inner = shape[i] if i < len(shape) else None
-            yield self.stage.wrap(item) if inner is None else self.unpack(item, inner)
+            yield self.stage.lift_array(item) if inner is None else self.unpack(item, inner)

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .value.objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, Unsure
+from .value.objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -116,7 +116,7 @@ class Decided(Construct):
 THEN, ELSE = Decided(0), Decided(1)
 
 
-class Choice:
+class PlainChoice:
     """Which operands of a conditional expression Python evaluates."""
 
     __slots__ = ("first", "second")
@@ -125,10 +125,10 @@ class Choice:
         self.first, self.second = first, not first
 
 
-FIRST, SECOND = Choice(True), Choice(False)
+FIRST, SECOND = PlainChoice(True), PlainChoice(False)
 
 
-class Operand:
+class PlainOperand:
     """The first operand of `and` or `or` whose truth a method of its class has told."""
 
     __slots__ = ("value", "truth")
@@ -157,7 +157,7 @@ class PlainControl:
     @staticmethod
     def bound(value: Any, name: str) -> Any:
         """The value of a name that may have none."""
-        if type(value) is not Unsure:
+        if type(value) is not MaybeUnbound:
             return value
         if not value.flag:
             raise UnboundLocalError(UNBOUND_TEXT.format(name))
@@ -188,11 +188,11 @@ class PlainControl:
         if type(value) in FREE_TYPES:
             return value
         told = self.test(value)
-        return value if told is value else Operand(value, bool(told))
+        return value if told is value else PlainOperand(value, bool(told))
 
     def bool_end(self, value: Any) -> Any:
         """The value of `and` or `or`, given what Python says it is."""
-        return value.value if type(value) is Operand else value
+        return value.value if type(value) is PlainOperand else value
 
     def not_(self, value: Any) -> Any:
         """not value"""

@@ -20,6 +20,7 @@ from ..instance import is_a
 from ..signals import Signal
 from . import whole
 from .attributes import Attributes
+from .bailout import lifted_once, with_bailout
 from .call.calls import dispatch
 from .call.mathematics import sum_and_carry, sum_of
 from .call.membership import contains
@@ -27,13 +28,12 @@ from .call.patterns import PATTERNS
 from .call.unknown import DEBUGGERS
 from .constructs import TracedControl
 from .failure import Raised, names_traced, reword
+from .fallback import check_budget, fall_back, limit
 from .iteration import Iteration
 from .plain_control import generated
-from .region import dense
-from .region.opened import call_with_opened
-from .rescue import adopted, rescued
+from .region import list_buffer
+from .region.sized_list import call_with_sized_list
 from .rewrite.sites import Site
-from .settle import limit, settle, tire
 from .slot import Managed, Quiet, Slot
 from .stage import Stage
 from .subscripts import Subscripts
@@ -82,22 +82,22 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         self.cache = cache[1]
         stage.scopes.append(self)
 
-    def tire(self) -> None:
+    def check_budget(self) -> None:
         """Before a trip that Python runs: it may be one too many."""
-        tire(self.stage)
+        check_budget(self.stage)
 
-    def settle(self, why: str) -> None:
+    def fall_back(self, why: str) -> None:
         """The rest of the call is Python's and NumPy's."""
-        settle(self.stage, why)
+        fall_back(self.stage, why)
 
     def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
         """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
         stage = self.stage
         stage.abandon(reason)
-        settle(stage, reason)
+        fall_back(stage, reason)
         return f(
-            *(stage.concrete(a) for a in args),
-            **{name: stage.concrete(value) for name, value in kwargs.items()},
+            *(stage.materialise(a) for a in args),
+            **{name: stage.materialise(value) for name, value in kwargs.items()},
         )
 
     # --- names ---
@@ -131,7 +131,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if self.is_library:
             new = value  # NumPy's own: the identity of its functions says which they are
         else:
-            new = stage.enter(value, stage.source("global", where, name))
+            new = stage.lift_guarded(value, stage.source("global", where, name))
         cache[name] = (value, new)
         return new
 
@@ -147,11 +147,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def free(self, name: str, value: Any) -> Any:
         """A name of a function around the captured one."""
-        return self.stage.enter(value, self.stage.source_of_free(self.fn, name))
+        return self.stage.lift_guarded(value, self.stage.source_of_free(self.fn, name))
 
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""
-        return self.stage.wrap(value) if type(value) is np.ndarray else value
+        return self.stage.lift_array(value) if type(value) is np.ndarray else value
 
     def global_slot(self, name: str) -> Slot:
         """The place of a global name."""
@@ -162,7 +162,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def _set_global(self, name: str, value: Any) -> None:
         self.stage.effect(f"sets the global {name}")
-        self.fn_globals[name] = self.stage.concrete(value)
+        self.fn_globals[name] = self.stage.materialise(value)
 
     def _del_global(self, name: str) -> None:
         self.stage.effect(f"deletes the global {name}")
@@ -179,7 +179,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def _set_free(self, name: str, value: Any) -> None:
         self.stage.effect(f"sets {name} of an enclosing function")
-        self.cells[name].cell_contents = self.stage.concrete(value)
+        self.cells[name].cell_contents = self.stage.materialise(value)
 
     def _del_free(self, name: str) -> None:
         self.stage.effect(f"deletes {name} of an enclosing function")
@@ -197,9 +197,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """What a dict or set that is written out hashes."""
         return value if type(value) in FREE_TYPES else self.use(value)
 
-    def adopted(self, value: Any) -> Any:
+    def lifted_once(self, value: Any) -> Any:
         """What a call gave that is not made twice."""
-        return adopted(self.stage, value)
+        return lifted_once(self.stage, value)
 
     def use(self, value: Any) -> Any:
         """A value that Python looks into: compared, formatted."""
@@ -211,7 +211,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return value
         if cls in CONTAINER_TYPES:
-            return self.stage.shallow(value)
+            return self.stage.lift_items(value)
         return whole.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
@@ -226,7 +226,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         items, count = (a, b) if type(a) is list else (b, a)
         is_plain = type(items) is list and id(items) not in self.stage.regions.growing
         if is_plain and type(count) is Traced and self.may_leave_open():
-            made = dense.repeated(self, items, count)
+            made = list_buffer.repeated(self, items, count)
             if made is not None:
                 self.leave_open()
                 return made
@@ -236,7 +236,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """a + b, where one is written as a list."""
         growing = self.stage.regions.growing
         if growing and (id(a) in growing or id(b) in growing):
-            made = dense.joined(self, a, b)
+            made = list_buffer.joined(self, a, b)
             if made is not None:
                 return made
         return self.operand(a) + self.operand(b)
@@ -260,7 +260,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         stage = self.stage
         if cls is np.ndarray:
-            return stage.wrap(value)
+            return stage.lift_array(value)
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             if id(value) in stage.regions.growing:
                 return stage.regions.growing[id(value)].truth
@@ -282,13 +282,13 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage, cls = self.stage, type(value)
         op: Callable[[Any, Any], Any] = getattr(operator, name)
         if cls is np.ndarray:
-            value = stage.wrap(value)
+            value = stage.lift_array(value)
             cls = type(value)
         if cls is Traced:
             if type(other) not in FREE_TYPES:
                 other = self.array_of(other)
             if value.kind == "array" and stage.arrays.before_write(value):
-                op(stage.concrete(value), stage.concrete(other))
+                op(stage.materialise(value), stage.materialise(other))
                 return value
             return op(value, other)
         if cls in FREE_TYPES:
@@ -297,13 +297,13 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             other = list(self.iter(other))
         if stage.source_of(value) is not None and hasattr(cls, f"__{name}__"):
             stage.effect(f"changes a {cls.__name__} in place")
-            return op(value, stage.concrete(other))
+            return op(value, stage.materialise(other))
         if cls in (list, dict, set):
             stage.regions.journal.before_change(value)
         hooked = None if cls is list else whole.hook_of(stage, value)
         if hooked is not None:
             stage.stop(f"an operator of class {hooked.__name__}")
-            return self.adopted(op(stage.concrete(value), stage.concrete(other)))
+            return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
         return op(value, other)
 
     # --- statements ---
@@ -313,7 +313,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         cls = type(value)
         if cls is Traced:
             self.stage.stop("enters an array")
-            return self.stage.concrete(value)  # raises when entered
+            return self.stage.materialise(value)  # raises when entered
         if cls is np.errstate and self.stage.source_of(value) is None:
             # Made by the table of calls, which has looked at its arguments.
             return Quiet(self.stage, *self.stage.errstates[id(value)])
@@ -384,23 +384,23 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
         limit(self.stage)
-        if self.stage.is_settled:
-            return args[0](*self.stage.concrete(args[1:]), **self.stage.concrete(kwargs))
-        opened = self.stage.regions.opened
+        if self.stage.has_fallen_back:
+            return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
+        opened = self.stage.regions.sized_lists
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:
-                return call_with_opened(self.stage, args[0], opened[id(args[1])])
+                return call_with_sized_list(self.stage, args[0], opened[id(args[1])])
             opened[id(args[1])].look(self.stage, "a list behind a break")
         return dispatch(self, args[0], args[1:], kwargs)
 
 
 # What rewritten code asks for, but what looks at the frame that asks or has no answer of its own.
-RESCUED = """
+BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
 """.split()
-for name in RESCUED:
-    setattr(Scope, name, rescued(getattr(Scope, name)))
+for name in BAILING:
+    setattr(Scope, name, with_bailout(getattr(Scope, name)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core, float_warnings
-from ..dynamic import Demand, MarkViolated, StaticRetry, Symbols, Undecided, any_unbacked
+from ..dynamic import MarkViolated, StaticRetry, Symbols, UnbackedForced, Undecided, any_unbacked
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
@@ -21,14 +21,14 @@ from ..numpy import surface
 from ..race import Race, likeness
 from ..signals import Signal
 from ..user import PACKAGE
+from .bailout import is_of_ours
 from .call import builtins as builtins  # fills the table of calls
 from .driver import plan_of
 from .entry import arguments_of, call
-from .failure import Abandon, Raised, Suspect, Tired, names_traced, reword
+from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
 from .plain import PlainScope
 from .region.region import Looked, Refused
 from .region.result import finish, place_of_function
-from .rescue import is_of_ours
 from .stage import Stage
 from .value.objects import why_not_argument
 
@@ -63,8 +63,8 @@ class Outcome:
         self.failed_check = False  # the program ran, and asked for the function itself
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
-        is_early = stage.is_settled and not tracer.is_inexact
-        self.settles = tracer.useful if is_early else None
+        is_early = stage.has_fallen_back and not tracer.is_inexact
+        self.break_budget = tracer.useful if is_early else None
         self.is_over = stage.is_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
@@ -106,7 +106,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
-    except Tired as reason:
+    except OverBudget as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
         instead, why = Job.run_plain, str(reason)
@@ -218,7 +218,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     why = ""
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
-    way = Way(backend, job.dynamic, True, known.settles if known else None)
+    way = Way(backend, job.dynamic, True, known.break_budget if known else None)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
@@ -264,7 +264,7 @@ def learn_from(
         job.give_up(bound, kind, "capture takes longer than capture_limit")
         return None
     race = job.race(kind)
-    race.settles = outcome.settles
+    race.break_budget = outcome.break_budget
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif is_worth_pieces(job, outcome) and not any_unbacked(bound):
@@ -294,7 +294,7 @@ class Way(NamedTuple):
     backend: str
     dynamic: bool | None  # which sizes are symbols
     regions: bool  # whether loops and branches are captured
-    settles: int | None  # runs after which the rest of the call is NumPy's
+    break_budget: int | None  # runs after which the rest of the call is NumPy's
     opens: bool = True  # whether lists may be as long as a loop has trips
     leaves_open: bool = True  # whether the program finds out what sizes say
     decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
@@ -331,7 +331,7 @@ def begin(job: Job, way: Way) -> Stage:
     stage = Stage(tracer, symbols, job.names)
     stage.captures, stage.regions.may_open = way.regions, way.opens
     stage.regions.decided = way.decided
-    stage.settles, stage.leaves_open = way.settles, way.leaves_open
+    stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
     stage.flags = 0 if float_warnings.are_all_given() else job.flags
     return stage
@@ -404,7 +404,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     stage.stores.objects = waiting
     try:
         stage.stores.flush()
-        made = stage.concrete(result)
+        made = stage.materialise(result)
     except Exception:
         raise reason from None  # of a library call in what was still to run
     stage.tell(reason)
@@ -438,7 +438,7 @@ def failure_of(
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
-    if is_a(error, Demand):
+    if is_a(error, UnbackedForced):
         job.last = Outcome(job, stage)
         return stage.symbols.denied(error)  # type: ignore[union-attr]
     if is_a(error, _core.CheckFailed):

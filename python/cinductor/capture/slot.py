@@ -1,4 +1,4 @@
-"""Places that are stored to, and context managers: small objects of rewritten code."""
+"""Objects that are stored to, and context managers: small objects of rewritten code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Managed:
         self.stage, self.manager = stage, manager
 
     def __enter__(self) -> Any:
-        return self.stage.adopt(type(self.manager).__enter__(self.manager))
+        return self.stage.lift(type(self.manager).__enter__(self.manager))
 
     def __exit__(self, *error: Any) -> Any:
         self.stage.tracer.flush()

@@ -26,8 +26,8 @@ from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
-from .concrete import Concrete
 from .failure import Abandon, Suspect
+from .materialise import Materialiser
 from .region.region import Regions
 from .stores import Stores
 from .value.handed import HandedOut
@@ -107,8 +107,8 @@ class Stage:
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.settles: int | None = None  # as many runs were worth while in a call like this one
-        self.is_settled = False  # the rest of the call runs in NumPy
+        self.break_budget: int | None = None  # as many runs were worth while in a call like this one
+        self.has_fallen_back = False  # the rest of the call runs in NumPy
         self.stores = Stores(self)
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
@@ -241,23 +241,23 @@ class Stage:
 
     # --- values that enter ---
 
-    def enter(self, value: Any, source: int) -> Any:
+    def lift_guarded(self, value: Any, source: int) -> Any:
         """What the user's frame gets for a value read from a source; guards what replay relies
         on. In a call that goes on in NumPy, the value itself.
         """
-        if self.is_settled:
+        if self.has_fallen_back:
             return value
         found = self.entered.get(source)
         if found is not None and found[0] is value:
             return found[1]
-        new = self._enter(value, source)
+        new = self._lift_guarded(value, source)
         self.entered[source] = (value, new)
         return new
 
-    def _enter(self, value: Any, source: int) -> Any:
+    def _lift_guarded(self, value: Any, source: int) -> Any:
         cls = type(value)
         if cls is np.ndarray:
-            return self.arrays.enter(value, source)
+            return self.arrays.lift_guarded(value, source)
         if cls in NUMBER_TYPES:
             self.check(source, cls.__name__)
             return self.tracer.scalar(value, source)
@@ -266,7 +266,7 @@ class Stage:
             if text is not None:
                 self.check(source, "size", text)
                 return self.tracer.scalar(value, source, text)
-            if self.is_given(source) and self.symbols.is_word(value, self.place(source)):
+            if self.is_given(source) and self.symbols.is_uint64(value, self.place(source)):
                 self.check(source, "word")
                 return self.tracer.scalar(value, source)
         if cls in VALUE_TYPES or cls in DTYPE_TYPES:
@@ -279,7 +279,7 @@ class Stage:
             return value
         if (hooked := key_with_hooks(value)) is not None:
             self.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
-            return self.adopt(value)
+            return self.lift(value)
         if cls is types.FunctionType and is_made_anew(value) and self.is_given(source):
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             self.check(source, "function", value.__code__, value.__globals__, has)
@@ -297,8 +297,8 @@ class Stage:
             self.check(source, "equals", value)
         elif cls is types.MethodType:
             self.check(source, "type", cls)
-            self.enter(value.__func__, self.source("attr", source, "__func__"))
-            self.enter(value.__self__, self.source("attr", source, "__self__"))
+            self.lift_guarded(value.__func__, self.source("attr", source, "__func__"))
+            self.lift_guarded(value.__self__, self.source("attr", source, "__self__"))
         elif is_a(value, np.ndarray):
             self.effect(f"an array of class {cls.__name__} is read")
         else:
@@ -319,26 +319,26 @@ class Stage:
         self.check(source, "equals", value)
         return value
 
-    def adopt(self, value: Any) -> Any:
+    def lift(self, value: Any) -> Any:
         """What the user's frame gets for a value of unknown origin."""
         cls = type(value)
         if cls is np.ndarray:
-            return self.wrap(value)
+            return self.lift_array(value)
         if cls in FREE_TYPES or is_a(value, type):
             return value
         if is_record(cls):
             if any(type(v) is np.ndarray for v in value):
-                items = [self.adopt(v) for v in value]
+                items = [self.lift(v) for v in value]
                 return remade(value, items)
             return value
         if id(value) not in self.known:
             self.known[id(value)] = (value, OPAQUE)
         return value
 
-    def wrap(self, value: Any) -> Any:
+    def lift_array(self, value: Any) -> Any:
         """A value found in a container made in this call: real arrays become traced again."""
-        is_real = type(value) is np.ndarray and not self.is_settled
-        return self.arrays.enter(value, OPAQUE) if is_real else value
+        is_real = type(value) is np.ndarray and not self.has_fallen_back
+        return self.arrays.lift_guarded(value, OPAQUE) if is_real else value
 
     def constant(self, value: np.ndarray) -> Any:
         """A new traced array with the contents of an array computed from constants alone."""
@@ -369,7 +369,7 @@ class Stage:
 
     def begin_effects(self, reason: str) -> None:
         """What could still be looked at behind an effect, when the call cannot be begun anew."""
-        for opened in [*self.regions.opened.values()]:
+        for opened in [*self.regions.sized_lists.values()]:
             opened.look(self, reason)
 
     @property
@@ -456,9 +456,9 @@ class Stage:
 
     # --- values that leave ---
 
-    def concrete(self, value: Any) -> Any:
+    def materialise(self, value: Any) -> Any:
         """The value with everything traced made real."""
-        return Concrete(self).of(value)
+        return Materialiser(self).of(value)
 
     def now(self, value: Any) -> Any:
         """An iterator made in the call: what it has become since others have it, too."""
@@ -481,28 +481,28 @@ class Stage:
 
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""
-        Concrete(self).fill_keys(value)
+        Materialiser(self).fill_keys(value)
 
-    def demanded(self, value: Any) -> Any:
+    def forced(self, value: Any) -> Any:
         """The value made real; calls in which it is another are not alike, or need Python."""
         if type(value) is Traced and not self.tracer.in_region:
             if value.kind == "array":
                 self.tracer.note_break("the values of an array are asked for")
             else:
                 hash(value)
-        return self.concrete(value)
+        return self.materialise(value)
 
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known, its items when they are asked for."""
         hollow = np.broadcast(*(surface.dummy(a) for a in args))
-        fill = functools.cache(lambda: np.broadcast(*(self.concrete(a) for a in args)))
+        fill = functools.cache(lambda: np.broadcast(*(self.materialise(a) for a in args)))
         self.hollow[id(hollow)] = (hollow, fill)
         return hollow
 
     def hollow_flags(self, value: Any) -> Any:
         """The flags of a traced array: those of its own come when others get to see them."""
         hollow = value.flags
-        self.hollow[id(hollow)] = (hollow, lambda: self.concrete(value).flags)
+        self.hollow[id(hollow)] = (hollow, lambda: self.materialise(value).flags)
         return hollow
 
     def filled(self, value: np.broadcast) -> np.broadcast:
@@ -528,46 +528,46 @@ class Stage:
         pairs = list(value.items() if is_a(value, dict) else enumerate(value))
         waiting = self.stores.of(value)
         return [
-            waiting[k] if k in waiting else self.enter(v, self.source("item", source, k))
+            waiting[k] if k in waiting else self.lift_guarded(v, self.source("item", source, k))
             for k, v in pairs
         ]
 
-    def shallow(self, value: Any) -> Any:
+    def lift_items(self, value: Any) -> Any:
         """A container with traced items: a copy of one that outlives the call, else itself."""
         source = self.source_of(value)
         if source is None:
             return value
         if source == OPAQUE:
             if is_a(value, dict):
-                return self.adopted_items(value)
-            return remade(value, [self.adopt(v) for v in value])
+                return self.lifted_items(value)
+            return remade(value, [self.lift(v) for v in value])
         items = self.items_of(value, source)
         if is_a(value, dict):
             return dict(zip(value, items, strict=True))
         return remade(value, items)
 
-    def adopted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
+    def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
         """A copy of a dict of unknown origin; no key is hashed without need."""
         made = dict.copy(value)
         for key, item in value.items():
-            if (new := self.adopt(item)) is not item:
+            if (new := self.lift(item)) is not item:
                 made[key] = new
         return made
 
-    def deep(self, value: Any) -> Any:
+    def lift_nested(self, value: Any) -> Any:
         """Nested tuples, lists and dicts with their arrays traced, for a function that reads
         all.
         """
         cls = type(value)
         if cls is np.ndarray:
-            return self.arrays.enter(value, OPAQUE)
+            return self.arrays.lift_guarded(value, OPAQUE)
         if cls in CONTAINER_TYPES or is_tuple(cls):
             if id(value) in self.regions.growing:
                 return self.regions.growing[id(value)].array
-            inside = self.shallow(value)
+            inside = self.lift_items(value)
             if is_a(inside, dict):
-                return {k: self.deep(v) for k, v in inside.items()}
-            items = [self.deep(v) for v in inside]
+                return {k: self.lift_nested(v) for k, v in inside.items()}
+            items = [self.lift_nested(v) for v in inside]
             if all(a is b for a, b in zip(items, inside, strict=True)):
                 return inside
             return remade(inside, items)

@@ -73,7 +73,7 @@ class Stores:
         if regions.journal.marks and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
             source = stage.source(kind, stage.source_of(value), place)
-            waiting[place] = stage.enter(now[place], source)
+            waiting[place] = stage.lift_guarded(now[place], source)
             regions.journal.amend(waiting, place)
         regions.journal.before_change(waiting)
         waiting[place] = item
@@ -97,7 +97,7 @@ class Stores:
         """Sets what waits: code that is not captured may look at it."""
         for value, places in self.take():
             for place, item in places.items():
-                put(value, place, self.stage.concrete(item))
+                put(value, place, self.stage.materialise(item))
 
     def take(self) -> list[tuple[Any, dict[Any, Any]]]:
         """The objects with what waits, which is the caller's now."""

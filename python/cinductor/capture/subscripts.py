@@ -17,7 +17,7 @@ import numpy as np
 from ..instance import is_a
 from . import whole
 from .call.numpys import constants
-from .settle import settled_flags
+from .fallback import fall_back_for_flags
 from .slot import Slot
 from .value import flat
 from .value.items import Flat, Octets, Range
@@ -79,7 +79,7 @@ class Subscripts:
         """An index with ints in the places of objects that have a method for it."""
         cls = type(key)
         if cls is Traced:
-            return key if may_count(key) else self.stage.concrete(key)  # Python's own words
+            return key if may_count(key) else self.stage.materialise(key)  # Python's own words
         if cls is slice:
             bounds = (key.start, key.stop, key.step)
             if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
@@ -96,7 +96,7 @@ class Subscripts:
             return self.call(method, key)
         if self.stage.has_hooks(cls):
             self.stage.stop(f"an index is of class {cls.__name__}")
-            return self.stage.concrete(key)
+            return self.stage.materialise(key)
         return key
 
     def _place(self, value: Any, key: Any) -> Any:
@@ -108,7 +108,7 @@ class Subscripts:
             hooked = hooked_in(value)
         if hooked is not None:
             self.stage.stop(f"looks for a key of class {hooked.__name__}")
-            return self.stage.concrete(key)
+            return self.stage.materialise(key)
         return key
 
     def item(self, value: Any, key: Any) -> Any:
@@ -129,15 +129,15 @@ class Subscripts:
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
             if source is None:
-                return stage.wrap(value[key])
+                return stage.lift_array(value[key])
             if source == OPAQUE:
-                return stage.adopt(value[stage.concrete(key)])
+                return stage.lift(value[stage.materialise(key)])
             return self._guarded_item(value, key, source)
         if cls is np.ndarray:
             return (
-                self.item(stage.wrap(value), key)
-                if stage.wrap(value) is not value
-                else (stage.adopt(value[stage.concrete(key)]))
+                self.item(stage.lift_array(value), key)
+                if stage.lift_array(value) is not value
+                else (stage.lift(value[stage.materialise(key)]))
             )
         if cls is Flat:
             return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
@@ -155,15 +155,15 @@ class Subscripts:
         if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
             return self.call(value.__getitem__, key)
         stage.stop(f"reads an item of a {cls.__name__}")
-        return stage.adopt(value[stage.concrete(key)])
+        return stage.lift(value[stage.materialise(key)])
 
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
         stage = self.stage
         if type(key) is Traced:
             is_position = type(value) is not dict and key.dtype.kind in "iu"
-            key = operator.index(key) if is_position else stage.demanded(key)
+            key = operator.index(key) if is_position else stage.forced(key)
         if type(key) is slice:
-            return stage.shallow(value)[key]
+            return stage.lift_items(value)[key]
         if waiting := stage.stores.of(value):
             place = key % len(value) if type(value) is list and type(key) is int else key
             if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
@@ -171,7 +171,7 @@ class Subscripts:
         item = value[key]
         if type(key) not in (int, str, bool) and not is_a(key, tuple):
             stage.guard_length(value, source)
-        return stage.enter(item, stage.source("item", source, key))
+        return stage.lift_guarded(item, stage.source("item", source, key))
 
     def _key(self, key: Any) -> Any:
         """An index with everything in it seen."""
@@ -180,12 +180,12 @@ class Subscripts:
         if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
             return self._index(key)
         if type(key) in CONTAINER_TYPES:
-            return self.stage.deep(key)
+            return self.stage.lift_nested(key)
         if type(key) is Range:
             return self.call(np.arange, key.start, key.stop, key.step)
         if is_foreign(type(key)):
             self.stage.stop(f"an index is of class {type(key).__name__}")
-            return self.stage.concrete(key)
+            return self.stage.materialise(key)
         return whole.use(self.stage, key)
 
     def item_slot(self, value: Any, key: Any) -> Slot:
@@ -198,11 +198,11 @@ class Subscripts:
     def _set_item(self, key: Any, item: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)
         if cls is FLAGS:
-            value = settled_flags(stage, value)
+            value = fall_back_for_flags(stage, value)
             value[key] = item
             return
         if cls is np.ndarray:
-            value = stage.wrap(value)
+            value = stage.lift_array(value)
             cls = type(value)
         if cls is Traced:
             if type(key) not in FREE_TYPES or type(key) is slice:
@@ -210,7 +210,7 @@ class Subscripts:
             if type(item) not in FREE_TYPES:
                 item = self.array_of(item, value.dtype)
             if stage.arrays.before_write(value):
-                stage.concrete(value)[stage.concrete(key)] = stage.concrete(item)
+                stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)
             else:
                 value[key] = item
             return
@@ -235,11 +235,11 @@ class Subscripts:
             stage.effect(f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):
                 stage.tracer.flush()
-            value[stage.concrete(key)] = stage.concrete(item)
+            value[stage.materialise(key)] = stage.materialise(item)
 
     def array_of(self, value: Any, dtype: Any = None) -> Any:
         """Sequences that hold traced values, as the array NumPy would make of them."""
-        value = self.stage.deep(value)
+        value = self.stage.lift_nested(value)
         return self.call(np.array, value, dtype) if is_a(value, list | tuple) else value
 
     def _del_item(self, key: Any, value: Any) -> None:
@@ -254,4 +254,4 @@ class Subscripts:
             stage.effect(f"deletes an item of a {cls.__name__}")
         else:
             stage.regions.journal.before_change(value)
-        del value[stage.concrete(key)]
+        del value[stage.materialise(key)]

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 def use(stage: Stage, value: Any) -> Any:
     """What Python is going to look into by itself."""
     if type(value) is np.ndarray:
-        return stage.arrays.enter(value, OPAQUE)
+        return stage.arrays.lift_guarded(value, OPAQUE)
     hooked = hook_of(stage, value)
     if hooked is not None:
         stage.stop(f"an operator of class {hooked.__name__}")
-        return stage.concrete(value)
+        return stage.materialise(value)
     return value
 
 
@@ -44,7 +44,7 @@ def operand(stage: Stage, value: Any) -> Any:
     whatever the other is.
     """
     if type(value) is np.ndarray:
-        return stage.arrays.enter(value, OPAQUE)
+        return stage.arrays.lift_guarded(value, OPAQUE)
     hooked = hook_of(stage, value)
     return value if hooked is None else Hooked(stage, value, hooked)
 
@@ -56,7 +56,7 @@ def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) ->
     if hooked is None:
         return NotImplemented
     stage.stop(f"an operator of class {hooked.__name__}")
-    return stage.adopt(relation(*map(stage.concrete, values)))
+    return stage.lift(relation(*map(stage.materialise, values)))
 
 
 class Hooked:
@@ -71,8 +71,8 @@ class Hooked:
     def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
         """op(*values), real ones."""
         self.stage.stop(f"an operator of class {self.cls.__name__}")
-        real = [self.stage.concrete(v.value if type(v) is Hooked else v) for v in values]
-        return self.stage.adopt(op(*real))
+        real = [self.stage.materialise(v.value if type(v) is Hooked else v) for v in values]
+        return self.stage.lift(op(*real))
 
 
 def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
@@ -151,7 +151,7 @@ def guard_all(stage: Stage, value: Any, source: int) -> None:
         elif type(item) in NUMBER_TYPES or is_a(item, int | np.generic):
             stage.check(inner, "equals", item)
         else:
-            stage.enter(item, inner)
+            stage.lift_guarded(item, inner)
             if has_unguarded(stage, item):
                 stage.stop(f"a container of a {type(item).__name__} is used as a whole")
             if not is_a(item, HOLDERS):

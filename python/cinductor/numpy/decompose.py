@@ -18,7 +18,7 @@ EIG = type(np.linalg.eig(np.eye(1)))
 SLOGDET = type(np.linalg.slogdet(np.eye(1)))
 
 
-def opened(t: Any, a: Any, is_square: bool = False) -> tuple[Any, np.dtype, np.dtype]:
+def stack_of(t: Any, a: Any, is_square: bool = False) -> tuple[Any, np.dtype, np.dtype]:
     """A stack of matrices in the dtype LAPACK computes in, that dtype, and that of its parts."""
     x = array(t, a)
     if x.ndim < 2:
@@ -44,7 +44,7 @@ def svd(
 ) -> Any:
     """np.linalg.svd"""
     refuse(hermitian, "hermitian=")
-    x, dtype, real = opened(t, a)
+    x, dtype, real = stack_of(t, a)
     *outer, m, n = x.shape
     k = t.size_min(m, n)
     if not compute_uv:
@@ -70,7 +70,7 @@ def eigh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """np.linalg.eigh"""
     if UPLO.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    x, dtype, real = opened(t, a, True)
+    x, dtype, real = stack_of(t, a, True)
 
     def call(a: Any) -> Any:
         return np.linalg.eigh(a, UPLO)
@@ -83,7 +83,7 @@ def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """np.linalg.eigvalsh"""
     if UPLO.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    x, _, real = opened(t, a, True)
+    x, _, real = stack_of(t, a, True)
     return single(t, "eigvalsh", UPLO, lambda a: np.linalg.eigvalsh(a, UPLO), x, x.shape[:-1], real)
 
 
@@ -91,7 +91,7 @@ def eigvalsh(t: Any, a: Any, UPLO: str = "L") -> Any:  # noqa: N803
 def eig(t: Any, a: Any) -> Any:
     """np.linalg.eig. Of a real matrix the values decide on the result's dtype: the program holds
     for what it was for the array at hand."""
-    x, dtype, _ = opened(t, a, True)
+    x, dtype, _ = stack_of(t, a, True)
     wide = np.result_type(dtype, np.complex64)
 
     def call(a: Any) -> Any:
@@ -104,7 +104,7 @@ def eig(t: Any, a: Any) -> Any:
 @function(np.linalg.eigvals)
 def eigvals(t: Any, a: Any) -> Any:
     """np.linalg.eigvals, as np.linalg.eig"""
-    x, dtype, _ = opened(t, a, True)
+    x, dtype, _ = stack_of(t, a, True)
     wide = np.result_type(dtype, np.complex64)
     made = single(t, "eigvals", "", np.linalg.eigvals, x, x.shape[:-1], wide)
     return as_found(t, a, made, made, dtype)
@@ -126,7 +126,7 @@ def as_found(t: Any, given: Any, made: Any, values: Any, dtype: np.dtype) -> Any
 def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
     """np.linalg.qr"""
     refuse(mode not in ("reduced", "complete", "r"), f"mode={mode!r}")
-    x, dtype, _ = opened(t, a)
+    x, dtype, _ = stack_of(t, a)
     *outer, m, n = x.shape
     k = m if mode == "complete" else t.size_min(m, n)
     if mode == "r":
@@ -141,7 +141,7 @@ def qr(t: Any, a: Any, mode: str = "reduced") -> Any:
 @function(np.linalg.slogdet)
 def slogdet(t: Any, a: Any) -> Any:
     """np.linalg.slogdet"""
-    x, dtype, real = opened(t, a, True)
+    x, dtype, real = stack_of(t, a, True)
     shape = x.shape[:-2]
     made = packed(t, "slogdet", "", np.linalg.slogdet, [x], [shape, shape], [dtype, real])
     return SLOGDET(*(as_result(t, part) for part in made))

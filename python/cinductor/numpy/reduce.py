@@ -24,7 +24,7 @@ UNSET = np._NoValue
 EXACT = {"e": 2048, "f": 2**24}  # integers up to this are exact in the dtype
 
 
-def fold(ufunc: Any, dtype_too: bool) -> Any:
+def reduction(ufunc: Any, dtype_too: bool) -> Any:
     """A handler for np.sum and its like, and for the method."""
 
     def with_dtype(
@@ -85,7 +85,7 @@ for _names, _ufunc, _dtype_too in (
     (("max", "amax"), np.maximum, False),
     (("min", "amin"), np.minimum, False),
 ):
-    _handler = fold(_ufunc, _dtype_too)
+    _handler = reduction(_ufunc, _dtype_too)
     function(*(getattr(np, n) for n in _names))(_handler)
     method(_names[0])(_handler)
 for _name, _ufunc in (("any", np.logical_or), ("all", np.logical_and)):

@@ -62,7 +62,7 @@ slid("correlate", "valid")
 # --- insert and delete --------------------------------------------------------------------------
 
 
-def opened(t: Any, arr: Any, axis: Any) -> tuple[Any, int]:
+def along(t: Any, arr: Any, axis: Any) -> tuple[Any, int]:
     """The array and its axis; without one all elements."""
     x = array(t, arr)
     if axis is None:
@@ -85,7 +85,7 @@ def is_number(obj: Any) -> bool:
 @function(np.delete)
 def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
     """np.delete: what lies before and behind one index; for others the rest is taken."""
-    x, axis = opened(t, arr, axis)
+    x, axis = along(t, arr, axis)
     n = x.shape[axis]
     if is_number(obj):
         k = whole(obj)
@@ -118,7 +118,7 @@ def any_traced(obj: Any) -> bool:
 @function(np.insert)
 def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """np.insert"""
-    x, axis = opened(t, arr, axis)
+    x, axis = along(t, arr, axis)
     n = x.shape[axis]
     refuse(any_traced(obj) and not is_number(obj), "indices that vary")
     given = array(t, operand(t, values, x.dtype))
@@ -266,7 +266,7 @@ if _inner is not None:
 @function(np.packbits)
 def packbits(t: Any, a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
     """np.packbits: a library call."""
-    x, axis = opened(t, a, axis)
+    x, axis = along(t, a, axis)
     if x.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     shape = (*x.shape[:axis], (x.shape[axis] + 7) // 8, *x.shape[axis + 1 :])
@@ -282,7 +282,7 @@ def unpackbits(
     t: Any, a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big"
 ) -> Any:
     """np.unpackbits: a library call."""
-    x, axis = opened(t, a, axis)
+    x, axis = along(t, a, axis)
     refuse(count is not None, "count=")
     if x.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")

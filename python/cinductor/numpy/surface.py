@@ -57,7 +57,7 @@ class Row:
         if self.handler is None:
             raise NotCaptured("it is followed only in a function with source")
         try:
-            args, kwargs = settled(t, args), settled(t, kwargs)
+            args, kwargs = resolved(t, args), resolved(t, kwargs)
             return self.handler(t, *args, **kwargs)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             raise_numpys(self.function, args, kwargs)
@@ -69,7 +69,7 @@ class Row:
         """The method on a traced owner; raises NotCaptured."""
         assert self.handler is not None
         try:
-            args, kwargs = settled(t, args), settled(t, kwargs)
+            args, kwargs = resolved(t, args), resolved(t, kwargs)
             return self.handler(t, owner, *args, **kwargs)
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
             raise_numpys(getattr(dummy(owner), self.function), args, kwargs)
@@ -121,15 +121,15 @@ def small_ints(t: Any, column: Any) -> Any:
     return t.cast(column, np.dtype(np.int64))
 
 
-def settled(t: Any, value: Any) -> Any:
+def resolved(t: Any, value: Any) -> Any:
     """Nested arguments with such ints as those of int64, which the program checks."""
     if is_a(value, tuple | list):
-        items = [settled(t, v) for v in value]
+        items = [resolved(t, v) for v in value]
         if all(map(operator.is_, items, value)):
             return value
         return type(value)(items) if type(value) in (tuple, list) else type(value)._make(items)
     if type(value) is dict:
-        return {k: settled(t, v) for k, v in value.items()}
+        return {k: resolved(t, v) for k, v in value.items()}
     if not is_large_int(value):
         return value
     small = t.as_signed(value)
@@ -236,7 +236,7 @@ def rank(x: Any) -> int:
 
 def boxed(t: _core.Tracer, x: Any) -> Any:
     """An array without dimensions that holds a traced scalar."""
-    x = settled(t, x)
+    x = resolved(t, x)
     made = t.empty((), x.dtype)
     t.assign(made, x)
     return made

@@ -31,7 +31,7 @@ EXACT = 1 << 53  # ints up to here are floats, too
 OWN_BITS = "whose value only Python itself computes"
 
 
-class Refused(Exception):
+class PythonComputes(Exception):
     """Python itself computes the call."""
 
 
@@ -45,20 +45,20 @@ class Numbers:
         """An int as 64 bits."""
         if type(value) is Traced:
             if value.kind == "array" or value.dtype.kind not in "biu" or value.dtype == np.uint64:
-                raise Refused
+                raise PythonComputes
             return self.tracer.cast(value, INT64)
         if not is_a(value, int | np.integer) or abs(int(value)) > EXACT:
-            raise Refused
+            raise PythonComputes
         return self.tracer.lift(np.int64(value))
 
     def real(self, value: Any) -> Any:
         """A number as a float."""
         if type(value) is Traced:
             if value.kind == "array" or value.dtype.kind not in "biuf":
-                raise Refused
+                raise PythonComputes
             return self.tracer.cast(value, FLOAT64)
         if not is_a(value, bool | int | float | np.floating | np.integer):
-            raise Refused
+            raise PythonComputes
         return self.tracer.lift(np.float64(value))
 
     def __getattr__(self, op: str) -> Callable[..., Any]:
@@ -96,7 +96,7 @@ def in_graph(*functions: Any) -> Callable[[Any], Any]:
             if not kwargs and any(map(is_number, args)) and scope.stage.may_check():
                 try:
                     return compute(Numbers(scope), *args)
-                except (Refused, TypeError):
+                except (PythonComputes, TypeError):
                     pass
             return call_pure(scope, f, args, kwargs)
 
@@ -227,7 +227,7 @@ def _isclose(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     n = Numbers(scope)
     try:
         a, b = map(n.real, args)
-    except Refused:
+    except PythonComputes:
         return call_pure(scope, f, args, kwargs)
     distance = n.absolute(n.subtract(b, a))
     near = n.less_equal(distance, absolute)
@@ -242,8 +242,8 @@ def _isclose(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 def _fsum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """math.fsum of an array, or of numbers: Python's own, called by the program."""
     stage = scope.stage
-    values = stage.wrap(args[0]) if len(args) == 1 and not kwargs else None
-    if is_a(values, list | tuple) and any(map(is_data, stage.shallow(values))):
+    values = stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
+    if is_a(values, list | tuple) and any(map(is_data, stage.lift_items(values))):
         values = scope.array_of(values)
     if type(values) is not Traced or values.kind != "array" or values.ndim != 1:
         return call_pure(scope, f, args, kwargs)

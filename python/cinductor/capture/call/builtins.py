@@ -133,7 +133,7 @@ def _type(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     scope.stage.regions.look_at_class(args)
     if len(args) == 1 and not kwargs:
         if type(args[0]) in (*STAND_INS, map):  # a door of ours may be what it calls
-            return type(scope.stage.concrete(args[0]))
+            return type(scope.stage.materialise(args[0]))
         return args[0].__class__ if type(args[0]) is Traced else type(args[0])
     return call_unknown(scope, f, args, kwargs)
 
@@ -256,7 +256,7 @@ def _warn(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     values = dict(
         zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs
     )
-    values = {k: stage.concrete(v) for k, v in values.items()}
+    values = {k: stage.materialise(v) for k, v in values.items()}
     wanted, level = int(values.get("stacklevel", 1)), 1
     frame = sys._getframe(0)
     while frame.f_back is not None:
@@ -310,12 +310,12 @@ def is_standard_class(value: Any) -> bool:
 
 @understands(np.result_type, np.can_cast)
 def _promotion(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(*(surface.weak(scope.stage.deep(a)) for a in args), **kwargs)
+    return f(*(surface.weak(scope.stage.lift_nested(a)) for a in args), **kwargs)
 
 
 @understands(np.broadcast)
 def _broadcast(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    args = tuple(scope.stage.deep(a) for a in args)
+    args = tuple(scope.stage.lift_nested(a) for a in args)
     if holds_traced(args) and not kwargs:
         return scope.stage.hollow_broadcast(args)
     return f(*args, **kwargs)

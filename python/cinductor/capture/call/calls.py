@@ -114,7 +114,7 @@ def dispatch(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if cls is Draw:
         return call_draw(scope, f, args, kwargs)
     if cls is Traced:
-        return call_unknown(scope, scope.stage.concrete(f), args, kwargs)  # raises
+        return call_unknown(scope, scope.stage.materialise(f), args, kwargs)  # raises
     if cls is _core.CompiledFunction:
         return dispatch(scope, f.__wrapped__, args, kwargs)
     if cls is np.vectorize:
@@ -139,7 +139,7 @@ def call_partial(
     source = stage.source_of(f)
     func, first, named = f.func, f.args, f.keywords
     if source is not None and source >= 0:
-        func = stage.enter(func, stage.source("attr", source, "func"))
+        func = stage.lift_guarded(func, stage.source("attr", source, "func"))
         first = enter_items(stage, first, stage.source("attr", source, "args"))
         named = enter_items(stage, named, stage.source("attr", source, "keywords"))
     return dispatch(scope, func, (*first, *args), {**named, **kwargs})
@@ -229,8 +229,8 @@ def call_container(
 ) -> Any:
     """A method of a list, tuple, dict or set."""
     stage, name = scope.stage, f.__name__
-    if id(owner) in stage.regions.opened:
-        stage.regions.opened[id(owner)].look(stage, "a list grows behind a loop")
+    if id(owner) in stage.regions.sized_lists:
+        stage.regions.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
     growth = stage.regions.growing.get(id(owner))
     if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(growth, name)(*args)
@@ -242,7 +242,7 @@ def call_container(
         if kind is set:
             scope.use(owner)
             return f(*(scope.use(a) for a in args))
-        inside = stage.shallow(owner)
+        inside = stage.lift_items(owner)
         if name not in STORING and kind is dict:
             scope.use([*inside])  # keys are hashed and compared, values are not looked into
         elif name not in STORING:
@@ -251,9 +251,9 @@ def call_container(
     stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")
     if name in ("extend", "update", "sort"):
         stage.tracer.flush()
-    args = tuple(stage.concrete(a) for a in args)
-    kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
-    return scope.adopted(f(*args, **kwargs))
+    args = tuple(stage.materialise(a) for a in args)
+    kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
+    return scope.lifted_once(f(*args, **kwargs))
 
 
 def call_new_container(
@@ -271,7 +271,7 @@ def call_new_container(
                 return call_unknown(scope, f, args, kwargs)
             args = (list(scope.iter(first)),)
         elif type(first) is dict:
-            args = (stage.shallow(first), *args[1:])
+            args = (stage.lift_items(first), *args[1:])
         elif hasattr(type(first), "keys"):
             return call_unknown(scope, f, args, kwargs)
         else:
@@ -285,7 +285,7 @@ def call_new_container(
     if name not in READERS[kind] and not is_a(owner, tuple):
         journal = stage.regions.journal
         (journal.before_pop if name == "pop" else journal.before_change)(owner)
-    return stage.wrap(f(*args, **kwargs))
+    return stage.lift_array(f(*args, **kwargs))
 
 
 def is_looked_at(name: str, number: int) -> bool:
@@ -333,7 +333,7 @@ def call_class(scope: Scope, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if stage.class_attr(cls, "__del__") is not MISSING:
         return call_unknown(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
-        return cls(*(stage.demanded(scope.use(a)) for a in args), **kwargs)
+        return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
         return call_pure(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:

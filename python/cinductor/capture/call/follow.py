@@ -136,7 +136,7 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
             if not is_fixed:
                 stage.check_once(stage.source("item", source, key), "is", value)
             return value
-        return stage.enter(value, stage.source("item", source, key))
+        return stage.lift_guarded(value, stage.source("item", source, key))
 
     if is_a(values, dict):
         return {k: enter(k, v) for k, v in values.items()}

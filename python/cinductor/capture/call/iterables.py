@@ -86,7 +86,7 @@ def _ndindex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     shape = args[0] if len(args) == 1 and is_a(args[0], tuple) else args
     stage = scope.stage
     if stage.source_of(shape) is not None:
-        shape = stage.shallow(shape)
+        shape = stage.lift_items(shape)
     if kwargs or not stage.captures or not all(map(is_bound, shape)):
         return call_unknown(scope, f, args, kwargs)
     np.ndindex(*(1 if type(n) is Traced else n for n in shape))
@@ -99,7 +99,7 @@ def _ndindex(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(np.ndenumerate)
 def _ndenumerate(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
-    array = stage.wrap(args[0]) if len(args) == 1 and not kwargs else None
+    array = stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
     if type(array) is not Traced or array.kind != "array" or not stage.captures:
         return call_unknown(scope, f, args, kwargs)
     made = lambda c, f=iter: f(np.ndenumerate(c.of(array)))  # noqa: E731
@@ -168,7 +168,7 @@ def _dict(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
         first = args[0]
         if type(first) is dict:
-            return dict(scope.stage.shallow(first), **kwargs)
+            return dict(scope.stage.lift_items(first), **kwargs)
         is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not hasattr(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
@@ -198,7 +198,7 @@ def _map(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(sorted)
 def _sorted(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    value = scope.stage.wrap(args[0]) if len(args) == 1 and kwargs.get("key") is None else None
+    value = scope.stage.lift_array(args[0]) if len(args) == 1 and kwargs.get("key") is None else None
     if type(value) is Traced and value.ndim == 1 and value.dtype.kind in "biu":
         items = list(scope.iter(dispatch(scope, np.sort, (value,), {})))
         return items[::-1] if kwargs.get("reverse") else items

@@ -164,7 +164,7 @@ def _sum(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
     items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
-        return scope.stage.wrap(f(items, start))
+        return scope.stage.lift_array(f(items, start))
     at, is_int = 0, True
     while at < len(items) and is_int and _is_python(start, int):
         is_int = _is_python(items[at], int) or _is_python(items[at], bool)

@@ -32,7 +32,7 @@ def contains(scope: Scope, value: Any, members: Any) -> Any:
     if is_number(value):
         found = None
         if cls is list or cls is tuple:
-            found = among(scope, value, scope.stage.shallow(members))
+            found = among(scope, value, scope.stage.lift_items(members))
         elif cls is set or cls is frozenset:
             items = list(scope.use(members))
             if all(hashes_alike(value, item) for item in items):
@@ -48,7 +48,7 @@ def is_in(scope: Scope, value: Any, members: Any) -> bool:
     """As Python finds it; code of the user's that takes part is given real values."""
     members = scope.members(members)
     if hooked_in((value, members)) is not None:
-        value, members = scope.stage.concrete(value), scope.stage.concrete(members)
+        value, members = scope.stage.materialise(value), scope.stage.materialise(members)
     return value in members
 
 

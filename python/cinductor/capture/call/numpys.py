@@ -12,7 +12,7 @@ from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..region.opened import JOINS
+from ..region.sized_list import JOINS
 from ..value.items import Flat
 from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .follow import call_function
@@ -45,7 +45,7 @@ def call_ufunc(scope: Scope, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
             args = tuple(scope.array_of(a) for a in args)
             break
     if kwargs:
-        kwargs = {k: stage.deep(v) for k, v in kwargs.items() if v is not np._NoValue}
+        kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items() if v is not np._NoValue}
         if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
             del kwargs["out"]
             return as_array(scope, call_ufunc(scope, f, args, kwargs))
@@ -72,9 +72,9 @@ def eager(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], o
     """A call that writes to overlapping memory: made on real arrays, at once."""
     stage = scope.stage
     result = f(
-        *(stage.concrete(a) for a in args), **{k: stage.concrete(v) for k, v in kwargs.items()}
+        *(stage.materialise(a) for a in args), **{k: stage.materialise(v) for k, v in kwargs.items()}
     )
-    return out if result is stage.concrete(out) else stage.adopt(result)
+    return out if result is stage.materialise(out) else stage.lift(result)
 
 
 def constants(scope: Scope, value: Any) -> Any:
@@ -92,7 +92,7 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
         if id(args[0]) in stage.regions.growing:
             return stage.regions.growing[id(args[0])].array
-        rows = stage.regions.rows_of(args[0])
+        rows = stage.regions.backing_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")
     if any(type(a) is Flat for a in args):
@@ -103,9 +103,9 @@ def call_surface(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         args = tuple(line_of(scope, a) if type(a) is Flat else a for a in args)
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
     if kwargs:
-        kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     row = surface.functions_by_id[id(f)]
     if type(out := row.out_of(args, kwargs)) is Traced and stage.arrays.before_write(out):
         return eager(scope, f, args, kwargs, out)
@@ -147,23 +147,23 @@ def call_array_method(
     """A method of a traced value."""
     stage = scope.stage
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
-        return call_with_foreign(scope, getattr(stage.concrete(owner), name), args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
+        return call_with_foreign(scope, getattr(stage.materialise(owner), name), args, kwargs, foreign)
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
     if kwargs:
-        kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     row = surface.methods.get(name)
     out = kwargs.get("out") if row is None else row.out_of((owner, *args), kwargs)
     if type(out) is Traced and stage.arrays.before_write(out):
-        return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, out)
+        return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, out)
     if name == "setflags":
-        return scope.settled_flags(owner).setflags(*args, **kwargs)
+        return scope.fall_back_for_flags(owner).setflags(*args, **kwargs)
     if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
-        return eager(scope, getattr(stage.concrete(owner), name), args, kwargs, owner)
+        return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, owner)
     if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
         if owner.kind != "array" and hasattr(owner.__class__, name):
             return NUMBER_METHODS[name](scope, owner, args)
     if row is None:
-        return stage.adopt(f(*args, **kwargs))  # the traced value itself breaks
+        return stage.lift(f(*args, **kwargs))  # the traced value itself breaks
     try:
         return row.method(stage.tracer, owner, args, kwargs)
     except surface.NotCaptured as why:
@@ -171,8 +171,8 @@ def call_array_method(
             stage.stop(f"calls ndarray.{name}: {why}")
         else:
             stage.tracer.note_break(f"calls ndarray.{name}: {why}")
-        real = getattr(stage.concrete(owner), name)
-        return stage.adopt(real(*stage.concrete(args), **stage.concrete(kwargs)))
+        real = getattr(stage.materialise(owner), name)
+        return stage.lift(real(*stage.materialise(args), **stage.materialise(kwargs)))
 
 
 def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -181,7 +181,7 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, f, args, kwargs, foreign)
     if f.__name__ == "at":  # its index may be a tuple, which is no array
-        args = tuple(stage.deep(a) for a in args)
+        args = tuple(stage.lift_nested(a) for a in args)
         if (
             args
             and type(args[0]) is Traced
@@ -191,7 +191,7 @@ def call_ufunc_method(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[
             return call_ufunc_at(scope, f, args)
         return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.array_of(a) for a in args)
-    kwargs = {k: stage.deep(v) for k, v in kwargs.items()}
+    kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items()}
     if (out := kwargs.get("out")) is ...:
         del kwargs["out"]
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
@@ -212,8 +212,8 @@ def call_draw(scope: Scope, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
         return call_unknown(scope, method, args, kwargs)
     if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
         return call_with_foreign(scope, method, args, kwargs, foreign)
-    args = tuple(a if type(a) in FREE_TYPES else stage.deep(a) for a in args)
-    kwargs = {k: v if type(v) in FREE_TYPES else stage.deep(v) for k, v in kwargs.items()}
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
+    kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     target = args[0] if args else kwargs.get("x")
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.arrays.before_write(target):
@@ -231,14 +231,14 @@ def call_vectorized(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[st
     """A call of np.vectorize's: a loop over elements, where its function is followed."""
     stage = scope.stage
     otypes, function = f.otypes, f.pyfunc
-    args = tuple(stage.deep(a) for a in args)
+    args = tuple(stage.lift_nested(a) for a in args)
     plain = not kwargs and not f.excluded and f.signature is None and len(otypes or "1") == 1
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     if not plain or not has_array or type(function) is not types.FunctionType or f.cache:
         return call_unknown(scope, f, args, kwargs)
     source = stage.source_of(f)
     if source is not None and source >= 0:
-        function = stage.enter(function, stage.source("attr", source, "pyfunc"))
+        function = stage.lift_guarded(function, stage.source("attr", source, "pyfunc"))
     return call_function(scope, written.vectorized, (function, otypes, *args), {})
 
 

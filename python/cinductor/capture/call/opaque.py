@@ -33,7 +33,7 @@ Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, 
 _results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
 
 
-class Call:
+class OpaqueCall:
     """One call: its operands, and what else there is to know of it."""
 
     def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Call:
         return operands
 
 
-def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> Call | None:
+def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
     """The call, if it is of a function that only computes, of arrays, numbers and constants."""
     module = getattr(f, "__module__", None)
     if not is_a(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
@@ -92,7 +92,7 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> Call | None:
     ):
         return None
     try:
-        return Call(f, args, kwargs)
+        return OpaqueCall(f, args, kwargs)
     except TypeError:
         return None
 
@@ -120,7 +120,7 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
     return (tuple if is_tuple else None), kinds  # type: ignore[return-value]
 
 
-def learn(scope: Scope, call: Call, given: tuple[Any, ...], result: Any) -> None:
+def learn(scope: Scope, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
     """Remembers what a call has returned: the next capture is another one."""
     kinds = kinds_of(result)
     arrays = [a for a in given if type(a) is np.ndarray]
@@ -133,7 +133,7 @@ def learn(scope: Scope, call: Call, given: tuple[Any, ...], result: Any) -> None
     _results[call.key] = kinds
 
 
-def make(scope: Scope, call: Call) -> Any:
+def make(scope: Scope, call: OpaqueCall) -> Any:
     """The call as a node; None where it is not known what it returns, or nobody may check that."""
     known, t = _results.get(call.key), scope.stage.tracer
     if known is None or not scope.stage.may_check():

@@ -51,23 +51,23 @@ def call_unknown(
     if sees_deaths(f, module):
         why = f"calls {name_of(f)}, which sees objects die"
         stage.abandon(why)
-        scope.settle(why)
-        return scope.call(f, *stage.concrete(args), **stage.concrete(kwargs))
+        scope.fall_back(why)
+        return scope.call(f, *stage.materialise(args), **stage.materialise(kwargs))
     if is_pure:
         stage.tracer.note_break(reason)
     else:
         stage.stop(reason or f"calls {name_of(f)}")
-    args = tuple(stage.concrete(a) for a in args)
-    kwargs = {k: stage.concrete(v) for k, v in kwargs.items()}
+    args = tuple(stage.materialise(a) for a in args)
+    kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)
     if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
-        f = stage.concrete(f)
+        f = stage.materialise(f)
     elif owner is not None and stage.source_of(owner) is None:
-        stage.concrete(owner)
+        stage.materialise(owner)
     result = stage.outside(f, args, kwargs)
     if opaque is not None:
         learn(scope, opaque, (*args, *kwargs.values()), result)
-    return scope.adopted(result)
+    return scope.lifted_once(result)
 
 
 def sees_deaths(f: Any, module: Any) -> bool:
@@ -90,4 +90,4 @@ def call_pure(scope: Scope, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
     if any(type(a) is np.ndarray for a in args):  # ours are traced
         return call_unknown(scope, f, args, kwargs)
-    return scope.stage.wrap(f(*args, **kwargs))
+    return scope.stage.lift_array(f(*args, **kwargs))

@@ -15,9 +15,9 @@ from ...signals import Signal
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import Traced
 from ..value.state import UNBOUND
-from . import dense
+from . import list_buffer
 from .ends import End
-from .growth import is_longer, owner_of
+from .list_columns import is_longer, owner_of
 from .merge import OURS, Merge
 from .region import (
     Again,
@@ -49,9 +49,9 @@ class Level:
         block = self.region.regions.open()
         self.region.regions.assume(self.condition, is_then)
         tracer = self.region.tracer
-        is_so = tracer.is_so(self.condition)
+        is_so = tracer.sample_truth(self.condition)
         is_contrary = is_so is not None and is_so is not is_then
-        tracer.is_elsewhere = self.attempt.is_elsewhere or is_contrary
+        tracer.is_infeasible = self.attempt.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
         else:
@@ -150,7 +150,7 @@ class Branch(Region):
     def test(self, value: Any) -> None:
         """The test of the next arm."""
         value = self.scope.test(value)
-        value = self.scope.settled(value) if self.raising else self.scope.opened(value)
+        value = self.scope.specialised(value) if self.raising else self.scope.symbolic(value)
         if self.is_plain or type(value) is not Traced:
             self.pending = bool(value)
         else:
@@ -179,7 +179,7 @@ class Branch(Region):
             return False
         if kind is Again and error.args[0] is self:
             self.drop()
-            dense.make(self)
+            list_buffer.make(self)
             self.open()
             return True
         try:
@@ -225,7 +225,7 @@ class Branch(Region):
         level.attempt.undo()
         level.attempt.end()
         condition = level.condition
-        if self.tracer.is_so(condition) is not None:
+        if self.tracer.sample_truth(condition) is not None:
             self.fail(f"sizes decide whether {name} is raised")
         if name == StopIteration.__name__:  # an answer: a loop of Python's may wait for it
             self.fail("data decide where an iterator ends")

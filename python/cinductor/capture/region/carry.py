@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
-from ..value.objects import Traced, Unsure
+from ..value.objects import MaybeUnbound, Traced
 from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves
-from . import dense
-from .growth import Growth, is_longer
-from .identity import Places
+from . import list_buffer
+from .distinguish import Objects
 from .last import Last
+from .list_columns import ListColumns, is_longer
 from .parameters import Parameters
 from .region import Looked, Peel, truth
 from .sharing import Sharing
@@ -32,9 +32,9 @@ MAX_PERIOD = 6
 OURS = "__ci_"
 
 
-def is_blank(name: str, value: Any) -> bool:
+def is_undefined(name: str, value: Any) -> bool:
     """Whether a name without a value at the head has one that nobody reads there."""
-    return name.startswith(OURS) or type(value) is Unsure
+    return name.startswith(OURS) or type(value) is MaybeUnbound
 
 
 MOST_CARRIED = 512  # where each finds its place among all the others
@@ -55,13 +55,13 @@ class Carried:
         self.no_steps: set[str] = set()
         self.first_trace: Any = None
         self.period, self.turn = 1, 0
-        self.told_apart: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
+        self.distinct: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
         self.is_while = loop.is_while
         self.flag = False  # whether the loop's flag ends it
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
-        self.growths: dict[int, Growth] = {}
+        self.growths: dict[int, ListColumns] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
@@ -128,7 +128,7 @@ class Carried:
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
         self.cond = self.body = self.counter = self.flag_param = self.trips_made = None
         self.turn = 0
-        self.told_apart.clear()
+        self.distinct.clear()
         self.trips.open()
         block = self.regions.open()
         if self.is_while:
@@ -192,13 +192,13 @@ class Carried:
             self.trip = self.tracer.define(self.counter, 0, self.extent)
         return True
 
-    def tell_apart(self, a: Any, b: Any) -> None:
+    def note_distinct(self, a: Any, b: Any) -> None:
         """Two arrays are not one in this trip: where one is carried that has to be so in each."""
-        told = {(x.storage, y.storage) for x, y in self.told_apart}
+        told = {(x.storage, y.storage) for x, y in self.distinct}
         if (a.storage, b.storage) in told:
             return
         if any(p.value.storage in (a.storage, b.storage) for p in self.parameters):
-            self.told_apart.append((a, b))
+            self.distinct.append((a, b))
 
     def is_new(self, handle: Any) -> bool:
         return all(handle.storage != h.storage for h in self.written)
@@ -231,7 +231,7 @@ class Carried:
             for name in (*self.names, *self.contents.containers)
             if name not in self.types.of
             and name not in self.steps
-            and (self.head[name] is not UNBOUND or is_blank(name, names.get(name)))
+            and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
         written = self.tracer.written(loop.attempt.mark)
@@ -259,8 +259,8 @@ class Carried:
             self.first_trace = trace
         if again:
             return False
-        places = Places(loop, self.contents)
-        if (name := places.told_apart_in(self.names, self.head, names)) is not None:
+        places = Objects(loop, self.contents)
+        if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         is_alike = trace == self.first_trace and self.trips.are_known()
         if self.types.joined and not is_alike:
@@ -304,12 +304,12 @@ class Carried:
         """Notes that trips append to a list."""
         loop = self.loop
         if self.is_while or loop.site.flag is not None:
-            dense.ask(loop, container, container[len(before)])
-        growth = Growth(self, container, before)
+            list_buffer.ask(loop, container, container[len(before)])
+        growth = ListColumns(self, container, before)
         is_of_size = type(self.extent) is not int and not growth.may_open
         if is_of_size and len(self.regions.active) > 1:
-            dense.ask(loop, container, container[len(before)])
-        if id(container) in self.regions.opened:
+            list_buffer.ask(loop, container, container[len(before)])
+        if id(container) in self.regions.sized_lists:
             if self.tracer.flushes:
                 loop.fail("a list grows behind a loop")
             raise Looked("a list is appended to by more than one loop")
@@ -379,8 +379,8 @@ class Carried:
     def carry(self, name: str, value: Any) -> None:
         """A name that a trip changed."""
         head = self.head[name]
-        if head is UNBOUND and is_blank(name, value):
-            blank = self.types.add_blank(name, value)
+        if head is UNBOUND and is_undefined(name, value):
+            blank = self.types.add_undefined(name, value)
             if blank is not UNBOUND:
                 self.entry[name] = blank
                 return

@@ -109,9 +109,9 @@ class Operand(Condition):
 
     def known(self, value: Any, other: Any) -> Any:
         """The value with its truth in this call, where sizes alone tell."""
-        mine = self.tracer.is_so(self.value)
+        mine = self.tracer.sample_truth(self.value)
         if mine is not None and type(value) is Traced:
-            self.tracer.either(value, self.value, other if mine is self.is_and else mine)
+            self.tracer.note_sample(value, self.value, other if mine is self.is_and else mine)
         return value
 
 
@@ -146,7 +146,7 @@ class Choice(Condition):
             self.fail("an operand of a condition changes something")
         self.regions.close(level.else_block)  # the first operand sees nothing of the second's
         self.regions.reopen(level.then_block)
-        self.tracer.is_elsewhere = level.attempt.is_elsewhere
+        self.tracer.is_infeasible = level.attempt.is_infeasible
         first = End(self.regions, level.then_block, {VALUE: a}, [])
         self.regions.close(level.then_block)
         level.attempt.undo()
@@ -179,7 +179,7 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     if not is_mixed:
         return value
     bools = [s if type(s) is Traced else tracer.lift(s) for s in strong]
-    return tracer.mixed(value, tracer.select(condition, *bools, "python"))
+    return tracer.tagged(value, tracer.select(condition, *bools, "python"))
 
 
 def strength(value: Any, kind: tuple[str, Any]) -> Any:

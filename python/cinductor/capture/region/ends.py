@@ -1,6 +1,6 @@
 """What the arms of a branch end with, kept by their blocks, and what a merge makes of it.
 
-A leaf of an arm's end is a plain value, the same in every block, or `Held`. A merged leaf is a plain
+A leaf of an arm's end is a plain value, the same in every block, or `ArmValue`. A merged leaf is a plain
 value or a `Result`: one of a pair of parts (`pairs`), which are leaves of the two ends, or stand for
 what the arm makes of one for the other's sake.
 """
@@ -11,10 +11,10 @@ from typing import Any
 
 from ..value.objects import Traced
 from ..value.state import UNBOUND, leaves, rebuilt
-from .growth import Maybe
+from .list_columns import Maybe
 
 
-class Held:
+class ArmValue:
     """A traced value that an arm ends with, kept by its block."""
 
     __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
@@ -23,7 +23,7 @@ class Held:
         self.block, self.number = block, block.hold(value)
         self.kind, self.dtype, self.value = value.kind, value.dtype, value
         strong = value.strong
-        self.strong = None if strong is None else Held(block, strong)
+        self.strong = None if strong is None else ArmValue(block, strong)
 
     @property
     def node(self) -> tuple[Any, int]:
@@ -37,7 +37,7 @@ class End:
         self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
         self.records = regions.aliases.records  # what was known where it ends
         self.names = {name: held_leaves(block, value) for name, value in names.items()}
-        self.written = [(handle, Held(block, handle)) for handle in written]
+        self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, growth: Any, items: list[Any]) -> None:
         """What the arm appended to a list."""
@@ -46,7 +46,7 @@ class End:
             if type(item) is not Maybe:
                 held.append(Maybe(held_leaves(block, item), True, []))
                 continue
-            flag = Held(block, item.flag) if type(item.flag) is Traced else item.flag
+            flag = ArmValue(block, item.flag) if type(item.flag) is Traced else item.flag
             held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
         self.appended.append((growth, held))
 
@@ -64,11 +64,11 @@ def held_leaves(block: Any, value: Any) -> Any:
     parts = leaves(value)
     if not any(type(part) is Traced for part in parts):
         return value
-    return rebuilt(value, iter([Held(block, p) if type(p) is Traced else p for p in parts]))
+    return rebuilt(value, iter([ArmValue(block, p) if type(p) is Traced else p for p in parts]))
 
 
 def unheld(value: Any) -> Any:
-    return value.value if type(value) is Held else value
+    return value.value if type(value) is ArmValue else value
 
 
 class Result:
@@ -81,12 +81,12 @@ class Result:
         self.strong: int | None = None
 
 
-class Blank:
+class Undefined:
     """Stands for a value that nobody looks at."""
 
     __slots__ = ("like", "shape")
 
-    def __init__(self, like: Held, shape: tuple[Any, ...]) -> None:
+    def __init__(self, like: ArmValue, shape: tuple[Any, ...]) -> None:
         self.like, self.shape = like, shape
 
 
@@ -95,7 +95,7 @@ class InBuffer:
 
     __slots__ = ("held", "shape", "lengths")
 
-    def __init__(self, held: Held, shape: tuple[Any, ...], lengths: Any) -> None:
+    def __init__(self, held: ArmValue, shape: tuple[Any, ...], lengths: Any) -> None:
         self.held, self.shape, self.lengths = held, shape, lengths
 
 
@@ -126,7 +126,7 @@ class Bool:
         self.value = value
 
 
-def array_in(part: Any) -> Held | None:
+def array_in(part: Any) -> ArmValue | None:
     """The array of one side of a pair."""
     held = part.held if type(part) is InBuffer else part
-    return held if type(held) is Held and held.kind == "array" else None
+    return held if type(held) is ArmValue and held.kind == "array" else None

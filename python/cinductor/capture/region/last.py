@@ -25,7 +25,7 @@ OURS = "__ci_"
 NOWHERE = object()
 
 
-class Held:
+class LastValue:
     """A value that each trip hands on; sources: what it may be of before the loop."""
 
     __slots__ = ("name", "place", "value", "sources", "is_loose", "number", "lengths", "shape")
@@ -44,7 +44,7 @@ class Last:
     def __init__(self, carried: Carried) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.values: dict[str, Any] = {}
-        self.held: list[Held] = []
+        self.held: list[LastValue] = []
         self.made: dict[int, Any] = {}  # views in the last trip, by the object they are one of
 
     @property
@@ -57,7 +57,7 @@ class Last:
         for name, value in self.values.items():
             if value is UNBOUND or name.startswith(OURS):
                 continue
-            if any(type(v) is not Held or self.value_before(v) is None for v in leaves(value)):
+            if any(type(v) is not LastValue or self.value_before(v) is None for v in leaves(value)):
                 return True
         return False
 
@@ -93,7 +93,7 @@ class Last:
         sources = self.sources(name, place, leaf) if is_array else []
         if sources is None:
             return NOWHERE
-        held = Held(name, place, leaf, sources)
+        held = LastValue(name, place, leaf, sources)
         if is_array:
             held.is_loose = is_loose(self.carried.sharing.aliases.records, leaf)
         self.held.append(held)
@@ -157,7 +157,7 @@ class Last:
                 if held.value.strong is not None:
                     body.result(strength_of(tracer, held.value), first.param("?", "scalar"))
                 continue
-            buffer = first.param(tracer.blank(held.value, held.shape))
+            buffer = first.param(tracer.undefined(held.value, held.shape))
             varying.write(tracer, buffer, held.value, held.lengths)
             body.result(buffer)
             for length in held.lengths.values():
@@ -166,7 +166,7 @@ class Last:
         for name, value in self.values.items():
             self.values[name] = rebuilt(value, map(self.closed, leaves(value)))
 
-    def measure(self, held: Held) -> None:
+    def measure(self, held: LastValue) -> None:
         """Which of an array's sizes only the loop knows."""
         if held.value.kind != "array":
             return
@@ -194,10 +194,10 @@ class Last:
         for held in self.held:
             before = self.value_before(held)
             if held.lengths:
-                entries.append(tracer.blank((body, held.number), held.shape))
+                entries.append(tracer.undefined((body, held.number), held.shape))
                 entries += [tracer.lift(0) for _ in held.lengths]
             else:
-                entries.append(body.blank(held.number) if before is None else before)
+                entries.append(body.undefined(held.number) if before is None else before)
             if held.value.strong is not None:
                 known = False if before is None else strength_of(tracer, before)
                 entries.append(known if type(known) is Traced else tracer.lift(known))
@@ -212,7 +212,7 @@ class Last:
             kinds += ["scalar"] if held.value.strong is not None else []
         return kinds
 
-    def value_before(self, held: Held) -> Any:
+    def value_before(self, held: LastValue) -> Any:
         """The name's value before the loop, where that can be its value behind it."""
         before = self.carried.entry[held.name]
         value = self.values[held.name]
@@ -228,7 +228,7 @@ class Last:
 
     def exits(self, made: Iterator[Any]) -> dict[str, Any]:
         """The names' values behind the loop."""
-        values: dict[Held, Any] = {}
+        values: dict[LastValue, Any] = {}
         for held in self.held:
             value = next(made)
             if held.lengths:
@@ -236,7 +236,7 @@ class Last:
                     length.define(self.tracer, next(made))
                 value = varying.read(self.tracer, value, held.lengths)
             elif held.value.strong is not None:
-                value = self.tracer.mixed(value, next(made))
+                value = self.tracer.tagged(value, next(made))
             values[held] = value
             before = self.value_before(held)
             sharing, sources = self.carried.sharing, held.sources
@@ -246,6 +246,6 @@ class Last:
             if held.is_loose:
                 sharing.aliases.loosen(value)
         return {
-            name: rebuilt(value, (values[v] if type(v) is Held else v for v in leaves(value)))
+            name: rebuilt(value, (values[v] if type(v) is LastValue else v for v in leaves(value)))
             for name, value in self.values.items()
         }

@@ -22,7 +22,7 @@ from ...signals import Signal
 from ..value.items import Items
 from ..value.objects import Traced
 from ..value.state import UNBOUND
-from . import dense, widening
+from . import capacity, list_buffer
 from .carry import Carried
 from .region import Again, Attempt, Peel, Region, RegionBreak, between_runs, truth
 
@@ -93,7 +93,7 @@ class Loop(Region):
             self.restores = True
             return self.attempt_to(self.open)
         if self.phase == PLAIN and not self.restores:
-            self.scope.tire()
+            self.scope.check_budget()
         if self.phase in (PLAIN, WATCH):
             self.position = self.items.reached(self.position)
         if self.ends():
@@ -142,14 +142,14 @@ class Loop(Region):
         elif self.phase == REGION and self.offset:
             index = index + self.offset
         value = self.items.get(index)
-        if self.scope.stage.is_settled:
-            value = self.scope.stage.concrete(value)
+        if self.scope.stage.has_fallen_back:
+            value = self.scope.stage.materialise(value)
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
 
     def test(self, value: Any) -> bool:
         """The test of a while."""
-        value = self.scope.opened(self.scope.test(value))
+        value = self.scope.symbolic(self.scope.test(value))
         if self.phase == REGION:
             return self.carried.open_body(value)  # type: ignore[union-attr]
         if type(value) is Traced and self.phase == WATCH:
@@ -331,8 +331,8 @@ class Loop(Region):
         if self.attempt is None:
             if self.asked:
                 self.growing = self.regions.growing if self.growing is None else self.growing
-                dense.make(self)
-            widening.settle(self)
+                list_buffer.make(self)
+            capacity.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.attempt = Attempt(self)
             self.carried = Carried(self)

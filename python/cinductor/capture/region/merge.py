@@ -13,7 +13,7 @@ from ...instance import is_a
 from ..rewrite.jumps import RETURN, VALUE
 from ..value import varying
 from ..value.aliases import Source, is_loose, sources_in
-from ..value.objects import Traced, Unsure
+from ..value.objects import MaybeUnbound, Traced
 from ..value.state import (
     UNBOUND,
     are_ints,
@@ -26,12 +26,12 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
-from .ends import Blank, Bool, End, Held, InBuffer, Result, Unsigned, array_in, unheld
-from .growth import Maybe
-from .identity import Places
+from .distinguish import Objects
+from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
+from .list_columns import Maybe
 from .pairs import Pairs
 from .region import Region
-from .result import CONSTANT_LEAVES, Call, choose
+from .result import CONSTANT_LEAVES, DeferredCall, choose
 
 if TYPE_CHECKING:
     from .branch import Level
@@ -41,7 +41,7 @@ OURS = "__ci_"
 
 def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
     """A number of an arm as NumPy's of that dtype; None where it is not exactly that."""
-    if type(value) is Held:
+    if type(value) is ArmValue:
         return value if value.dtype == dtype else None
     if lifted(tracer, value, "scalar", dtype) is None:
         return None
@@ -96,14 +96,14 @@ class Merge:
 
     def check_objects(self, names: tuple[str, ...]) -> None:
         """Raises where a name has one object in the one arm and another in the other, of one memory."""
-        places = Places(self.region, self.level.contents)
+        places = Objects(self.region, self.level.contents)
         for name in names:
             a, b = (end.names.get(name, UNBOUND) for end in self.ends)
-            if self.is_unread(name):
+            if self.is_dead(name):
                 continue
             a, b = (rebuilt(value, map(unheld, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (name := places.told_apart()) is not None:
+        if (name := places.distinguishable()) is not None:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
@@ -116,7 +116,7 @@ class Merge:
                 taken = [t != bool(which) for t in growth.truths(self.level.condition, like)]
                 for item in items:
                     values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
-                    value = self.plan_unread("an item", *(values[::-1] if which else values))
+                    value = self.plan_dead("an item", *(values[::-1] if which else values))
                     flag = self.pairs.want(*(flags[::-1] if which else flags))
                     self.listed |= {v.number for v in leaves(value) if type(v) is Result}
                     pairs = zip(taken, item.truths or taken, strict=True)
@@ -128,39 +128,39 @@ class Merge:
         if type(part) is not Result:
             return part
         value = made[part.number]
-        return value if part.strong is None else self.tracer.mixed(value, made[part.strong])
+        return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
 
     def note_known(self, made: list[Any]) -> None:
         """Where sizes choose, whoever demands a number gets this call's, with a guard."""
-        is_so = self.tracer.is_so(self.level.condition)
+        is_so = self.tracer.sample_truth(self.level.condition)
         if is_so is None:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
             chosen = pair[0] if is_so else pair[1]
             chosen = chosen.part if type(chosen) is Unsigned else chosen
-            chosen = chosen.value if type(chosen) in (Held, Bool) else chosen
+            chosen = chosen.value if type(chosen) in (ArmValue, Bool) else chosen
             if type(value) is Traced and value.kind == "python":
-                self.tracer.either(value, self.level.condition, chosen)
+                self.tracer.note_sample(value, self.level.condition, chosen)
 
     def plan(self, name: str) -> Any:
         """The merged value, with a Result where the graph decides."""
         a, b = (end.names.get(name, UNBOUND) for end in self.ends)
         if a is UNBOUND and b is UNBOUND:
             return UNBOUND
-        if name in self.region.site.unsure and (unsure := self.plan_unsure(name, a, b)):
-            return unsure
+        if name in self.region.site.maybe_unbound and (maybe_unbound := self.plan_maybe_unbound(name, a, b)):
+            return maybe_unbound
         if a is UNBOUND or b is UNBOUND:
             return self.plan_unbound(name, a, b)
-        if self.is_unread(name):
+        if self.is_dead(name):
             is_first = self.ends[0].names.get(RETURN) is True
-            return self.plan_unread(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
+            return self.plan_dead(name, *((UNBOUND, b) if is_first else (a, UNBOUND)))
         if name.startswith(OURS) and name != VALUE:
             return self.plan_flag(a, b)
         if name == VALUE and not self.is_one_value(a, b):
             return self.plan_either(a, b)
         return self.plan_either_way(name, a, b)
 
-    def is_unread(self, name: str) -> bool:
+    def is_dead(self, name: str) -> bool:
         """Whether one arm returns, and nobody reads the name then."""
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
@@ -176,7 +176,7 @@ class Merge:
 
     def is_one_of_before(self, a: Any, b: Any) -> bool:
         """Whether an arm gives back an array of before the branch, and the other another one."""
-        is_older = any(type(part) is Held and self.older(part) is not part for part in (a, b))
+        is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(unheld(a), unheld(b))
 
     def is_one_type(self, a: Any, b: Any) -> bool:
@@ -195,38 +195,38 @@ class Merge:
         """One of two results, which are made anew by whoever returns it."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
-            if part.strong if type(part) is Held else not is_plain:
+            if part.strong if type(part) is ArmValue else not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
         taken = self.pairs.want(Bool(True), Bool(False))
-        first = self.plan_unread("the result", a, UNBOUND)
-        return Call((choose, taken, first, self.plan_unread("the result", UNBOUND, b)))
+        first = self.plan_dead("the result", a, UNBOUND)
+        return DeferredCall((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
     def older(self, part: Any) -> Any:
         """An array of before the branch as it is, whatever arm is taken."""
-        if type(part) is not Held or part.kind != "array" or not part.value.is_whole:
+        if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
         mark = self.level.attempt.mark
         return part.value if self.tracer.is_before(part.value, mark) else part
 
-    def plan_unsure(self, name: str, a: Any, b: Any) -> Unsure | None:
+    def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
         """Numbers that a path does not bind, with the bool that says whether they have a value."""
-        pairs = [v if type(v) is Unsure else Unsure(v, v is not UNBOUND) for v in (a, b)]
+        pairs = [v if type(v) is MaybeUnbound else MaybeUnbound(v, v is not UNBOUND) for v in (a, b)]
         flags = [Bool(v.flag) for v in pairs]
         parts = [leaf for v in pairs if v.value is not UNBOUND for leaf in leaves(v.value)]
         are_numbers = all(
-            v.kind != "array" and v.strong is None if type(v) is Held else is_number(v)
+            v.kind != "array" and v.strong is None if type(v) is ArmValue else is_number(v)
             for v in parts
         )
         if all(v.flag is True for v in pairs) or not are_numbers:
             return None
         value = self.plan_either_way(name, *(v.value for v in pairs))
-        return Unsure(value, self.pairs.want(*flags))
+        return MaybeUnbound(value, self.pairs.want(*flags))
 
     def plan_either_way(self, name: str, a: Any, b: Any) -> Any:
         """A value that one arm has, or both."""
         if a is UNBOUND or b is UNBOUND:
-            return self.plan_unread(name, a, b)
+            return self.plan_dead(name, a, b)
         if not have_same_structure(a, b):
             self.region.fail(f"{name} is of another type in each branch")
         parts = [self.join(name, x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
@@ -235,30 +235,30 @@ class Merge:
     def plan_unbound(self, name: str, a: Any, b: Any) -> Any:
         if not name.startswith(OURS):
             self.checks.append((b is UNBOUND, name))
-        return self.plan_unread(name, a, b)
+        return self.plan_dead(name, a, b)
 
-    def plan_unread(self, name: str, a: Any, b: Any) -> Any:
+    def plan_dead(self, name: str, a: Any, b: Any) -> Any:
         """One arm's value; behind the other, which has none, nobody looks."""
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
-            if type(part) is not Held or self.is_written(part):
+            if type(part) is not ArmValue or self.is_written(part):
                 parts.append(unheld(part))
                 continue
-            result = self.want_blank(name, part, a is UNBOUND)
+            result = self.want_undefined(name, part, a is UNBOUND)
             if part.strong is not None:
-                result.strong = self.want_blank(name, part.strong, a is UNBOUND).number
+                result.strong = self.want_undefined(name, part.strong, a is UNBOUND).number
             parts.append(result)
         return rebuilt(bound, iter(parts))
 
-    def is_written(self, part: Held) -> bool:
+    def is_written(self, part: ArmValue) -> bool:
         """Whether it is an array of before the branch to which an arm writes."""
         if part.kind != "array" or not part.value.is_whole:
             return False
         written = [handle for end in self.ends for handle, _ in end.written]
         return any(handle.storage == part.value.storage for handle in written)
 
-    def want_blank(self, name: str, part: Held, is_first: bool) -> Result:
+    def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
         """The value in one arm; in the other, the first or the second, nobody looks at it."""
         lengths: dict[int, varying.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
@@ -270,7 +270,7 @@ class Merge:
                 lengths[axis] = self.pairs.length(*((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = InBuffer(part, tuple(shape), lengths) if lengths else part
-        blank = Blank(part, tuple(shape))
+        blank = Undefined(part, tuple(shape))
         return self.pairs.want(*((blank, value) if is_first else (value, blank)))
 
     def plan_flag(self, a: Any, b: Any) -> Any:
@@ -292,17 +292,17 @@ class Merge:
         if kinds[0][0] == "array":  # type: ignore[index]
             if self.tracer.same_type(a.node, b.node) != 1:
                 return self.join_sizes(name, a, b)
-        elif not all(type(v) is Held or is_number(v) for v in (a, b)):
+        elif not all(type(v) is ArmValue or is_number(v) for v in (a, b)):
             self.region.fail(f"{name} is no 64-bit number")
         return self.pairs.want(a, b)
 
     def are_unsigned(self, a: Any, b: Any, kinds: Any) -> bool:
         """Whether both are ints of Python's that can be those of [0, 2**64)."""
         return are_ints(*kinds) and all(
-            self.region.stage.may_check() if type(v) is Held else v >= 0 for v in (a, b)
+            self.region.stage.may_check() if type(v) is ArmValue else v >= 0 for v in (a, b)
         )
 
-    def join_sizes(self, name: str, a: Held, b: Held) -> Any:
+    def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
         """Arrays of two shapes lie in buffers that are large enough for both."""
         axes = self.tracer.varying(a.node, b.node)
         if axes is None:
@@ -338,7 +338,7 @@ class Merge:
 
     def strength(self, value: Any, kind: tuple[str, Any]) -> Any:
         """Whether a number is NumPy's: True, False, or a held bool."""
-        if type(value) is Held and value.strong is not None:
+        if type(value) is ArmValue and value.strong is not None:
             return value.strong
         return kind[0] == "scalar"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..value import varying
 from ..value.state import UINT64, kind_of, lifted
-from .ends import Blank, Bool, End, Held, InBuffer, Result, Size, Unsigned
+from .ends import ArmValue, Bool, End, InBuffer, Result, Size, Undefined, Unsigned
 from .region import Region, truth
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Pairs:
             return []
         harmless = all(block.is_harmless for block in self.blocks)
         is_small = all(
-            type(v) not in (InBuffer, Unsigned) and (type(v) is not Held or v.kind != "array")
+            type(v) not in (InBuffer, Unsigned) and (type(v) is not ArmValue or v.kind != "array")
             for pair in self.all
             for v in pair
         )
@@ -88,17 +88,17 @@ class Pairs:
 
     def here(self, value: Any) -> Any:
         """A value of a pair in the block around."""
-        if type(value) is Held:
+        if type(value) is ArmValue:
             return value.block.value(value.number)
-        if type(value) is Blank:
-            return self.blank(value)
+        if type(value) is Undefined:
+            return self.undefined(value)
         return self.constant(value)
 
     def constant(self, value: Any) -> Any:
         """A plain part in the graph."""
         if type(value) is Bool:
             inner = value.value
-            if type(inner) is Held:
+            if type(inner) is ArmValue:
                 inner = inner.block.value(inner.number)
                 return self.tracer.as_python(truth(self.region.stage, inner))
             return self.tracer.lift(bool(inner))
@@ -112,7 +112,7 @@ class Pairs:
             block.reopen()
             regions.blocks.append(block)
             for pair in self.all:
-                like = pair[0].node if which and type(pair[0]) is Held else None
+                like = pair[0].node if which and type(pair[0]) is ArmValue else None
                 self.add_result(block, pair[which], like)
             for handle in handles:
                 held = written.get(handle.storage)
@@ -131,33 +131,33 @@ class Pairs:
                 return "python"
             if type(value) is InBuffer:
                 return "array"
-        kinds = [v.kind if type(v) is Held else kind_of(v)[0] for v in pair if type(v) is not Blank]  # type: ignore[index]
+        kinds = [v.kind if type(v) is ArmValue else kind_of(v)[0] for v in pair if type(v) is not Undefined]  # type: ignore[index]
         return "scalar" if "scalar" in kinds else kinds[0]
 
     def add_result(self, block: Any, value: Any, like: Any) -> None:
         """A part as a result of its arm."""
-        if type(value) is Held:
+        if type(value) is ArmValue:
             block.result(value.node, like)
         elif type(value) is Unsigned:
             part = value.part
-            held = block.value(part.number) if type(part) is Held else part
+            held = block.value(part.number) if type(part) is ArmValue else part
             block.result(lifted(self.tracer, held, "python", UINT64))
         elif type(value) is Size:
             block.result(varying.number_of(self.tracer, value.size))
         elif type(value) is InBuffer:
-            buffer = self.tracer.blank(value.held.node, value.shape)
+            buffer = self.tracer.undefined(value.held.node, value.shape)
             held = block.value(value.held.number)
             varying.write(self.tracer, buffer, held, value.lengths)
             block.result(buffer)
-        elif type(value) is Blank:
-            block.result(self.blank(value))
-        elif type(value) is Bool and type(value.value) is Held:
+        elif type(value) is Undefined:
+            block.result(self.undefined(value))
+        elif type(value) is Bool and type(value.value) is ArmValue:
             block.result(value.value.node)
         else:
             block.result(self.constant(value))
 
-    def blank(self, value: Blank) -> Any:
+    def undefined(self, value: Undefined) -> Any:
         like = value.like
         if like.kind == "array":
-            return self.tracer.blank(like.node, value.shape)
-        return like.block.blank(like.number)
+            return self.tracer.undefined(like.node, value.shape)
+        return like.block.undefined(like.number)

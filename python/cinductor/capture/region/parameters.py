@@ -66,15 +66,15 @@ class Parameters:
         elif not kind.lengths:
             buffer = value = block.param(kind.like)
         else:
-            buffer = block.param(self.tracer.blank(entry, shape_of_buffer(entry, kind)))
+            buffer = block.param(self.tracer.undefined(entry, shape_of_buffer(entry, kind)))
             value = varying.read(self.tracer, buffer, kind.lengths, entry.shape)
         self.all.append(Parameter(value, entry, buffer, value.version, kind))
-        if not kind.mixed:
+        if not kind.tagged:
             return value
         bool_ = block.param("?", "scalar")
         known = strength(entry, kind_of(entry))  # type: ignore[arg-type]
         self.all.append(Parameter(bool_, known, bool_, bool_.version, None))
-        return self.tracer.mixed(value, bool_)
+        return self.tracer.tagged(value, bool_)
 
     # --- at its end ---
 
@@ -91,7 +91,7 @@ class Parameters:
                     results.append(self.put_away(param, leaf, kind))
                     continue
                 results.append(lifted(self.tracer, leaf, kind.kind, kind.dtype))
-                if kind.mixed:
+                if kind.tagged:
                     next(params)
                     results.append(strength_of(self.tracer, leaf))
         return results
@@ -102,7 +102,7 @@ class Parameters:
             return leaf
         if is_same(leaf, param.value) and param.value.version == param.version:
             return param.buffer
-        buffer = self.tracer.blank(param.buffer, param.buffer.shape)
+        buffer = self.tracer.undefined(param.buffer, param.buffer.shape)
         varying.write(self.tracer, buffer, leaf, kind.lengths)
         return buffer
 
@@ -135,7 +135,7 @@ class Parameters:
         shape = shape_of_buffer(leaf, kind)
         if len(shape) == leaf.ndim and all(map(is_same, shape, leaf.shape)):
             return leaf
-        buffer = self.tracer.blank(leaf, shape)
+        buffer = self.tracer.undefined(leaf, shape)
         varying.write(self.tracer, buffer, leaf, kind.lengths)
         return buffer
 
@@ -153,7 +153,7 @@ class Parameters:
         value = next(made)
         if kind.lengths:
             return varying.read(self.tracer, value, kind.lengths, entry.shape)
-        return self.tracer.mixed(value, next(made)) if kind.mixed else value
+        return self.tracer.tagged(value, next(made)) if kind.tagged else value
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:

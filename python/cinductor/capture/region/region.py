@@ -27,7 +27,7 @@ from ..value.state import UNBOUND, fill, is_one, reached
 if TYPE_CHECKING:
     from ..rewrite.sites import Site
     from ..scope import Scope
-    from .opened import Opened
+    from .sized_list import SizedList
 
 RegionBreak = _core.RegionBreak
 ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
@@ -80,10 +80,10 @@ class Regions:
         self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
         self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
         self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
-        self.opened: dict[int, Opened] = {}  # lists that loops made, as long as they had trips
+        self.sized_lists: dict[int, SizedList] = {}  # lists that loops made, as long as they had trips
         self.may_open = True
         # Lists that loops made: their items with versions, and the buffer of these.
-        self.rows: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
 
     def end(self) -> None:
         """The call is over: what constructs know of frames and values is let go of."""
@@ -155,7 +155,7 @@ class Regions:
         """What is iterated, by number; None where Python has to iterate it."""
         value = self.stage.now(value)
         growth = self.growing.get(id(value))
-        return items_of(self.stage.wrap(value)) if growth is None else growth.items_now
+        return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
         """The items of a value for whoever runs over all of them: an iterator has none from here on."""
@@ -165,36 +165,36 @@ class Regions:
         return items.take()
 
     @property
-    def dense(self) -> dict[int, Any]:
+    def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
         return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
 
-    def keep_rows(self, made: list[Any], buffer: Any) -> None:
+    def keep_backing(self, made: list[Any], buffer: Any) -> None:
         """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
         of them, but of ints whose values decide what that is."""
         if any(map(is_large_int, made)):
             return
         seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        self.rows[id(made)] = (made, seen, buffer)
+        self.backings[id(made)] = (made, seen, buffer)
 
     def list_of(self, row: Any, kind: str) -> list[Any]:
         """The list of the numbers in an array."""
         tracer = self.stage.tracer
         items = [row[k] for k in range(row.shape[0])]
         made = [tracer.as_python(item) for item in items] if kind == "python" else items
-        self.keep_rows(made, row)
+        self.keep_backing(made, row)
         return made
 
-    def rows_of(self, value: Any) -> Any:
+    def backing_of(self, value: Any) -> Any:
         """The array of what a loop appended to a list, where that is what the list holds."""
-        found = self.rows.get(id(value))
+        found = self.backings.get(id(value))
         if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
             return None
         for item, (made, version) in zip(value, found[1], strict=True):
             if item is not made:
                 return None
             if type(item) is list:
-                if self.rows_of(item) is None:
+                if self.backing_of(item) is None:
                     return None
             elif item.version != version:  # somebody has written to it since
                 return None
@@ -203,7 +203,7 @@ class Regions:
     def look_at_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
-            self.stage.tracer.settle_class(value)
+            self.stage.tracer.resolve_class(value)
             if self.active:
                 self.classes.append(value.kind if type(value) is Traced else type(value).__name__)
 
@@ -227,7 +227,7 @@ class Attempt:
         self.nconditions = len(self.regions.conditions)
         self.effects = self.stage.effects
         self.growing = self.regions.growing
-        self.is_elsewhere = self.stage.tracer.is_elsewhere
+        self.is_infeasible = self.stage.tracer.is_infeasible
         self.changes = self.regions.journal.mark(is_kept)
 
     @property
@@ -257,16 +257,16 @@ class Attempt:
         regions.forget(self.nfacts)
         self.stage.effects = self.effects
         self.stage.tracer.restore(self.mark)
-        self.stage.tracer.is_elsewhere = self.is_elsewhere
+        self.stage.tracer.is_infeasible = self.is_infeasible
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
         still = self.regions.still_growing(self.growing)
-        self.regions.set_growing({**still, **self.regions.dense})
+        self.regions.set_growing({**still, **self.regions.list_buffers})
         self.regions.journal.cut(self.nmarks, keeps_born=True)
         del self.regions.active[self.nactive :]
         self.regions.forget(self.nfacts)
-        self.stage.tracer.is_elsewhere = self.is_elsewhere
+        self.stage.tracer.is_infeasible = self.is_infeasible
 
 
 def let_go(values: Iterable[Any]) -> None:
@@ -377,7 +377,7 @@ class Region:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.stage.stores.objects.values())
-        values.extend(lists.cells for lists in self.regions.dense.values())
+        values.extend(lists.cells for lists in self.regions.list_buffers.values())
         return values
 
     def elsewhere(self) -> list[Any] | None:

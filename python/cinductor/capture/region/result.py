@@ -96,64 +96,64 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls is Traced:
         if value.strong is not None:
             if not stage.may_check():
-                return stage.concrete(value)
+                return stage.materialise(value)
             if id(value) not in seen:
                 seen[id(value)] = either_class(stage, value)
             return seen[id(value)]
         if id(value) not in seen and is_loose(stage, value):
             seen[id(value)] = view_call(stage, value, reached, seen)
-        return seen.get(id(value)) or stage.tracer.settled(value)
+        return seen.get(id(value)) or stage.tracer.as_data(value)
     if cls is np.ndarray:
-        return stage.wrap(value)
+        return stage.lift_array(value)
     if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:
         return value
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effect("returns a method of an array")
-        return stage.concrete(value)
+        return stage.materialise(value)
     if id(value) in stage.regions.growing:
-        return Call(stage.regions.growing[id(value)].recipe())
-    if id(value) in stage.regions.opened:
-        return returnable(stage, stage.regions.opened[id(value)].recipe(), reached, seen)
+        return DeferredCall(stage.regions.growing[id(value)].recipe())
+    if id(value) in stage.regions.sized_lists:
+        return returnable(stage, stage.regions.sized_lists[id(value)].recipe(), reached, seen)
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:
             reached[id(value)] = source
         return value
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
-        return Call((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
+        return DeferredCall((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):
         stage.effect("returns a frozenset of traced numbers")
-        return stage.concrete(value)
+        return stage.materialise(value)
     if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
         if cls is types.FunctionType:
             stage.effect("returns a function made in the call")
-            return stage.concrete(value)
+            return stage.materialise(value)
         if cls in (slice, frozenset) and traced_in(value, set()):
             stage.effect(f"returns a {cls.__name__} made in the call")
-            return stage.concrete(value)
+            return stage.materialise(value)
         return value
     if is_iterator(cls):
         stage.abandon(f"returns a {cls.__name__} made in the call")
-        return stage.concrete(value)
+        return stage.materialise(value)
     if cls is types.GeneratorType:
         stage.abandon("returns a generator made in the call")
         if stage.now(value) is not value:
             return stage.now(value)
-        items = [stage.concrete(v) for v in value]
+        items = [stage.materialise(v) for v in value]
         return (v for v in items)
     if id(value) in seen and not is_a(value, tuple):
         stage.effect("returns one container twice")
-        return stage.concrete(value)
+        return stage.materialise(value)
     seen[id(value)] = value
-    if cls is Call:
-        return Call((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
+    if cls is DeferredCall:
+        return DeferredCall((value[0], *(returnable(stage, v, reached, seen) for v in value[1:])))
     if cls is list or (is_record(cls) and not attributes_of(value)):
         items = [returnable(stage, v, reached, seen) for v in value]
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
     if cls is dict and (hooked := hooked_in(value)) is not None:  # who fills it asks for hashes
         stage.effect(f"returns a dict with keys of class {hooked.__name__}")
-        return stage.concrete(value)
+        return stage.materialise(value)
     if cls is dict:
         stage.concrete_keys(value)
         for key, item in value.items():
@@ -161,24 +161,24 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return value
     if is_instance(value) and not stage.tracer.needs_python:
         parts = {k: returnable(stage, v, reached, seen) for k, v in attributes_of(value).items()}
-        return Call((instance, cls, parts))
+        return DeferredCall((instance, cls, parts))
     stage.effect(f"returns an object of class {cls.__name__}")
-    return stage.concrete(value)
+    return stage.materialise(value)
 
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result, and what has waited for it in objects that outlive the call."""
     pairs = stage.stores.waiting()
     for value, places in pairs:
-        if not stand_apart(stage, value):
+        if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
             stage.effect(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
             return result
     stage.stores.take()
-    return Call((stored, result, *pairs)) if pairs else result
+    return DeferredCall((stored, result, *pairs)) if pairs else result
 
 
-def stand_apart(stage: Stage, value: Any) -> bool:
+def are_distinct(stage: Stage, value: Any) -> bool:
     """Another call may give one object twice: it is guarded that the others are others. False: they
     are too many.
     """
@@ -205,19 +205,19 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
     return result
 
 
-class Call(tuple):
+class DeferredCall(tuple):
     """Stands for what its first item returns when it is called with the others."""
 
     __slots__ = ()
     __cinductor_call__ = True
 
 
-def either_class(stage: Stage, value: Any) -> Call:
+def either_class(stage: Stage, value: Any) -> DeferredCall:
     """A number that is NumPy's or Python's: the program says which, and it is made anew."""
-    number = stage.tracer.mixed(value, None)
+    number = stage.tracer.tagged(value, None)
     wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
     pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))
-    return Call((choose, stage.tracer.as_python(value.strong), number, pythons))
+    return DeferredCall((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 
 def choose(is_first: Any, first: Any, second: Any) -> Any:
@@ -257,11 +257,11 @@ def is_loose(stage: Stage, value: Any) -> bool:
     return not all(fixed)
 
 
-def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> Call:
+def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> DeferredCall:
     """How a later call makes such a view."""
     layout = (value.shape, value.strides, stage.tracer.offset(value))
     parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
-    return Call((view, value.dtype, value.flags_now.writeable, *parts))
+    return DeferredCall((view, value.dtype, value.flags_now.writeable, *parts))
 
 
 def view(

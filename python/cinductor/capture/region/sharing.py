@@ -72,7 +72,7 @@ class Sharing:
                 if kind is None:
                     continue
                 value, entry, _, version, _ = next(params)
-                if kind.mixed:
+                if kind.tagged:
                     next(params)
                 if kind.kind == "array":
                     self.numbers[name, place] = len(self.arrays)
@@ -155,10 +155,10 @@ class Sharing:
                 raise Peel(f"{array.name} shares memory that is written to")
             if self.is_written(array):
                 self.check_written(number, array)
-        for a, b in self.carried.told_apart:
-            self.check_told_apart(a, b)
+        for a, b in self.carried.distinct:
+            self.check_distinct(a, b)
 
-    def check_told_apart(self, a: Any, b: Any) -> None:
+    def check_distinct(self, a: Any, b: Any) -> None:
         """Two objects of one trip, of which one is carried, are two in every trip."""
         j, k = self.number_of(Source(a)), self.number_of(Source(b))
         firsts = [a] if j is None else list(self.arrays[j].before.values())
@@ -171,7 +171,7 @@ class Sharing:
                     continue
                 if first.storage == second.storage:
                     raise Peel("whether an array is another differs from trip to trip")
-                self.aliases.tell_apart(first, second)
+                self.aliases.note_distinct(first, second)
 
     def is_written(self, array: Array) -> bool:
         """Whether a trip writes to it."""

@@ -26,7 +26,7 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
-from . import widening
+from . import capacity
 from .region import Peel
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class Type:
     lies in a row, for how many elements.
     """
 
-    __slots__ = ("kind", "dtype", "like", "mixed", "lengths", "ends", "room")
+    __slots__ = ("kind", "dtype", "like", "tagged", "lengths", "ends", "room")
 
-    def __init__(self, kind: str, dtype: Any, like: Any = None, mixed: bool = False) -> None:
+    def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
-        self.mixed = mixed  # Python's number or NumPy's: a bool that says which goes with it
+        self.tagged = tagged  # Python's number or NumPy's: a bool that says which goes with it
         self.lengths: dict[int, varying.Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
         self.room: Any = None
@@ -81,7 +81,7 @@ class Types:
         pairs = zip(leaves(head), leaves(value), strict=True)
         self.of[name] = [None if is_same(a, b) else self.join(name, a, b) for a, b in pairs]
 
-    def add_blank(self, name: str, value: Any) -> Any:
+    def add_undefined(self, name: str, value: Any) -> Any:
         """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
         is no number.
         """
@@ -100,7 +100,7 @@ class Types:
             raise Peel(f"{name} changes its type")
         is_mixed = any(type(v) is Traced and v.strong is not None for v in (before, after))
         if is_mixed and new[0] == "scalar" and self.can_lift(before, new[1]):
-            return Type("scalar", new[1], mixed=True)
+            return Type("scalar", new[1], tagged=True)
         if old == new:
             if old[0] == "array" and not self.fits(after, before):
                 kind = Type(*new, before)
@@ -143,14 +143,14 @@ class Types:
             is_array = type(after) is Traced and after.kind == "array"
             if not is_array or not self.holds(kind, entry, before, after):
                 raise Peel(f"the array {name} changes its shape or type")
-        elif kind.mixed:
+        elif kind.tagged:
             if not self.can_lift(after, kind.dtype):
                 raise Peel(f"{name} changes its type")
         elif type(after) is Traced and after.strong is not None:
             if kind.dtype != after.dtype or not self.can_lift(entry, kind.dtype):
                 raise Peel(f"{name} changes its type")  # an entry that is an int is no float
             self.joined.discard(name)
-            return Type("scalar", kind.dtype, mixed=True)
+            return Type("scalar", kind.dtype, tagged=True)
         elif kind_of(after) != (kind.kind, kind.dtype):
             if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
                 raise Peel(f"{name} changes its type")
@@ -200,14 +200,14 @@ class Types:
         if axes is None:
             return False
         axes = sorted({*axes, *kind.lengths})
-        room = widening.room(self, kind, axes, entry, before, after)
+        room = capacity.row_capacity(self, kind, axes, entry, before, after)
         self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
         kind.room = room
         ends: dict[int, tuple[Any, Any]] = {}
         for axis in axes:
             end = after.shape[axis]
             sizes = entry.shape[axis], before.shape[axis], end
-            most = widening.capacity(self, kind, axis, sizes)
+            most = capacity.capacity(self, kind, axis, sizes)
             if most is None and room is None:
                 return False
             ends[axis] = (end, most)
@@ -229,7 +229,7 @@ class Types:
             is_news = any(axis not in kind.lengths for axis in known)
             return is_news or (self.guessed and len(known) == len(axes))
         is_smaller = after.size <= before.size
-        if loop.may_guess and (is_smaller is True or tracer.is_so(is_smaller)):
+        if loop.may_guess and (is_smaller is True or tracer.sample_truth(is_smaller)):
             self.guessed |= bool(known)
             return False
         return bool(known)

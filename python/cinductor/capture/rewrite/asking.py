@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-from .gathers import Gathers
 from .jumps import Lowering, Unsuitable
+from .list_uses import ListUses
 from .liveness import Liveness
 from .names import Names
 from .nodes import Transformer, placed
@@ -99,7 +99,7 @@ class Asking(Transformer):
                 return CELL if shared else LOCAL
         return FREE if name in self.freevars else GLOBAL
 
-    def _may_be_unsure(self, name: str) -> bool:
+    def _may_be_unbound(self, name: str) -> bool:
         """Whether constructs may leave a name without a value on some paths, for whoever reads it
         asks.
         """
@@ -121,7 +121,7 @@ class Asking(Transformer):
 
     def _body(self, node: FunctionNode) -> None:
         names = Names(node)
-        found, own = Gathers(node), names.bound - names.arguments - names.loads
+        found, own = ListUses(node), names.bound - names.arguments - names.loads
         names.gathers = found.names & own
         names.results = names.gathers if self.scopes else found.results & own
         self.scopes.append(names)

@@ -45,7 +45,7 @@ SUM_IS_PLAIN = sys.version_info < (3, 12)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ComprehensionPlan:
     """The function of a comprehension, or of a call with one: the names that it is handed, what it
     calls with the list, and the builtin that the call has to be of.
     """
@@ -224,7 +224,7 @@ class Comprehensions(Visitor):
         function.ci_is_closed = True  # type: ignore[attr-defined]
         place_new(function, node)
         self.functions.append(function)
-        node.ci_loop = Plan(name, names, callee, builtin)
+        node.ci_loop = ComprehensionPlan(name, names, callee, builtin)
 
 
 def with_loops(node: FunctionNode) -> FunctionNode:

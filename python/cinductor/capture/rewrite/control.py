@@ -74,17 +74,17 @@ class Control(Statements):
             renewed=flow.renewed & frozenset(state),
             flag=flag,
             depth=depth_of(node) - 1 if kind != "if" else 0,
-            returned=self._unread(state),
+            returned=self._dead(state),
             gathers=self.scopes[-1].gathers,
             results=self.scopes[-1].results,
-            unsure=frozenset(n for n in state if self._may_be_unsure(n)),
+            maybe_unbound=frozenset(n for n in state if self._may_be_unbound(n)),
             protected=self.protected > 0,
             **more,
         )
         self.sites.append(site)
         return site
 
-    def _unread(self, state: tuple[str, ...]) -> frozenset[str]:
+    def _dead(self, state: tuple[str, ...]) -> frozenset[str]:
         """Names that are dead behind a return: no `finally` and no function inside reads them."""
         if self.protected:
             return frozenset()
@@ -103,7 +103,7 @@ class Control(Statements):
         loop = placed(ast.For(step, self.load(node, name), [run], []), node)
         return [
             placed(self.store(node, name, made), made),
-            self._if_restores(node, site, [self._told(node, site, "begin")]),
+            self._if_restores(node, site, [self._with_names(node, site, "begin")]),
             loop,
             *self._restoring(node, site, "exit"),
             self.store(node, name, self.text(node, None)),
@@ -118,14 +118,14 @@ class Control(Statements):
         func = self.ours(node, method, f"__ci_{site.number}")
         return placed(ast.Call(func, list(args), []), node)
 
-    def _told(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
+    def _with_names(self, node: ast.stmt, site: Site, method: str) -> ast.stmt:
         """A call of the construct's method with the frame's names."""
         call = self._method(node, site, method, self.ask(node, "locals"))
         return placed(ast.Expr(call), node)
 
     def _leaving(self, node: ast.stmt, site: Site) -> ast.stmt:
         """The end of a run: a loop whose flag is set ends with it."""
-        leave = self._if_restores(node, site, [self._told(node, site, "leave")])
+        leave = self._if_restores(node, site, [self._with_names(node, site, "leave")])
         if site.flag is not None:
             leave.orelse = [self._break_if(node, site.flag)]
         return leave

@@ -31,7 +31,7 @@ EMPTY: frozenset[int] = frozenset()
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
-class Exits(Transformer):
+class PrintSinker(Transformer):
     """Moves such statements, of inner loops first."""
 
     def __init__(self, root: ast.AST) -> None:
@@ -140,7 +140,7 @@ def with_exits_behind(root: Any) -> Any:
     """The function with such statements behind its loops."""
     if root is None or not any(isinstance(node, Loop) for node in walk(root)):
         return root
-    return Exits(root).visit(root)
+    return PrintSinker(root).visit(root)
 
 
 def exits_of(root: Any) -> set[str]:

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from .asking import FREE, GLOBAL, LOCAL, Asking
-from .comprehensions import Plan
+from .comprehensions import ComprehensionPlan
 from .jumps import is_text, may_be_traced
 from .matches import Parts
 from .nodes import placed, walk
@@ -58,7 +58,7 @@ class Expressions(Asking):
 
     def _local(self, node: ast.Name) -> ast.expr:
         """A local name; one that may have no value is asked for."""
-        if node.id in self.bound or not self._may_be_unsure(node.id):
+        if node.id in self.bound or not self._may_be_unbound(node.id):
             return node
         return self.ask(node, "bound", node, self.text(node, node.id))
 
@@ -331,7 +331,7 @@ class Expressions(Asking):
         """The call of the function that a comprehension, or a call with one, has; None where there is
         none, or a name that it is handed may have no value.
         """
-        plan: Plan | None = getattr(node, "ci_loop", None)
+        plan: ComprehensionPlan | None = getattr(node, "ci_loop", None)
         if plan is None:
             return None
         if not all(map(self._has_value, plan.names)):

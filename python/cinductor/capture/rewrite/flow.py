@@ -23,7 +23,7 @@ class Targets(NamedTuple):
     continued: Set = EMPTY
 
 
-class Exits:
+class LoopExits:
     """What surely has a value where the jumps of a loop go."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def captured(node: ast.AST) -> Set:
     return frozenset(effect.kept)
 
 
-class Flow:
+class StatementFlow:
     """The names around each statement of a function, by the id of its node."""
 
     def __init__(self, node: ast.FunctionDef) -> None:
@@ -63,7 +63,7 @@ class Flow:
         every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
         self.kept = frozenset(name for n in node.body for name in captured_in_block([n]))
         self._live(node.body, EMPTY, EMPTY, Targets())
-        self._bind(node.body, frozenset(a.arg for a in every if a is not None), Exits())
+        self._bind(node.body, frozenset(a.arg for a in every if a is not None), LoopExits())
 
     # --- live names, backward ---
 
@@ -134,7 +134,7 @@ class Flow:
 
     # --- names that surely have a value, forward ---
 
-    def _bind(self, body: list[ast.stmt], sure: Bound, exits: Exits) -> Bound:
+    def _bind(self, body: list[ast.stmt], sure: Bound, exits: LoopExits) -> Bound:
         """What surely has a value behind a block."""
         for node in body:
             self.sure[id(node)] = sure
@@ -142,10 +142,10 @@ class Flow:
             self.sure_after[id(node)] = sure
         return sure
 
-    def _bind_statement(self, node: Any, sure: Bound, exits: Exits) -> Bound:
+    def _bind_statement(self, node: Any, sure: Bound, exits: LoopExits) -> Bound:
         if sure is None:
             for block in blocks(node):
-                self._bind(block, None, Exits())
+                self._bind(block, None, LoopExits())
             return None
         if isinstance(node, ast.If):
             sure |= certain(node.test)
@@ -176,10 +176,10 @@ class Flow:
         effect.statement(node)
         return (sure | effect.kills) - deleted(node)
 
-    def _bind_loop(self, node: Any, sure: Set, exits: Exits) -> Bound:
+    def _bind_loop(self, node: Any, sure: Set, exits: LoopExits) -> Bound:
         head: Set = sure | (certain(node.iter) if isinstance(node, ast.For) else EMPTY)
         while True:
-            own = Exits()
+            own = LoopExits()
             tested = head if isinstance(node, ast.For) else head | certain(node.test)
             inside = head | certain(node.target) if isinstance(node, ast.For) else tested
             again = meet(self._bind(node.body, inside, own), own.continued)
@@ -189,9 +189,9 @@ class Flow:
         ended = self._bind(node.orelse, None if is_endless(node) else tested, exits)
         return meet(ended, own.broken)
 
-    def _bind_try(self, node: Any, sure: Set, exits: Exits) -> Bound:
+    def _bind_try(self, node: Any, sure: Set, exits: LoopExits) -> Bound:
         least = sure - deleted(node)
-        own = Exits()
+        own = LoopExits()
         done = self._bind(node.orelse, self._bind(node.body, sure, own), own)
         for handler in node.handlers:
             named = frozenset((handler.name,)) if handler.name else EMPTY

@@ -344,10 +344,10 @@ class Lowering:
         """The block without stores to flags that nothing reads."""
         out: list[ast.stmt] = []
         for node in body:
-            if self._is_unread(node):
+            if self._is_dead(node):
                 continue
             if isinstance(node, Loop):
-                node.ci_resets = [n for n in node.ci_resets if not self._is_unread(n)]  # type: ignore[union-attr]
+                node.ci_resets = [n for n in node.ci_resets if not self._is_dead(n)]  # type: ignore[union-attr]
             for field in ("body", "orelse", "finalbody"):
                 if isinstance(getattr(node, field, None), list) and next(blocks_of(node), None):
                     setattr(node, field, self._prune(getattr(node, field)))
@@ -358,7 +358,7 @@ class Lowering:
             out.append(node)
         return out
 
-    def _is_unread(self, node: ast.stmt) -> bool:
+    def _is_dead(self, node: ast.stmt) -> bool:
         """Whether a statement sets a flag that nothing reads."""
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             return False

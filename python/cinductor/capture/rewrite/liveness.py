@@ -21,7 +21,7 @@ EMPTY: Set = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ConstructFlow:
     """What a construct does with names."""
 
     binds: Set
@@ -155,17 +155,17 @@ class Liveness:
     """The flows of a function's constructs, by the id of their nodes."""
 
     def __init__(self, body: list[ast.stmt]) -> None:
-        self.flows: dict[int, Flow] = {}
+        self.flows: dict[int, ConstructFlow] = {}
         self.effects: dict[Any, Effect] = {}
         self.bound: dict[int, Set] = {}
         self.kept: set[str] = set()
         self._block(body, EMPTY, EMPTY)
 
-    def flow(self, node: ast.stmt) -> Flow:
+    def flow(self, node: ast.stmt) -> ConstructFlow:
         """The flow of a for, while or if."""
         found = self.flows[id(node)]
         renewed = found.renewed - self.kept
-        return Flow(found.binds, found.head | self.kept, found.behind | self.kept, renewed)
+        return ConstructFlow(found.binds, found.head | self.kept, found.behind | self.kept, renewed)
 
     def surely_binds(self, node: ast.stmt) -> Set:
         """The names that have a value behind a statement: one without blocks, or whose arms all bind
@@ -230,7 +230,7 @@ class Liveness:
             self.bound[id(node)] = bound | test.binds
         # The first test is evaluated before the construct, those of elif inside.
         binds = self._binds(node.body) | self._binds(node.orelse)
-        self.flows[id(node)] = Flow(binds, head, after | errors)
+        self.flows[id(node)] = ConstructFlow(binds, head, after | errors)
         return self._before(test, head, errors)
 
     def _loop(self, node: Any, after: Set, errors: Set) -> Set:
@@ -255,7 +255,7 @@ class Liveness:
         binds = self._binds(node.body) | step.binds | resets
         self.bound[id(node)] = binds
         inside = self._before(step, before, errors)
-        self.flows[id(node)] = Flow(binds, head, after | errors, head - inside - errors)
+        self.flows[id(node)] = ConstructFlow(binds, head, after | errors, head - inside - errors)
         head |= resets & after  # what it is where no trip runs
         if not is_for:
             return head

@@ -35,7 +35,7 @@ class Case(NamedTuple):
     bound: list[tuple[str, ast.expr]]
 
 
-class Names(Transformer):
+class PatternReads(Transformer):
     """Reads of names that a pattern binds, as reads of the items."""
 
     def __init__(self, bound: list[tuple[str, ast.expr]]) -> None:
@@ -218,7 +218,7 @@ class Matches(Transformer):
                 if name in shown and written.guard is not None:
                     tests.append(self.binding(place, name, at(place, item)))
             if written.guard is not None:
-                tests.append(Names(case.bound).visit(written.guard))
+                tests.append(PatternReads(case.bound).visit(written.guard))
             binds: list[ast.stmt] = []
             for name, item in case.bound:
                 target = placed(ast.Name(name, ast.Store()), place)

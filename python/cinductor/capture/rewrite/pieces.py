@@ -17,7 +17,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from .flow import EMPTY, Flow, Set, blocks, captured
+from .flow import EMPTY, Set, StatementFlow, blocks, captured
 from .hoist import FOLLOW, hoist, works
 from .jumps import always_jumps
 
@@ -75,7 +75,7 @@ class Piece:
         self.lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
         self.inputs: tuple[str, ...] = ()
         self.outputs: tuple[str, ...] = ()
-        self.unsure: Set = EMPTY  # outputs that may have no value
+        self.maybe_unbound: Set = EMPTY  # outputs that may have no value
         self.is_tail = False
 
     def binders(self) -> list[list[int]]:
@@ -94,7 +94,7 @@ class Piece:
         at = body[-1]
         if not self.is_tail:
             if is_plain:
-                body += [s for n in sorted(self.unsure) for s in guarded(n, at)]
+                body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
             body.append(ast.copy_location(ast.Return(tuple_of(self.outputs, ast.Load())), at))
         made.body = body
         ast.copy_location(made, self.body[0])
@@ -113,7 +113,7 @@ class Piece:
         if not self.outputs:
             return located(at, ast.Expr(call))
         out = located(at, ast.Assign([tuple_of(self.outputs, ast.Store())], call))
-        for name in sorted(self.unsure):
+        for name in sorted(self.maybe_unbound):
             out += located(at, *ast.parse(f"if {name} is {UNBOUND}: del {name}").body)
         return out
 
@@ -156,9 +156,9 @@ class Split:
         self.declared: list[ast.stmt] = [*declared]
         self.locals = frozenset(locals_) - outer - self.shared
         self.lists = names_of_lists(node) & self.locals
-        node.body = self.opened(node.body)
+        node.body = self.taken_to_pieces(node.body)
         self.locals |= {f"{TEMP}{k}" for k in range(self.temps)}
-        self.flow = Flow(node)
+        self.flow = StatementFlow(node)
         self.stable = self.stable_names()
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may have a value
         arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
@@ -179,11 +179,11 @@ class Split:
 
     # --- statements that have broken are opened ---
 
-    def opened(self, body: list[ast.stmt]) -> list[ast.stmt]:
+    def taken_to_pieces(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The block with what has broken in it opened, so that its array work can be outlined."""
-        return [new for node in body for new in self.opened_statement(node)]
+        return [new for node in body for new in self.pieces_of(node)]
 
-    def opened_statement(self, node: Any) -> list[ast.stmt]:
+    def pieces_of(self, node: Any) -> list[ast.stmt]:
         lines = self.marks.within(node)
         node.ci_glue = bool(lines)
         if not lines:
@@ -209,9 +209,9 @@ class Split:
             node.body = [out_test, *stop, *node.body]
         for field in ("body", "orelse", "finalbody"):
             if getattr(node, field, None):
-                setattr(node, field, self.opened(getattr(node, field)))
+                setattr(node, field, self.taken_to_pieces(getattr(node, field)))
         for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            part.body = self.opened(part.body)
+            part.body = self.taken_to_pieces(part.body)
         return [*out, node]
 
     def hoisted(self, node: ast.stmt, level: int) -> list[ast.stmt]:
@@ -290,7 +290,7 @@ class Split:
         left = bound & self.flow.after[id(run[-1])] & self.locals
         piece.inputs = tuple(sorted(given))
         piece.outputs = () if piece.is_tail else tuple(sorted(left))
-        piece.unsure = EMPTY if ends is None else left - ends
+        piece.maybe_unbound = EMPTY if ends is None else left - ends
         return None
 
     def note_maybe(self, body: list[ast.stmt], names: set[str]) -> None:

@@ -35,5 +35,5 @@ class Site:
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
-    unsure: frozenset[str] = frozenset()  # names that are asked for where they may have no value
+    maybe_unbound: frozenset[str] = frozenset()  # names that are asked for where they may have no value
     protected: bool = False  # it stands in a try or a with of its function

@@ -156,7 +156,7 @@ class Aliases:
                 if is_it:
                     self.overwritten.add(source.storage)
 
-    def tell_apart(self, a: Any, b: Any) -> None:
+    def note_distinct(self, a: Any, b: Any) -> None:
         """Somebody asked whether two values are one object, and they are not: nor is anything that
         they may be, now and in each trip of the loops at work.
         """
@@ -169,7 +169,7 @@ class Aliases:
                     raise RegionBreak("whether an array is another of several", "", 0)
                 for loop in self.stage.regions.active:
                     if (carried := getattr(loop, "carried", None)) is not None:
-                        carried.tell_apart(source.array, other.array)
+                        carried.note_distinct(source.array, other.array)
 
     def before_return(self, results: list[Any]) -> None:
         """An array that may be one of several is returned by value, where nobody can tell: it was

@@ -31,7 +31,7 @@ def read(scope: Scope, flat: Flat, key: Any) -> Any:
         if type(found) is not Traced or found.kind != "array":
             return found
         return scope.stage.tracer.copy(found, "C")
-    return scope.stage.adopt(flat.real(scope.stage)[scope.stage.concrete(key)])
+    return scope.stage.lift(flat.real(scope.stage)[scope.stage.materialise(key)])
 
 
 def write(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
@@ -47,7 +47,7 @@ def write(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
         if line is not None and (is_number or has_shape(value, line[key])):
             line[key] = value
             return
-    flat.real(stage)[stage.concrete(key)] = stage.concrete(value)
+    flat.real(stage)[stage.materialise(key)] = stage.materialise(value)
 
 
 def has_shape(value: Any, place: Any) -> bool:

@@ -101,13 +101,13 @@ class HandedOut:
 
     def __next__(self) -> Any:
         item = next(self.items)
-        return item if self.stage is None else self.stage.concrete(item)
+        return item if self.stage is None else self.stage.materialise(item)
 
     def end(self) -> None:
         """The call ends."""
         if self.stage is not None:
             items, self.items = self.items, iter(())
-            self.items = iter([self.stage.concrete(item) for item in itertools.islice(items, MOST_LEFT)])
+            self.items = iter([self.stage.materialise(item) for item in itertools.islice(items, MOST_LEFT)])
             self.stage = None
 
 
@@ -124,7 +124,7 @@ class Asked:
 
     def __next__(self) -> Any:
         self.stage.tracer.flush()
-        return self.stage.adopt(next(self.iterator))
+        return self.stage.lift(next(self.iterator))
 
     def real(self, concrete: Any) -> Iterator[Any]:
         """The one that is asked."""

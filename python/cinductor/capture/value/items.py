@@ -197,7 +197,7 @@ class Flat:
     def real(self, stage: Any) -> Any:
         """NumPy's own."""
         stage.stop("hands on array.flat itself, not its items")
-        return stage.concrete(self.array).flat
+        return stage.materialise(self.array).flat
 
 
 class Octets:

@@ -48,7 +48,7 @@ UNBOUND_TEXT = (
 )
 
 
-class Unsure(NamedTuple):
+class MaybeUnbound(NamedTuple):
     """Stands for the value of a name that only some paths bind; flag: whether one of them was taken."""
 
     value: Any

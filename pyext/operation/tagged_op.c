@@ -3,7 +3,7 @@
 #include "graph/size.h"
 #include "operation/ufunc.h"
 #include "value/build.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 #include "value/python_number.h"
 
 #define MAX_INT (1LL << 53) /* python_data.c takes no larger constants */
@@ -51,7 +51,7 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
     PyObject *both[2] = {a, b};
 
     for (int k = 0; k < 2; k++) {
-        if (both[k] == NULL || cx_mixed(both[k]) == NULL)
+        if (both[k] == NULL || cx_tagged(both[k]) == NULL)
             continue;
         CiDtype dtype = cx_dtype((CxTraced *)both[k]);
         PyObject *other = both[1 - k];
@@ -71,7 +71,7 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
 
 /* NumPy's number as soon as one of two is. */
 static CxStorage *
-either(CxTracer *t, CxStorage *a, CxStorage *b)
+strong_of(CxTracer *t, CxStorage *a, CxStorage *b)
 {
     CxOperand operands[2] = {{.want = CI_DTYPE_bool}, {.want = CI_DTYPE_bool}};
     PyObject *x = NULL, *y = NULL;
@@ -123,25 +123,25 @@ is_bool_op(int ufunc, PyObject *a, PyObject *b)
 }
 
 int
-cx_is_mixed_op(int ufunc, PyObject *a, PyObject *b)
+cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b)
 {
-    bool has_mixed = cx_mixed(a) != NULL || (b != NULL && cx_mixed(b) != NULL);
+    bool has_mixed = cx_tagged(a) != NULL || (b != NULL && cx_tagged(b) != NULL);
 
-    if (!has_mixed || !(cx_mixed(a) != NULL || cx_is_python_number(a)) ||
-        !(b == NULL || cx_mixed(b) != NULL || cx_is_python_number(b)))
+    if (!has_mixed || !(cx_tagged(a) != NULL || cx_is_python_number(a)) ||
+        !(b == NULL || cx_tagged(b) != NULL || cx_is_python_number(b)))
         return 0;
     if (computes_alike(ufunc, a, b) || is_int_op(ufunc, a, b) || is_bool_op(ufunc, a, b))
         return 1;
     CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
-    bool is_settled = cx_mixed_settle(t, a) == 0 && (b == NULL || cx_mixed_settle(t, b) == 0);
-    return is_settled ? 0 : -1;
+    bool is_done = cx_tagged_resolve(t, a) == 0 && (b == NULL || cx_tagged_resolve(t, b) == 0);
+    return is_done ? 0 : -1;
 }
 
 /* A mixed number as Python's; any other as it is. A new reference. */
 static PyObject *
 as_pythons(CxTracer *t, PyObject *o)
 {
-    if (o == NULL || cx_mixed(o) == NULL)
+    if (o == NULL || cx_tagged(o) == NULL)
         return Py_XNewRef(o);
     if (cx_traced_prepare((CxTraced *)o) < 0)
         return NULL;
@@ -186,7 +186,7 @@ check_divisor(CxTracer *t, PyObject *b)
 }
 
 PyObject *
-cx_mixed_op(int ufunc, PyObject *a, PyObject *b)
+cx_tagged_op(int ufunc, PyObject *a, PyObject *b)
 {
     CxTracer *t = ((CxTraced *)(cx_is_traced(a) ? a : b))->tracer;
     PyObject *args[2] = {a, b}, *made = NULL;
@@ -198,7 +198,7 @@ cx_mixed_op(int ufunc, PyObject *a, PyObject *b)
     CxTraced *result = (CxTraced *)made;
     if (result == NULL || !cx_is_traced((PyObject *)result))
         return (PyObject *)result;
-    result->storage->strong = either(t, cx_mixed(a), b ? cx_mixed(b) : NULL);
+    result->storage->strong = strong_of(t, cx_tagged(a), b ? cx_tagged(b) : NULL);
     if (result->storage->strong == NULL)
         Py_CLEAR(result);
     return (PyObject *)result;

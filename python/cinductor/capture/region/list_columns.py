@@ -16,9 +16,9 @@ import numpy as np
 from ..value import varying
 from ..value.objects import Traced
 from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt
-from . import dense
-from .opened import Opened
+from . import list_buffer
 from .region import Again, Peel
+from .sized_list import SizedList
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MAX_ITEMS = 16  # appended in one trip
 
 
-class Gap:
+class UnknownPrefix:
     """Stands for what the trips before have appended."""
 
 
-GAP = Gap()
+UNKNOWN = UnknownPrefix()
 
 
 class Maybe:
@@ -73,7 +73,7 @@ class Item:
         self.length = trips if self.truths is None else sum(self.truths) + 1
 
 
-class Growth:
+class ListColumns:
     """One list that one loop's trips append to."""
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
@@ -91,7 +91,7 @@ class Growth:
     def open(self) -> None:
         """The list at the head of a trip."""
         self.loop.regions.journal.before_change(self.container)
-        fill(self.container, [*self.before, GAP])
+        fill(self.container, [*self.before, UNKNOWN])
         self.loop.regions.grow(self)
 
     # --- as long as there are trips ---
@@ -111,7 +111,7 @@ class Growth:
             for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
-        can_look = loop.stage.effects == 0 or is_real  # `Opened.look`
+        can_look = loop.stage.effects == 0 or is_real  # `SizedList.look`
         return loop.regions.may_open and held and not (self.before or is_older) and can_look
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Growth:
         carried.promises.append(lambda: int(carried.extent) == trips)
         self.is_open = False
 
-    def opened(self, made: Iterator[Any], names: dict[str, Any]) -> None:
+    def make_sized(self, made: Iterator[Any], names: dict[str, Any]) -> None:
         """What the list is behind the loop."""
         (item,) = self.items
         buffer, holder = next(made), item.names[0]
@@ -134,8 +134,8 @@ class Growth:
         fill(container, [])
         regions.aliases.forget(leaves(item.value))
         kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
-        opened = Opened(container, buffer, self.carried.extent, kind, last, sizes)
-        regions.opened[id(container)] = opened
+        opened = SizedList(container, buffer, self.carried.extent, kind, last, sizes)
+        regions.sized_lists[id(container)] = opened
 
     # --- in a trip ---
 
@@ -144,7 +144,7 @@ class Growth:
         if type(key) is int and -len(self.container) <= key < len(self.container):
             value = self.container[key]
             is_known = key < 0 or key < len(self.before)
-            if is_known and value is not GAP and type(value) is not Maybe:
+            if is_known and value is not UNKNOWN and type(value) is not Maybe:
                 return value
         return self.ask()
 
@@ -153,7 +153,7 @@ class Growth:
         learnt = self.sample or [item.value for item in self.items]
         if not learnt:
             self.loop.fail("an item of a list that grows is read")
-        return dense.ask(self.loop, self.container, learnt[0])
+        return list_buffer.ask(self.loop, self.container, learnt[0])
 
     set_item = pop = ask
     length = truth = items_now = array = property(ask)
@@ -167,7 +167,7 @@ class Growth:
         """Whether the condition, under which the item is appended, holds, for each trip."""
         carried = self.carried
         found = self.tracer.truths(condition, carried.body, int(carried.extent))
-        return dense.ask(self.loop, self.container, item) if found is None else found
+        return list_buffer.ask(self.loop, self.container, item) if found is None else found
 
     # --- at the end of a trip ---
 
@@ -175,10 +175,10 @@ class Growth:
         """What the trip appended."""
         kept = len(self.before) + 1
         now = self.container
-        is_kept = len(now) >= kept and now[kept - 1] is GAP
+        is_kept = len(now) >= kept and now[kept - 1] is UNKNOWN
         if not is_kept or not all(map(is_one, now[: kept - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended, self.rows_of(appended)) for appended in now[kept:]]
+        self.items = [Item(appended, self.backing_of(appended)) for appended in now[kept:]]
         if len(self.items) > MAX_ITEMS:
             self.loop.fail("a trip appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
@@ -190,9 +190,9 @@ class Growth:
         parts = [leaf for item in self.items for leaf in leaves(item.value)]
         return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
 
-    def rows_of(self, appended: Any) -> Any:
+    def backing_of(self, appended: Any) -> Any:
         """The array of what a loop has appended to a list, for itself."""
-        rows = self.loop.regions.rows_of(appended) if type(appended) is list else None
+        rows = self.loop.regions.backing_of(appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
 
     def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
@@ -212,7 +212,7 @@ class Growth:
                 self.check_list(item.inner, names)
         for item in self.items:
             item.names = [self.check_leaf(leaf, names, seen) for leaf in leaves(item.value)]
-            item.shapes = [self.room(leaf) for leaf in leaves(item.value)]
+            item.shapes = [self.capacity_of(leaf) for leaf in leaves(item.value)]
 
     def check_leaf(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
         if type(leaf) is not Traced:
@@ -233,7 +233,7 @@ class Growth:
             shared = self.sharing_name(array, names) or shared
         return shared
 
-    def room(self, leaf: Any) -> Any:
+    def capacity_of(self, leaf: Any) -> Any:
         """The shape of what has room for the array in every trip."""
         if type(leaf) is not Traced:
             return None
@@ -307,7 +307,7 @@ class Growth:
                 for value, shape in self.parts(leaf, room):
                     row = tracer.reshape(value, (1, *value.shape))
                     shape = (item.length, *shape)
-                    buffer = body.param(tracer.blank(row, shape))
+                    buffer = body.param(tracer.undefined(row, shape))
                     if value.ndim == 0:
                         buffer[place] = value
                     else:
@@ -321,7 +321,7 @@ class Growth:
             return []
         sizes = [varying.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
         numbers = [self.tracer.cast(size, np.int64) for size in sizes]
-        return [(self.tracer.settled(leaf), room), *((number, ()) for number in numbers)]
+        return [(self.tracer.as_data(leaf), room), *((number, ()) for number in numbers)]
 
     def entries(self) -> list[Any]:
         """What the first trip begins with."""
@@ -329,7 +329,7 @@ class Growth:
         for item in self.items:
             if item.truths is not None:
                 entries.append(self.tracer.lift(0, "i8"))
-            entries += [self.tracer.blank(*column) for part in item.columns for column in part]
+            entries += [self.tracer.undefined(*column) for part in item.columns for column in part]
         return entries
 
     def kinds(self) -> list[str]:
@@ -342,21 +342,21 @@ class Growth:
 
     def exits(self, made: Iterator[Any], names: dict[str, Any]) -> None:
         """Fills the list."""
-        self.loop.regions.opened.pop(id(self.container), None)
+        self.loop.regions.sized_lists.pop(id(self.container), None)
         if self.is_open:
-            self.opened(made, names)
+            self.make_sized(made, names)
             return
         trips = int(self.carried.extent)
         columns = [self.column(item, trips, made, names) for item in self.items]
         found = [value for values in zip(*columns, strict=True) for value in values]
-        appended = [value for value in found if value is not GAP]
+        appended = [value for value in found if value is not UNKNOWN]
         self.loop.regions.journal.before_change(self.container)
         fill(self.container, [*self.before, *appended])
         self.loop.regions.aliases.forget(
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
         if len(self.items) == 1 and not self.before and self.buffer is not None:
-            self.loop.regions.keep_rows(self.container, self.buffer)
+            self.loop.regions.keep_backing(self.container, self.buffer)
 
     def column(self, item: Item, trips: int, made: Iterator[Any], names: dict[str, Any]) -> Any:
         """What each trip appended as this item; a gap where it did not."""
@@ -369,7 +369,7 @@ class Growth:
         values, place = [], 0
         for trip in range(trips):
             if item.truths is not None and not item.truths[trip]:
-                values.append(GAP)
+                values.append(UNKNOWN)
                 continue
             items = [
                 self.read(columns, place, leaf, room) if columns else leaf
@@ -421,4 +421,4 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
         if loop.reached([container]):
             carried.grow(container, loop.attempt.changes.before[id(container)][1])
             raise Again(loop)
-    return dense.ask(region, container, item)
+    return list_buffer.ask(region, container, item)

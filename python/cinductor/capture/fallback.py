@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from .. import _core
-from .concrete import Concrete
-from .failure import Tired
+from .failure import OverBudget
+from .materialise import Materialiser
 from .rewrite.asking import STAGE
 from .stage import Stage
 from .value.objects import Traced
@@ -24,37 +24,37 @@ MANY_RUNS = 16  # of little work, one after another, before one asks what they a
 LITTLE = "many breaks for little work one after another"
 
 
-def tire(stage: Stage) -> None:
+def check_budget(stage: Stage) -> None:
     """Before a trip of a loop that Python runs: whether it is captured, too."""
     limit(stage)
     tracer = stage.tracer
     light = tracer.flushes - tracer.useful
-    if stage.is_settled or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+    if stage.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
     if tracer.nodes > MANY_NODES:
         if stage.begins_anew():
-            raise Tired(f"a loop has been unrolled into {tracer.nodes} operations")
-        return settle(stage)
-    settles = stage.settles is not None and tracer.flushes >= stage.settles
-    if not settles and light < MANY_RUNS:
+            raise OverBudget(f"a loop has been unrolled into {tracer.nodes} operations")
+        return fall_back(stage)
+    break_budget = stage.break_budget is not None and tracer.flushes >= stage.break_budget
+    if not break_budget and light < MANY_RUNS:
         return None
     if not tracer.useful and stage.begins_anew():
         line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
-        raise Tired(f"it breaks again and again for little work, at {line} the last time")
-    return settle(stage)
+        raise OverBudget(f"it breaks again and again for little work, at {line} the last time")
+    return fall_back(stage)
 
 
 def limit(stage: Stage) -> None:
     """Before a call or a trip: behind the limit of our own work NumPy goes on with the call."""
-    if stage.own_work <= stage.limit or stage.is_settled or stage.tracer.fullgraph:
+    if stage.own_work <= stage.limit or stage.has_fallen_back or stage.tracer.fullgraph:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
     stage.is_over = True
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
     if stage.begins_anew():
-        raise Tired(why)
-    return settle(stage, why)
+        raise OverBudget(why)
+    return fall_back(stage, why)
 
 
 def plain_scope() -> Any:
@@ -64,13 +64,13 @@ def plain_scope() -> Any:
     return PlainScope
 
 
-def settle(stage: Stage, why: str = LITTLE) -> None:
+def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     for growth in [*stage.regions.growing.values()]:
         growth.look()
     stage.stop(f"{why}: the rest of the call runs in NumPy")
-    stage.is_settled = stage.tracer.is_settled = True
-    concrete = Concrete(stage)
+    stage.has_fallen_back = stage.tracer.has_fallen_back = True
+    concrete = Materialiser(stage)
     for frame in frames_of(stage):
         changed = {}
         for name, value in frame.f_locals.items():
@@ -88,13 +88,13 @@ def settle(stage: Stage, why: str = LITTLE) -> None:
         scope.__class__ = plain_scope()
 
 
-def settled_flags(stage: Stage, value: Any) -> Any:
+def fall_back_for_flags(stage: Stage, value: Any) -> Any:
     """The flags of an array that are about to be set, or an array with them: what nothing traced
     knows of.
     """
     stage.abandon("sets flags of an array")
-    value = stage.concrete(value)
-    settle(stage, "flags of an array are set")
+    value = stage.materialise(value)
+    fall_back(stage, "flags of an array are set")
     return value
 
 

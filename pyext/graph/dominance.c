@@ -27,13 +27,13 @@ push(CxTracer *t, unsigned stretch)
 }
 
 int
-cx_stretch_begin(CxTracer *t)
+cx_dominance_begin(CxTracer *t)
 {
     return push(t, ++t->last_stretch);
 }
 
 int
-cx_stretch_again(CxTracer *t, const unsigned *stretches, int count)
+cx_dominance_again(CxTracer *t, const unsigned *stretches, int count)
 {
     if (count > 0 && t->nopen > 0 && t->open[t->nopen - 1] > stretches[0])
         return 0;
@@ -44,7 +44,7 @@ cx_stretch_again(CxTracer *t, const unsigned *stretches, int count)
 }
 
 bool
-cx_stretch_is_open(const CxTracer *t, unsigned stretch)
+cx_dominance_is_open(const CxTracer *t, unsigned stretch)
 {
     int low = 0, high = t->nopen;
 

@@ -1,7 +1,7 @@
 /* Real values of traced ones: looked at where they are known, computed where they are demanded. */
 #include "state/array.h"
 #include "value/index.h"
-#include "value/mixed.h"
+#include "value/tagged.h"
 
 static bool
 is_known(const CxTraced *t)
@@ -64,7 +64,7 @@ specialize(CxStorage *s, int depth)
     if (s == NULL)
         return 0;
     if (s->expr != NULL) /* each time anew: a guard may have been forgotten since */
-        return cx_size_demand(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
+        return cx_size_force(s->tracer, s->expr, "Python") < 0 && PyErr_Occurred() ? -1 : 0;
     if (s->left != NULL)
         return cx_size_decide(s->tracer, s->relation, s->left, s->right) < 0 ? -1 : 0;
     if (s->is_specialized && depth > MOST_ANEW)
@@ -89,7 +89,7 @@ cx_tracer_specialize(CxStorage *s)
 
 /* Of a number that is Python's or NumPy's: both it and which are real by now. */
 static PyObject *
-mixed_real(CxStorage *s)
+tagged_real(CxStorage *s)
 {
     if (s->strong->value == NULL) {
         cx_raise_status(s->tracer->state, CI_ERR_INTERNAL,
@@ -103,7 +103,7 @@ mixed_real(CxStorage *s)
 }
 
 PyObject *
-cx_traced_concrete(CxTraced *t)
+cx_traced_materialise(CxTraced *t)
 {
     CxStorage *s = t->storage;
 
@@ -119,8 +119,8 @@ cx_traced_concrete(CxTraced *t)
                         "the value was lost when an earlier run failed or ended");
         return NULL;
     }
-    if (cx_mixed((PyObject *)t) != NULL)
-        return mixed_real(s);
+    if (cx_tagged((PyObject *)t) != NULL)
+        return tagged_real(s);
     if (t->view == NULL)
         return Py_NewRef(s->value);
     if (t->real == NULL)
@@ -129,7 +129,7 @@ cx_traced_concrete(CxTraced *t)
 }
 
 PyObject *
-cx_traced_demand(CxTraced *t, const char *what)
+cx_traced_force(CxTraced *t, const char *what)
 {
     if (is_known(t)) {
         if (cx_kind(t) == CI_KIND_python && cx_tracer_specialize(t->storage) < 0)
@@ -142,23 +142,23 @@ cx_traced_demand(CxTraced *t, const char *what)
             return NULL;
     if (cx_tracer_break(t->tracer, "a concrete value is needed by %s", what) < 0)
         return NULL;
-    return cx_traced_concrete(t);
+    return cx_traced_materialise(t);
 }
 
 PyObject *
-cx_concrete_tree(PyObject *object)
+cx_materialise_tree(PyObject *object)
 {
     PyObject *result = NULL, *key, *value;
     Py_ssize_t at = 0;
 
     if (cx_is_traced(object)) { /* whoever asks has noted why */
         ((CxTraced *)object)->tracer->needs_python = true;
-        return cx_traced_concrete((CxTraced *)object);
+        return cx_traced_materialise((CxTraced *)object);
     }
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
         PyObject *list = PySequence_List(object);
         for (Py_ssize_t k = 0; list != NULL && k < PyList_GET_SIZE(list); k++) {
-            PyObject *item = cx_concrete_tree(PyList_GET_ITEM(list, k));
+            PyObject *item = cx_materialise_tree(PyList_GET_ITEM(list, k));
             if (item == NULL)
                 Py_CLEAR(list);
             else
@@ -174,7 +174,7 @@ cx_concrete_tree(PyObject *object)
         return Py_NewRef(object);
     result = PyDict_New();
     while (result != NULL && PyDict_Next(object, &at, &key, &value)) {
-        PyObject *item = cx_concrete_tree(value);
+        PyObject *item = cx_materialise_tree(value);
         if (item == NULL || PyDict_SetItem(result, key, item) < 0)
             Py_CLEAR(result);
         Py_XDECREF(item);

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 HOLDERS = (types.FunctionType, slice)  # among what an operator may be given unseen
 
 
-class Concrete:
+class Materialiser:
     """Makes values real; those that hold one object hold one object behind it."""
 
     def __init__(self, stage: Stage) -> None:

@@ -31,7 +31,7 @@ MANY = 1 << 22
 NUMBERS = "?bhilqBHILQfd"
 
 
-class Dense:
+class ListBuffer:
     """One such list; loop: or branch that appended to it first, like: an item of it, kinds: of its
     numbers.
     """
@@ -98,7 +98,7 @@ class Dense:
 
     def part(self, key: slice) -> list[Any]:
         """list[key]: another such list, which nobody may append to."""
-        other = object.__new__(Dense)
+        other = object.__new__(ListBuffer)
         other.__dict__.update(self.__dict__)
         other.container, other.spare = [], 0
         other.buffers = [column[key] for column in self.columns()]
@@ -149,7 +149,7 @@ class Dense:
             self.fail("a list that a loop appends to is looked at")
         make, strong, *columns = self.recipe()
         self.stage.stop("a list whose length data decide is looked at")
-        items = make(strong, *(self.stage.concrete(column) for column in columns))
+        items = make(strong, *(self.stage.materialise(column) for column in columns))
         regions.journal.before_change(self.container)
         fill(self.container, items)
         growing = {k: g for k, g in regions.growing.items() if g is not self}
@@ -218,7 +218,7 @@ def tuples(strong: tuple[bool, ...], *columns: Any) -> list[Any]:
 
 def made_of(scope: Any, like: Any, buffer: Any, length: Any) -> list[Any]:
     """A list of numbers that are an array's: nobody may append to it."""
-    other, regions = object.__new__(Dense), scope.stage.regions
+    other, regions = object.__new__(ListBuffer), scope.stage.regions
     other.loop, other.container, other.like = None, [], like
     other.scope, other.stage, other.tracer = scope, scope.stage, scope.stage.tracer
     other.kinds, other.buffers = [kind_of(like)], [buffer]
@@ -308,6 +308,6 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
 def make(loop: Owner) -> None:
     """Makes buffers of the lists that are asked for, outside of the loop or branch."""
     for container, item, room in loop.asked:
-        dense = Dense(loop, container, item, room)
+        dense = ListBuffer(loop, container, item, room)
         loop.regions.set_growing({**loop.regions.growing, id(container): dense})
     loop.asked.clear()

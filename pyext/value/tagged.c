@@ -2,7 +2,7 @@
  * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
  * whether they are. An operation that would do something else with Python's number is none of a
  * region; outside of regions the graph is run, and the number settled, before it. */
-#include "value/mixed.h"
+#include "value/tagged.h"
 #include "graph/methods.h"
 #include "state/array.h"
 #include "value/python_number.h"
@@ -23,13 +23,13 @@ become(CxStorage *s, PyObject *real)
 }
 
 int
-cx_mixed_settle(CxTracer *t, PyObject *o)
+cx_tagged_resolve(CxTracer *t, PyObject *o)
 {
-    if (cx_mixed(o) == NULL)
+    if (cx_tagged(o) == NULL)
         return 0;
     if (cx_tracer_break(t, "a number that is Python's on one path and NumPy's on another") < 0)
         return -1;
-    PyObject *real = cx_traced_concrete((CxTraced *)o);
+    PyObject *real = cx_traced_materialise((CxTraced *)o);
     if (real == NULL)
         return -1;
     become(((CxTraced *)o)->storage, real);
@@ -38,10 +38,10 @@ cx_mixed_settle(CxTracer *t, PyObject *o)
 }
 
 PyObject *
-cx_method_settle_class(PyObject *self, PyObject *value)
+cx_method_resolve_class(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
-    if (cx_mixed_settle((CxTracer *)self, value) < 0)
+    if (cx_tagged_resolve((CxTracer *)self, value) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -54,7 +54,7 @@ cx_promotes_alike(CiDtype mixed, PyObject *other)
     int code = cx_is_traced(other) ? (int)cx_dtype((CxTraced *)other)
                                    : cx_code_of_number(other, &is_strong);
 
-    if (cx_mixed(other) != NULL)
+    if (cx_tagged(other) != NULL)
         return true;
     if (mixed == CI_DTYPE_bool) /* gives way to whatever else there is, as Python's does */
         return true;
@@ -72,14 +72,14 @@ cx_promotes_alike(CiDtype mixed, PyObject *other)
 }
 
 int
-cx_mixed_check(CxTracer *t, int nargs, PyObject *const *args)
+cx_tagged_check(CxTracer *t, int nargs, PyObject *const *args)
 {
     for (int k = 0; k < nargs; k++) {
-        if (cx_mixed(args[k]) == NULL)
+        if (cx_tagged(args[k]) == NULL)
             continue;
         for (int j = 0; j < nargs; j++)
             if (j != k && !cx_promotes_alike(cx_dtype((CxTraced *)args[k]), args[j])) {
-                if (cx_mixed_settle(t, args[k]) < 0)
+                if (cx_tagged_resolve(t, args[k]) < 0)
                     return -1;
                 break;
             }
@@ -89,18 +89,18 @@ cx_mixed_check(CxTracer *t, int nargs, PyObject *const *args)
 
 /* mixed(number, strong): the number, NumPy's where the bool holds; NumPy's when that is None. */
 PyObject *
-cx_method_mixed(PyObject *self, PyObject *args)
+cx_method_tagged(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *strong = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:mixed", &value, &strong))
+    if (!PyArg_ParseTuple(args, "OO:tagged", &value, &strong))
         return NULL;
     bool has_bool = cx_is_traced(strong) && ((CxTraced *)strong)->view == NULL &&
                     cx_dtype((CxTraced *)strong) == CI_DTYPE_bool;
     if (!cx_is_traced(value) || cx_rank((CxTraced *)value) != 0 || (strong != Py_None && !has_bool))
-        return PyErr_Format(PyExc_TypeError, "mixed() takes a Traced number and a Traced bool");
+        return PyErr_Format(PyExc_TypeError, "tagged() takes a Traced number and a Traced bool");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     CxTraced *made = (CxTraced *)cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_scalar);

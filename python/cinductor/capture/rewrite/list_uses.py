@@ -14,7 +14,7 @@ from .source import FunctionNode
 Place = tuple[int, int]
 
 
-class Gathers(Visitor):
+class ListUses(Visitor):
     """The names of a function that are bound to nothing but `[]`, appended to, and behind the last
     append read as the only argument of calls; results: those that may be returned too, by the only
     `return`, which is the last statement.

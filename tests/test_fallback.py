@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture import session, settle
+from cinductor.capture import fallback, session
 
 
 def needleman(a, b, gap=-2):
@@ -41,18 +41,18 @@ def sequences(n, seed=0):
 
 
 @pytest.fixture
-def settled(monkeypatch):
+def fallen(monkeypatch):
     """How often a call went on in NumPy. Functions are not split at their breaks, which would
     leave the first call alone to do so.
     """
     times = []
     monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
 
-    def noted(stage, settle=settle.settle):
+    def noted(stage, fall_back=fallback.fall_back):
         times.append(len(stage.tracer.breaks))
-        settle(stage)
+        fall_back(stage)
 
-    monkeypatch.setattr(settle, "settle", noted)
+    monkeypatch.setattr(fallback, "fall_back", noted)
     return times
 
 
@@ -71,16 +71,16 @@ def same(got, want):
         assert type(got) is type(want) and got == want
 
 
-def test_the_table_is_compiled_and_the_way_back_is_numpys(settled):
+def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen):
     fn = cinductor.compile(needleman)
     for _ in range(3):
         same(fn(*sequences(60)), needleman(*sequences(60)))
-    assert len(settled) == 3
-    assert settled[0] >= settle.MANY_RUNS and settled[1] < 5  # the next calls know
+    assert len(fallen) == 3
+    assert fallen[0] >= fallback.MANY_RUNS and fallen[1] < 5  # the next calls know
     assert fn._cinductor_job.last.flushes < 5
 
 
-def test_nothing_worth_while_was_compiled(settled):
+def test_nothing_worth_while_was_compiled(fallen):
     """The call is begun anew in NumPy."""
 
     def steps(a, n):
@@ -97,7 +97,7 @@ def test_nothing_worth_while_was_compiled(settled):
         assert fn(ours, 100) == steps(theirs, 100)
         same(ours, theirs)
     job = fn._cinductor_job
-    assert not settled and job.captures == 1 and len(job.last.breaks) == settle.MANY_RUNS
+    assert not fallen and job.captures == 1 and len(job.last.breaks) == fallback.MANY_RUNS
 
 
 def body(x, n, act):
@@ -121,7 +121,7 @@ def body(x, n, act):
     return x, y, held, pairs, table, total
 
 
-def test_names_cells_containers_and_views(settled):
+def test_names_cells_containers_and_views(fallen):
     fn = cinductor.compile(functools.partial(body, act=lambda row, k: row[k % 3] * 0.5))
     for seed in range(3):
         x = np.random.default_rng(seed).integers(0, 100, 40).astype(float)
@@ -133,10 +133,10 @@ def test_names_cells_containers_and_views(settled):
         same(got[5], want[5])
         assert got[0] is ours and got[2].base is ours and got[4]["x"] is ours
         assert got[4]["rows"][1] is got[2]
-    assert settled
+    assert fallen
 
 
-def test_branches_are_little_work_too(settled):
+def test_branches_are_little_work_too(fallen):
     def counted(x):
         for i in range(1, len(x)):
             x[i] = max(x[i], x[i - 1])
@@ -152,10 +152,10 @@ def test_branches_are_little_work_too(settled):
     fn = cinductor.compile(counted)
     for _ in range(2):
         same(fn(np.arange(400.0)), counted(np.arange(400.0)))
-    assert len(settled) == 2
+    assert len(fallen) == 2
 
 
-def test_loops_that_python_runs_from_the_start(settled, monkeypatch):
+def test_loops_that_python_runs_from_the_start(fallen, monkeypatch):
     """A call whose loops could not be captured is captured again without regions."""
 
     def no_regions(job, way, begin=session.begin):
@@ -173,10 +173,10 @@ def test_loops_that_python_runs_from_the_start(settled, monkeypatch):
     fn = cinductor.compile(searched)
     for _ in range(2):
         same(fn(np.arange(40.0)), searched(np.arange(40.0)))
-    assert len(settled) == 2
+    assert len(fallen) == 2
 
 
-def test_an_exception_in_the_rest(settled):
+def test_an_exception_in_the_rest(fallen):
     """Effects until then stay, as they do in Python."""
 
     def failing(x, log):
@@ -200,7 +200,7 @@ def test_an_exception_in_the_rest(settled):
         assert all(view.base is ours for _, view in our_log)
 
 
-def test_callers_and_loops_around_go_on_too(settled):
+def test_callers_and_loops_around_go_on_too(fallen):
     def step(x, k):
         found = []
         for j in range(30):
@@ -221,10 +221,10 @@ def test_callers_and_loops_around_go_on_too(settled):
         ours, theirs = np.ones(n), np.ones(n)
         same(fn(ours, 3), outer(theirs, 3))
         same(ours, theirs)
-    assert settled
+    assert fallen
 
 
-def test_numpys_warnings_of_the_rest(settled):
+def test_numpys_warnings_of_the_rest(fallen):
     def noisy(x):
         for i in range(1, len(x)):
             x[i] += x[i - 1] * 0.5
@@ -245,7 +245,7 @@ def test_numpys_warnings_of_the_rest(settled):
             want = noisy(np.ones(40))
         same(got, want)
         assert [str(w.message) for w in ours] == [str(w.message) for w in theirs]
-    assert settled
+    assert fallen
 
 
 def test_explain_says_so():
@@ -292,7 +292,7 @@ def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_little_loops_are_little_work(settled, dynamic, monkeypatch):
+def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
     """Of a few trips, whether their number is a constant or a size: a break is more work."""
 
     def program(v):
@@ -303,7 +303,7 @@ def test_little_loops_are_little_work(settled, dynamic, monkeypatch):
     monkeypatch.setattr(session, "LITTLE_WORK", 0)
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
     same(fn(np.arange(20.0)), program(np.arange(20.0)))
-    assert settled or "little work" in fn._cinductor_job.why
+    assert fallen or "little work" in fn._cinductor_job.why
 
 
 def pieces_of(x):
@@ -326,11 +326,11 @@ def behind_it(x):
 
 
 def one_in_the_other(x):
-    """What calls the second function has been read before the first one has settled the call."""
+    """What calls the second function has been read before the first one has fallen the call."""
     return behind_it(in_a_generator(x) + 1)
 
 
-def test_nothing_is_traced_behind_the_call_that_settles():
+def test_nothing_is_traced_behind_the_call_that_falls_back():
     x = np.random.default_rng(0).random(60)
     report = cinductor.explain(one_in_the_other, x)
     lines = range(behind_it.__code__.co_firstlineno, one_in_the_other.__code__.co_firstlineno)

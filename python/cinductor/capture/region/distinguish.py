@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on the other
 
 
-class Places:
+class Objects:
     """What all places have, on two ways; others: what both have, or one alone."""
 
     def __init__(self, region: Region, contents: Contents) -> None:
@@ -39,16 +39,16 @@ class Places:
             else:
                 self.others += (x, y)
 
-    def told_apart_in(
+    def distinguishable_in(
         self, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
     ) -> str | None:
         """A name carried that somebody could tell apart at the head of a trip and at its end."""
         for name in (*carried, *self.containers):
             self.add(name, head[name], end.get(name))
         self.others += [end.get(n) for n in self.region.site.live_out if n not in carried]
-        return self.told_apart()
+        return self.distinguishable()
 
-    def told_apart(self) -> str | None:
+    def distinguishable(self) -> str | None:
         """A place that has two objects of one memory which somebody could tell apart."""
         names: dict[int, str] = {}  # of those objects
         for name, a, b in self.pairs:

@@ -14,12 +14,12 @@ from ...numpy.surface import small_ints
 from ..value.objects import Traced
 from ..value.state import fill
 from .region import Looked
-from .result import Call
+from .result import DeferredCall
 
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
 
-class Opened(NamedTuple):
+class SizedList(NamedTuple):
     """One such list. kind: of its items, or of those of the lists that it holds ("list of scalar");
     last: what else has the array of the last row, with its version then; sizes: the axes of a row whose sizes differ, and these.
     """
@@ -58,21 +58,21 @@ class Opened(NamedTuple):
         """
         if not stage.tracer.flushes or stage.tracer.in_region:
             raise Looked(why)
-        columns = [stage.concrete(column) for column in (self.buffer, *self.sizes.values())]
+        columns = [stage.materialise(column) for column in (self.buffer, *self.sizes.values())]
         items = listed(self.kind, tuple(self.sizes), None, *columns)
         if self.kind == "array":
-            items = [stage.wrap(item) for item in items]
+            items = [stage.lift_array(item) for item in items]
         if self.last is not None and items:
             items[-1] = self.last[0]
         stage.regions.journal.before_change(self.container)
         fill(self.container, items)
-        del stage.regions.opened[id(self.container)]
+        del stage.regions.sized_lists[id(self.container)]
 
-    def recipe(self) -> Call:
+    def recipe(self) -> DeferredCall:
         """The list, for the user."""
         self.check_last()
         last = None if self.last is None else self.last[0]
-        return Call((listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values()))
+        return DeferredCall((listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values()))
 
 
 def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
@@ -96,7 +96,7 @@ def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) 
     return items
 
 
-def call_with_opened(stage: Any, f: Any, opened: Opened) -> Any:
+def call_with_sized_list(stage: Any, f: Any, opened: SizedList) -> Any:
     """f(list) of a list that is as long as a loop had trips."""
     if f is len:
         return opened.length

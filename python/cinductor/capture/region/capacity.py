@@ -49,7 +49,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     most = varying.capacity(tracer, entry, end, mark)
     if place is None or most is None or length is None or is_same(most, length.capacity):
         return most
-    rule = tracer.growth(end, length.now)
+    rule = tracer.as_line(end, length.now)
     if rule is None:
         return most
     more = tracer.most(rule[1], mark)
@@ -61,7 +61,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     raise Again(loop)
 
 
-def room(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
     """The number of elements of a row that has room for an array in every trip, where no trip makes
     more of them than there were; None where there is no such number, or no need of a row: arrays
     that vary along their first axis lie densely as it is.
@@ -85,7 +85,7 @@ def place_of(types: Types, kind: Type, axis: int) -> Place | None:
     return None
 
 
-def settle(loop: Loop) -> None:
+def resolve(loop: Loop) -> None:
     """Computes, outside of the loop, what its rules come to."""
     for rule in loop.rules:
         loop.capacities[rule.place] = grown(loop, rule)

@@ -20,7 +20,7 @@ from ..dynamic import MarkViolated
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..user import PACKAGE
-from .settle import plain_scope, settle
+from .fallback import fall_back, plain_scope
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -49,7 +49,7 @@ def is_asked_by_users() -> bool:
     return not frame.f_code.co_filename.startswith(PACKAGE)
 
 
-def rescued(method: Callable[..., Any]) -> Callable[..., Any]:
+def with_bailout(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a scope, with NumPy's answer where it fails behind an effect."""
     name = method.__name__
 
@@ -58,7 +58,7 @@ def rescued(method: Callable[..., Any]) -> Callable[..., Any]:
         stage = self.stage
         if stage is None:
             return method(self, *args, **kwargs)
-        if stage.is_settled:  # since the frame has read this method
+        if stage.has_fallen_back:  # since the frame has read this method
             return on_real_values(self, name, args, kwargs)
         done = stage.done
         try:
@@ -78,8 +78,8 @@ def rescued(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def on_real_values(scope: Scope, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What Python and NumPy do for rewritten code that asks for that."""
-    real = scope.stage.concrete(args)
-    named = {key: scope.stage.concrete(value) for key, value in kwargs.items()}
+    real = scope.stage.materialise(args)
+    named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
     return getattr(plain_scope().like(scope), name)(*real, **named)
 
 
@@ -88,7 +88,7 @@ def ask_python(
 ) -> Any:
     """What Python and NumPy say to a step that has failed."""
     if name in LAZY:
-        kind = type(scope.stage.concrete(args[0]))
+        kind = type(scope.stage.materialise(args[0]))
         if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
             raise error
     result = on_real_values(scope, name, args, kwargs)
@@ -96,10 +96,10 @@ def ask_python(
     return result
 
 
-def adopted(stage: Stage, value: Any) -> Any:
+def lifted_once(stage: Stage, value: Any) -> Any:
     """A value of unknown origin, got by a step that is not taken twice."""
     try:
-        return stage.adopt(value)
+        return stage.lift(value)
     except Exception as error:
         if not stage.effects or stage.tracer.in_region or not is_of_ours(error):
             raise
@@ -110,5 +110,5 @@ def adopted(stage: Stage, value: Any) -> Any:
 def go_on(stage: Stage, error: Exception) -> None:
     """The rest of the call is NumPy's, for a mistake of ours."""
     stage.tell(error)
-    if not stage.is_settled:
-        settle(stage, "a mistake of cinductor's")
+    if not stage.has_fallen_back:
+        fall_back(stage, "a mistake of cinductor's")
