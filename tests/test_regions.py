@@ -7,6 +7,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
+from cinductor.capture.region.phi import Phi, make_region
 
 
 def check(fn, *args, backend="interp", calls=2):
@@ -470,3 +471,32 @@ def test_a_loop_that_hands_on_a_long_list():
         for _ in range(2):
             same(compiled(x, count), turned(x, count))
         assert how in str(cinductor.explain(compiled, x, count))
+
+
+class Recorder:
+    """A tracer that makes regions of numbers: what is handed on is numbered."""
+
+    def region(self, op, blocks, operands, kinds):
+        self.seen = op, operands, kinds
+        return tuple(range(len(kinds)))
+
+
+class Wide(Phi):
+    def __init__(self, *names):
+        self.names = names
+
+    def operands(self, tracer):
+        return [*self.names]
+
+    def kinds(self, operands):
+        return ["array" for _ in self.names]
+
+
+def test_each_phi_is_given_its_own():
+    """However many places it takes, and the arms of an if begin with nothing but the condition."""
+    tracer, phis = Recorder(), [Wide("a"), Wide(), Wide("b", "c"), Wide("d")]
+    make_region(tracer, "for", (), phis)
+    assert tracer.seen == ("for", ("a", "b", "c", "d"), ("array",) * 4)
+    assert [phi.made for phi in phis] == [[0], [], [1, 2], [3]]
+    make_region(tracer, "if", (), phis, "condition")
+    assert tracer.seen[1] == ("condition",) and [phi.made for phi in phis] == [[0], [], [1, 2], [3]]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import collections
 import difflib
+import gc
 import gzip
 import hashlib
 import json
@@ -56,9 +57,12 @@ def save(path: Path, groups: list[str]) -> int:
         levels = settle(captured, groups == ["captures"])
         path.parent.mkdir(parents=True, exist_ok=True)
         dump = Dump(folder / "dump", captured)
+        gc.disable()  # a program that nobody keeps is compiled anew: when one dies is no matter of chance
         with gzip.open(path, "wt") as out:
             print(json.dumps({"levels": levels}), file=out)
-            for group, case, make in cases(folder):
+            for number, (group, case, make) in enumerate(cases(folder)):
+                if number % 64 == 0:
+                    gc.collect()
                 if group not in (groups or ALL):
                     continue
                 for way, options in (CAPTURED if group == "captures" else WAYS).items():

@@ -31,7 +31,7 @@ CAPTURED: dict[str, dict[str, Any]] = {
     "captured, dynamic": {"backend": "interp", "dynamic": True},
 }
 FUZZED = {"program_generator": 60, "loop_generator": 60, "memory_generator": 40, "operand_generator": 30}
-GENERATORS = {**{module: 3 * count for module, count in FUZZED.items()}, "number_generator": 60, "int_generator": 30, "state_generator": 200}
+GENERATORS = {**FUZZED, "number_generator": 30, "int_generator": 20, "state_generator": 100}
 SYMBOLS = (7, 5, 8, 6, 9)  # sizes of graphs whose symbols have no hints
 
 

@@ -2,7 +2,7 @@
 
 `open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
 are unchanged, or `steps` (ints that grow by a constant), or carried by value (`types`, and in the
-region `parameters`). Memory written to is carried as versions of the same array. A value carried is
+region `phi`). Memory written to is carried as versions of the same array. A value carried is
 by value: where memory that two names share would be written through one of them the loop is not
 captured; arrays that change places are, by running the body once for each arrangement in one trip
 of the region.
@@ -10,23 +10,25 @@ of the region.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..value import varying
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import MaybeUnbound, Traced
-from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves
+from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves, rebuilt
 from . import list_buffer
 from .distinguish import Objects
 from .last import Last
 from .list_columns import ListColumns, is_longer
-from .parameters import Parameters
+from .phi import Memory, Number, Phi, Value, make_region
 from .region import Looked, Peel, truth
 from .sharing import Sharing
 from .trips import Trips
 from .types import Types
 
 if TYPE_CHECKING:
-    from .loop import Loop, Memory
+    from .loop import Learnt, Loop
 
 MAX_PERIOD = 6
 OURS = "__ci_"
@@ -49,7 +51,7 @@ class Carried:
         self.regions.made.append(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
-        self.parameters = Parameters(self)
+        self.values: list[Value] = []  # names that are carried by value, at the head of this run
         self.steps: dict[str, Any] = {}
         self.written: list[Any] = []
         self.no_steps: set[str] = set()
@@ -71,7 +73,7 @@ class Carried:
 
     # --- what was learnt at this place before ---
 
-    def recall(self, memory: Memory) -> None:
+    def recall(self, memory: Learnt) -> None:
         """Begins with what another capture of the same loop ended with."""
         for name in memory.names:
             value = self.entry.get(name, UNBOUND)
@@ -82,7 +84,7 @@ class Carried:
             if type(value) is Traced and value.kind == "array":
                 self.add_written(value.whole)
 
-    def remember(self, memory: Memory) -> None:
+    def remember(self, memory: Learnt) -> None:
         """For the next capture of the same loop, in another run of a loop around."""
         memory.names = list(self.types.of)
         everything = {**self.loop.others, **self.entry}
@@ -126,7 +128,7 @@ class Carried:
             is_counted |= name not in self.names or self.entry[name] is UNBOUND
         for name, types in self.types.of.items():
             is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
-        self.cond = self.body = self.counter = self.flag_param = self.trips_made = None
+        self.cond = self.body = self.counter = self.flag_phi = self.trips_made = None
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
@@ -134,9 +136,9 @@ class Carried:
         if self.is_while:
             self.cond = block
             if is_counted or not self.loop.is_while:
-                self.counter = block.param("i8", "scalar")
+                self.counter = self.count(block.param("i8", "scalar"))
             if self.flag:
-                self.flag_param = block.param("?", "python")
+                self.flag_phi = self.watch_flag(block.param("?", "python"))
         else:
             self.body = block
             self.trip = block.index(self.extent)
@@ -144,7 +146,7 @@ class Carried:
         if self.is_while and not self.loop.is_while:
             self.open_body(None)
         elif self.is_while and self.counter is not None:
-            self.trip = self.tracer.define(self.counter, 0, None)
+            self.trip = self.tracer.define(self.counter.head, 0, None)
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
         self.contents.refill(self.regions, head)
@@ -156,13 +158,59 @@ class Carried:
     def make_head(self, block: Any) -> dict[str, Any]:
         carried = frozenset((*self.names, *self.contents.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
-        head.update(self.parameters.open(block))
-        if len(self.parameters.all) > MOST_CARRIED:
+        self.lengths = [self.vary(block, length) for length in self.types.lengths]
+        self.values = [
+            Value(self.tracer, block, leaf, kind)
+            for name, kinds in self.types.of.items()
+            for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
+            if kind is not None
+        ]
+        head.update(self.names_of(value.head for value in self.values))
+        if sum(len(value.params) for value in self.values) > MOST_CARRIED:
             self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
         for handle in self.written:
             block.bind(handle)
         self.bound = {handle.storage: handle.version for handle in self.written}
         return head
+
+    def count(self, param: Any) -> Number:
+        """The counter of trips."""
+        tracer = self.tracer
+        return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
+
+    def watch_flag(self, param: Any) -> Number:
+        """The flag that ends the loop."""
+
+        def end() -> Any:
+            value = self.ends_of_names[self.loop.site.flag]
+            is_traced = type(value) is Traced
+            return truth(self.loop.stage, value) if is_traced else self.tracer.lift(value)
+
+        return Number(param, lambda: self.tracer.lift(False), end)
+
+    def vary(self, block: Any, length: varying.Length) -> Number:
+        """A size that changes."""
+        tracer, head = self.tracer, block.param("i8", "python")
+        length.define(tracer, head)
+        return Number(
+            head,
+            lambda: varying.number_of(tracer, length.entry),
+            lambda: varying.number_of(tracer, length.end),
+        )
+
+    def names_of(self, parts: Iterable[Any]) -> dict[str, Any]:
+        """The values of names carried, given those of their leaves that change."""
+        left = iter(parts)
+        return {
+            name: rebuilt(
+                self.entry[name],
+                (
+                    leaf if kind is None else next(left)
+                    for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
+                ),
+            )
+            for name, kinds in self.types.of.items()
+        }
 
     def open_body(self, test: Any) -> bool:
         """Closes the block of a while's condition and opens that of its body."""
@@ -173,9 +221,9 @@ class Carried:
         elif test is not None and not test:
             self.loop.fail("the loop makes no trip")
         if not self.loop.is_while:
-            condition = apply("less", self.counter, self.extent)
-        if self.flag_param is not None:
-            goes_on = apply("logical_not", self.flag_param)
+            condition = apply("less", self.counter.head, self.extent)
+        if self.flag_phi is not None:
+            goes_on = apply("logical_not", self.flag_phi.head)
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
@@ -189,7 +237,7 @@ class Carried:
         if type(test) is Traced:
             self.regions.assume(test)
         if not self.loop.is_while:
-            self.trip = self.tracer.define(self.counter, 0, self.extent)
+            self.trip = self.tracer.define(self.counter.head, 0, self.extent)
         return True
 
     def note_distinct(self, a: Any, b: Any) -> None:
@@ -197,7 +245,7 @@ class Carried:
         told = {(x.storage, y.storage) for x, y in self.distinct}
         if (a.storage, b.storage) in told:
             return
-        if any(p.value.storage in (a.storage, b.storage) for p in self.parameters):
+        if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
 
     def is_new(self, handle: Any) -> bool:
@@ -417,15 +465,12 @@ class Carried:
             if type(self.extent) is int:
                 loop.fail("it does no array work")
         first = self.cond if self.is_while else body
-        results = self.parameters.results(names)
-        if self.counter is not None:
-            body.result(tracer.apply("add", self.counter, 1))
-        if self.flag_param is not None:
-            value = names[loop.site.flag]
-            body.result(truth(loop.stage, value) if type(value) is Traced else tracer.lift(value))
-        self.parameters.hand_on(body, results)
-        for handle in self.written:
-            body.result(handle)
+        for value, leaf in zip(self.values, self.leaves_of(names), strict=True):
+            value.end(tracer, leaf)
+        self.heads = [phi for phi in (self.counter, self.flag_phi) if phi is not None]
+        self.memory = [Memory(handle) for handle in self.written]
+        for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
+            phi.results(tracer, body, first)
         self.last.finish(body, first)
         for growth in self.growths.values():
             growth.finish(body)
@@ -441,36 +486,28 @@ class Carried:
 
     def make_region(self) -> dict[str, Any]:
         tracer, site = self.tracer, self.loop.site
-        needs_trips = int(self.last.needs_trip)
-        entries: list[Any] = []
-        if self.counter is not None:
-            entries.append(tracer.lift(0, "i8"))
-        if self.flag_param is not None:
-            entries.append(tracer.lift(False))
-        entries += [*self.parameters.entries(), *self.written]
-        kinds = [*(e.kind for e in entries), *self.last.kinds()]
-        entries += self.last.entries()
-        for growth in self.growths.values():
-            kinds += growth.kinds()
-            entries += growth.entries()
+        needs_trips = int(self.last.needs_trip())
+        phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.held]
+        phis += [item for growth in self.growths.values() for item in growth.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
-        op = "while" if self.is_while else "for"
-        made = iter(tracer.region(op, blocks, tuple(entries), tuple(kinds)))
+        make_region(tracer, "while" if self.is_while else "for", blocks, phis)
         kept = {*self.names, *self.contents.containers}
         exits = {n: self.entry[n] if n in kept else UNBOUND for n in {*site.state, *kept}}
         trips = self.extent if not self.is_while else None
-        counter = next(made) if self.counter is not None else None
+        counter = self.counter.made[0] if self.counter is not None else None
         if counter is not None:
             if any(name in site.live_out for name in self.steps):
                 trips = tracer.define(counter, 0, None)
         if site.flag:
-            exits[site.flag] = next(made) if self.flag_param is not None else False
-        exits.update(self.parameters.exits(made))
-        for handle in self.written:
-            tracer.set_version(handle, next(made))
-        exits.update(self.last.exits(made))
+            exits[site.flag] = self.flag_phi.made[0] if self.flag_phi is not None else False
+        for length, phi in zip(self.types.lengths, self.lengths, strict=True):
+            length.define(tracer, phi.made[0])
+        exits.update(self.names_of([value.behind(tracer) for value in self.values]))
+        for memory in self.memory:
+            memory.rebuild(tracer)
+        exits.update(self.last.exits())
         for growth in self.growths.values():
-            growth.exits(made, exits)
+            growth.exits(exits)
         made_arrays = {
             number: leaves(exits[name])[place]
             for (name, place), number in self.sharing.numbers.items()
@@ -481,7 +518,18 @@ class Carried:
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.trips.make_sure(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
+        for phi in phis:  # what is alive at a break is returned
+            phi.made.clear()
         return exits
+
+    def leaves_of(self, names: dict[str, Any]) -> list[Any]:
+        """Those that change, of the names carried by value."""
+        return [
+            leaf
+            for name, kinds in self.types.of.items()
+            for leaf, kind in zip(leaves(names[name]), kinds, strict=True)
+            if kind is not None
+        ]
 
     def runs_once(self, extent: Any = None) -> bool:
         """Whether the region makes a trip; guarded where that depends on the arguments."""

@@ -14,7 +14,7 @@ from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
 from ..value.objects import UNBOUND, Traced, holds_traced
-from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted
+from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted, strength
 from .branch import Level
 from .ends import End
 from .merge import Merge
@@ -159,7 +159,7 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     kinds = kind_of(a), kind_of(b)
     if kinds[0] is None or kinds[1] is None or "array" in (kinds[0][0], kinds[1][0]):
         return None
-    strong = [strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
+    strong = [strength(v) for v in (a, b)]
     is_mixed = any(s is not strong[0] or type(s) is Traced for s in strong)
     if kinds[0] != kinds[1] and are_ints(*kinds):
         parts = [lifted(tracer, v, "python", UINT64) for v in (a, b)]
@@ -180,10 +180,3 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
         return value
     bools = [s if type(s) is Traced else tracer.lift(s) for s in strong]
     return tracer.tagged(value, tracer.select(condition, *bools, "python"))
-
-
-def strength(value: Any, kind: tuple[str, Any]) -> Any:
-    """Whether a number is NumPy's: True, False, or a traced bool."""
-    if type(value) is Traced and value.strong is not None:
-        return value.strong
-    return kind[0] == "scalar"

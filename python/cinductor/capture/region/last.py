@@ -7,7 +7,6 @@ hands it on, and nobody looks at what the first one begins with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
@@ -15,7 +14,7 @@ from ..value import varying
 from ..value.aliases import is_loose
 from ..value.objects import Traced, attributes_of
 from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
-from .parameters import strength_of
+from .phi import Phi, strength_of
 
 if TYPE_CHECKING:
     from ..value.aliases import Source
@@ -25,17 +24,60 @@ OURS = "__ci_"
 NOWHERE = object()
 
 
-class LastValue:
-    """A value that each trip hands on; sources: what it may be of before the loop."""
+class LastValue(Phi):
+    """A value that each trip hands on; sources: what it may be of before the loop; before: the name's
+    value there, where that can be its value behind it.
+    """
 
-    __slots__ = ("name", "place", "value", "sources", "is_loose", "number", "lengths", "shape")
+    __slots__ = (
+        "name", "place", "value", "sources", "is_loose", "node", "lengths", "shape", "before"
+    )  # fmt: skip
 
     def __init__(self, name: str, place: int, value: Any, sources: list[Source]) -> None:
         self.name, self.place, self.value, self.sources = name, place, value, sources
         self.is_loose = False  # laid out otherwise in NumPy's memory
-        self.number: Any = None  # in the body's block
+        self.node: tuple[Any, int] = (None, 0)  # in the body's block
         self.lengths: dict[int, varying.Length] = {}
         self.shape: tuple[Any, ...] = ()  # of its buffer
+        self.before: Any = None
+
+    def results(self, tracer: Any, body: Any, first: Any) -> None:
+        self.node = body, body.hold(self.value)
+        if not self.lengths:
+            body.result(self.value, first.param(self.value))
+            if self.value.strong is not None:
+                body.result(strength_of(tracer, self.value), first.param("?", "scalar"))
+            return
+        buffer = first.param(tracer.undefined(self.value, self.shape))
+        varying.write(tracer, buffer, self.value, self.lengths)
+        body.result(buffer)
+        for length in self.lengths.values():
+            first.param("i8", "python")
+            body.result(varying.number_of(tracer, length.end))
+
+    def operands(self, tracer: Any) -> list[Any]:
+        if self.lengths:
+            buffer = tracer.undefined(self.node, self.shape)
+            return [buffer, *(tracer.lift(0) for _ in self.lengths)]
+        body, number = self.node
+        known = [body.undefined(number) if self.before is None else self.before]
+        if self.value.strong is None:
+            return known
+        is_strong = tracer.lift(False) if self.before is None else strength_of(tracer, self.before)
+        return [*known, is_strong]
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        strong = [] if self.value.strong is None else ["scalar"]
+        return [self.value.kind, *("python" for _ in self.lengths), *strong]
+
+    def behind(self, tracer: Any) -> Any:
+        """The value behind the loop."""
+        value, *others = self.made
+        if self.lengths:
+            for length, number in zip(self.lengths.values(), others, strict=True):
+                length.define(tracer, number)
+            return varying.read(tracer, value, self.lengths)
+        return tracer.tagged(value, *others) if others else value
 
 
 class Last:
@@ -51,13 +93,16 @@ class Last:
     def mark(self) -> Any:
         return self.loop.attempt.mark  # type: ignore[union-attr]
 
-    @property
     def needs_trip(self) -> bool:
-        """Whether a name has its value from a trip. Nobody reads ours that no trip has set."""
+        """Whether a name has its value from a trip. Nobody reads ours that no trip has set. Asked
+        outside of the region, for the values before it may need nodes.
+        """
+        for held in self.held:
+            held.before = self.value_before(held)
         for name, value in self.values.items():
             if value is UNBOUND or name.startswith(OURS):
                 continue
-            if any(type(v) is not LastValue or self.value_before(v) is None for v in leaves(value)):
+            if any(type(v) is not LastValue or v.before is None for v in leaves(value)):
                 return True
         return False
 
@@ -148,21 +193,9 @@ class Last:
 
     def finish(self, body: Any, first: Any) -> None:
         """Results of the body, and parameters of its first block."""
-        tracer = self.tracer
         for held in self.held:
             self.measure(held)
-            held.number = body.hold(held.value)
-            if not held.lengths:
-                body.result(held.value, first.param(held.value))
-                if held.value.strong is not None:
-                    body.result(strength_of(tracer, held.value), first.param("?", "scalar"))
-                continue
-            buffer = first.param(tracer.undefined(held.value, held.shape))
-            varying.write(tracer, buffer, held.value, held.lengths)
-            body.result(buffer)
-            for length in held.lengths.values():
-                first.param("i8", "python")
-                body.result(varying.number_of(tracer, length.end))
+            held.results(self.tracer, body, first)
         for name, value in self.values.items():
             self.values[name] = rebuilt(value, map(self.closed, leaves(value)))
 
@@ -187,31 +220,6 @@ class Last:
             self.made[id(leaf)] = self.tracer.last_value(leaf, self.carried.body)
         return self.made[id(leaf)]
 
-    def entries(self) -> list[Any]:
-        """What the first trip begins with."""
-        entries: list[Any] = []
-        body, tracer = self.carried.body, self.tracer
-        for held in self.held:
-            before = self.value_before(held)
-            if held.lengths:
-                entries.append(tracer.undefined((body, held.number), held.shape))
-                entries += [tracer.lift(0) for _ in held.lengths]
-            else:
-                entries.append(body.undefined(held.number) if before is None else before)
-            if held.value.strong is not None:
-                known = False if before is None else strength_of(tracer, before)
-                entries.append(known if type(known) is Traced else tracer.lift(known))
-        return entries
-
-    def kinds(self) -> list[str]:
-        """Of the values that the region hands on."""
-        kinds = []
-        for held in self.held:
-            kinds.append(held.value.kind)
-            kinds += ["python" for _ in held.lengths]
-            kinds += ["scalar"] if held.value.strong is not None else []
-        return kinds
-
     def value_before(self, held: LastValue) -> Any:
         """The name's value before the loop, where that can be its value behind it."""
         before = self.carried.entry[held.name]
@@ -223,25 +231,18 @@ class Last:
             return None
         if leaf.strong is not None and held.value.strong is None:
             return None
-        is_like = self.tracer.same_type(leaf, (self.carried.body, held.number)) == 1
+        is_like = self.tracer.same_type(leaf, held.node) == 1
         return leaf if is_like else None
 
-    def exits(self, made: Iterator[Any]) -> dict[str, Any]:
+    def exits(self) -> dict[str, Any]:
         """The names' values behind the loop."""
         values: dict[LastValue, Any] = {}
+        sharing = self.carried.sharing
         for held in self.held:
-            value = next(made)
-            if held.lengths:
-                for length in held.lengths.values():
-                    length.define(self.tracer, next(made))
-                value = varying.read(self.tracer, value, held.lengths)
-            elif held.value.strong is not None:
-                value = self.tracer.tagged(value, next(made))
-            values[held] = value
-            before = self.value_before(held)
-            sharing, sources = self.carried.sharing, held.sources
-            if before is not None and held.value.kind == "array":
-                sources = sources + sharing.of_entry(before)
+            value = values[held] = held.behind(self.tracer)
+            sources = held.sources
+            if held.before is not None and held.value.kind == "array":
+                sources = sources + sharing.of_entry(held.before)
             sharing.aliases.add(value, sources)
             if held.is_loose:
                 sharing.aliases.loosen(value)

@@ -8,7 +8,6 @@ of trips is, and a condition under which a trip appends is decided by the trip's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..value import varying
 from ..value.objects import Traced
 from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt
 from . import list_buffer
+from .phi import Phi
 from .region import Again, Peel
 from .sized_list import SizedList
 
@@ -50,10 +50,12 @@ class Column(NamedTuple):
     shape: tuple[Any, ...]
 
 
-class Item:
+class Item(Phi):
     """What a trip appends, once: its value's leaves, and where each goes. Of a list that a loop has
     made (inner) the value is the array of its items.
     """
+
+    __slots__ = ("value", "inner", "flag", "truths", "columns", "names", "shapes", "length")
 
     def __init__(self, appended: Any, rows: Any = None) -> None:
         is_maybe = type(appended) is Maybe
@@ -71,6 +73,20 @@ class Item:
     def measure(self, trips: int) -> None:
         """How long its buffers are: there is one place for what is not appended."""
         self.length = trips if self.truths is None else sum(self.truths) + 1
+
+    def operands(self, tracer: Any) -> list[Any]:
+        counter = [] if self.truths is None else [tracer.lift(0, "i8")]
+        return counter + [tracer.undefined(*column) for part in self.columns for column in part]
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        counter = [] if self.truths is None else ["scalar"]
+        return counter + ["array" for part in self.columns for _ in part]
+
+    @property
+    def buffers(self) -> list[list[Any]]:
+        """The columns of each leaf behind the region."""
+        made = iter(self.made if self.truths is None else self.made[1:])
+        return [[next(made) for _ in part] for part in self.columns]
 
 
 class ListColumns:
@@ -120,11 +136,12 @@ class ListColumns:
         carried.promises.append(lambda: int(carried.extent) == trips)
         self.is_open = False
 
-    def make_sized(self, made: Iterator[Any], names: dict[str, Any]) -> None:
+    def make_sized(self, names: dict[str, Any]) -> None:
         """What the list is behind the loop."""
         (item,) = self.items
-        buffer, holder = next(made), item.names[0]
-        sizes = {axis: next(made) for axis in self.axes(item.value, item.shapes[0])}
+        (buffer, *lengths), holder = item.made, item.names[0]
+        axes = self.axes(item.value, item.shapes[0])
+        sizes = dict(zip(axes, lengths, strict=True))
         last = None
         if holder is not None:
             leaf = leaves(names[holder[0]])[holder[1]]
@@ -258,13 +275,13 @@ class ListColumns:
             for place, leaf in enumerate(leaves(value))
             if type(leaf) is Traced and leaf.kind == "array" and leaf.storage == array.storage
         ]
-        for value, entry, _, version, _ in carried.parameters:
-            if value.storage != array.storage:
+        for phi in carried.values:
+            if phi.value.storage != array.storage:
                 continue
-            if value.version != version or holders:
+            if phi.value.version != phi.version or holders:
                 self.loop.fail("an array that stays is appended to a list")
             held = [carried.entry[name] for name in carried.contents.containers]
-            if not self.loop.is_alone(entry, [*self.loop.entry.values(), *held]):
+            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *held]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
         if tracer.is_before(array.whole, self.loop.attempt.mark):
@@ -285,8 +302,8 @@ class ListColumns:
             for leaf in leaves(self.carried.head.get(name))
             if type(leaf) is Traced and leaf.kind == "array"
         }
-        params = self.carried.parameters
-        return any(p.value.storage in heads and p.value.version != p.version for p in params)
+        phis = self.carried.values
+        return any(p.value.storage in heads and p.value.version != p.version for p in phis)
 
     # --- the region ---
 
@@ -323,31 +340,14 @@ class ListColumns:
         numbers = [self.tracer.cast(size, np.int64) for size in sizes]
         return [(self.tracer.as_data(leaf), room), *((number, ()) for number in numbers)]
 
-    def entries(self) -> list[Any]:
-        """What the first trip begins with."""
-        entries = []
-        for item in self.items:
-            if item.truths is not None:
-                entries.append(self.tracer.lift(0, "i8"))
-            entries += [self.tracer.undefined(*column) for part in item.columns for column in part]
-        return entries
-
-    def kinds(self) -> list[str]:
-        """Of the values that the region hands on."""
-        kinds = []
-        for item in self.items:
-            kinds += ["scalar"] if item.truths is not None else []
-            kinds += ["array" for part in item.columns for _ in part]
-        return kinds
-
-    def exits(self, made: Iterator[Any], names: dict[str, Any]) -> None:
+    def exits(self, names: dict[str, Any]) -> None:
         """Fills the list."""
         self.loop.regions.sized_lists.pop(id(self.container), None)
         if self.is_open:
-            self.make_sized(made, names)
+            self.make_sized(names)
             return
         trips = int(self.carried.extent)
-        columns = [self.column(item, trips, made, names) for item in self.items]
+        columns = [self.column(item, trips, names) for item in self.items]
         found = [value for values in zip(*columns, strict=True) for value in values]
         appended = [value for value in found if value is not UNKNOWN]
         self.loop.regions.journal.before_change(self.container)
@@ -358,12 +358,9 @@ class ListColumns:
         if len(self.items) == 1 and not self.before and self.buffer is not None:
             self.loop.regions.keep_backing(self.container, self.buffer)
 
-    def column(self, item: Item, trips: int, made: Iterator[Any], names: dict[str, Any]) -> Any:
+    def column(self, item: Item, trips: int, names: dict[str, Any]) -> Any:
         """What each trip appended as this item; a gap where it did not."""
-        if item.truths is not None:
-            next(made)
-        parts = leaves(item.value)
-        buffers = [[next(made) for _ in part] for part in item.columns]
+        parts, buffers = leaves(item.value), item.buffers
         if type(item.value) is Traced and len(buffers[0]) == 1:
             self.buffer = buffers[0][0] if item.truths is None else buffers[0][0][:-1]
         values, place = [], 0

@@ -39,7 +39,7 @@ class Restart(Signal):
     """A loop that was being watched is captured, from its beginning."""
 
 
-class Memory:
+class Learnt:
     """What was learnt of a loop at one place of one call path."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Loop(Region):
         super().__init__(scope, site)
         self.items = Items(None, None) if items is None else items
         self.is_while = items is None
-        self.memory = self.regions.memory.setdefault(self.key, Memory())
+        self.memory = self.regions.memory.setdefault(self.key, Learnt())
         self.offset = self.memory.offset
         self.phase = PLAIN if self.memory.plain else phase
         if self.phase == REGION and self.offset:

@@ -136,7 +136,7 @@ class Merge:
         if is_so is None:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
-            chosen = pair[0] if is_so else pair[1]
+            chosen = pair.parts[0] if is_so else pair.parts[1]
             chosen = chosen.part if type(chosen) is Unsigned else chosen
             chosen = chosen.value if type(chosen) in (ArmValue, Bool) else chosen
             if type(value) is Traced and value.kind == "python":
@@ -348,9 +348,9 @@ class Merge:
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
         for number, (value, pair) in enumerate(zip(results, self.pairs.all, strict=True)):
             sources: list[Source] = []
-            if any(self.is_loose(part, end) for part, end in zip(pair, self.ends, strict=True)):
+            if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
-            for which, (part, end) in enumerate(zip(pair, self.ends, strict=True)):
+            for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
                 held = array_in(part)
                 if held is None:
                     continue

@@ -12,12 +12,30 @@ from typing import TYPE_CHECKING, Any
 from ..value import varying
 from ..value.state import UINT64, kind_of, lifted
 from .ends import ArmValue, Bool, End, InBuffer, Result, Size, Undefined, Unsigned
+from .phi import Memory, Phi, make_region
 from .region import Region, truth
 
 if TYPE_CHECKING:
     from .branch import Level
 
-Pair = tuple[Any, Any]
+
+class Pair(Phi):
+    """A part for each arm, of which the branch chooses one."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        for value in self.parts:
+            if type(value) in (Bool, Size, Unsigned):
+                return ["python"]
+            if type(value) is InBuffer:
+                return ["array"]
+        known = [v for v in self.parts if type(v) is not Undefined]
+        kinds = [v.kind if type(v) is ArmValue else kind_of(v)[0] for v in known]  # type: ignore[index]
+        return ["scalar" if "scalar" in kinds else kinds[0]]
 
 
 class Pairs:
@@ -33,9 +51,9 @@ class Pairs:
     def want(self, a: Any, b: Any) -> Result:
         """The one of two parts that the branch chooses."""
         for number, pair in enumerate(self.all):
-            if pair[0] is a and pair[1] is b:
+            if pair.parts[0] is a and pair.parts[1] is b:
                 return Result(number)
-        self.all.append((a, b))
+        self.all.append(Pair(a, b))
         return Result(len(self.all) - 1)
 
     def length(self, a: Any, b: Any) -> varying.Length | None:
@@ -60,7 +78,7 @@ class Pairs:
 
     def read(self, value: Any, pair: Pair) -> Any:
         """A result; an array of its own where the region's has room for more."""
-        lengths = next((part.lengths for part in pair if type(part) is InBuffer), None)
+        lengths = next((part.lengths for part in pair.parts if type(part) is InBuffer), None)
         return value if lengths is None else varying.read(self.tracer, value, lengths)
 
     def choose(self, handles: list[Any]) -> list[Any]:
@@ -71,7 +89,7 @@ class Pairs:
         is_small = all(
             type(v) not in (InBuffer, Unsigned) and (type(v) is not ArmValue or v.kind != "array")
             for pair in self.all
-            for v in pair
+            for v in pair.parts
         )
         if harmless and is_small and not handles:
             return self.select()
@@ -82,8 +100,8 @@ class Pairs:
             block.splice()
         made = []
         for pair in self.all:
-            parts = [self.here(v) for v in pair]
-            made.append(self.tracer.select(self.level.condition, *parts, self.kind(pair)))
+            parts = [self.here(v) for v in pair.parts]
+            made.append(self.tracer.select(self.level.condition, *parts, *pair.kinds([])))
         return made
 
     def here(self, value: Any) -> Any:
@@ -112,27 +130,18 @@ class Pairs:
             block.reopen()
             regions.blocks.append(block)
             for pair in self.all:
-                like = pair[0].node if which and type(pair[0]) is ArmValue else None
-                self.add_result(block, pair[which], like)
+                first = pair.parts[0]
+                like = first.node if which and type(first) is ArmValue else None
+                self.add_result(block, pair.parts[which], like)
             for handle in handles:
                 held = written.get(handle.storage)
                 block.result(handle if held is None else held.node, handle)
             regions.close(block)
-        kinds = [self.kind(pair) for pair in self.all] + ["array"] * len(handles)
-        made = list(tracer.region("if", self.blocks, (self.level.condition,), tuple(kinds)))
-        for handle, value in zip(handles, made[len(self.all) :], strict=True):
-            tracer.set_version(handle, value)
-        return made[: len(self.all)]
-
-    def kind(self, pair: Pair) -> str:
-        """The kind of a pair's result."""
-        for value in pair:
-            if type(value) in (Bool, Size, Unsigned):
-                return "python"
-            if type(value) is InBuffer:
-                return "array"
-        kinds = [v.kind if type(v) is ArmValue else kind_of(v)[0] for v in pair if type(v) is not Undefined]  # type: ignore[index]
-        return "scalar" if "scalar" in kinds else kinds[0]
+        memory = [Memory(handle) for handle in handles]
+        make_region(tracer, "if", self.blocks, [*self.all, *memory], self.level.condition)
+        for phi in memory:
+            phi.rebuild(tracer)
+        return [pair.made[0] for pair in self.all]
 
     def add_result(self, block: Any, value: Any, like: Any) -> None:
         """A part as a result of its arm."""

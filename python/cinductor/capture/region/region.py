@@ -130,7 +130,7 @@ class Regions:
         if value.kind != "array" or value.storage in self.aliases.records:
             return value.kind == "array"
         loops = (getattr(region, "carried", None) for region in self.active)
-        return any(value.storage == p.value.storage for c in loops if c for p in c.parameters)
+        return any(value.storage == p.value.storage for c in loops if c for p in c.values)
 
     def grow(self, growth: Any) -> None:
         """From here on a list has a gap."""

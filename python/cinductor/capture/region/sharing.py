@@ -66,19 +66,17 @@ class Sharing:
     def collect(self, names: dict[str, Any]) -> None:
         """The arrays among what is carried."""
         carried = self.carried
-        params = iter(carried.parameters)
+        values = iter(carried.values)
         for name, types in carried.types.of.items():
             for place, (leaf, kind) in enumerate(zip(leaves(names[name]), types, strict=True)):
                 if kind is None:
                     continue
-                value, entry, _, version, _ = next(params)
-                if kind.tagged:
-                    next(params)
+                value = next(values)
                 if kind.kind == "array":
                     self.numbers[name, place] = len(self.arrays)
                     ends = self.aliases.sources(leaf)
-                    self.arrays.append(Array(name, value, entry, version, ends))
-                    ways = (leaf, entry)
+                    self.arrays.append(Array(name, value.value, value.entry, value.version, ends))
+                    ways = (leaf, value.entry)
                     self.arrays[-1].is_loose = any(is_loose(self.aliases.records, v) for v in ways)
 
     def number_of(self, source: Source) -> int | None:

@@ -90,6 +90,14 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
     return None
 
 
+def strength(value: Any) -> Any:
+    """Whether a number is strong, NumPy's: True, False, or the traced bool of a tagged one."""
+    if type(value) is Traced and value.strong is not None:
+        return value.strong
+    kind = kind_of(value)
+    return kind is not None and kind[0] == "scalar"
+
+
 def leaves(value: Any) -> list[Any]:
     """The values in nested tuples, in order."""
     if is_record(type(value)):
