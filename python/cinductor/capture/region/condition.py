@@ -14,9 +14,10 @@ from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
 from ..value.objects import UNBOUND, Traced, holds_traced
-from ..value.state import UINT64, are_ints, is_of_class, kind_of, lifted, strength
+from ..value.state import lifted, strength
 from .branch import Level
 from .ends import End
+from .lattice import join
 from .merge import Merge
 from .region import Refused, Region, truth
 
@@ -156,27 +157,13 @@ class Choice(Condition):
 def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
     tracer = stage.tracer
-    kinds = kind_of(a), kind_of(b)
-    if kinds[0] is None or kinds[1] is None or "array" in (kinds[0][0], kinds[1][0]):
+    joined = join(tracer, a, b, False, stage.may_check())
+    if type(joined) is str:
         return None
-    strong = [strength(v) for v in (a, b)]
-    is_mixed = any(s is not strong[0] or type(s) is Traced for s in strong)
-    if kinds[0] != kinds[1] and are_ints(*kinds):
-        parts = [lifted(tracer, v, "python", UINT64) for v in (a, b)]
-        if any(p is None for p in parts):
-            return None
-    elif kinds[0] != kinds[1] or is_mixed:
-        dtype = kinds[0][1] if kinds[0][0] == "scalar" else kinds[1][1]
-        parts = [lifted(tracer, v, "scalar", dtype) for v in (a, b)]
-        if any(p is None for p in parts) or not is_mixed or dtype.char not in "fdDlq":
-            return None
-        if not all(is_of_class(kind, dtype) for kind in kinds):
-            return None
-    else:
-        parts = [v if type(v) is Traced else tracer.lift(v) for v in (a, b)]
+    parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(stage, condition)
-    value = tracer.select(condition, *parts, "scalar" if is_mixed else kinds[0][0])
-    if not is_mixed:
+    value = tracer.select(condition, *parts, joined.kind)
+    if not joined.tagged:
         return value
-    bools = [s if type(s) is Traced else tracer.lift(s) for s in strong]
+    bools = [s if type(s) is Traced else tracer.lift(s) for s in map(strength, (a, b))]
     return tracer.tagged(value, tracer.select(condition, *bools, "python"))

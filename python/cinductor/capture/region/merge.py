@@ -15,19 +15,21 @@ from ..value import varying
 from ..value.aliases import Source, is_loose, sources_in
 from ..value.objects import MaybeUnbound, Traced
 from ..value.state import (
+    UINT64,
     UNBOUND,
-    are_ints,
     have_same_structure,
+    is_array,
     is_number,
     is_of_class,
     is_same,
     kind_of,
     leaves,
-    lifted,
     rebuilt,
+    strength,
 )
 from .distinguish import Objects
 from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
+from .lattice import OTHER, join
 from .list_columns import Maybe
 from .pairs import Pairs
 from .region import Region
@@ -37,15 +39,6 @@ if TYPE_CHECKING:
     from .branch import Level
 
 OURS = "__ci_"
-
-
-def as_strong(tracer: Any, value: Any, dtype: Any) -> Any:
-    """A number of an arm as NumPy's of that dtype; None where it is not exactly that."""
-    if type(value) is ArmValue:
-        return value if value.dtype == dtype else None
-    if lifted(tracer, value, "scalar", dtype) is None:
-        return None
-    return dtype.type(value)
 
 
 class Merge:
@@ -282,25 +275,19 @@ class Merge:
         """One leaf of both arms."""
         if is_same(unheld(a), unheld(b)):
             return unheld(a)  # it was there before the arms
-        kinds = kind_of(unheld(a)), kind_of(unheld(b))
-        if (mixed := self.mix(a, b, kinds)) is not None:
-            return mixed
-        if kinds[0] != kinds[1] and self.are_unsigned(a, b, kinds):
+        values = unheld(a), unheld(b)
+        if all(map(is_array, values)) and kind_of(values[0]) == kind_of(values[1]):
+            is_alike = self.tracer.same_type(a.node, b.node) == 1
+            return self.pairs.want(a, b) if is_alike else self.join_sizes(name, a, b)
+        joined = join(self.tracer, *values, False, self.region.stage.may_check())
+        if type(joined) is str:
+            where = " in each branch" if joined is OTHER else ""
+            self.region.fail(f"{name} {joined}{where}")
+        if joined.tagged:
+            return self.tag(a, b, joined.dtype)
+        if joined.dtype == UINT64 and kind_of(values[0]) != kind_of(values[1]):
             return self.pairs.want(Unsigned(a), Unsigned(b))
-        if kinds[0] is None or kinds[0] != kinds[1]:
-            self.region.fail(f"{name} is of another type in each branch")
-        if kinds[0][0] == "array":  # type: ignore[index]
-            if self.tracer.same_type(a.node, b.node) != 1:
-                return self.join_sizes(name, a, b)
-        elif not all(type(v) is ArmValue or is_number(v) for v in (a, b)):
-            self.region.fail(f"{name} is no 64-bit number")
         return self.pairs.want(a, b)
-
-    def are_unsigned(self, a: Any, b: Any, kinds: Any) -> bool:
-        """Whether both are ints of Python's that can be those of [0, 2**64)."""
-        return are_ints(*kinds) and all(
-            self.region.stage.may_check() if type(v) is ArmValue else v >= 0 for v in (a, b)
-        )
 
     def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
         """Arrays of two shapes lie in buffers that are large enough for both."""
@@ -317,30 +304,16 @@ class Merge:
             shape[axis] = length.capacity
         return self.pairs.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
 
-    def mix(self, a: Any, b: Any, kinds: Any) -> Any:
-        """A number that is Python's in one arm and NumPy's in the other: NumPy's, with the bool
-        that says so.
-        """
-        if None in kinds or "array" in (kinds[0][0], kinds[1][0]):
-            return None
-        strong = [self.strength(v, kind) for v, kind in zip((a, b), kinds, strict=True)]
-        if strong[0] is True and strong[1] is True or not any(strong):
-            return None
-        dtype = max((k for k in kinds if k[0] == "scalar"), default=kinds[0])[1]
-        parts = [as_strong(self.tracer, v, dtype) for v in (a, b)]
-        if any(p is None for p in parts) or dtype.char not in "fdDlq?":
-            return None
-        if not all(is_of_class(kind, dtype) for kind in kinds):
-            return None
+    def tag(self, a: Any, b: Any, dtype: Any) -> Result:
+        """NumPy's number of the dtype, with the bool that says whether it is not Python's."""
+        parts = [v if type(v) is ArmValue else dtype.type(v) for v in (a, b)]
         value = self.pairs.want(*parts)
-        value.strong = self.pairs.want(*(Bool(s) for s in strong)).number
+        known = []
+        for v in (a, b):
+            is_tagged = type(v) is ArmValue and v.strong is not None
+            known.append(Bool(v.strong if is_tagged else strength(unheld(v))))
+        value.strong = self.pairs.want(*known).number
         return value
-
-    def strength(self, value: Any, kind: tuple[str, Any]) -> Any:
-        """Whether a number is NumPy's: True, False, or a held bool."""
-        if type(value) is ArmValue and value.strong is not None:
-            return value.strong
-        return kind[0] == "scalar"
 
     def note_sources(self, results: list[Any]) -> None:
         """A merged array may be memory of before, or that of another result."""

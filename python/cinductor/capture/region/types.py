@@ -18,8 +18,8 @@ from ..value.state import (
     UNBOUND,
     are_ints,
     have_same_structure,
+    is_array,
     is_number,
-    is_of_class,
     is_same,
     kind_of,
     leaves,
@@ -27,6 +27,7 @@ from ..value.state import (
     rebuilt,
 )
 from . import capacity
+from .lattice import LARGE, are_unsigned, can_lift, join
 from .region import Peel
 
 if TYPE_CHECKING:
@@ -96,27 +97,19 @@ class Types:
     def join(self, name: str, before: Any, after: Any) -> Type:
         """The type of a leaf that was one thing at the entry and is another behind a trip."""
         old, new = kind_of(before), kind_of(after)
-        if new is None or old is None:
+        if is_array(before) and old == new:
+            kind = Type(*new, before)
+            if not self.fits(after, before) and not self.vary(kind, before, before, after):
+                raise Peel(f"the array {name} changes its shape")
+            return kind
+        joined = join(self.tracer, before, after, True, self.loop.stage.may_check())
+        if joined is LARGE:
+            self.loop.fail(f"{name} {LARGE}")
+        if type(joined) is str:
             raise Peel(f"{name} changes its type")
-        is_mixed = any(type(v) is Traced and v.strong is not None for v in (before, after))
-        if is_mixed and new[0] == "scalar" and self.can_lift(before, new[1]):
-            return Type("scalar", new[1], tagged=True)
-        if old == new:
-            if old[0] == "array" and not self.fits(after, before):
-                kind = Type(*new, before)
-                if not self.vary(kind, before, before, after):
-                    raise Peel(f"the array {name} changes its shape")
-                return kind
-            if old[0] != "array" and not (type(before) is Traced or is_number(before)):
-                self.loop.fail(f"{name} is no 64-bit number")
-            return Type(*new, before if new[0] == "array" else None)
-        if are_ints(old, new) and self.are_unsigned(before, after):
-            return Type("python", UINT64)
-        if old[0] == "python" and new[0] == "scalar":
-            if old[1] == new[1] or lifted(self.tracer, before, *new) is not None:
-                self.joined.add(name)
-                return Type(*new)
-        raise Peel(f"{name} changes its type")
+        if old[0] == "python" and joined.kind == "scalar" and not joined.tagged:
+            self.joined.add(name)
+        return Type(joined.kind, joined.dtype, tagged=joined.tagged)
 
     # --- names that are known ---
 
@@ -144,42 +137,28 @@ class Types:
             if not is_array or not self.holds(kind, entry, before, after):
                 raise Peel(f"the array {name} changes its shape or type")
         elif kind.tagged:
-            if not self.can_lift(after, kind.dtype):
+            if not can_lift(self.tracer, after, kind.dtype):
                 raise Peel(f"{name} changes its type")
         elif type(after) is Traced and after.strong is not None:
-            if kind.dtype != after.dtype or not self.can_lift(entry, kind.dtype):
+            if kind.dtype != after.dtype or not can_lift(self.tracer, entry, kind.dtype):
                 raise Peel(f"{name} changes its type")  # an entry that is an int is no float
             self.joined.discard(name)
             return Type("scalar", kind.dtype, tagged=True)
         elif kind_of(after) != (kind.kind, kind.dtype):
             if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
                 raise Peel(f"{name} changes its type")
-            if not self.are_unsigned(entry, after):
+            if not are_unsigned((entry, after), self.loop.stage.may_check()):
                 raise Peel(f"{name} changes its type")
             return None if kind.dtype == UINT64 else Type("python", UINT64)
         elif not self.is_exact(kind, after):
             raise Peel(f"{name} changes its type")
         return None
 
-    def are_unsigned(self, *values: Any) -> bool:
-        """Whether Python's ints can be those of [0, 2**64), which the program checks."""
-        if any(type(v) is not Traced and v < 0 for v in values):
-            return False
-        return self.loop.stage.may_check() or all(type(v) is not Traced for v in values)
-
     def is_exact(self, kind: Type, value: Any) -> bool:
         """Whether a number is one of 64 bits."""
         if type(value) is Traced or not is_number(value):
             return True
         return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
-
-    def can_lift(self, value: Any, dtype: Any) -> bool:
-        """Whether a number is NumPy's of that dtype, or exactly as much."""
-        if not is_of_class(kind_of(value), dtype):
-            return False
-        if type(value) is Traced:
-            return value.kind != "array" and value.dtype == dtype
-        return lifted(self.tracer, value, "scalar", dtype) is not None
 
     # --- sizes of arrays ---
 

@@ -147,7 +147,8 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
             new = dtype.type(value)
     except (OverflowError, ValueError):  # infinity as an int
         return None
-    if not (new == value or (value != value and new != new)):
+    exactly = new.item()  # NumPy rounds a Python's float to float32 before it compares them
+    if not (exactly == value or (value != value and new != new)):
         return None
     if kind == "python":
         return tracer.lift(new.item())

@@ -1,0 +1,113 @@
+"""The join of two numbers: its table, and that what it refuses keeps its class."""
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import _core
+from cinductor.capture.region.lattice import LARGE, OTHER, Joined, join
+
+F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
+BIG = 1 << 63
+
+# a, b, what they are at a loop's head (a before, b behind a trip), what where two arms meet
+TABLE = [
+    (1, 2, Joined("python", I8), Joined("python", I8)),
+    (1.0, 2.0, Joined("python", F8), Joined("python", F8)),
+    (1, 2.0, OTHER, OTHER),  # nothing is promoted: the class can be seen
+    (True, 1, OTHER, OTHER),
+    (1, BIG, Joined("python", U8), Joined("python", U8)),
+    (-1, BIG, OTHER, OTHER),
+    (1 << 64, 1 << 65, LARGE, LARGE),
+    (np.float64(1), np.float64(2), Joined("scalar", F8), Joined("scalar", F8)),
+    (np.float32(1), np.float64(1), OTHER, OTHER),
+    (1.0, np.float64(2), Joined("scalar", F8), Joined("scalar", F8, True)),
+    (np.float64(2), 1.0, OTHER, Joined("scalar", F8, True)),
+    (1.5, np.float32(2), Joined("scalar", F4), Joined("scalar", F4, True)),
+    (0.1, np.float32(2), OTHER, OTHER),  # not exact
+    (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, True)),
+    (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, True)),
+    (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, True)),
+    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but behind a trip nobody sees it
+    (1, np.int8(2), Joined("scalar", np.dtype("i1")), OTHER),  # Python has no such numbers
+    (1.0, "a", OTHER, OTHER),
+    (None, 1.0, OTHER, OTHER),
+]
+
+
+@pytest.mark.parametrize("a, b, at_head, of_arms", TABLE)
+def test_what_two_numbers_become(a, b, at_head, of_arms):
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    assert join(tracer, a, b, True, True) == at_head
+    assert join(tracer, a, b, False, True) == of_arms
+    assert join(tracer, b, a, False, True) == of_arms  # arms have no order
+
+
+def test_what_is_not_known_is_checked_or_refused():
+    """A traced int may be of [0, 2**64) only where the program may ask."""
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    number = tracer.lift(5)
+    assert join(tracer, number, BIG, False, True) == Joined("python", U8)
+    assert join(tracer, number, BIG, False, False) is OTHER
+
+
+def choice(x, c, d):
+    v = 1.0 if c[0] > 0 else x[0]
+    return v if d[0] > 0 else np.float32(1.0)
+
+
+def loop(x, c, d):
+    for _ in range(3):
+        v = 1.0 if c[0] > 0 else x[0]
+        w = np.float32(1.0) if d[0] > 0 else v
+    return w
+
+
+def largest(x, c, d):
+    v = 1.0 if c[0] > 0 else x[0]
+    return max(v, np.float32(d[0] * 0 + 1))
+
+
+@pytest.mark.parametrize("program", [choice, loop, largest])
+def test_a_tagged_number_meets_no_scalar_of_another_dtype(program):
+    """np.float32(1) equals one of float64 exactly, and is none."""
+    compiled = cinductor.compile(program, backend="interp")
+    for c in (1.0, -1.0):
+        for d in (1.0, -1.0):
+            args = np.array([2.5]), np.array([c]), np.array([d])
+            got, want = compiled(*args), program(*args)
+            assert type(got) is type(want) and got == want
+
+
+def of_an_arm(x, c):
+    return 0.1 if c[0] > 0 else x[0]
+
+
+def added(x, c):
+    v = 0.1 if c[0] > 0 else x[0]
+    return v + np.ones(2)
+
+
+def of_no_trip(x, c):
+    v = 0.1
+    for i in range(len(c)):
+        if c[i] > 0:
+            v = x[0]
+    return v
+
+
+def scaled(x, c):
+    v = 0.1
+    for i in range(len(c)):
+        v = v * x[i] * c[i]
+    return v
+
+
+@pytest.mark.parametrize("program", [of_an_arm, added, of_no_trip, scaled])
+def test_a_float_that_float32_rounds_is_none(program):
+    """0.1 stays Python's where the other number is float32."""
+    compiled = cinductor.compile(program, backend="interp")
+    for sign in (1.0, -1.0):
+        args = np.full(12, 2.5, np.float32), np.full(12, sign)
+        got, want = compiled(*args), program(*args)
+        assert type(got) is type(want) and np.array_equal(got, want)
