@@ -17,9 +17,9 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import session
-from cinductor.capture.region.region import Looked, Refused, Regions
+from cinductor.capture.region.region import Regions
 from cinductor.capture.stage import Stage
-from cinductor.dynamic import StaticRetry, Undecided
+from cinductor.signals import Replan
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 Tracer = _core.Tracer
@@ -47,24 +47,37 @@ def alike(got, want):
 def test_no_assumption_is_given_up_twice():
     """So captures of a call have an end, whatever goes wrong in them."""
     failures = [
-        StaticRetry("it breaks"),
-        Undecided("it breaks"),
-        Looked("a list"),
-        Refused("no one value", ("file", 1)),
-        Refused("no one value", ("file", 2)),
+        Replan("dynamic", "it breaks"),
+        Replan("leaves_open", "it breaks"),
+        Replan("sized_lists", "a list"),
+        Replan("decided", "no one value", ("file", 1)),
+        Replan("decided", "no one value", ("file", 2)),
         _core.RegionBreak("it breaks", "file", 1),
     ]
     for order in itertools.permutations(failures):
-        way = session.Way("", None, True, None)
+        way = session.Assumptions("", None, True, None)
         for failure in order:
             way = way.without(failure)
             assert way is not None and way.without(failure) is None
         assert all(way.without(failure) is None for failure in order)
-    assert session.Way("", False, True, None).without(failures[0]) is None
-    assert session.Way("", True, True, None).without(failures[0]) is None
+    assert session.Assumptions("", False, True, None).without(failures[0]) is None
+    assert session.Assumptions("", True, True, None).without(failures[0]) is None
 
 
-@pytest.mark.parametrize("signal", [StaticRetry("s"), Undecided("u"), Looked("l")])
+def test_explain_says_what_was_assumed_in_vain():
+    """The capture that is shown assumes less than the one before it, for that one's reason."""
+
+    def program(x, c):
+        v = x if c[0] > 0 else 3
+        return v * 2
+
+    report = cinductor.explain(cinductor.compile(program, backend="interp"), np.ones(3), np.ones(1))
+    (line,) = report.replans
+    assert line.endswith("Python decides a condition: operand is of another type in each branch")
+    assert line in str(report)
+
+
+@pytest.mark.parametrize("signal", [Replan("dynamic", "s"), Replan("leaves_open", "u"), Replan("sized_lists", "l")])
 def test_a_failure_that_repeats_itself_ends_in_numpy(signal, monkeypatch):
     captures = []
 

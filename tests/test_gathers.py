@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture.rewrite.list_uses import Gathers
+from cinductor.capture.rewrite.list_uses import ListUses
 from cinductor.testing import assert_same
 
 SIZES = (20, 12, 3, 1, 9, 64, 2)
@@ -486,7 +486,7 @@ def test_an_item_that_was_written_to_is_not_the_row_of_the_buffer():
 
 def names_of(source, kind="names"):
     (function,) = ast.parse(source).body
-    return getattr(Gathers(function), kind)
+    return getattr(ListUses(function), kind)
 
 
 def test_which_names_only_gather():

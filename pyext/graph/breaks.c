@@ -91,7 +91,10 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return cx_region_break(tracer, "%U", reason);
     if (tracer->on_break != NULL && tracer->on_break != Py_None && tracer->flushes == 0 &&
         PyList_GET_SIZE(tracer->breaks) == 0) {
-        PyErr_SetObject(tracer->on_break, reason);
+        PyObject *error = PyObject_CallOneArg(tracer->on_break, reason);
+        if (error != NULL)
+            PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_XDECREF(error);
         return -1;
     }
     if (tracer->fullgraph) {

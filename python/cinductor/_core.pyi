@@ -247,7 +247,7 @@ class Tracer:
     def note_effect(self, reason: str) -> None:
         """Records that Python must run on every call (raises under fullgraph); does not flush."""
     def flush(self) -> None: ...
-    on_break: type[BaseException] | None  # raised instead of the first break
+    on_break: Callable[[str], BaseException] | None  # makes what is raised instead of the first break
     code: CodeType | None  # the function's own: breaks tell its line
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_force: type[BaseException] | None

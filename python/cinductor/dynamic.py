@@ -13,6 +13,7 @@ size serves 1 too, unless a guard says otherwise.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import weakref
@@ -23,7 +24,7 @@ import numpy as np
 
 from . import _core
 from .instance import is_a
-from .signals import Signal
+from .signals import Replan, Signal
 from .user import wrong
 
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
@@ -240,18 +241,6 @@ def add_code(digest: Any, code: Any) -> None:
             digest.update(repr(constant).encode())
 
 
-class StaticRetry(Signal):
-    """A break where sizes are symbols by our own choice: there may be none where they are
-    numbers.
-    """
-
-
-class Undecided(Signal):
-    """A break behind a condition on sizes that was left open for the program: where this call's
-    sizes decide it, with a guard, there may be none.
-    """
-
-
 class UnbackedForced(Signal):
     """The value of a size that was marked unbacked is needed. args: its name, file, line, by whom."""
 
@@ -399,7 +388,8 @@ class Symbols:
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
         self.tracer.on_force = UnbackedForced
         if self.dynamic is None and mark is None and not self.may_break:
-            self.tracer.on_break = StaticRetry
+            # There may be no break where sizes are numbers: that they are symbols was our own choice.
+            self.tracer.on_break = functools.partial(Replan, "dynamic")
         self.made.append((name, size, place))
         return name
 

@@ -66,7 +66,8 @@ class Explanation:
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
     externs_count.
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
-    became of loops and branches on traced values, as lines "file:line: for captured".
+    became of loops and branches on traced values, as lines "file:line: for captured". replans: what
+    captures of the call before this one had assumed and was given up, with the reasons.
     pieces: the lines "file:first-last" that later calls of a function that breaks have compiled, and
     which of them NumPy answers.
     specializations: why each that the compiled function has was made, the one used last first.
@@ -83,6 +84,7 @@ class Explanation:
         self.recompiles: list[str] = []
         self.specializations: list[str] = []
         self.regions: list[str] = []
+        self.replans: list[str] = []
         self.pieces: list[str] = [] if job.plan is None else job.plan.lines()
         self.timings: dict[str, Any] = {}
         self.rewritten = ""
@@ -91,7 +93,7 @@ class Explanation:
         outcome = job.last
         if outcome is not None:
             self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
-            self.regions = list(outcome.regions)
+            self.regions, self.replans = list(outcome.regions), list(outcome.replans)
             if self.plain is None or outcome.failed_check:
                 self.program = outcome.program
         if outcome is not None and self.plain is None:
@@ -140,6 +142,7 @@ class Explanation:
             line for r in sorted(self.regions, key=in_order) for line in self._with_source(r)
         ]
         parts += section("loops and branches", regions)
+        parts += section("captured anew, for an assumption did not hold", self.replans)
         parts += section("guards: what a call must be like for this program", self.guards)
         made = [f"{k}. {why}" for k, why in enumerate(self.specializations, 1)]
         parts += section("specialisations, the one used last first", made)

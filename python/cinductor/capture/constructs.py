@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamic import Undecided
+from ..signals import Replan
 from . import bailout, whole
 from .fallback import check_budget
 from .plain_control import For, If, PlainControl, While
@@ -145,7 +146,9 @@ class TracedControl(PlainControl):
     def leave_open(self) -> None:
         """Notes that guards would be another way to capture the call."""
         if not self.stage.has_left_open:
-            self.stage.has_left_open, self.stage.tracer.on_break = True, Undecided
+            self.stage.has_left_open = True
+            # Where this call's sizes decide, with a guard, there may be no break.
+            self.stage.tracer.on_break = functools.partial(Replan, "leaves_open")
 
     def may_leave_open(self) -> bool:
         """Whether the program may find out what sizes say: another way could still be taken. In

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core, float_warnings
-from ..dynamic import MarkViolated, StaticRetry, Symbols, UnbackedForced, Undecided, any_unbacked
+from ..dynamic import MarkViolated, Symbols, UnbackedForced, any_unbacked
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..numpy import surface
 from ..race import Race, likeness
-from ..signals import Signal
+from ..signals import Replan, Signal
 from ..user import PACKAGE
 from .bailout import is_of_ours
 from .call import builtins as builtins  # fills the table of calls
@@ -27,7 +27,6 @@ from .driver import plan_of
 from .entry import arguments_of, call
 from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
 from .plain import PlainScope
-from .region.region import Looked, Refused
 from .region.result import finish, place_of_function
 from .stage import Stage
 from .value.objects import why_not_argument
@@ -51,6 +50,7 @@ class Outcome:
         reports = stage.regions.reports.items()
         self.regions = [f"{file}:{line}: {kind} {how}" for (file, line, kind), how in reports]
         self.breaks = list(tracer.breaks)
+        self.replans: list[str] = []  # what the captures before assumed in vain, in order
         if stage.why_again is not None:
             file, line = place_of_function(job.fn)
             self.breaks.append(types.SimpleNamespace(reason=stage.why_again, file=file, line=line))
@@ -215,10 +215,10 @@ def why_no_compiler() -> str | None:
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """The call by one backend, captured anew with one assumption less each time one did not hold."""
-    why = ""
+    replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.races.get(kind)
-    way = Way(backend, job.dynamic, True, known.break_budget if known else None)
+    way = Assumptions(backend, job.dynamic, True, known.break_budget if known else None)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
         try:
@@ -226,15 +226,15 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
             break
         except REPLANS as failure:
             less = way.without(failure)
-            if is_a(failure, _core.RegionBreak):
-                why = failure.args[0]
+            replans.append(text_of(failure))
         if less is None:
             raise Retry(_core.InternalError("an assumption that was given up did not hold"))
         way, job.leaves_open, job.decided = less, less.leaves_open, less.decided
-    seconds = Race.clock() - began
+    seconds, outcome.replans = Race.clock() - began, replans
     if not way.regions:
         place = "{}:{}".format(*place_of_function(job.fn))
-        outcome.regions.insert(0, f"{place}: Python runs all loops and branches: {why}")
+        text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
+        outcome.regions.insert(0, f"{place}: {text}")
     later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
     if later is not None:
         later.note_pieces(seconds, "reused" not in outcome.info)
@@ -283,38 +283,50 @@ def is_worth_pieces(job: Job, outcome: Outcome) -> bool:
     return job.is_inexact or outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
 
 
-REPLANS = (StaticRetry, Undecided, _core.RegionBreak, Looked, Refused)
+REPLANS = (Replan, _core.RegionBreak)
+INSTEAD = {
+    "dynamic": "sizes are numbers",
+    "regions": "Python runs all loops and branches",
+    "sized_lists": "lists have as many items as in this call",
+    "leaves_open": "what sizes say is decided, with guards",
+    "decided": "Python decides a condition",
+}
 
 
-class Way(NamedTuple):
-    """How a call is captured: what is assumed. A capture in which an assumption does not hold is
-    followed by one without it, and none is ever assumed again: so the captures of a call have an end.
+class Assumptions(NamedTuple):
+    """How a call is captured. A capture in which an assumption does not hold is followed by one
+    without it, and none is ever assumed again: so the captures of a call have an end.
     """
 
     backend: str
     dynamic: bool | None  # which sizes are symbols
     regions: bool  # whether loops and branches are captured
     break_budget: int | None  # runs after which the rest of the call is NumPy's
-    opens: bool = True  # whether lists may be as long as a loop has trips
+    sized_lists: bool = True  # whether lists may be as long as a loop has trips
     leaves_open: bool = True  # whether the program finds out what sizes say
     decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
 
-    def without(self, failure: BaseException) -> Way | None:
-        """Without the assumption that a failure speaks of; None where that had been given up."""
-        if is_a(failure, StaticRetry):
-            less = self if self.dynamic else self._replace(dynamic=False)
-        elif is_a(failure, Undecided):
-            less = self._replace(leaves_open=False)
-        elif is_a(failure, Looked):
-            less = self._replace(opens=False)
-        elif is_a(failure, Refused):
-            less = self._replace(decided=self.decided | {failure.place})
+    def without(self, failure: BaseException) -> Assumptions | None:
+        """Without the one that a failure speaks of; None where that had been given up."""
+        given_up = failure.assumption if is_a(failure, Replan) else "regions"  # type: ignore[attr-defined]
+        if given_up == "decided":
+            less = self._replace(decided=self.decided | {failure.place})  # type: ignore[attr-defined]
+        elif given_up == "dynamic" and self.dynamic:  # which the user has asked for
+            less = self
         else:
-            less = self._replace(regions=False)
+            less = self._replace(**{given_up: False})
         return None if less == self else less
 
 
-def begin(job: Job, way: Way) -> Stage:
+def text_of(failure: BaseException) -> str:
+    """What is assumed no more, and why."""
+    if not is_a(failure, Replan):
+        return f"{INSTEAD['regions']}: {failure.args[0]}"
+    where = "{}:{}: ".format(*failure.place) if failure.place else ""  # type: ignore[attr-defined]
+    return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
+
+
+def begin(job: Job, way: Assumptions) -> Stage:
     """The stage of a call."""
     tracer = _core.Tracer(
         job.name,
@@ -329,7 +341,7 @@ def begin(job: Job, way: Way) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
-    stage.captures, stage.regions.may_open = way.regions, way.opens
+    stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
@@ -338,7 +350,7 @@ def begin(job: Job, way: Way) -> Stage:
 
 
 def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
 ) -> tuple[Any, Outcome]:
     """One capture: the call's result, and what it came to. Nothing of its stage is left."""
     stage = begin(job, way)
@@ -349,7 +361,7 @@ def capture(
 
 
 def on_stage(
-    stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Way
+    stage: Stage, job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
 ) -> tuple[Any, Outcome]:
     """The same, on a new stage."""
     stage.tell = functools.partial(tell, job, bound)
@@ -427,7 +439,7 @@ CARRIED_ON = (Abandon, Raised, Retry)  # whoever called knows what to do
 
 
 def failure_of(
-    job: Job, compiled: Any, stage: Stage, bound: Any, way: Way, error: BaseException
+    job: Job, compiled: Any, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
     if is_a(error, MarkViolated):
@@ -472,7 +484,7 @@ def check_failed(
 
 
 def half_captured(
-    job: Job, stage: Stage, bound: Any, way: Way, error: BaseException
+    job: Job, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """The call can only be captured in another way."""
     if not stage.begins_anew():
@@ -481,7 +493,7 @@ def half_captured(
     if not is_a(error, _core.RegionBreak):
         return error
     if stage.has_left_open:
-        return Undecided(error.args[0])
+        return Replan("leaves_open", error.args[0])
     return error if way.regions else Abandon(error.args[0])
 
 

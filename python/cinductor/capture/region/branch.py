@@ -20,11 +20,11 @@ from .ends import End
 from .list_columns import is_longer, owner_of
 from .merge import OURS, Merge
 from .region import (
-    Again,
     Attempt,
     Raising,
     Region,
     RegionBreak,
+    Rerun,
     between_runs,
     is_condition,
     truth,
@@ -177,7 +177,7 @@ class Branch(Region):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None or self.is_plain or self.is_over:
             return False
-        if kind is Again and error.args[0] is self:
+        if kind is Rerun and error.args[0] is self:
             self.drop()
             list_buffer.make(self)
             self.open()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..value import varying
 from ..value.objects import Traced
 from ..value.state import is_same, leaves
-from .region import Again
+from .region import Rerun
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -58,7 +58,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     if trips is None or is_far or more is None:
         return None
     loop.rules.append(Rule(place, rule[0], more))
-    raise Again(loop)
+    raise Rerun(loop)
 
 
 def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...signals import Replan
 from ..value import varying
 from ..value.contents import Contents, is_unchanged, items_in, keeps_places
 from ..value.objects import MaybeUnbound, Traced
@@ -22,7 +23,7 @@ from .distinguish import Objects
 from .last import Last
 from .list_columns import ListColumns, is_longer
 from .phi import Memory, Number, Phi, Value, make_region
-from .region import Looked, Peel, truth
+from .region import Peel, truth
 from .sharing import Sharing
 from .trips import Trips
 from .types import Types
@@ -360,7 +361,7 @@ class Carried:
         if id(container) in self.regions.sized_lists:
             if self.tracer.flushes:
                 loop.fail("a list grows behind a loop")
-            raise Looked("a list is appended to by more than one loop")
+            raise Replan("sized_lists", "a list is appended to by more than one loop")
         if is_of_size:
             growth.close()
         self.growths[id(container)], self.grows = growth, True

@@ -10,6 +10,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+from ...signals import Replan
 from ..rewrite.matches import PREFIX
 from ..rewrite.sites import Site
 from ..value.aliases import Records
@@ -19,7 +20,7 @@ from .branch import Level
 from .ends import End
 from .lattice import join
 from .merge import Merge
-from .region import Refused, Region, truth
+from .region import Region, truth
 
 PACKAGE = __name__.partition(".")[0] + "."
 VALUE = "operand"
@@ -49,7 +50,7 @@ class Condition(Region):
         is_known = place in self.regions.decided
         if self.regions.active or is_known or not self.stage.may_check():
             super().fail(reason)
-        raise Refused(reason, place)
+        raise Replan("decided", reason, place)
 
     def elsewhere(self) -> list[Any] | None:
         """Not known here."""

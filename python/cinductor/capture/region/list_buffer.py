@@ -17,7 +17,7 @@ from ...numpy.surface import require, small_ints
 from ..value.items import Items
 from ..value.objects import Traced, is_ours
 from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
-from .region import Again, RegionBreak
+from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:
     from .branch import Branch
@@ -302,7 +302,7 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
         loop.fail("data decide how a list grows")
     room = room + OPEN if is_open else room
     owner.asked.append((container, item, min(room, MANY) if type(room) is int else room))
-    raise Again(owner)
+    raise Rerun(owner)
 
 
 def make(loop: Owner) -> None:

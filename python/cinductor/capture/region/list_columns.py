@@ -17,7 +17,7 @@ from ..value.objects import Traced
 from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt
 from . import list_buffer
 from .phi import Phi
-from .region import Again, Peel
+from .region import Peel, Rerun
 from .sized_list import SizedList
 
 if TYPE_CHECKING:
@@ -417,5 +417,5 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
             continue
         if loop.reached([container]):
             carried.grow(container, loop.attempt.changes.before[id(container)][1])
-            raise Again(loop)
+            raise Rerun(loop)
     return list_buffer.ask(region, container, item)

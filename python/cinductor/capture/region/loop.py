@@ -24,7 +24,7 @@ from ..value.objects import Traced
 from ..value.state import UNBOUND
 from . import capacity, list_buffer
 from .carry import Carried
-from .region import Again, Attempt, Peel, Region, RegionBreak, between_runs, truth
+from .region import Attempt, Peel, Region, RegionBreak, Rerun, between_runs, truth
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
@@ -33,10 +33,6 @@ MAX_RUNS = 24
 MAX_PEELED = 2
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
-
-
-class Restart(Signal):
-    """A loop that was being watched is captured, from its beginning."""
 
 
 class Learnt:
@@ -184,11 +180,10 @@ class Loop(Region):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None:
             return False
-        if kind is Restart and error.args[0] is self:
-            return self.again(REGION)
+        is_rerun = kind is Rerun and error.args[0] is self
         if self.phase != REGION:
-            return False
-        if kind is Again and error.args[0] is self:
+            return is_rerun and self.again(REGION)  # it was being watched
+        if is_rerun:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
             if self.asked or self.rules:
@@ -235,7 +230,7 @@ class Loop(Region):
     def restart(self) -> None:
         """Captures the loop instead, from its beginning, where nothing has happened since."""
         if self.base is not None and self.base.can_undo:
-            raise Restart(self)
+            raise Rerun(self)
         self.conclude()
         self.phase = PLAIN
 
@@ -251,7 +246,7 @@ class Loop(Region):
         self.worked_trips = getattr(self, "worked_trips", 0) + (work > self.worked)
         self.worked = work
         if self.worked_trips >= PATIENCE:
-            raise Restart(self)
+            raise Rerun(self)
 
     @property
     def may_peel(self) -> bool:

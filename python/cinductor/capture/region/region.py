@@ -43,22 +43,8 @@ class Raising(Signal):
     """
 
 
-class Again(Signal):
-    """A loop's body is run again: something was learnt in the middle of it."""
-
-
-class Looked(Signal):
-    """Somebody wants to know what a list holds that is as long as there were trips."""
-
-
-class Refused(Signal):
-    """The operands of a condition in an expression are no one value: where nothing has happened the call
-    is captured anew, and Python decides there. place: file and line.
-    """
-
-    def __init__(self, reason: str, place: tuple[str, int]) -> None:
-        super().__init__(reason)
-        self.place = place
+class Rerun(Signal):
+    """A construct being captured is begun again: something was learnt in the middle of it."""
 
 
 class Regions:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...numpy.surface import small_ints
+from ...signals import Replan
 from ..value.objects import Traced
 from ..value.state import fill
-from .region import Looked
 from .result import DeferredCall
 
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
@@ -34,22 +34,22 @@ class SizedList(NamedTuple):
     def check_last(self) -> None:
         """The row and the other name of its array are to be the same still."""
         if self.last is not None and self.last[0].version != self.last[1]:
-            raise Looked("a list whose last array was written to")
+            raise Replan("sized_lists", "a list whose last array was written to")
 
     def joined(self, stage: Any) -> Any:
         """np.stack(list)"""
         self.check_last()
         if self.sizes:
-            raise Looked("arrays of many sizes are joined")
+            raise Replan("sized_lists", "arrays of many sizes are joined")
         if not stage.tracer.is_positive(self.length):
             has_some = self.length > 0
             if type(has_some) is not Traced or not stage.may_check():
-                raise Looked("an empty list")
+                raise Replan("sized_lists", "an empty list")
             stage.tracer.check(has_some, "a list of something")
         if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
             return stage.tracer.copy(self.buffer, "K")
         if not stage.may_check():
-            raise Looked("ints that may be beyond 64 bits")
+            raise Replan("sized_lists", "ints that may be beyond 64 bits")
         return small_ints(stage.tracer, self.buffer)
 
     def look(self, stage: Any, why: str) -> None:
@@ -57,7 +57,7 @@ class SizedList(NamedTuple):
         the call is captured anew.
         """
         if not stage.tracer.flushes or stage.tracer.in_region:
-            raise Looked(why)
+            raise Replan("sized_lists", why)
         columns = [stage.materialise(column) for column in (self.buffer, *self.sizes.values())]
         items = listed(self.kind, tuple(self.sizes), None, *columns)
         if self.kind == "array":
@@ -107,4 +107,4 @@ def call_with_sized_list(stage: Any, f: Any, opened: SizedList) -> Any:
         rows = opened.joined(stage)
         return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
     name = getattr(f, "__name__", type(f).__name__)
-    raise Looked(f"{name} looks at a list that is as long as a loop had trips")
+    raise Replan("sized_lists", f"{name} looks at a list that is as long as a loop had trips")
