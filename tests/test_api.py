@@ -237,7 +237,7 @@ def test_settings_are_checked():
 @pytest.mark.parametrize(
     "settings, error, text",
     [
-        (dict(options={"numerics": "x"}), ValueError, "option 'numerics' is 'x'; allowed: 'numpy', 'close', 'fast'"),
+        (dict(options={"numerics": "x"}), ValueError, "option 'numerics' is 'x'; allowed: 'exact', 'numpy', 'close', 'fast'"),
         (dict(options={"wrapper": "pyton"}), ValueError, "allowed: 'c', 'python'; did you mean 'python'?"),
         (dict(options={"arch": "v5"}), ValueError, "option 'arch' is 'v5'; allowed: '', 'x86-64-v2', "),
         (dict(options={"threads": -3}), ValueError, "option 'threads' is -3; allowed: an int from 0 to 1024"),
@@ -247,7 +247,7 @@ def test_settings_are_checked():
         (dict(options={"on_limit": "x"}), ValueError, "option 'on_limit' is 'x'; allowed: 'dynamic', 'eager', 'error'"),
         (dict(options={"fusion": 2}), TypeError, "option 'fusion' is 2; allowed: True, False"),
         (dict(options={"dump": "graph,lops"}), ValueError, "option 'dump' is 'lops'; allowed: .*did you mean 'loops'"),
-        (dict(options={"numerics": None}), TypeError, "option 'numerics' is None; allowed: 'numpy', 'close', 'fast'"),
+        (dict(options={"numerics": None}), TypeError, "option 'numerics' is None; allowed: 'exact', 'numpy', 'close', 'fast'"),
         (dict(options={3: 4}), ValueError, "there is no option 3; cinductor.list_options"),
         (dict(options=[1]), TypeError, r"options is \[1\]; allowed: a dict"),
         (dict(fullgraf=True), TypeError, "no keyword argument 'fullgraf'; did you mean 'fullgraph'?"),

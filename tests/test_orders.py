@@ -41,6 +41,9 @@ def bits(a):
     texts = []
     for part in parts:
         part = np.array(part)
+        if part.dtype.kind != "f":
+            texts.append(part)
+            continue
         part[part != part] = np.nan
         texts.append(part.view(f"u{part.dtype.itemsize}") if part.ndim else part.tobytes())
     return texts
@@ -61,7 +64,9 @@ def some_array(rng, sizes, least, most, dtypes):
         shape = [rng.choice(sizes) for _ in range(rank)]
     more = rng.random() < 0.4
     steps = [rng.choice([1, 1, 1, 2, -1]) if rng.random() < 0.3 else 1 for _ in shape]
-    whole = [(n + (rng.randint(0, 2) if more else 0)) * abs(s) for n, s in zip(shape, steps, strict=True)]
+    whole = [
+        (n + (rng.randint(0, 2) if more else 0)) * abs(s) for n, s in zip(shape, steps, strict=True)
+    ]
     order = rng.sample(range(rank), rank)
     values = np.random.default_rng(rng.randrange(2**32)).standard_normal(int(np.prod(whole)))
     if rng.random() < 0.1:

@@ -47,7 +47,8 @@ ci_options_default(CiOptions *options)
 bool
 ci_options_have_numpys_order(const CiOptions *options)
 {
-    return !options->numerics || !strcmp(options->numerics, "numpy");
+    const char *numerics = options->numerics;
+    return !numerics || !strcmp(numerics, "numpy") || !strcmp(numerics, "exact");
 }
 
 void

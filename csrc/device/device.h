@@ -19,7 +19,7 @@ typedef struct CiOptions {
 } CiOptions;
 void
 ci_options_default(CiOptions *options); /* the table's defaults; the environment is the binding's */
-/* numerics is numpy: floats are folded in NumPy's order, where the device follows it. */
+/* numerics is numpy or exact: floats are folded in NumPy's order, where the device follows it. */
 bool ci_options_have_numpys_order(const CiOptions *options);
 
 typedef struct CiBackend CiBackend;

@@ -1,4 +1,5 @@
-/* Whether a graph's results have NumPy's own bits: then it makes no difference who answers a call. */
+/* Whether a graph's results have NumPy's own bits: then it makes no difference who answers a call.
+ */
 #include "graph/graph.h"
 
 static bool
@@ -20,4 +21,27 @@ cx_block_is_exact(const CiBlock *block)
         if (!is_exact(block->nodes[k]))
             return false;
     return true;
+}
+
+/* Of two zeros NumPy's maximum of narrow floats is the first, and of a whole array either. */
+static bool
+may_choose_a_zero(CiOp op, CiDtype dtype)
+{
+    CiOp combine = ci_op_combine(op);
+    bool is_fold = combine != CI_OP_none;
+
+    op = is_fold ? combine : op;
+    return (is_fold || ci_dtype_is_narrow(dtype)) && !ci_dtype_is_integral(dtype) &&
+           (op == CI_OP_maximum || op == CI_OP_minimum || op == CI_OP_fmax || op == CI_OP_fmin);
+}
+
+/* Numbers are multiplied and raised to powers by the C library's arithmetic, here as there. */
+bool
+cx_needs_routine(const CxTracer *t, CiOp op, CiDtype operand, CiKind kind)
+{
+    bool is_plain = op == CI_OP_scalar_power ||
+                    (kind != CI_KIND_array && ci_op_kind(op) == CI_OPKIND_pointwise);
+
+    return strcmp(t->options.numerics, "exact") == 0 && !is_plain &&
+           (!ci_op_is_exact(op, operand) || may_choose_a_zero(op, operand));
 }

@@ -58,6 +58,8 @@ bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
 bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
 /* exact.c: whether every operation, those of regions too, rounds as NumPy's does. */
 bool cx_block_is_exact(const CiBlock *block);
+/* numerics="exact", and our routine may give other bits than NumPy's: that has to be called. */
+bool cx_needs_routine(const CxTracer *tracer, CiOp op, CiDtype operand, CiKind kind);
 
 /* flush.c: also makes real what is pending. */
 int cx_tracer_break(CxTracer *tracer, const char *format, ...);

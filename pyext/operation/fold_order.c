@@ -248,7 +248,7 @@ is_alike(const Outcome *a, const Outcome *b)
 
 /* Whatever the other answers are, the outcome is that of no to all of them. */
 static bool
-is_settled(Asker *q)
+is_decided(Asker *q)
 {
     unsigned fixed = q->answers;
     find_outcome(q);
@@ -292,7 +292,7 @@ tell_both(Asker *q, CxFoldOrder *order)
         if (known == CX_OPEN)
             alone = alone ? times(q, alone, size) : size;
     }
-    if (alone == NULL || !is_settled(q) || q->has_failed || q->outcome.chunk != NULL ||
+    if (alone == NULL || !is_decided(q) || q->has_failed || q->outcome.chunk != NULL ||
         q->outcome.ninner == 0)
         return q->has_failed ? -1 : 0;
     *order = (CxFoldOrder){.nalone = q->outcome.ninner, .alone = alone, .naxes = q->outcome.naxes};
@@ -312,7 +312,7 @@ cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
     q.taken = 0;
     if (is_told != 0)
         return is_told;
-    while (!is_settled(&q) && !q.has_failed) {
+    while (!is_decided(&q) && !q.has_failed) {
         find_outcome(&q);
         if (q.nanswers == MOST_QUESTIONS || q.has_failed)
             break;

@@ -253,7 +253,8 @@ cx_method_number(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "sOO!:number", &name, &function, &PyTuple_Type, &items))
         return NULL;
     c.row = find_row(name);
-    if (c.row == NULL || c.row->nargs != PyTuple_GET_SIZE(items))
+    if (c.row == NULL || c.row->nargs != PyTuple_GET_SIZE(items) ||
+        cx_needs_routine(t, c.row->op, CI_DTYPE_f64, CI_KIND_python))
         Py_RETURN_NOTIMPLEMENTED;
     for (int k = 0; k < c.row->nargs; k++)
         if (!set_operand(&c, k, PyTuple_GET_ITEM(items, k)))

@@ -7,8 +7,8 @@
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
-#include "value/tagged.h"
 #include "value/python_number.h"
+#include "value/tagged.h"
 
 static const char *const special_names[] = {"divmod",  "modf",    "frexp",
                                             "degrees", "radians", "float_power"};
@@ -396,8 +396,7 @@ is_compared_whole(const CxArg *a, const CxArg *other, CiOp op, CiDtype loop)
     CiDtype own = cx_dtype(a->traced);
     bool has_integers =
         other->code < CI_DTYPE_COUNT && other->code != CI_DTYPE_bool; /* those beside are longs */
-    return cx_is_comparison(op) && has_integers &&
-           (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
+    return cx_is_comparison(op) && has_integers && (loop == CI_DTYPE_i64 || loop == CI_DTYPE_u64) &&
            (own == CI_DTYPE_i64 || own == CI_DTYPE_u64);
 }
 
@@ -410,8 +409,7 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
     for (int k = 0; k < args->nargs; k++) {
         CxArg *a = &args->args[k];
         CiDtype loop = (CiDtype)r->in[k];
-        operands[k] = (CxOperand){
-            .traced = a->traced, .want = loop, .kind = CI_KIND_scalar};
+        operands[k] = (CxOperand){.traced = a->traced, .want = loop, .kind = CI_KIND_scalar};
         if (op == CI_OP_ldexp) /* the exponent is a float here */
             operands[k].want = (CiDtype)r->in[0];
         bool is_python = a->traced != NULL && cx_kind(a->traced) == CI_KIND_python;
@@ -457,8 +455,8 @@ decide_comparison(CiOp *op, const CxArgs *args, int beyond, CxOperand *operands)
     bool holds = *op == CI_OP_not_equal || (*op != CI_OP_equal && asks_less == is_right_greater);
     *op = holds ? CI_OP_equal : CI_OP_not_equal;
     for (int k = 0; k < 2; k++)
-        operands[k] = (CxOperand){
-            .traced = x->traced, .want = cx_dtype(x->traced), .kind = CI_KIND_scalar};
+        operands[k] =
+            (CxOperand){.traced = x->traced, .want = cx_dtype(x->traced), .kind = CI_KIND_scalar};
     return true;
 }
 
@@ -533,8 +531,12 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
 {
     CxOperand operands[3] = {{0}};
     CiOp op = CI_OP_none;
+    CiKind computes = kind; /* as numbers, or as arrays, be they without dimensions */
     int nargs = args->nargs;
 
+    for (int k = 0; k < nargs; k++)
+        if (args->args[k].traced != NULL && cx_kind(args->args[k].traced) == CI_KIND_array)
+            computes = CI_KIND_array;
     *reason = op_of_ufunc(ufunc, part, r, args, &op);
     if (*reason == NULL && op == CI_OP_int_power)
         *reason = why_not_int_power(args, ufunc);
@@ -553,16 +555,21 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
         op = short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
-    if (op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0) {
+    if (op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0 &&
+        !cx_needs_routine(tracer, op, (CiDtype)r->in[0], kind)) {
         *node = power_by_number(tracer, operands);
         return *node == NULL ? -1 : 0;
     }
     if (ci_op_arity(op) < nargs)
         nargs = ci_op_arity(op);
-    if (kind == CI_KIND_array && is_fused(tracer->state, op, (CiDtype)r->in[0])) {
+    if (computes == CI_KIND_array && is_fused(tracer->state, op, (CiDtype)r->in[0])) {
         operands[1] = operands[nargs - 1];
         op = CI_OP_complex_multiply;
         nargs = 2;
+    }
+    if (cx_needs_routine(tracer, op, (CiDtype)r->in[0], computes)) {
+        *reason = CX_OWN_ROUTINE;
+        return 1;
     }
     CiDtype out = (CiDtype)r->out[part];
     *node = cx_build_pointwise(tracer, op, nargs, operands, out, kind);

@@ -4,6 +4,9 @@
 
 #include "value/value.h"
 
+/* Why a call is NumPy's where numerics is "exact". */
+#define CX_OWN_ROUTINE "bits that only NumPy's own routine gives"
+
 /* ufunc.c, ufunc_fold.c */
 int cx_ufuncs_init(CxState *state);
 int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */

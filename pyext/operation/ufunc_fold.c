@@ -308,6 +308,9 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
                          .axes = axes,
                          .is_cast = cx_dtype(f->x) != dtype,
                          .buffer = CX_FOLD_BUFFER};
+    bool is_sum = f->op == CI_OP_sum || f->op == CI_OP_prod;
+    if (naxes > 0 && !is_sum && cx_needs_routine(t, f->op, dtype, CI_KIND_array))
+        return CX_OWN_ROUTINE;
     if (naxes == 0 || !needs_order(t, f, dtype))
         return NULL;
     if (f->mask != NULL)
@@ -431,6 +434,8 @@ cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwarg
     const char *reason = why_not_fold(&f, dtype);
     if (reason == NULL && (f.mask != NULL || f.initial != NULL || f.keepdims || cx_rank(f.x) == 0))
         reason = "a keyword that is not captured";
+    if (reason == NULL && cx_needs_routine(tracer, f.op, dtype, CI_KIND_array))
+        reason = CX_OWN_ROUTINE;
     if (reason != NULL) {
         result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_accumulate, args,
                                    kwargs, reason);

@@ -63,8 +63,8 @@ def compile(
     and values that do not exist. The compiled function raises what fn raises.
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
-    resolve(mode, options)
     check_backend(backend, device)
+    check_numerics(resolve(mode, options), device)
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -126,6 +126,15 @@ def check_backend(backend: str | None, device: str | None) -> None:
         hint = f" (device={others[0]!r} has it)" if others else ""
         of = f"backend of device {device or 'cpu'!r}"
         raise ValueError(refusal(of, backend, own) + hint)
+
+
+def check_numerics(options: dict[str, Any], device: str | None) -> None:
+    """Raises ValueError for a promise that a device cannot keep."""
+    if device not in (None, "cpu") and options.get("numerics") == "exact":
+        raise ValueError(
+            f"numerics is 'exact', but functions and sums of device {device!r} have bits of their "
+            "own; allowed there: 'numpy', 'close', 'fast'"
+        )
 
 
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:

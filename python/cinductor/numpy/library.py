@@ -134,7 +134,10 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     refuse(where is not True and any(o is None for o in outs), "where= without out=")
     signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
     dtypes = loop_dtypes(ufunc, args, signature)
-    xs = [operand(t, a, d) for a, d in zip(args, dtypes, strict=False)]
+    xs = [
+        a if type(a) is Traced and a.dtype == d else operand(t, a, d)
+        for a, d in zip(args, dtypes, strict=False)
+    ]
     if ufunc.signature is None:
         shape = t.broadcast(xs)
     else:

@@ -1,0 +1,82 @@
+"""numerics="exact": each bit is NumPy's, of functions too."""
+
+import copy
+
+import numpy as np
+import programs
+import pytest
+from test_orders import OLD, assert_same_bits
+
+import cinductor
+
+PROGRAMS = programs.load()
+UFUNCS = sorted(
+    {u.__name__: u for u in vars(np).values() if type(u) is np.ufunc and not u.signature}.items()
+)
+SPECIAL = [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, 2, 1e-30, 1e30, 3.7, -2.5, 8, -7, 4.5]
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def arrays_of(value):
+    """The arrays of floats in results and arguments."""
+    if isinstance(value, tuple | list):
+        return [a for v in value for a in arrays_of(v)]
+    if isinstance(value, dict):
+        return arrays_of(list(value.values()))
+    is_number = isinstance(value, np.ndarray | np.generic | float | complex)
+    return [value] if is_number and np.asarray(value).dtype.kind in "fc" else []
+
+
+def compiled(function):
+    return cinductor.compile(function, backend="interp", options={"numerics": "exact"})
+
+
+def some(rng, dtype, n=37):
+    if dtype in "bhilBHIL":
+        return rng.integers(0 if dtype.isupper() else -9, 12, n).astype(dtype)
+    x = rng.standard_normal(n) * 3
+    x[: len(SPECIAL)] = rng.permutation(SPECIAL)
+    return (x + 1j * rng.permutation(x)).astype(dtype) if dtype in "FD" else x.astype(dtype)
+
+
+@pytest.mark.parametrize("ufunc", [u for _, u in UFUNCS], ids=[name for name, _ in UFUNCS])
+def test_ufuncs(ufunc):
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for dtype in "bilLefdFD":
+            args = [some(rng, dtype) for _ in range(ufunc.nin)]
+            for step in (1, 2, -1):
+                given = [a[::step] for a in args]
+                try:
+                    want = ufunc(*given)
+                except (TypeError, ValueError):
+                    break
+                got = compiled(lambda *args: ufunc(*args))(*given)
+                for a, b in zip(np.atleast_2d(got), np.atleast_2d(want), strict=True):
+                    assert_same_bits(a, b)
+
+
+@pytest.mark.skipif(OLD, reason="NumPy's iterator was another one before 2.3")
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if not n.startswith("failures.")])
+def test_programs(name):
+    program = PROGRAMS[name]
+    with np.errstate(all="ignore"):
+        theirs = program.make(program.sizes[0], np.random.default_rng(1))
+        ours = copy.deepcopy(theirs)
+        state = np.random.get_state()
+        want = program.function(*theirs)
+        np.random.set_state(state)
+        got = compiled(program.function)(*ours)
+    for a, b in zip(arrays_of([got, ours]), arrays_of([want, theirs]), strict=True):
+        assert_same_bits(a, b)
+
+
+def test_extremes_of_zeros():
+    x = np.array([0.0, -0.0] * 20)
+    for f in (lambda x: x.max(), lambda x: x[::-1].min(), lambda x: np.maximum.accumulate(x)):
+        assert_same_bits(compiled(f)(x), f(x))
+
+
+def test_a_gpu_promises_less():
+    with pytest.raises(ValueError, match="numerics is 'exact'"):
+        cinductor.compile(np.exp, device="cuda", options={"numerics": "exact"})
