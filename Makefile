@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda sanitize clean
+.PHONY: venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -27,6 +27,10 @@ test: $(TESTING)
 
 test-cuda: $(TESTING)
 	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
+
+# The core and its kernels for aarch64, under qemu: needs gcc-aarch64-linux-gnu and qemu-user.
+test-arm: $(TESTING)
+	$(PY) -m pytest -q tests/arm/check_arm.py
 
 lint: lint-python lint-c
 

@@ -70,8 +70,8 @@ def run(command, **options):
 class CoreBuild:
     """The core's objects under one set of flags."""
 
-    def __init__(self, flags):
-        self.compiler = os.environ.get("CC", "cc")
+    def __init__(self, flags, compiler=None):
+        self.compiler = compiler or os.environ.get("CC", "cc")
         self.flags = [*BASE_FLAGS, *flags]
         self.directory = Path(tempfile.gettempdir()) / f"cinductor-core-{os.getuid()}"
         self.directory.mkdir(mode=0o700, exist_ok=True)

@@ -2,6 +2,7 @@
  *
  *   check build FILE...    NVRTC makes a cubin of each; needs no GPU
  *   check run FILE...      results and written arguments must agree with backend `interp`
+ *   check bits FILE...     the processor's backends run them; prints a hash of all bits that come out
  *   check time FILE...     milliseconds of a run on arrays of the device, and the memory it moves
  *
  * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by
@@ -336,6 +337,53 @@ compare_sides(const Check *check, const Side *got, const Side *want)
     return NULL;
 }
 
+/* ---- bits ---- */
+
+static uint64_t
+hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    for (size_t k = 0; k < size; k++)
+        hash = (hash ^ ((const unsigned char *)bytes)[k]) * 1099511628211u;
+    return hash;
+}
+
+/* Any NaN is one. */
+static uint64_t
+hash_memory(uint64_t hash, const Memory *memory)
+{
+    int size = ci_dtype_size(memory->dtype);
+    for (int64_t i = 0; memory->data && i < memory->count; i++) {
+        CiConst value = ci_const_load(memory->dtype, memory->data + i * size);
+        value.re = value.re != value.re ? 0x1p-1000 : value.re;
+        value.im = value.im != value.im ? 0x1p-1000 : value.im;
+        hash = hash_bytes(hash, &value, sizeof value);
+    }
+    return hash;
+}
+
+/* "c: 0 81f2…, interp: …": status and hash of each backend. */
+static const char *
+bits_of(CiApi *api, Check *check)
+{
+    static const char *const backends[] = {"c", "interp"};
+    CiText text = ci_text_new(check->ctx);
+    for (int b = 0; b < 2 && !check->cannot_run; b++) {
+        Side side = {0};
+        uint64_t hash = 14695981039346656037u;
+        CiStatus status = compile_side(api, check, "cpu", backends[b], &side);
+        if (!status && !check->cannot_run)
+            status = fill_inputs(check, &side) ? run_side(check, &side) : CI_ERR_MEMORY;
+        for (int k = 0; !status && k < side.nresults; k++)
+            hash = hash_memory(hash, &side.results[k]);
+        for (int k = 0; !status && k < check->graph->ninputs; k++)
+            hash = hash_memory(hash, &side.inputs[k]);
+        ci_text_add(&text, "%s: %s %016llx ", backends[b], ci_status_name(status),
+                    (unsigned long long)hash);
+        free_side(&side);
+    }
+    return check->cannot_run ? "" : text.data;
+}
+
 /* ---- files ---- */
 
 /* NULL, or what differs. */
@@ -373,8 +421,11 @@ check_graph(CiApi *api, const char *name, const char *text, const char *mode)
     Side side = {.device = !strcmp(mode, "time") ? ci_api_runtime(api) : NULL};
     const char *verdict = "ok", *why = "";
     CiStatus status = ci_protect(ctx, measure, &check);
-    if (!status)
+    bool wants_bits = !strcmp(mode, "bits");
+    if (!status && !wants_bits)
         status = compile_side(api, &check, "cuda", "cuda", &side);
+    else if (!status)
+        why = bits_of(api, &check);
     else
         check.why = ci_format(ctx, "%s", ci_context_message(ctx));
     if (status) {

@@ -41,8 +41,10 @@ static const char *const flags[] = {
 };
 enum { FLAG_COUNT = (int)(sizeof flags / sizeof *flags) };
 
-static const char *const level_flags[CI_CPU_LEVEL_COUNT] = {"-march=x86-64-v2", "-march=x86-64-v3",
-                                                            "-march=x86-64-v4"};
+static const char *const level_flags[CI_CPU_LEVEL_COUNT][2] = {
+#define LEVEL(id, name, vector_bytes, machine, architecture, vectors) {architecture, vectors},
+#include "device/cpu/levels.def"
+};
 
 static const char *const libraries[CI_LIBRARY_COUNT] = {
 #define LIBRARY(name, argument) [CI_LIBRARY_##name] = argument,
@@ -116,8 +118,8 @@ ci_compiler_flags_text(CiContext *ctx, CiCpuLevel level, bool is_fast)
     CiText text = ci_text_new(ctx);
     for (int k = 0; k < FLAG_COUNT; k++)
         ci_text_add(&text, "%s ", flags[k]);
-    ci_text_add(&text, "%s%s%s", level_flags[level],
-                level == CI_CPU_V4 ? " -mprefer-vector-width=512" : "",
+    const char *const *own = level_flags[level];
+    ci_text_add(&text, "%s%s%s%s", own[0], own[1][0] ? " " : "", own[1],
                 is_fast ? " -ffp-contract=fast" : "");
     return text.data;
 }
@@ -142,9 +144,9 @@ build_command(Command *command, const CiCompileJob *job, const char *source_path
         add_word(command, word);
     for (int k = 0; k < FLAG_COUNT; k++)
         add_word(command, flags[k]);
-    add_word(command, level_flags[job->level]);
-    if (job->level == CI_CPU_V4)
-        add_word(command, "-mprefer-vector-width=512");
+    for (int k = 0; k < 2; k++)
+        if (level_flags[job->level][k][0])
+            add_word(command, level_flags[job->level][k]);
     if (job->is_fast)
         add_word(command, "-ffp-contract=fast");
     add_word(command, source_path);

@@ -14,15 +14,16 @@ static const char *
 why_not_available(const CiOptions *options, char *out, size_t capacity)
 {
     CiCompiler compiler;
-    (void)options;
-    void *library = ci_cpu_math_open();
-    if (!library) {
+    bool has_routines = ci_cpu_machine(ci_cpu_level(options))->routines != NULL;
+    void *library = has_routines ? ci_cpu_math_open() : NULL;
+    if (has_routines && !library) {
         snprintf(
             out, capacity,
             "the C library has no vector mathematics (libmvec of glibc 2.35 or newer on x86-64)");
         return out;
     }
-    dlclose(library);
+    if (library)
+        dlclose(library);
     if (!ci_compiler_find(&compiler)) {
         snprintf(out, capacity, "no C compiler: tried %s", ci_compiler_tried());
         return out;

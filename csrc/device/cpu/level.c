@@ -51,18 +51,29 @@ native_level(void)
 static CiCpuLevel
 native_level(void)
 {
-    return CI_CPU_V2;
+    return CI_CPU_ARMV8;
 }
 #endif
 
-static const char *const level_names[CI_CPU_LEVEL_COUNT] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+typedef struct LevelRow {
+    const char *name;
+    int vector_bytes;
+    const CiCMachine *machine;
+} LevelRow;
 
+static const LevelRow rows[CI_CPU_LEVEL_COUNT] = {
+#define LEVEL(id, name, vector_bytes, machine, architecture, vectors)                              \
+    {name, vector_bytes, &ci_c_##machine},
+#include "device/cpu/levels.def"
+};
+
+/* One of this machine's family. */
 CiCpuLevel
 ci_cpu_level(const CiOptions *options)
 {
     CiCpuLevel native = native_level();
     for (int k = 0; options && options->arch && k < (int)native; k++)
-        if (!strcmp(options->arch, level_names[k]))
+        if (!strcmp(options->arch, rows[k].name) && rows[k].machine == rows[native].machine)
             return (CiCpuLevel)k;
     return native;
 }
@@ -70,7 +81,13 @@ ci_cpu_level(const CiOptions *options)
 int
 ci_cpu_vector_bytes(CiCpuLevel level)
 {
-    return 16 << level;
+    return rows[level].vector_bytes;
+}
+
+const CiCMachine *
+ci_cpu_machine(CiCpuLevel level)
+{
+    return rows[level].machine;
 }
 
 void *

@@ -1,15 +1,21 @@
-/* Architecture levels of x86-64, and the vector mathematics of the C library at each. Shared by
- * both CPU backends, so that they call the same routines. */
+/* Architecture levels, and the vector mathematics of the C library at each. Shared by both CPU
+ * backends, so that they call the same routines. */
 #ifndef CI_DEVICE_CPU_LEVEL_H
 #define CI_DEVICE_CPU_LEVEL_H
 
 #include "device/device.h"
+#include "target/c/machine.h"
 
-typedef enum CiCpuLevel { CI_CPU_V2, CI_CPU_V3, CI_CPU_V4, CI_CPU_LEVEL_COUNT } CiCpuLevel;
+typedef enum CiCpuLevel {
+#define LEVEL(id, name, vector_bytes, machine, architecture, vectors) CI_CPU_##id,
+#include "device/cpu/levels.def"
+    CI_CPU_LEVEL_COUNT
+} CiCpuLevel;
 
 /* What options ask for, but never above what this processor and its system can do. */
 CiCpuLevel ci_cpu_level(const CiOptions *options);
 int ci_cpu_vector_bytes(CiCpuLevel level);
+const CiCMachine *ci_cpu_machine(CiCpuLevel level);
 /* Opens libmvec; NULL where the system has none. The caller closes it with dlclose. */
 void *ci_cpu_math_open(void);
 /* "2.36", or "" where the C library does not tell. */

@@ -13,8 +13,11 @@ ci_interp_math_find(const CiInterpMath *math, CiOp op, CiDtype dtype)
 {
     CiInterpRoutine routine = {.op = op, .is_double = dtype == CI_DTYPE_f64, .level = math->level};
     char symbol[40];
-    ci_c_math_symbol(op, dtype, ci_cpu_vector_bytes(math->level), symbol);
-    routine.vector = math->library ? dlsym(math->library, symbol) : NULL;
+    if (!math->library)
+        return routine;
+    ci_c_math_symbol(ci_cpu_machine(math->level), op, dtype, ci_cpu_vector_bytes(math->level),
+                     symbol);
+    routine.vector = dlsym(math->library, symbol);
     return routine;
 }
 

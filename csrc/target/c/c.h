@@ -10,12 +10,13 @@
 
 #include "base/map.h"
 #include "ir/proc.h"
-#include "target/emit.h"
+#include "target/c/machine.h"
 
 typedef struct CiCPrinter {
     CiEmitter *base;
     CiContext *ctx;
     CiSym *sym;
+    const CiCMachine *machine;
     int vector_bytes; /* of one register */
     CiText helpers;   /* types and functions used so far, callees first */
     CiMap *known;     /* their names, interned */
@@ -29,12 +30,13 @@ typedef struct CiCPrinter {
     CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
 } CiCPrinter;
 
-CiCPrinter *ci_c_printer_new(CiContext *ctx, int vector_bytes);
+CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
 
 /* NULL when an operation in lanes is vector instructions, else the reason. */
 const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
 /* The routine of libmvec for one full vector of f32 or f64: "_ZGVeN16v_expf". */
-void ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40]);
+void ci_c_math_symbol(const CiCMachine *machine, CiOp op, CiDtype dtype, int vector_bytes,
+                      char out[40]);
 
 /* types.c: names of types, declared at their first use. */
 const char *ci_c_type(CiCPrinter *p, CiDtype dtype, int lanes);

@@ -14,34 +14,6 @@ full_lanes(const CiCPrinter *p, CiDtype dtype)
 
 /* ---- roundings ---- */
 
-typedef struct Rounding {
-    const char *name, *number; /* of the instruction's rounding modes */
-} Rounding;
-
-static const Rounding roundings[] = {
-    {"floor", "9"}, {"ceil", "10"}, {"trunc", "11"}, {"rint", "4"}};
-
-/* The instruction for a vector of these bytes, NULL where there is none. */
-static const char *
-rounding_text(CiCPrinter *p, const char *name, CiDtype dtype, int bytes)
-{
-    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps", *width = bytes == 64   ? "512"
-                                                                     : bytes == 32 ? "256"
-                                                                                   : "";
-    if (bytes != 16 && bytes != 32 && bytes != 64)
-        return NULL;
-    for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++) {
-        if (name[0] != roundings[k].name[0] || name[1] != roundings[k].name[1])
-            continue;
-        return bytes == 64 ? ci_format(p->ctx, "__builtin_ia32_rndscale%s_mask(a, %s, a, -1, 4)",
-                                       type, roundings[k].number)
-                           : ci_format(p->ctx, "__builtin_ia32_round%s%s(a, %s)", type, width,
-                                       roundings[k].number);
-    }
-    return bytes == 64 ? ci_format(p->ctx, "__builtin_ia32_sqrt%s512_mask(a, a, -1, 4)", type)
-                       : ci_format(p->ctx, "__builtin_ia32_sqrt%s%s(a)", type, width);
-}
-
 const char *
 ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
 {
@@ -49,13 +21,14 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
                *name = ci_format(p->ctx, "%s_%s", function, type);
     if (!ci_c_needs(p, name))
         return name;
-    const char *text = rounding_text(p, function, dtype, lanes * (int)ci_dtype_size(dtype)),
+    const char *text =
+                   p->machine->rounding(p->ctx, function, dtype, lanes * (int)ci_dtype_size(dtype)),
                *suffix = dtype == CI_DTYPE_f64 ? "" : "f";
     ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a)\n{\n", type, name, type);
     ci_text_add(&p->helpers, "#ifdef __clang__\n    return __builtin_elementwise_%s(a);\n#else\n",
                 function);
     if (text)
-        ci_text_add(&p->helpers, "    return %s;\n", text);
+        ci_text_add(&p->helpers, "    %s\n", text);
     else
         ci_text_add(&p->helpers,
                     "    for (int l = 0; l < %d; l++)\n        a[l] = __builtin_%s%s(a[l]);\n"
@@ -137,18 +110,13 @@ const char *
 ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain)
 {
     int bytes = lanes * (int)ci_dtype_size(ci_dtype_compute(dtype));
-    const char *instruction = extreme_instruction(op),
-               *suffix = ci_dtype_compute(dtype) == CI_DTYPE_f64 ? "pd" : "ps";
-    if (!instruction || !ci_dtype_is_float(dtype) || (bytes != 16 && bytes != 32 && bytes != 64) ||
-        bytes > p->vector_bytes)
+    const char *instruction = extreme_instruction(op);
+    if (!instruction || !p->machine->extreme || !ci_dtype_is_float(dtype) ||
+        (bytes != 16 && bytes != 32 && bytes != 64) || bytes > p->vector_bytes)
         return NULL;
     const char *type = ci_c_type(p, dtype, lanes),
                *name = ci_format(p->ctx, "%s_%s", ci_op_name(op), type);
-    const char *call = ci_format(p->ctx, "__builtin_ia32_%s%s%s(a, b%s)", instruction, suffix,
-                                 bytes == 64   ? "512_mask"
-                                 : bytes == 32 ? "256"
-                                               : "",
-                                 bytes == 64 ? ", b, -1, 4" : ""),
+    const char *call = p->machine->extreme(p->ctx, instruction, ci_dtype_compute(dtype), bytes),
                *whole = ci_c_where(p, dtype, lanes, "(a != a)", "a", call);
     if (ci_c_needs(p, name))
         ci_text_line(
@@ -162,12 +130,12 @@ ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain
 /* ---- vector mathematics ---- */
 
 void
-ci_c_math_symbol(CiOp op, CiDtype dtype, int vector_bytes, char out[40])
+ci_c_math_symbol(const CiCMachine *machine, CiOp op, CiDtype dtype, int vector_bytes, char out[40])
 {
     bool is_single = dtype != CI_DTYPE_f64;
-    char isa = vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
-    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", isa, vector_bytes / (is_single ? 4 : 8),
-             ci_op_arity(op) == 2 ? "vv" : "v", ci_op_function(op), is_single ? "f" : "");
+    snprintf(out, 40, "_ZGV%cN%d%s_%s%s", machine->routines(vector_bytes),
+             vector_bytes / (is_single ? 4 : 8), ci_op_arity(op) == 2 ? "vv" : "v",
+             ci_op_function(op), is_single ? "f" : "");
 }
 
 static void
@@ -228,13 +196,35 @@ print_narrow(CiCPrinter *p, const char *name, const char *symbol, CiDtype dtype,
     return name;
 }
 
+/* The C library's function, in each lane. */
+static const char *
+print_scalars(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *suffix = dtype == CI_DTYPE_f64 ? "" : "f",
+               *function = ci_format(p->ctx, "__builtin_%s%s", ci_op_function(op), suffix),
+               *name = ci_format(p->ctx, "%s_%s", ci_op_name(op), type);
+    bool is_binary = ci_op_arity(op) == 2;
+    p->base->is_linked[CI_LIBRARY_numbers] = true;
+    if (lanes == 1)
+        return function;
+    if (ci_c_needs(p, name))
+        ci_text_line(&p->helpers,
+                     "static %s\n%s(%s a%s%s%s)\n{\n    for (int l = 0; l < %d; l++)\n"
+                     "        a[l] = %s(a[l]%s);\n    return a;\n}",
+                     type, name, type, is_binary ? ", " : "", is_binary ? type : "",
+                     is_binary ? " b" : "", lanes, function, is_binary ? ", b[l]" : "");
+    return name;
+}
+
 const char *
 ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
 {
     char symbol[40];
     bool is_binary = ci_op_arity(op) == 2;
     int full = full_lanes(p, dtype);
-    ci_c_math_symbol(op, dtype, p->vector_bytes, symbol);
+    if (!p->machine->routines)
+        return print_scalars(p, op, dtype, lanes);
+    ci_c_math_symbol(p->machine, op, dtype, p->vector_bytes, symbol);
     declare_routine(p, symbol, ci_c_type(p, dtype, full), is_binary);
     p->base->is_linked[CI_LIBRARY_vectors] = p->base->is_linked[CI_LIBRARY_numbers] = true;
     if (lanes == full)

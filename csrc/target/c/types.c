@@ -2,10 +2,11 @@
 #include "target/c/c.h"
 
 CiCPrinter *
-ci_c_printer_new(CiContext *ctx, int vector_bytes)
+ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes)
 {
     CiCPrinter *p = CI_NEW(ctx, CiCPrinter);
     p->ctx = ctx;
+    p->machine = machine;
     p->vector_bytes = vector_bytes;
     p->helpers = ci_text_new(p->ctx);
     p->known = ci_map_new(p->ctx);

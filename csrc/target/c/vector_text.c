@@ -293,7 +293,7 @@ const char *
 ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result)
 {
     static const char *const names[] = {"a", "b", "c"};
-    Reader r = {ci_c_printer_new(ctx, 0), NULL, operand, 2, names, NULL};
+    Reader r = {ci_c_printer_new(ctx, &ci_c_x86, 0), NULL, operand, 2, names, NULL};
     bool has_form = ci_dtype_class(operand) != CI_CLASS_complex && !ci_dtype_is_narrow(operand) &&
                     ci_dtype_class(result) != CI_CLASS_complex && !ci_dtype_is_narrow(result);
     if (!has_form)

@@ -1,0 +1,25 @@
+/* aarch64: NEON's instructions, in the assembler's words, which every compiler takes. Its extremes
+ * of a -0 and a 0 are others than NumPy's, so these are compared. */
+#include "target/c/machine.h"
+
+#include <string.h>
+
+static const char *const roundings[][2] = {{"floor", "frintm"},
+                                           {"ceil", "frintp"},
+                                           {"trunc", "frintz"},
+                                           {"rint", "frinti"},
+                                           {"sqrt", "fsqrt"}};
+
+static const char *
+rounding(CiContext *ctx, const char *function, CiDtype dtype, int bytes)
+{
+    for (size_t k = 0; k < sizeof roundings / sizeof *roundings && bytes == 16; k++)
+        if (strcmp(function, roundings[k][0]) == 0)
+            return ci_format(ctx,
+                             "__asm__(\"%s %%0.%s, %%1.%s\" : \"=w\"(a) : \"w\"(a)); return a;",
+                             roundings[k][1], dtype == CI_DTYPE_f64 ? "2d" : "4s",
+                             dtype == CI_DTYPE_f64 ? "2d" : "4s");
+    return NULL;
+}
+
+const CiCMachine ci_c_arm = {.rounding = rounding};

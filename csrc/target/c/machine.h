@@ -1,0 +1,21 @@
+/* How a family of processors spells what C and vectors of the compilers' own kind cannot say. Each
+ * is an expression for the body of a helper, over vectors a and b of `type`; NULL where there is no
+ * instruction, and C must do. */
+#ifndef CI_TARGET_C_MACHINE_H
+#define CI_TARGET_C_MACHINE_H
+
+#include "target/emit.h"
+
+typedef struct CiCMachine {
+    /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
+    const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
+    /* The greater (max) or lesser (min) one, b where neither is; of a number that is no NaN. */
+    const char *(*extreme)(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes);
+    /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
+     * has none, and its scalar functions stand in, lane by lane. */
+    char (*routines)(int vector_bytes);
+} CiCMachine;
+
+extern const CiCMachine ci_c_x86, ci_c_arm;
+
+#endif

@@ -1,0 +1,51 @@
+/* x86-64: instructions by the compilers' names for them. */
+#include "target/c/machine.h"
+
+#include <string.h>
+
+typedef struct Rounding {
+    const char *function, *number; /* of the instruction's rounding modes */
+} Rounding;
+
+static const Rounding roundings[] = {
+    {"floor", "9"}, {"ceil", "10"}, {"trunc", "11"}, {"rint", "4"}};
+
+static const char *
+rounding(CiContext *ctx, const char *function, CiDtype dtype, int bytes)
+{
+    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps", *width = bytes == 64   ? "512"
+                                                                     : bytes == 32 ? "256"
+                                                                                   : "";
+    if (bytes != 16 && bytes != 32 && bytes != 64)
+        return NULL;
+    for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++) {
+        if (strcmp(function, roundings[k].function) != 0)
+            continue;
+        return bytes == 64
+                   ? ci_format(ctx, "return __builtin_ia32_rndscale%s_mask(a, %s, a, -1, 4);", type,
+                               roundings[k].number)
+                   : ci_format(ctx, "return __builtin_ia32_round%s%s(a, %s);", type, width,
+                               roundings[k].number);
+    }
+    return bytes == 64 ? ci_format(ctx, "return __builtin_ia32_sqrt%s512_mask(a, a, -1, 4);", type)
+                       : ci_format(ctx, "return __builtin_ia32_sqrt%s%s(a);", type, width);
+}
+
+static const char *
+extreme(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes)
+{
+    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps";
+    return ci_format(ctx, "__builtin_ia32_%s%s%s(a, b%s)", instruction, type,
+                     bytes == 64   ? "512_mask"
+                     : bytes == 32 ? "256"
+                                   : "",
+                     bytes == 64 ? ", b, -1, 4" : "");
+}
+
+static char
+routines(int vector_bytes)
+{
+    return vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
+}
+
+const CiCMachine ci_c_x86 = {.rounding = rounding, .extreme = extreme, .routines = routines};

@@ -1,0 +1,84 @@
+"""aarch64 beside this machine: `make test-arm`. The core is built by a cross compiler and runs under qemu, and so do the
+kernels that its backends make there.
+
+The core's unit tests pass, the levels above the processor's have the same text, and golden programs give the same bits. Not
+promised, and so left out by what the graphs say: functions of the C library, which differ from one to another.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, CoreBuild
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from test_core import ITEMS, SOURCES
+from test_golden import FILES, GOLDEN, LEVELS, name_of
+
+GCC, QEMU, SYSTEM = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
+MISSING = [tool for tool in (GCC, QEMU) if not shutil.which(tool)]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISSING)} (gcc-aarch64-linux-gnu, qemu-user)")
+
+FLAGS = ["-g", "-O1", "-fwrapv", "-ffp-contract=off"]  # as setup.py builds it
+# What an emulated process cannot do, or does too slowly to be timed.
+NOT_HERE = {}
+MATH = re.findall(r"^MATH\((\w+)", (ROOT / "csrc" / "ir" / "ops.def").read_text(), re.M)
+LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", "scalar_power"]) + r")\(")
+OWN_LEVELS = ("procs", "source")  # they have the registers' width in them
+
+
+@pytest.fixture(scope="session")
+def arm():
+    build = CoreBuild(FLAGS, GCC)
+    build.compile_core()
+    return build
+
+
+@pytest.fixture(scope="session")
+def here():
+    build = CoreBuild(FLAGS)
+    build.compile_core()
+    return build
+
+
+def run(command, emulated, timeout=300):
+    """The output of a program, under qemu with kernels compiled for it."""
+    env = {key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CC")}
+    if emulated:
+        command, env["CC"] = [QEMU, "-L", SYSTEM, *command], GCC
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout, env=env)
+
+
+@pytest.mark.parametrize("source, name", ITEMS)
+def test_core(arm, source, name):
+    if name in NOT_HERE:
+        pytest.skip(NOT_HERE[name])
+    done = run([arm.link(source), name], True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_levels_have_the_same_text(arm, here):
+    defines = [f"-DGOLDEN_{level}" for level in LEVELS]
+    programs = [build.link(GOLDEN / "golden.c", *defines) for build in (arm, here)]
+    for path in FILES:
+        texts = []
+        for program, emulated in zip(programs, (True, False), strict=True):
+            parts = re.split(r"^--- expected (\w+)\n", run([program, path], emulated).stdout, flags=re.M)
+            texts.append([part for level, part in zip(parts[1::2], parts[2::2], strict=True) if level not in OWN_LEVELS])
+        assert texts[0] == texts[1], name_of(path)
+
+
+def test_golden_programs_have_the_same_bits(arm, here):
+    """On both backends, and each pair alike where no function of the C library is in it."""
+    files = [p for p in FILES if p.parent.name != "ir" and not p.name.startswith("error_") and not LIBRARY.search(p.read_text())]
+    lines = []
+    for build, emulated in ((arm, True), (here, False)):
+        done = run([build.link(ROOT / "tests" / "cuda" / "check.c"), "bits", *map(str, files)], emulated, 3600)
+        lines.append([line for line in done.stdout.splitlines() if line.startswith(("ok ", "skip "))])
+        assert len(lines[-1]) == len(files), done.stdout[-2000:] + done.stderr[-2000:]
+    assert sum("c: OK" in line for line in lines[0]) > len(files) // 2, lines[0][:3]
+    assert lines[0] == lines[1]
