@@ -25,7 +25,12 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISS
 
 FLAGS = ["-g", "-O1", "-fwrapv", "-ffp-contract=off"]  # as setup.py builds it
 # What an emulated process cannot do.
-NOT_HERE = {"programs_that_cannot_start": "qemu does not tell a parent that its child could not become the program"}
+THREADS = "qemu has no fork of a process with threads"
+NOT_HERE = {
+    "programs_that_cannot_start": "qemu does not tell a parent that its child could not become the program",
+    "a_forked_child_has_workers_of_its_own": THREADS,
+    "a_fork_in_the_middle_of_a_job": THREADS,
+}
 MATH = re.findall(r"^MATH\((\w+)", (ROOT / "csrc" / "ir" / "ops.def").read_text(), re.M)
 LIBRARY = re.compile(r"\b(" + "|".join([*MATH, r"logaddexp2?", r"complex_\w+", r"erfc?", "scalar_power"]) + r")\(")
 OWN_LEVELS = ("procs", "source")  # they have the registers' width in them

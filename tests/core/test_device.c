@@ -498,7 +498,7 @@ TEST(compiler_that_fails)
     setenv("CC", "false", 1);
     CHECK_FAILS(ctx, COMPILE, build_with_bad_compiler, NULL);
     CHECK(strstr(ci_context_message(ctx), "kernel.c") != NULL);
-    setenv("CC", "cc -O0  -DANYTHING=1", 1);
+    setenv("CC", ci_format(ctx, "%s -O0  -DANYTHING=1", saved ? saved : "cc"), 1);
     CHECK(ci_protect(ctx, build_with_bad_compiler, NULL) == CI_OK);
     if (saved)
         setenv("CC", saved, 1);
