@@ -111,3 +111,25 @@ def test_a_float_that_float32_rounds_is_none(program):
         args = np.full(12, 2.5, np.float32), np.full(12, sign)
         got, want = compiled(*args), program(*args)
         assert type(got) is type(want) and np.array_equal(got, want)
+
+
+def returned_floats(x, c):
+    if c[0] > 0:
+        return 0.1
+    return x[0]
+
+
+def returned_ints(x, c):
+    if c[0] > 0:
+        return 1
+    return x[0]
+
+
+@pytest.mark.parametrize("program, dtype", [(returned_floats, "f4"), (returned_ints, "i1")])
+def test_numbers_that_cannot_meet_are_returned_each_for_itself(program, dtype):
+    """A result need not be one value: the program says which of two it is."""
+    compiled = cinductor.compile(program, backend="interp", fullgraph=True)
+    for sign in (1.0, -1.0):
+        args = np.full(2, 2, dtype), np.full(2, sign)
+        got, want = compiled(*args), program(*args)
+        assert type(got) is type(want) and got == want

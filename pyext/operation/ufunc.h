@@ -53,7 +53,7 @@ int cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxR
 PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs);
 
 /* tagged_op.c */
-/* 1: cx_tagged_op computes it; else the operands are settled. b: NULL for an operand alone. */
+/* 1: cx_tagged_op computes it; else the operands are resolved. b: NULL for an operand alone. */
 int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
 

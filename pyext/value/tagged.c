@@ -1,7 +1,7 @@
 /* Numbers that are Python's where one path was taken and NumPy's where another was: `total` behind
  * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
  * whether they are. An operation that would do something else with Python's number is none of a
- * region; outside of regions the graph is run, and the number settled, before it. */
+ * region; outside of regions the graph is run, and the number resolved, before it. */
 #include "value/tagged.h"
 #include "graph/methods.h"
 #include "state/array.h"

@@ -20,7 +20,6 @@ from ..value.state import (
     have_same_structure,
     is_array,
     is_number,
-    is_of_class,
     is_same,
     kind_of,
     leaves,
@@ -29,7 +28,7 @@ from ..value.state import (
 )
 from .distinguish import Objects
 from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
-from .lattice import OTHER, join
+from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
 from .pairs import Pairs
 from .region import Region
@@ -173,16 +172,10 @@ class Merge:
         return is_older and not is_same(unheld(a), unheld(b))
 
     def is_one_type(self, a: Any, b: Any) -> bool:
-        if is_same(unheld(a), unheld(b)):
-            return True
-        kinds = kind_of(unheld(a)), kind_of(unheld(b))
-        if None in kinds:
-            return False
-        if "array" in (kinds[0][0], kinds[1][0]):
-            return kinds[0] == kinds[1]
-        dtype = next((kind[1] for kind in kinds if kind[0] == "scalar"), None)
-        is_either = kinds[0][0] != kinds[1][0] and all(is_of_class(kind, dtype) for kind in kinds)
-        return kinds[0] == kinds[1] or is_either
+        values = unheld(a), unheld(b)
+        if is_same(*values) or any(map(is_array, values)):
+            return is_same(*values) or kind_of(values[0]) == kind_of(values[1])
+        return type(join(self.tracer, *values, False, self.region.stage.may_check())) is Joined
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made anew by whoever returns it."""
