@@ -300,6 +300,15 @@ def test_a_state_that_calls_hand_on():
     assert len(compiled.specializations) <= 2 and compiled.failed_checks == 0
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_no_comparison_is_decided_by_the_number_of_one_call(dynamic):
+    b = np.array([2, 255, 1], np.uint8)
+    compiled = cinductor.compile(lambda b, n: (b < n, n != b), backend="interp", dynamic=dynamic)
+    for n in (2**62 - 1, 2**62 - 1, 4, 2**62 - 1, 300, -1, 2**64, 5):
+        for got, want in zip(compiled(b, n), (b < n, n != b), strict=True):
+            assert np.array_equal(got, want), n
+
+
 @pytest.mark.parametrize("state", [0, 5, -1, -(2**63), 2**63, M, M + 1, 2**70, True, 2.5])
 def test_states_of_any_size(state):
     compiled = cinductor.compile(next_words, backend="interp", dynamic=True)

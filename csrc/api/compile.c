@@ -136,6 +136,20 @@ count_kernels(const CiKernels *kernels, CiCompileInfo *info)
     }
 }
 
+/* Of a program that whoever embeds the core has written. */
+static void
+check_ufuncs(Job *job, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (ci_op_kind(node->op) == CI_OPKIND_ufunc)
+            ci_fail(job->ctx, CI_ERR_UNSUPPORTED, "%s: this runtime has no loops of NumPy's",
+                    ci_op_name(node->op));
+        for (int b = 0; b < node->nblocks; b++)
+            check_ufuncs(job, node->blocks[b]);
+    }
+}
+
 static void
 run_passes(Job *job)
 {
@@ -144,6 +158,8 @@ run_passes(Job *job)
     bool verify = request->options->verify;
     if (verify)
         ci_graph_verify(graph);
+    if (request->runtime && !request->runtime->ufuncs)
+        check_ufuncs(job, graph->body);
     SHOW(job, "graph", ci_graph_print(&text, graph));
     lap_ms(job);
     ci_passes_run(graph, verify, show_pass, job);

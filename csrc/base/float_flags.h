@@ -25,6 +25,14 @@ ci_float_flags_clear(void)
         __builtin_ia32_ldmxcsr(control & ~(unsigned)CI_FLOAT_FLAGS);
 }
 
+static inline void
+ci_float_flags_raise(unsigned flags)
+{
+    unsigned control = __builtin_ia32_stmxcsr();
+    if (flags & ~control)
+        __builtin_ia32_ldmxcsr(control | flags);
+}
+
 #else
 
 static inline unsigned
@@ -37,6 +45,13 @@ static inline void
 ci_float_flags_clear(void)
 {
     feclearexcept(CI_FLOAT_FLAGS);
+}
+
+static inline void
+ci_float_flags_raise(unsigned flags)
+{
+    if (flags & ~ci_float_flags_read())
+        feraiseexcept((int)flags);
 }
 
 #endif

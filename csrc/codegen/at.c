@@ -1,28 +1,18 @@
 /* Instantiating a body in lanes.
  *
- * First what varies from lane to lane is found: values whose index names the lane variable or a
- * symbol bound to what varies, what is computed from such, memory of the body's own that such is
- * stored to, and what is loaded from it. Then statements are copied one by one. The coefficient of
- * the lane variable in an index says whether an access is the same in all lanes, contiguous or
- * strided; an index of another form is the same access at a bound symbol. */
+ * What varies from lane to lane is known (varying.c); statements are copied one by one. The
+ * coefficient of the lane variable in an index says whether an access is the same in all lanes,
+ * contiguous or strided; an index of another form is the same access at a bound symbol. */
 #include "codegen/at.h"
 
-#include "base/map.h"
+#include "codegen/varying.h"
 
 #include <string.h>
-
-typedef struct Varying {
-    const CiExpr *lane_var;
-    bool *values;
-    CiMap *memories, *symbols; /* sets */
-    CiMap *owned;              /* memory that the body allocates */
-    bool has_changed;
-} Varying;
 
 typedef struct Copier {
     CiBuild *b;
     const CiAt *at;
-    Varying varying;
+    CiVarying varying;
     int *values;               /* old number -> new, or itself where it is not the body's */
     CiMap *memories;           /* old -> new, of those that the body allocates */
     const CiExpr **from, **to; /* symbols of the body, and what they are in the copy */
@@ -32,120 +22,6 @@ typedef struct Copier {
     struct Copier *parts; /* of vectors side by side, the first of which copies for all of them */
     int nparts, part;     /* this one's number */
 } Copier;
-
-/* ---- what varies ---- */
-
-static bool
-index_varies(const Varying *v, const CiExpr *e)
-{
-    if (!e)
-        return false;
-    for (int k = 0; k < e->nsymbols; k++)
-        if (e->symbols[k] == v->lane_var || ci_map_find(v->symbols, CI_KEY(e->symbols[k])))
-            return true;
-    return false;
-}
-
-static void
-note(Varying *v, CiMap *set, const void *member)
-{
-    if (!ci_map_find(set, CI_KEY(member))) {
-        ci_map_put(set, CI_KEY(member), v);
-        v->has_changed = true;
-    }
-}
-
-static bool
-any_varies(const Varying *v, const CiStmt *stmt)
-{
-    bool varies = false;
-    for (int a = 0; a < stmt->nargs; a++)
-        varies |= v->values[stmt->args[a]];
-    return varies || index_varies(v, stmt->at.index);
-}
-
-static void
-find_varying(void *arg, const CiStmt *stmt)
-{
-    Varying *v = arg;
-    bool varies = any_varies(v, stmt) || (stmt->op != CI_OP_bind && index_varies(v, stmt->expr));
-    if (stmt->at.memory && stmt->kind == CI_STMT_let)
-        varies |= ci_map_find(v->memories, CI_KEY(stmt->at.memory)) != NULL;
-    if (stmt->cell && !ci_map_find(v->owned, CI_KEY(stmt->cell))) {
-        varies = true; /* it runs along the lanes */
-    } else if (stmt->cell) {
-        varies |= ci_map_find(v->memories, CI_KEY(stmt->cell)) != NULL;
-        if (varies)
-            note(v, v->memories, stmt->cell);
-    }
-    if (!varies)
-        return;
-    if (stmt->kind == CI_STMT_store && ci_map_find(v->owned, CI_KEY(stmt->at.memory)))
-        note(v, v->memories, stmt->at.memory);
-    if (stmt->op == CI_OP_bind)
-        note(v, v->symbols, stmt->expr);
-    if (stmt->value >= 0 && !v->values[stmt->value])
-        v->values[stmt->value] = v->has_changed = true;
-}
-
-static void
-find_owned(void *arg, const CiStmt *stmt)
-{
-    Varying *v = arg;
-    if (stmt->kind == CI_STMT_alloc)
-        ci_map_put(v->owned, CI_KEY(stmt->memory), v);
-}
-
-static Varying
-vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
-{
-    Varying v = {lane_var,        CI_NEW_ARRAY(ctx, bool, proc->nvalues + 1),
-                 ci_map_new(ctx), ci_map_new(ctx),
-                 ci_map_new(ctx), true};
-    ci_stmts_visit(body, find_owned, &v);
-    while (lane_var && v.has_changed) {
-        v.has_changed = false;
-        ci_stmts_visit(body, find_varying, &v);
-    }
-    return v;
-}
-
-const bool *
-ci_find_varying(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
-{
-    return vary(ctx, proc, body, lane_var).values;
-}
-
-typedef struct Question {
-    Varying varying;
-    const char *why;
-} Question;
-
-static void
-ask(void *arg, const CiStmt *stmt)
-{
-    Question *q = arg;
-    const Varying *v = &q->varying;
-    for (int k = 0; k < stmt->ntests; k++)
-        if ((stmt->tests[k].compare >= CI_COMPARE_is && v->values[stmt->tests[k].value]) ||
-            index_varies(v, stmt->tests[k].left) || index_varies(v, stmt->tests[k].right))
-            q->why = "what is done differs from lane to lane";
-    for (int k = 0; k < stmt->nvars; k++)
-        if (index_varies(v, stmt->extents[k]))
-            q->why = "a loop inside is not as long in every lane";
-    if (stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_barrier)
-        q->why = "memory changes hands inside";
-    if (stmt->kind == CI_STMT_alloc && index_varies(v, stmt->memory->size))
-        q->why = "memory inside is not as large in every lane";
-}
-
-const char *
-ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body, const CiExpr *lane_var)
-{
-    Question q = {vary(ctx, proc, body, lane_var), NULL};
-    ci_stmts_visit(body, ask, &q);
-    return q.why;
-}
 
 /* ---- copies ---- */
 
@@ -226,7 +102,7 @@ index_at(Copier *c, const CiExpr *e, const CiExpr **stride)
     if (!is_vector(c) || !ci_expr_depends_on(e, lane_var))
         return substitute(c, e);
     if (ci_expr_split_linear(c->b->sym, e, lane_var, &coef, &rest) &&
-        !index_varies(&c->varying, coef)) {
+        !ci_index_varies(&c->varying, coef)) {
         *stride = substitute(c, coef);
         return substitute(c, e);
     }
@@ -355,8 +231,8 @@ copy_store(Copier *c, const CiStmt *stmt)
 {
     const CiExpr *stride, *index = index_at(c, stmt->at.index, &stride);
     CiMemory *memory = memory_of(c, stmt->at.memory);
-    bool is_wide = is_vector(c) &&
-                   (any_varies(&c->varying, stmt) || memory->lanes > 1 || stmt->op != CI_OP_none);
+    bool is_wide = is_vector(c) && (ci_stmt_uses_varying(&c->varying, stmt) || memory->lanes > 1 ||
+                                    stmt->op != CI_OP_none);
     int value = operand(c, stmt->args[0], is_wide);
     ci_build_store(c->b, memory, index, value);
     CiStmt *made = c->b->to->last;
@@ -365,7 +241,7 @@ copy_store(Copier *c, const CiStmt *stmt)
     if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */
         made->live = NULL;
     made->at.stride = substitute(c, stmt->at.stride);
-    if (is_wide && memory->lanes == 1 && !index_varies(&c->varying, stmt->at.index))
+    if (is_wide && memory->lanes == 1 && !ci_index_varies(&c->varying, stmt->at.index))
         stride = ci_expr_const(c->b->sym, 0);
     if (stride && !ci_expr_equals_const(stride, 1))
         made->at.stride = stride;
@@ -387,6 +263,20 @@ copy_call(Copier *c, const CiStmt *stmt)
     if (is_vector(c))
         made->live = c->at->live;
     made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
+}
+
+/* It is none of a lane's. */
+static void
+copy_apply(Copier *c, const CiStmt *stmt)
+{
+    CI_REQUIRE(c->b->ctx, !is_vector(c));
+    CiStmt *made = ci_build_add(c->b, CI_STMT_apply);
+    *made = *stmt;
+    made->next = NULL;
+    made->at.memory = memory_of(c, stmt->at.memory);
+    for (int k = 0; k < stmt->nin; k++)
+        made->in[k].memory = memory_of(c, stmt->in[k].memory);
+    ci_stmt_map_exprs(made, substitute, c);
 }
 
 static void
@@ -497,6 +387,9 @@ copy_one(Copier *c, const CiStmt *stmt)
     case CI_STMT_call:
         copy_call(c, stmt);
         break;
+    case CI_STMT_apply:
+        copy_apply(c, stmt);
+        break;
     case CI_STMT_fold:
         copy_fold(c, stmt);
         break;
@@ -514,21 +407,7 @@ static bool
 is_control(CiStmtKind kind)
 {
     return kind != CI_STMT_let && kind != CI_STMT_store && kind != CI_STMT_alloc &&
-           kind != CI_STMT_call && kind != CI_STMT_yield;
-}
-
-/* It is another in each part. */
-static bool
-differs(const Copier *c, const CiStmt *stmt)
-{
-    const Varying *v = &c->varying;
-    if (stmt->kind == CI_STMT_let)
-        return v->values[stmt->value];
-    if (stmt->kind == CI_STMT_alloc)
-        return ci_map_find(v->memories, CI_KEY(stmt->memory)) != NULL;
-    if (stmt->kind == CI_STMT_store && stmt->op == CI_OP_none)
-        return any_varies(v, stmt) || ci_map_find(v->memories, CI_KEY(stmt->at.memory)) != NULL;
-    return true;
+           kind != CI_STMT_call && kind != CI_STMT_apply && kind != CI_STMT_yield;
 }
 
 /* What the first part has made is every part's. */
@@ -552,7 +431,7 @@ copy_all(Copier *c, const CiStmts *stmts)
         c->b->loc = stmt->loc;
         copy_one(c, stmt);
         for (int k = 1; k < c->nparts && !is_control(stmt->kind); k++) {
-            if (differs(c, stmt))
+            if (ci_stmt_varies(&c->varying, stmt))
                 copy_one(&c->parts[k], stmt);
             else
                 share(&c->parts[k], stmt);
@@ -566,7 +445,7 @@ ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at)
 {
     int nparts = at->parts > 1 ? at->parts : 1, count = b->proc->nvalues;
     Copier *parts = CI_NEW_ARRAY(b->ctx, Copier, nparts);
-    Varying varying = vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
+    CiVarying varying = ci_vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
     for (int part = 0; part < nparts; part++) {
         Copier *c = &parts[part];
         *c = (Copier){.b = b,

@@ -14,12 +14,6 @@ typedef struct CiAt {
     int parts; /* vectors side by side, statement by statement; 0: one, and no more yield */
 } CiAt;
 
-/* Per value of the proc: it is one of the body, and differs from lane to lane. */
-const bool *ci_find_varying(CiContext *ctx, const CiProc *proc, const CiStmts *body,
-                            const CiExpr *lane_var);
-/* NULL when the body can run in lanes of that variable, else the reason. */
-const char *ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body,
-                             const CiExpr *lane_var);
 /* Statements of a body, fresh values in the place of its own. What depends on the lane variable, or
  * is read from what does, becomes a vector; memory that the body allocates and that holds such has
  * a lane dimension. The values of its yield, all with as many lanes, or NULL. */

@@ -11,6 +11,7 @@ typedef struct CiFamily {
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
     /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */
     int vector_bytes;
+    int strip;  /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
     int chains; /* such vectors that a fold in any order accumulates in */
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
@@ -48,6 +49,8 @@ void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* strips.c: what loops of NumPy's compute is asked of them. */
+void ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */
 void ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* unroll.c: loops over registers become their trips. */

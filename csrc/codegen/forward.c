@@ -41,7 +41,7 @@ static void
 forget_written(void *arg, const CiStmt *stmt)
 {
     Forwarder *f = arg;
-    if (stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call)
+    if (stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call || stmt->kind == CI_STMT_apply)
         forget(f, stmt->at.memory);
     if (stmt->cell)
         forget(f, stmt->cell);
@@ -150,6 +150,8 @@ note_read(void *arg, const CiStmt *stmt)
         ci_map_put(f->read, CI_KEY(stmt->memory), f);
         ci_map_put(f->read, CI_KEY(stmt->partner), f);
     }
+    for (int k = 0; k < stmt->nin; k++)
+        ci_map_put(f->read, CI_KEY(stmt->in[k].memory), f);
     for (int k = 0; k < stmt->ninto; k++)
         ci_map_put(f->read, CI_KEY(stmt->into[k]), f);
 }

@@ -2,7 +2,7 @@
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
-#include "base/map.h"
+#include "codegen/varying.h"
 
 typedef struct Survey {
     const CiBuild *b;
@@ -72,7 +72,7 @@ ci_choose_lanes(const CiBuild *b, const CiFamily *family, const CiStmts *body,
 {
     Survey s = {.b = b, .family = family, .lane_var = lane_var, .owned = ci_map_new(b->ctx)};
     s.has_loop = ci_stmts_have(body, ci_stmt_is_loop);
-    s.varies = ci_find_varying(b->ctx, b->proc, body, lane_var);
+    s.varies = ci_vary(b->ctx, b->proc, body, lane_var).values;
     ci_stmts_visit(body, look, &s);
     int64_t most = s.has_scratch ? family->tiled_lanes : family->lanes;
     if (ci_why_not_lanes(b->ctx, b->proc, body, lane_var))

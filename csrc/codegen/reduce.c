@@ -167,23 +167,6 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
     r->var = var;
 }
 
-/* All elements, brought together a piece at a time. */
-static void
-chains_of_strips(CiReducer *r)
-{
-    enum { PIECE = 1024 };
-    const CiExpr *piece = ci_reduce_number(r, PIECE);
-    ci_reduce_alloc_strips(r, PIECE);
-    CiStmt *loop =
-        ci_build_for(&r->b, "b", ci_expr_ceildiv(r->b.sym, r->extent, piece), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *first = ci_reduce_scaled(r, loop->vars[0], PIECE),
-                 *count = ci_build_named(
-                     &r->b, ci_expr_min(r->b.sym, piece, ci_expr_sub(r->b.sym, r->extent, first)));
-    chains_of_block(r, first, count);
-    ci_build_leave(&r->b, outside);
-}
-
 /* Any order: all elements in one set of accumulators, along the last axis. */
 static void
 reduce_free(CiReducer *r)
@@ -202,8 +185,8 @@ reduce_free(CiReducer *r)
         r->width *= 2;
     ci_reduce_alloc_accumulators(r);
     ci_reduce_each(r, true, true, ci_reduce_reset);
-    if (r->fold->count && r->fold->nvars > 1) {
-        chains_of_strips(r);
+    if ((r->fold->count && r->fold->nvars > 1) || ci_reduce_calls_ufunc(r)) {
+        ci_reduce_in_pieces(r, chains);
         ci_reduce_each(r, true, true, finish_free);
         return;
     }
@@ -372,7 +355,9 @@ lower_fold(CiReducer *r)
     if (fold->count && last == 0)
         ci_reduce_flatten(r);
     if (!is_any_ordered(r)) {
-        r->extent = fold->count ? fold->count : fold->extents[last];
+        r->extent = fold->count                ? fold->count
+                    : ci_reduce_calls_ufunc(r) ? r->length
+                                               : fold->extents[last];
         reduce_free(r);
         return;
     }

@@ -25,17 +25,41 @@ ci_reduce_flatten(CiReducer *r)
     ci_build_leave(&r->b, outside);
 }
 
+bool
+ci_reduce_calls_ufunc(const CiReducer *r)
+{
+    return r->family->strip && !r->is_in_lanes && ci_stmts_have(&r->fold->body, ci_stmt_is_ufunc);
+}
+
 void
 ci_reduce_alloc_strips(CiReducer *r, int64_t size)
 {
     const CiStmt *fold = r->fold;
     r->strips = NULL;
-    if (fold->nvars == 1 || r->is_in_lanes)
+    if (r->is_in_lanes || (fold->nvars == 1 && !ci_reduce_calls_ufunc(r)))
         return;
     r->strips = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
         r->strips[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "strip"), fold->into[k]->dtype, 1,
                                       CI_SPACE_stack, ci_expr_const(r->b.sym, size));
+}
+
+/* `count` points from number `from` on, which lie in one row, into the strips from `place` on. */
+static void
+fill_line(CiReducer *r, const CiExpr **to, const CiExpr *place, const CiExpr *count)
+{
+    const CiStmt *fold = r->fold;
+    CiSym *sym = r->b.sym;
+    int last = fold->nvars - 1;
+    CiStmt *loop = ci_build_for(&r->b, "j", count, CI_RUN_vector);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    to[last] = ci_expr_add(sym, to[last], loop->vars[0]);
+    CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
+    const int *lifted = ci_build_at(&r->b, &fold->body, &at);
+    place = ci_expr_add(sym, place, loop->vars[0]);
+    for (int k = 0; k < fold->ninto; k++)
+        ci_build_store(&r->b, r->strips[k], place, lifted[k]);
+    ci_build_leave(&r->b, outside);
 }
 
 /* The piece of a row that begins at point number `from`, and ends before `end`: how many points. */
@@ -53,18 +77,11 @@ fill_piece(CiReducer *r, const CiExpr *from, const CiExpr *first, const CiExpr *
     const CiExpr *count =
         ci_build_named(&r->b, ci_expr_min(sym, ci_expr_sub(sym, fold->extents[last], to[last]),
                                           ci_expr_sub(sym, end, from)));
-    CiStmt *loop = ci_build_for(&r->b, "j", count, CI_RUN_vector);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    to[last] = ci_expr_add(sym, to[last], loop->vars[0]);
-    CiAt at = {fold->nvars, fold->vars, to, NULL, 1, NULL, 1};
-    const int *lifted = ci_build_at(&r->b, &fold->body, &at);
-    const CiExpr *place = ci_expr_add(sym, ci_expr_sub(sym, from, first), loop->vars[0]);
-    for (int k = 0; k < fold->ninto; k++)
-        ci_build_store(&r->b, r->strips[k], place, lifted[k]);
-    ci_build_leave(&r->b, outside);
+    fill_line(r, to, ci_expr_sub(sym, from, first), count);
     return count;
 }
 
+/* The body from now on. */
 static void
 read_strips(CiReducer *r, const CiExpr *count)
 {
@@ -84,6 +101,12 @@ ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
     CiSym *sym = r->b.sym;
     first = ci_expr_add(sym, r->first, first);
     const CiExpr *zero = ci_expr_const(sym, 0), *end = ci_expr_add(sym, first, count);
+    if (r->fold->nvars == 1) {
+        const CiExpr *to[] = {first};
+        fill_line(r, to, zero, count);
+        read_strips(r, count);
+        return;
+    }
     CiMemory *done = ci_build_alloc(&r->b, ci_build_name(&r->b, "done"), CI_DTYPE_i64, 1,
                                     CI_SPACE_register, ci_expr_const(sym, 1));
     ci_build_store(&r->b, done, zero, ci_build_index(&r->b, first));
@@ -96,4 +119,76 @@ ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count)
     ci_build_store(&r->b, done, zero, ci_build_index(&r->b, ci_expr_add(sym, from, more)));
     ci_build_leave(&r->b, outside);
     read_strips(r, count);
+}
+
+/* ---- many at once ---- */
+
+enum { WINDOW = 1024 };
+
+static CiMemory *
+new_number(CiReducer *r, const char *stem)
+{
+    CiMemory *made = ci_build_alloc(&r->b, ci_build_name(&r->b, stem), CI_DTYPE_i64, 1,
+                                    CI_SPACE_register, ci_expr_const(r->b.sym, 1));
+    const CiExpr *zero = ci_expr_const(r->b.sym, 0);
+    ci_build_store(&r->b, made, zero, ci_build_index(&r->b, zero));
+    return made;
+}
+
+void
+ci_reduce_open_window(CiReducer *r)
+{
+    int64_t most = r->extent->high;
+    ci_reduce_alloc_strips(r, most < WINDOW ? (most > 0 ? most : 1) : WINDOW);
+    if (r->strips) {
+        r->from = new_number(r, "from");
+        r->end = new_number(r, "end");
+    }
+}
+
+const CiExpr *
+ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *zero = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1),
+                 *most = ci_expr_add(sym, r->extent, one);
+    const CiExpr *end = ci_build_bind(&r->b, ci_build_load(&r->b, r->end, zero, 1), most);
+    CiStmt *more =
+        ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, end, ci_expr_add(sym, first, count));
+    CiStmts *outside = ci_build_enter(&r->b, &more->body);
+    const CiExpr *held = ci_build_named(
+        &r->b, ci_expr_min(sym, ci_expr_const(sym, WINDOW), ci_expr_sub(sym, r->extent, first)));
+    ci_reduce_fill_strips(r, first, held);
+    ci_build_store(&r->b, r->from, zero, ci_build_index(&r->b, first));
+    ci_build_store(&r->b, r->end, zero, ci_build_index(&r->b, ci_expr_add(sym, first, held)));
+    ci_build_leave(&r->b, outside);
+    const CiExpr *from = ci_build_bind(&r->b, ci_build_load(&r->b, r->from, zero, 1), most);
+    read_strips(r, r->strips[0]->size);
+    return ci_expr_sub(sym, first, from);
+}
+
+void
+ci_reduce_in_pieces(CiReducer *r,
+                    void (*add)(CiReducer *r, const CiExpr *first, const CiExpr *count))
+{
+    CiSym *sym = r->b.sym;
+    const CiExpr *piece = ci_expr_const(sym, WINDOW), *zero = ci_expr_const(sym, 0);
+    const CiStmts body = r->body;
+    const CiExpr *var = r->var;
+    CiStmts *outside = r->b.to;
+    bool is_one = r->extent->high <= WINDOW;
+    const CiExpr *first = zero, *count = r->extent;
+    ci_reduce_alloc_strips(r, is_one ? (r->extent->high > 0 ? r->extent->high : 1) : WINDOW);
+    if (!is_one) {
+        CiStmt *loop =
+            ci_build_for(&r->b, "b", ci_expr_ceildiv(sym, r->extent, piece), CI_RUN_serial);
+        ci_build_enter(&r->b, &loop->body);
+        first = ci_expr_mul(sym, loop->vars[0], piece);
+        count = ci_build_named(&r->b, ci_expr_min(sym, piece, ci_expr_sub(sym, r->extent, first)));
+    }
+    ci_reduce_fill_strips(r, first, count);
+    add(r, zero, count);
+    r->body = body;
+    r->var = var;
+    ci_build_leave(&r->b, outside);
 }

@@ -24,8 +24,8 @@ ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count)
 
 /* ---- accumulators ---- */
 
-int64_t
-ci_block_size(const CiReducer *r)
+static int64_t
+block_size(const CiReducer *r)
 {
     return (int64_t)CI_PAIRWISE_LENGTH * r->width;
 }
@@ -34,7 +34,7 @@ ci_block_size(const CiReducer *r)
 int64_t
 ci_block_most_at_once(const CiReducer *r)
 {
-    return r->others ? 2 * ci_block_size(r) : ci_block_size(r);
+    return r->others ? 2 * block_size(r) : block_size(r);
 }
 
 static void
@@ -290,7 +290,7 @@ add_pair(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     CiSym *sym = r->b.sym;
     const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1),
-                 *excess = ci_expr_sub(sym, count, ci_reduce_number(r, ci_block_size(r)));
+                 *excess = ci_expr_sub(sym, count, ci_reduce_number(r, block_size(r)));
     const CiExpr *is_long = ci_expr_min(sym, one, ci_expr_max(sym, zero, excess)),
                  *half = ci_pairwise_half(sym, r->fold->into[0]->dtype, count);
     half = ci_build_named(&r->b, ci_expr_mul(sym, is_long, half));
@@ -318,10 +318,8 @@ ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     const CiStmts body = r->body;
     const CiExpr *var = r->var;
-    if (r->strips) {
-        ci_reduce_fill_strips(r, first, count);
-        first = ci_reduce_number(r, 0);
-    }
+    if (r->strips)
+        first = ci_build_named(&r->b, ci_reduce_through_window(r, first, count));
     if (r->others) {
         add_pair(r, first, count);
     } else {

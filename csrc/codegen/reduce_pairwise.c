@@ -174,16 +174,28 @@ enter_outer(CiReducer *r, int count)
     }
 }
 
+static void
+add_each(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiStmt *loop = ci_build_for(&r->b, "r", count, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    ci_reduce_step(r, ci_expr_add(r->b.sym, first, loop->vars[0]), ci_reduce_number(r, 0), 1,
+                   r->fold->into, NULL);
+    ci_build_leave(&r->b, outside);
+}
+
 /* Blocks of one element. */
 static void
 add_in_turn(CiReducer *r)
 {
     CiStmts *outside = r->b.to;
+    if (ci_reduce_calls_ufunc(r)) {
+        ci_reduce_in_pieces(r, add_each);
+        return;
+    }
     int last = r->fold->nvars - 1;
     enter_outer(r, last);
-    CiStmt *loop = ci_build_for(&r->b, "r", r->fold->extents[last], CI_RUN_serial);
-    ci_build_enter(&r->b, &loop->body);
-    ci_reduce_step(r, loop->vars[0], ci_reduce_number(r, 0), 1, r->fold->into, NULL);
+    add_each(r, ci_reduce_number(r, 0), r->fold->extents[last]);
     ci_build_leave(&r->b, outside);
 }
 
@@ -208,20 +220,26 @@ finish_free(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->fold->into + at, count, zero, values, NULL);
 }
 
+/* In what is added up there are functions, which are not asked for before. */
+static bool
+has_math(const CiReducer *r)
+{
+    return ci_stmts_have(&r->body, ci_stmt_is_math) && !ci_reduce_calls_ufunc(r);
+}
+
 /* Chains of additions are what takes long, unless there is mathematics, or other results are in
  * lanes: then two are under way. */
 static bool
 takes_pairs(const CiReducer *r)
 {
     return r->family->vector_bytes && !r->is_in_lanes && r->fold->order.ninner == 1 &&
-           !r->fold->count && !has_free(r) && !ci_stmts_have(&r->body, ci_stmt_is_math);
+           !r->fold->count && !has_free(r) && !has_math(r);
 }
 
 static void
 choose_lanes(CiReducer *r)
 {
-    bool has_math = ci_stmts_have(&r->body, ci_stmt_is_math);
-    int vectors = !r->family->vector_bytes ? LANES_AT_ONCE : has_math ? 2 : 1;
+    int vectors = !r->family->vector_bytes ? LANES_AT_ONCE : has_math(r) ? 2 : 1;
     r->wide = ci_reduce_lanes_inside(r, r->width * vectors);
     r->lanes = r->wide < r->width ? r->wide : r->width;
     r->others = NULL;
@@ -253,7 +271,7 @@ add_blocks(CiReducer *r)
     r->extent = inner.count ? inner.count : r->length;
     if (inner.nvars > 1 || inner.count)
         ci_reduce_flatten(r);
-    ci_reduce_alloc_strips(r, ci_block_size(r));
+    ci_reduce_open_window(r);
     add_chunks(r);
     ci_build_leave(&r->b, outside);
     r->fold = whole;

@@ -21,8 +21,9 @@ typedef struct CiReducer {
     CiMemory **pending, *depth;
     /* Of a fold over several axes, where a block of it is brought together: per accumulator. */
     CiMemory **strips;
-    const CiExpr *place; /* of what is pending, where the sums are left */
-    const int *lifted;   /* what a body has yielded */
+    CiMemory *from, *end; /* pairwise: the elements that are in them */
+    const CiExpr *place;  /* of what is pending, where the sums are left */
+    const int *lifted;    /* what a body has yielded */
 } CiReducer;
 
 static inline const CiExpr *
@@ -51,9 +52,8 @@ int ci_reduce_plain_zero(CiReducer *r, int value);
 /* What a fold of nothing is, into its result. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
-/* reduce_block.c: elements of a block; those that are added up at once; P of as many at most, from
+/* reduce_block.c: how many elements are added up at once; P of as many at most, from
  * number `first` on, into the sums. */
-int64_t ci_block_size(const CiReducer *r);
 int64_t ci_block_most_at_once(const CiReducer *r);
 void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
 
@@ -83,9 +83,19 @@ void ci_counter_merge(CiReducer *r, const CiExpr *top);
 
 /* reduce_axes.c: several axes as one. A variable that counts the points of all of them. */
 void ci_reduce_flatten(CiReducer *r);
-/* Memory for that many elements, where reading them one by one would divide for each; else none. */
+/* What it folds is asked of a loop of NumPy's, for many elements at a time. */
+bool ci_reduce_calls_ufunc(const CiReducer *r);
+/* Memory for that many elements, where reading them one by one would divide for each, or call; else
+ * none. */
 void ci_reduce_alloc_strips(CiReducer *r, int64_t size);
 /* Elements from `first` on come into the strips, and are what the body reads from now on. */
 void ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count);
+/* The same for elements that are asked for in order, a few at a time: many come at once. Then the
+ * first one has the number that is returned. */
+void ci_reduce_open_window(CiReducer *r);
+const CiExpr *ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count);
+/* All elements, a piece at a time: fills strips, and calls add for what is read from them. */
+void ci_reduce_in_pieces(CiReducer *r,
+                         void (*add)(CiReducer *r, const CiExpr *first, const CiExpr *count));
 
 #endif

@@ -5,7 +5,8 @@
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
-/* split_proc.c. A proc of the same kernel, its body still empty, values numbered as in the first. */
+/* split_proc.c. A proc of the same kernel, its body still empty, values numbered as in the first.
+ */
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Parameter number `number` of what units leave: an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);

@@ -3,6 +3,7 @@
 #ifndef CI_DEVICE_DEVICE_H
 #define CI_DEVICE_DEVICE_H
 
+#include "device/ufunc.h"
 #include "host/alloc.h"
 #include "host/cache.h"
 #include "host/pool.h"
@@ -43,6 +44,7 @@ typedef struct CiRuntime {
     bool (*should_stop_build)(void *arg); /* asked while a child process builds; may be NULL */
     void *should_stop_arg;
     _Atomic(CiDeviceState *) states; /* one per backend that keeps something */
+    const CiUfuncLoop *ufuncs;       /* CI_UFUNC_LOOPS; NULL: programs have no UFUNC rows */
 } CiRuntime;
 /* Ends what backends keep; after the last program and the last memory of a device. */
 void ci_runtime_shut(CiRuntime *runtime);
@@ -69,6 +71,9 @@ typedef struct CiRun {
     CiFault *fault;
     int32_t (*poll)(void *arg);
     void *poll_arg;
+    void (*apply)(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
+                  int64_t a_step, const void *b, int64_t b_step);
+    const CiUfuncLoop *ufuncs;
 } CiRun;
 
 /* Does units [begin, end). buffers and sizes in the order of CiKernel.buffers and size_args;

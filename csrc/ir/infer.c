@@ -511,6 +511,7 @@ ci_infer_node(CiGraph *g, CiNode *node)
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
+    case CI_OPKIND_ufunc:
     case CI_OPKIND_composite:
         infer_pointwise(g, node);
         break;

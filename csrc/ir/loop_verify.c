@@ -145,7 +145,7 @@ verify_compute(const Verifier *v, const CiNest *nest, const CiBody *body, const 
 {
     int first = op->op == CI_OP_where;
     CiOpKind kind = ci_op_kind(op->op);
-    bool is_known = kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math ||
+    bool is_known = kind == CI_OPKIND_pointwise || ci_op_is_function(op->op) ||
                     op->op == CI_OP_where || op->op == CI_OP_cast;
     if (!is_known)
         fail_nest(v, nest, ci_format(v->ctx, "%s is no scalar operation", ci_op_name(op->op)));

@@ -28,6 +28,7 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
     {#name,      CI_OPKIND_pointwise,  arity,         CI_RESULT_##result,                          \
      CI_OP_none, {#b, #i, #u, #f, #c}, REFUSALS(name)},
 #define MATH(name, arity, function) PLAIN(name, math, arity, same, none)
+#define UFUNC(name, arity, loop) PLAIN(name, ufunc, arity, same, none)
 #define REDUCE(name, combine) PLAIN(name, reduce, 1, same, combine)
 #define ARGREDUCE(name) PLAIN(name, argreduce, 1, position, none)
 #define SCAN(name, combine) PLAIN(name, scan, 1, same, combine)
@@ -83,6 +84,11 @@ static const char *const functions[CI_OP_COUNT + 1] = {
 #include "ir/ops.def"
 };
 
+static const CiOp by_numpy[CI_OP_COUNT + 1] = {
+#define UFUNC(name, arity, ufunc) [CI_OP_##ufunc] = CI_OP_##name,
+#include "ir/ops.def"
+};
+
 static const char *const unsigned_expressions[CI_OP_COUNT + 1] = {
 #define UNSIGNED(name, expression) [CI_OP_##name] = #expression,
 #include "ir/ops.def"
@@ -133,6 +139,28 @@ ci_op_function(CiOp op)
     return functions[op];
 }
 
+CiOp
+ci_op_by_numpy(CiOp op)
+{
+    return by_numpy[op] ? by_numpy[op] : CI_OP_none;
+}
+
+int
+ci_op_ufunc_loop(CiOp op, CiDtype dtype)
+{
+    static const int numbers[CI_OP_COUNT + 1] = {
+#define UFUNC(name, arity, ufunc) [CI_OP_##name] = CI_UFUNC_##ufunc,
+#include "ir/ops.def"
+    };
+    return numbers[op] * CI_DTYPE_COUNT + (int)dtype;
+}
+
+bool
+ci_op_is_function(CiOp op)
+{
+    return rows[op].kind == CI_OPKIND_math || rows[op].kind == CI_OPKIND_ufunc;
+}
+
 const char *
 ci_op_unsigned(CiOp op)
 {
@@ -179,6 +207,8 @@ is_defined(CiOp op, CiClass operand)
         return ci_op_expression(op, operand) != NULL;
     case CI_OPKIND_math:
         return operand == CI_CLASS_float;
+    case CI_OPKIND_ufunc:
+        return operand == CI_CLASS_float || operand == CI_CLASS_complex;
     case CI_OPKIND_composite:
         return operand == composite_classes[op];
     case CI_OPKIND_argreduce:
@@ -312,6 +342,6 @@ ci_op_is_exact(CiOp op, CiDtype operand)
 bool
 ci_op_is_expensive(CiOp op)
 {
-    return rows[op].kind == CI_OPKIND_math || rows[op].kind == CI_OPKIND_composite ||
+    return ci_op_is_function(op) || rows[op].kind == CI_OPKIND_composite ||
            ci_op_has(op, CI_FACT_costly);
 }

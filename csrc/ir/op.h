@@ -7,6 +7,7 @@
 typedef enum CiOp {
 #define POINTWISE(name, arity, result, b, i, u, f, c) CI_OP_##name,
 #define MATH(name, arity, function) CI_OP_##name,
+#define UFUNC(name, arity, ufunc) CI_OP_##name,
 #define REDUCE(name, combine) CI_OP_##name,
 #define ARGREDUCE(name) CI_OP_##name,
 #define SCAN(name, combine) CI_OP_##name,
@@ -23,9 +24,17 @@ typedef enum CiOp {
     CI_OP_none = CI_OP_COUNT
 } CiOp;
 
+/* The UFUNC rows, counted. */
+typedef enum CiUfunc {
+#define UFUNC(name, arity, ufunc) CI_UFUNC_##ufunc,
+#include "ir/ops.def"
+    CI_UFUNC_COUNT
+} CiUfunc;
+
 typedef enum CiOpKind {
     CI_OPKIND_pointwise,
     CI_OPKIND_math,
+    CI_OPKIND_ufunc,
     CI_OPKIND_reduce,
     CI_OPKIND_argreduce,
     CI_OPKIND_scan,
@@ -67,13 +76,21 @@ int ci_op_arity(CiOp op); /* -1: varies */
 bool ci_op_has(CiOp op, CiOpFact fact);
 /* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
 const char *ci_op_function(CiOp op);
-/* Pointwise and math: the dtype that operands of this dtype give. */
+/* The same by the inner loop of NumPy's ufunc; CI_OP_none: there is none. */
+CiOp ci_op_by_numpy(CiOp op);
+/* Where the loop of a UFUNC row for operands of that dtype lies in a table of one for each row and
+ * dtype. */
+int ci_op_ufunc_loop(CiOp op, CiDtype dtype);
+/* Transcendental, whoever computes it. */
+bool ci_op_is_function(CiOp op);
+/* Pointwise, math and ufunc: the dtype that operands of this dtype give. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
 /* A comparison of a u64 with an i64, in either order: of their values, which no dtype holds. */
 bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
-/* What is computed of signed integers where their overflow has no meaning; NULL: as the row says. */
+/* What is computed of signed integers where their overflow has no meaning; NULL: as the row says.
+ */
 const char *ci_op_unsigned(CiOp op);
 /* Whether the value depends on that operand: isnan of an integer reads nothing. */
 bool ci_op_reads(CiOp op, CiDtype operand, int position);

@@ -68,6 +68,10 @@ ci_stmt_map_exprs(CiStmt *stmt, Replace *replace, void *arg)
     replace_one(&stmt->live, replace, arg);
     replace_one(&stmt->at.index, replace, arg);
     replace_one(&stmt->at.stride, replace, arg);
+    for (int k = 0; k < stmt->nin; k++) {
+        replace_one(&stmt->in[k].index, replace, arg);
+        replace_one(&stmt->in[k].stride, replace, arg);
+    }
     replace_one(&stmt->limit, replace, arg);
     replace_one(&stmt->from, replace, arg);
     replace_one(&stmt->count, replace, arg);
@@ -106,7 +110,13 @@ ci_stmt_is_loop(const CiStmt *stmt)
 bool
 ci_stmt_is_math(const CiStmt *stmt)
 {
-    return ci_op_kind(stmt->op) == CI_OPKIND_math;
+    return ci_op_is_function(stmt->op);
+}
+
+bool
+ci_stmt_is_ufunc(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_ufunc;
 }
 
 static void

@@ -31,6 +31,9 @@
  * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
  * those before it have left.
  *
+ * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
+ * becomes of a let with such an operation; stride [0] is one element for all of them.
+ *
  * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
  * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after
  * many, nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc
@@ -130,11 +133,13 @@ struct CiStmt {
     CiOp op; /* of a store: what combines, or CI_OP_none */
     int *args;
     int nargs;
-    const CiExpr *expr;    /* index, iota: the expression; bind: the symbol; running: the position;
-                              poll: turns */
-    CiConst constant;      /* const */
-    const CiExpr *live;    /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
-    CiAccess at;           /* load, store, call */
+    const CiExpr *expr; /* index, iota: the expression; bind: the symbol; running: the position;
+                           poll: turns; apply: how many elements */
+    CiConst constant;   /* const */
+    const CiExpr *live; /* lanes in use, a prefix; NULL: all. Others of the value mean nothing */
+    CiAccess at;        /* load, store, call; apply: its results, side by side */
+    CiAccess in[2];     /* apply: its operands */
+    int nin;
     CiMemory *cell;        /* running forms and calls: what is carried from lane to lane */
     const CiExpr *limit;   /* pack, bind: the cell or the symbol is below; NULL: no end */
     CiIntrinsic intrinsic; /* call */
@@ -198,6 +203,8 @@ void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt 
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
+/* A let that a loop of NumPy's computes. */
+bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);
 

@@ -358,6 +358,21 @@ parse_call(Parser *p, CiStmt *call)
     call->type = p->b.proc->types[call->args[0]];
 }
 
+static void
+parse_apply(Parser *p, CiStmt *apply)
+{
+    apply->op = parse_op(&p->lex);
+    parse_access(p, &apply->at);
+    ci_lexer_expect(&p->lex, "of");
+    do {
+        if (apply->nin == 2)
+            ci_lexer_fail(&p->lex, "more than two operands");
+        parse_access(p, &apply->in[apply->nin++]);
+    } while (ci_lexer_accept(&p->lex, ","));
+    ci_lexer_expect(&p->lex, "for");
+    apply->expr = parse_bracketed(p);
+}
+
 /* fold sum into a, argmax into v at k over r0<s1 in lanes */
 static void
 parse_fold(Parser *p, CiStmt *fold)
@@ -413,6 +428,9 @@ parse_words(Parser *p, CiStmt *stmt)
         break;
     case CI_STMT_call:
         parse_call(p, stmt);
+        break;
+    case CI_STMT_apply:
+        parse_apply(p, stmt);
         break;
     case CI_STMT_stop:
         stmt->number = (int)ci_lexer_expect_int(lex);

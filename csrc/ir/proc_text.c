@@ -146,6 +146,19 @@ print_call(CiText *out, const CiStmt *stmt)
 }
 
 static void
+print_apply(CiText *out, const CiStmt *stmt)
+{
+    ci_text_add(out, "apply %s", ci_op_name(stmt->op));
+    print_access(out, &stmt->at);
+    ci_text_add(out, " of");
+    for (int k = 0; k < stmt->nin; k++) {
+        ci_text_add(out, k ? "," : "");
+        print_access(out, &stmt->in[k]);
+    }
+    print_expr(out, " for [", stmt->expr, "]");
+}
+
+static void
 print_loops(CiText *out, const CiStmt *stmt)
 {
     for (int k = 0; k < stmt->nvars; k++) {
@@ -207,6 +220,9 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
         break;
     case CI_STMT_call:
         print_call(out, stmt);
+        break;
+    case CI_STMT_apply:
+        print_apply(out, stmt);
         break;
     case CI_STMT_exit:
         ci_text_add(out, stmt->ntests ? "exit if" : "exit");
@@ -310,6 +326,10 @@ collect_stmt(void *arg, const CiStmt *stmt)
     collect(symbols, stmt->live);
     collect(symbols, stmt->at.index);
     collect(symbols, stmt->at.stride);
+    for (int k = 0; k < stmt->nin; k++) {
+        collect(symbols, stmt->in[k].index);
+        collect(symbols, stmt->in[k].stride);
+    }
     collect(symbols, stmt->limit);
     if (stmt->memory)
         collect(symbols, stmt->memory->size);

@@ -191,7 +191,7 @@ verify_let(CiProcVerifier *v, const CiStmt *let)
         verify_running(v, let);
     else if (ci_op_kind(let->op) == CI_OPKIND_lanes)
         verify_lanes(v, let);
-    else if (ci_op_kind(let->op) == CI_OPKIND_pointwise || ci_op_kind(let->op) == CI_OPKIND_math)
+    else if (ci_op_kind(let->op) == CI_OPKIND_pointwise || ci_op_is_function(let->op))
         verify_pointwise(v, let);
     else if (let->op == CI_OP_cast)
         require(v, let, type_of(v, let, let->args[0]).lanes == let->type.lanes,
@@ -217,6 +217,35 @@ verify_call(CiProcVerifier *v, const CiStmt *call)
     require_index(v, call, call->at.stride);
     require_index(v, call, call->limit);
     require_index(v, call, call->live);
+}
+
+/* All of its elements are inside. */
+static void
+verify_line(CiProcVerifier *v, const CiStmt *apply, const CiAccess *at, bool is_stored)
+{
+    enum { MANY = 1 << 20 };
+    CiStmt access = {.kind = is_stored ? CI_STMT_store : CI_STMT_let, .at = *at};
+    require_memory(v, apply, at->memory);
+    require(v, apply, require_index(v, apply, at->index) == 1, "an index has lanes");
+    require_index(v, apply, at->stride);
+    require(v, apply, !at->stride || at->stride->low >= 0, "it goes backwards");
+    require(v, apply, at->memory->lanes == 1 && at->memory->space != CI_SPACE_register,
+            "memory is not what a loop of NumPy's takes");
+    require(v, apply, at->memory->dtype == apply->at.memory->dtype, "operands differ in type");
+    access.live = apply->expr;
+    ci_proc_prove_access(v, &access, MANY);
+}
+
+static void
+verify_apply(CiProcVerifier *v, const CiStmt *apply)
+{
+    require(v, apply, ci_op_kind(apply->op) == CI_OPKIND_ufunc, "it is no ufunc");
+    require(v, apply, apply->nin == ci_op_arity(apply->op), "a count of operands that it has not");
+    require(v, apply, require_index(v, apply, apply->expr) == 1, "a count has lanes");
+    verify_line(v, apply, &apply->at, true);
+    require(v, apply, !apply->at.memory->is_const && !apply->at.stride, "results are apart");
+    for (int k = 0; k < apply->nin; k++)
+        verify_line(v, apply, &apply->in[k], false);
 }
 
 static void
@@ -330,6 +359,9 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_call:
         verify_call(v, stmt);
+        break;
+    case CI_STMT_apply:
+        verify_apply(v, stmt);
         break;
     case CI_STMT_exit:
         require(v, stmt, v->nloops > 0, "it leaves no loop");

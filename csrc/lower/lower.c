@@ -65,7 +65,7 @@ find_reader(CiLowering *low, CiNode *node)
         state->has_several_readers = true;
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
-    bool is_cheap_scalar = node->rank == 0 && ci_op_kind(node->op) != CI_OPKIND_math;
+    bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
     bool is_shared = state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar;
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {

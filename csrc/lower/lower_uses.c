@@ -222,6 +222,7 @@ ci_lowering_is_lazy(const CiNode *node)
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
+    case CI_OPKIND_ufunc:
     case CI_OPKIND_view:
         return true;
     case CI_OPKIND_structure:

@@ -97,6 +97,7 @@ emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
+    case CI_OPKIND_ufunc:
         return emit_pointwise(rec, node, index);
     case CI_OPKIND_view:
         return ci_recorder_value(rec, node->args[0], ci_view_source_index(low, node, index));

@@ -33,6 +33,7 @@ ci_node_is_fresh(const CiNode *node)
     switch (ci_op_kind(node->op)) {
     case CI_OPKIND_pointwise:
     case CI_OPKIND_math:
+    case CI_OPKIND_ufunc:
     case CI_OPKIND_composite:
     case CI_OPKIND_reduce:
     case CI_OPKIND_argreduce:

@@ -45,7 +45,7 @@ static bool
 calls_mathematics(const CiBody *body)
 {
     for (int k = 0; k < body->nops; k++)
-        if (ci_op_kind(body->ops[k].op) == CI_OPKIND_math)
+        if (ci_op_is_function(body->ops[k].op))
             return true;
     return false;
 }

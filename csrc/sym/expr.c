@@ -27,6 +27,7 @@ ci_sym_new(CiContext *ctx)
     sym->remainders = ci_map_new(ctx);
     sym->minima = ci_map_new(ctx);
     sym->maxima = ci_map_new(ctx);
+    sym->points = ci_map_new(ctx);
     return sym;
 }
 

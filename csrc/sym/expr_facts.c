@@ -14,30 +14,40 @@ typedef struct Facts {
     CiSym *sym;
     int count;
     const CiExpr *const *facts;
-    bool is_point[POINTS]; /* all facts hold there */
+    unsigned points; /* where all facts hold, one bit each */
 } Facts;
 
 /* ---- points ---- */
 
-static bool value_at(const CiExpr *e, int point, int64_t *value);
+/* What an expression is there. A point that is in no range of it, or out of bounds, has no bit. */
+typedef struct Points {
+    int64_t at[POINTS];
+    unsigned known;
+} Points;
+
+static const Points *points_of(CiSym *sym, const CiExpr *e);
 
 /* An end of the symbol's range, or something between; sizes are small and differ. */
-static bool
-symbol_at(const CiExpr *symbol, int point, int64_t *value)
+static void
+place_symbol(CiSym *sym, const CiExpr *symbol, Points *p)
 {
     bool is_size = symbol->symbol_kind == CI_SYMBOL_size;
-    int64_t low = symbol->low == CI_MINUS_INFINITY ? -4 : symbol->low, high = symbol->high;
-    unsigned way =
-        ((symbol->id + 1) * 2654435761u ^ ((unsigned)point + 1) * 2246822519u) * 3266489917u >> 12;
-    if (symbol->limit && symbol->limit->kind != CI_EXPR_const) {
-        if (!value_at(symbol->limit, point, &high))
-            return false;
-        high--;
+    bool is_limited = symbol->limit && symbol->limit->kind != CI_EXPR_const;
+    const Points *limit = is_limited ? points_of(sym, symbol->limit) : NULL;
+    int64_t low = symbol->low == CI_MINUS_INFINITY ? -4 : symbol->low;
+    for (unsigned point = 0; point < POINTS; point++) {
+        int64_t high = symbol->high;
+        unsigned way =
+            ((symbol->id + 1) * 2654435761u ^ (point + 1) * 2246822519u) * 3266489917u >> 12;
+        if (limit && !(limit->known >> point & 1))
+            continue;
+        if (limit)
+            high = limit->at[point] - 1;
+        if (high > low + 9)
+            high = is_size ? low + 3 + way % 7 : low + 9;
+        p->at[point] = is_size || way % 3 == 0 ? high : way % 3 == 1 ? low : low + (high - low) / 2;
+        p->known |= (unsigned)(low <= high) << point;
     }
-    if (high > low + 9)
-        high = is_size ? low + 3 + way % 7 : low + 9;
-    *value = is_size || way % 3 == 0 ? high : way % 3 == 1 ? low : low + (high - low) / 2;
-    return low <= high;
 }
 
 static bool
@@ -60,50 +70,78 @@ combine(CiExprKind kind, int64_t a, int64_t b, int64_t *out)
     }
 }
 
-/* False where the point is none: an empty range, or a number out of bounds. */
 static bool
-value_at(const CiExpr *e, int point, int64_t *value)
+add_term(int64_t all, int64_t coef, int64_t x, int64_t *out)
 {
-    int64_t x, all = e->value;
+    return !__builtin_mul_overflow(x, coef, &x) && !__builtin_add_overflow(all, x, out);
+}
+
+static void
+place_operation(CiSym *sym, const CiExpr *e, Points *p)
+{
     bool is_linear = e->kind == CI_EXPR_linear;
-    if (e->kind == CI_EXPR_symbol)
-        return symbol_at(e, point, value);
+    p->known = (1u << POINTS) - 1;
     for (int k = 0; k < e->nargs; k++) {
-        if (!value_at(e->args[k], point, &x))
-            return false;
-        if (is_linear &&
-            (__builtin_mul_overflow(x, e->coefs[k], &x) || __builtin_add_overflow(all, x, &all)))
-            return false;
-        if (!is_linear && k == 0)
-            all = x;
-        else if (!is_linear && !combine(e->kind, all, x, &all))
-            return false;
+        const Points *arg = points_of(sym, e->args[k]);
+        p->known &= arg->known;
+        for (int point = 0; point < POINTS; point++) {
+            int64_t x = arg->at[point], *all = &p->at[point];
+            bool is_known = p->known >> point & 1;
+            if (is_known && is_linear)
+                is_known = add_term(k ? *all : e->value, e->coefs[k], x, all);
+            else if (is_known && k)
+                is_known = combine(e->kind, *all, x, all);
+            else
+                *all = x;
+            p->known &= ~((unsigned)!is_known << point);
+        }
     }
-    *value = all;
-    return true;
+}
+
+/* Expressions share what they are made of, and are asked for again and again: each is computed
+ * once. */
+static const Points *
+points_of(CiSym *sym, const CiExpr *e)
+{
+    Points *p = ci_map_find(sym->points, e->id);
+    if (p)
+        return p;
+    p = CI_NEW(sym->ctx, Points);
+    if (e->kind == CI_EXPR_symbol)
+        place_symbol(sym, e, p);
+    else if (e->kind != CI_EXPR_const)
+        place_operation(sym, e, p);
+    else
+        p->known = (1u << POINTS) - 1;
+    for (int point = 0; e->kind == CI_EXPR_const && point < POINTS; point++)
+        p->at[point] = e->value;
+    ci_map_put(sym->points, e->id, p);
+    return p;
+}
+
+static unsigned
+negative_at(CiSym *sym, const CiExpr *e)
+{
+    const Points *p = points_of(sym, e);
+    unsigned negative = 0;
+    for (int point = 0; point < POINTS; point++)
+        negative |= (unsigned)(p->at[point] < 0) << point;
+    return negative & p->known;
 }
 
 static Facts
 make_facts(CiSym *sym, int nfacts, const CiExpr *const *facts)
 {
-    Facts f = {.sym = sym, .count = nfacts, .facts = facts};
-    for (int point = 0; point < POINTS; point++) {
-        int64_t value;
-        f.is_point[point] = true;
-        for (int k = 0; k < nfacts; k++)
-            f.is_point[point] &= value_at(facts[k], point, &value) && value >= 0;
-    }
+    Facts f = {sym, nfacts, facts, (1u << POINTS) - 1};
+    for (int k = 0; k < nfacts; k++)
+        f.points &= points_of(sym, facts[k])->known & ~negative_at(sym, facts[k]);
     return f;
 }
 
 static bool
 is_refuted(const Facts *f, const CiExpr *e)
 {
-    int64_t value;
-    for (int point = 0; point < POINTS; point++)
-        if (f->is_point[point] && value_at(e, point, &value) && value < 0)
-            return true;
-    return false;
+    return (f->points & negative_at(f->sym, e)) != 0;
 }
 
 /* ---- proofs ---- */

@@ -7,9 +7,10 @@
 
 struct CiSym {
     CiContext *ctx;
-    CiMap *nodes;                  /* hash -> chain of nodes */
-    CiMap *symbols;                /* interned name -> the symbol asked for last */
+    CiMap *nodes;   /* hash -> chain of nodes */
+    CiMap *symbols; /* interned name -> the symbol asked for last */
     CiMap *quotients, *remainders, *minima, *maxima; /* ids of both operands -> result */
+    CiMap *points; /* id -> what it is at points that proofs are tried at */
     uint32_t next_id;
     const CiExpr *recent[64]; /* constants asked for lately, by their value */
     int proof_depth; /* proofs build expressions, and building proves: this bounds the descent */

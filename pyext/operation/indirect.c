@@ -256,7 +256,7 @@ static bool
 is_same_value(const CiNode *a, const CiNode *b, int depth)
 {
     CiOpKind kind = ci_op_kind(a->op);
-    bool is_pure = kind == CI_OPKIND_pointwise || kind == CI_OPKIND_math ||
+    bool is_pure = kind == CI_OPKIND_pointwise || ci_op_is_function(a->op) ||
                    kind == CI_OPKIND_reduce || kind == CI_OPKIND_view || a->op == CI_OP_cast ||
                    a->op == CI_OP_const || a->op == CI_OP_where || a->op == CI_OP_iota;
     if (a == b)

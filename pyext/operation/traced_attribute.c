@@ -187,9 +187,8 @@ layout_of(CxTraced *t, bool is_readonly)
     return shape;
 }
 
-/* Whether it is in C order by its steps alone, whatever its sizes are. */
-static int
-has_dense_steps(CxTraced *x)
+int
+cx_has_dense_steps(CxTraced *x)
 {
     const CxTracer *t = x->tracer;
     const CiExpr *dense = cx_size_const(x->tracer, ci_dtype_size(cx_dtype(x)));
@@ -234,7 +233,7 @@ guard_flags(CxTraced *x, int flags, int asked)
     int rank = cx_rank(x);
     int64_t sizes[CI_MAX_RANK];
     bool is_c = flags & IS_C, is_f = flags & IS_F;
-    int is_dense = is_c && asked != 0 ? has_dense_steps(x) : 0, status = is_dense;
+    int is_dense = is_c && asked != 0 ? cx_has_dense_steps(x) : 0, status = is_dense;
 
     if (asked == 0 && is_c && (!is_f || rank < 2))
         return 0;

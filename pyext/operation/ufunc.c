@@ -5,7 +5,6 @@
  * the exception is its own. */
 #include "operation/ufunc.h"
 #include "state/array.h"
-#include "value/build.h"
 #include "value/index.h"
 #include "value/python_number.h"
 #include "value/tagged.h"
@@ -108,6 +107,8 @@ cx_ufuncs_init(CxState *state)
     for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
         if (add_ufunc(state, numpy, special_names[k - CX_UFUNC_divmod], k, -1) < 0)
             goto done;
+    if (cx_ufunc_loops_init(state) < 0)
+        goto done;
     result = probe_loops(state);
 done:
     Py_XDECREF(numpy);
@@ -424,8 +425,7 @@ fill_operands(CxTracer *tracer, CiOp op, CxArgs *args, const CxResolved *r, CxOp
             int fits = cx_python_number_fits(a->traced, made_for(loop, a->code == CX_WEAK_int));
             if (fits <= 0)
                 return fits < 0 ? -1 : 1;
-            if (number == NULL)
-                continue;
+            continue; /* whatever it is in this call */
         }
         int status = constant(tracer, number, loop, &operands[k]);
         if (status > 0)
@@ -469,59 +469,14 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
            state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
-/* What NumPy's loop takes where all its elements have this exponent. */
+/* The op that NumPy's own loop computes, or none. Powers of numbers are the C library's. */
 static CiOp
-short_power(const CxState *state, CiDtype dtype, double exponent)
+find_numpys(const CxTracer *tracer, int ufunc, int part, const CxResolved *r)
 {
-    bool has_roots = !ci_dtype_is_narrow(dtype) && state->roots_of_powers;
+    bool is_one = ufunc != CX_UFUNC_float_power && r->in[0] == r->out[part];
 
-    return exponent == 2.0                ? CI_OP_square
-           : has_roots && exponent == 0.5 ? CI_OP_sqrt
-           : has_roots && exponent == -1  ? CI_OP_reciprocal
-                                          : CI_OP_power;
-}
-
-static CxTraced *
-made(CxTracer *tracer, CiOp op, int nargs, const CxOperand *operands, CiKind kind)
-{
-    return (CxTraced *)cx_traced_from_node(
-        tracer, cx_build_pointwise(tracer, op, nargs, operands, CI_DTYPE_none, kind), kind);
-}
-
-/* where(exponent == one, op(base), general). Steals general. */
-static CxTraced *
-or_short_power(CxTracer *tracer, const CxOperand *operands, double one, CxTraced *general)
-{
-    CiDtype dtype = operands[0].want;
-    CxOperand is_one[2] = {operands[1], {.want = dtype, .value = {0, one, 0.0}}};
-    CxTraced *condition = made(tracer, CI_OP_equal, 2, is_one, cx_kind(operands[1].traced));
-    CxTraced *value =
-        made(tracer, short_power(tracer->state, dtype, one), 1, operands, CI_KIND_array);
-    CxOperand choice[3] = {{.traced = condition, .want = CI_DTYPE_bool},
-                           {.traced = value, .want = dtype},
-                           {.traced = general, .want = dtype}};
-    CxTraced *result = condition != NULL && value != NULL && general != NULL
-                           ? made(tracer, CI_OP_where, 3, choice, CI_KIND_array)
-                           : NULL;
-    Py_XDECREF(condition);
-    Py_XDECREF(value);
-    Py_XDECREF(general);
-    return result;
-}
-
-/* A power of an array by one number that only the program knows. */
-static CiNode *
-power_by_number(CxTracer *tracer, const CxOperand *operands)
-{
-    static const double exponents[] = {2.0, 0.5, -1.0};
-    CxTraced *result = made(tracer, CI_OP_power, 2, operands, CI_KIND_array);
-
-    for (int k = 0; k < 3 && result != NULL; k++)
-        if (short_power(tracer->state, operands[0].want, exponents[k]) != CI_OP_power)
-            result = or_short_power(tracer, operands, exponents[k], result);
-    CiNode *node = result != NULL ? cx_node(result) : NULL;
-    Py_XDECREF(result);
-    return node;
+    return is_one ? cx_op_by_numpy(tracer, part_of_ufunc(ufunc, part), (CiDtype)r->in[0])
+                  : CI_OP_none;
 }
 
 /* Result number `part` of the ufunc. 1: not captured, with the reason. */
@@ -540,6 +495,9 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     *reason = op_of_ufunc(ufunc, part, r, args, &op);
     if (*reason == NULL && op == CI_OP_int_power)
         *reason = why_not_int_power(args, ufunc);
+    CiOp own = op, numpys = find_numpys(tracer, ufunc, part, r);
+    if (numpys != CI_OP_none)
+        *reason = NULL;
     if (*reason != NULL)
         return 1;
     int beyond, status = fill_operands(tracer, op, args, r, operands, &beyond);
@@ -554,10 +512,19 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     if (op == CI_OP_power && (is_number || ufunc == CX_UFUNC_float_power))
         op = CI_OP_scalar_power;
     else if (op == CI_OP_power && operands[1].traced == NULL)
-        op = short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
-    if (op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0 &&
-        !cx_needs_routine(tracer, op, (CiDtype)r->in[0], kind)) {
-        *node = power_by_number(tracer, operands);
+        op = cx_short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
+    bool is_power =
+        op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0;
+    if (op == own && numpys != CI_OP_none) {
+        int lies_otherwise = cx_ufunc_lies_otherwise(tracer, args);
+        if (lies_otherwise > 0)
+            *reason = CX_OWN_ROUTINE;
+        if (lies_otherwise != 0)
+            return lies_otherwise;
+        op = numpys;
+    }
+    if (is_power && !cx_needs_routine(tracer, op, (CiDtype)r->in[0], kind)) {
+        *node = cx_power_by_number(tracer, op, operands);
         return *node == NULL ? -1 : 0;
     }
     if (ci_op_arity(op) < nargs)

@@ -2,13 +2,14 @@
 #ifndef CX_UFUNC_H
 #define CX_UFUNC_H
 
-#include "value/value.h"
+#include "value/build.h"
 
 /* Why a call is NumPy's where numerics is "exact". */
 #define CX_OWN_ROUTINE "bits that only NumPy's own routine gives"
 
 /* ufunc.c, ufunc_fold.c */
 int cx_ufuncs_init(CxState *state);
+
 int cx_ufunc_find(CxState *state, PyObject *ufunc); /* its number, -1: none, -2: an exception */
 PyObject *cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args);
 PyObject *cx_ufunc_into(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args,
@@ -36,6 +37,7 @@ typedef struct CxArgs {
     CxArg args[3];
     int rank; /* of all operands broadcast */
     const CiExpr *sizes[CI_MAX_RANK];
+    CxTraced *out; /* borrowed: where results go, or NULL */
 } CxArgs;
 
 /* Each holds references until closed, opened whole or not. */
@@ -56,5 +58,18 @@ PyObject *cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kw
 /* 1: cx_tagged_op computes it; else the operands are resolved. b: NULL for an operand alone. */
 int cx_is_tagged_op(int ufunc, PyObject *a, PyObject *b);
 PyObject *cx_tagged_op(int ufunc, PyObject *a, PyObject *b);
+
+/* power.c. What NumPy's loop takes where all its elements have this exponent; and a power of an
+ * array by one number that only the program knows, where op is what other exponents take. */
+CiOp cx_short_power(const CxState *state, CiDtype dtype, double exponent);
+CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands);
+
+/* ufunc_loops.c */
+int cx_ufunc_loops_init(CxState *state);
+/* Whether NumPy computes by other instructions for how an operand, or out, lies in memory:
+ * backwards somewhere, or float16 with gaps. 1, 0 or -1; guarded where strides are symbols. */
+int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
+/* The same op by NumPy's loop, where numerics asks for its bits; else none. */
+CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 
 #endif

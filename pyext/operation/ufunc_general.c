@@ -251,6 +251,7 @@ perform(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r, const c
         }
     for (int k = 0; k < call->nout; k++) {
         CiNode *node = NULL;
+        args->out = call->outs[k];
         if (cx_ufunc_node(tracer, call->ufunc, k, args, r, kind, &node, reason) == 0)
             values[k] = (CxTraced *)cx_traced_from_node(tracer, node, kind);
         if (values[k] == NULL)

@@ -318,8 +318,7 @@ cx_program_run(CxRun *run)
     if (make_symbols(run) < 0)
         return -1;
     call.symbols = run->symbols;
-    int32_t status =
-        is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
+    int32_t status = is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
@@ -505,14 +504,6 @@ program_text(PyObject *self, PyObject *args)
                                                     : NULL;
 }
 
-static PyObject *
-get_backend(PyObject *self, void *closure)
-{
-    CxProgram *p = (CxProgram *)self;
-    (void)closure;
-    return PyUnicode_FromFormat("%s:%s", p->backend->device, p->backend->name);
-}
-
 static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
@@ -528,7 +519,9 @@ static PyMemberDef program_members[] = {
 };
 
 static PyGetSetDef program_getset[] = {
-    {"backend", get_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
+    {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
+    {"approximate", cx_program_approximate, NULL,
+     "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

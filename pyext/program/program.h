@@ -82,6 +82,8 @@ int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *optio
                     const CiBackend *backend, void (*dump)(void *, const char *, const char *),
                     void *dump_arg, CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
+PyObject *cx_program_backend(PyObject *self, void *closure);
+PyObject *cx_program_approximate(PyObject *self, void *closure);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 
 /* found.c: a new reference to the program that is found by this key, or NULL (with an exception if

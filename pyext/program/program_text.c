@@ -81,3 +81,51 @@ cx_program_text(CxProgram *p, const char *level)
         return PyErr_Format(PyExc_ValueError, "there is no text of level '%s'", level);
     return Py_NewRef(text);
 }
+
+/* ---- what it is ---- */
+
+PyObject *
+cx_program_backend(PyObject *self, void *closure)
+{
+    CxProgram *p = (CxProgram *)self;
+    (void)closure;
+    return PyUnicode_FromFormat("%s:%s", p->backend->device, p->backend->name);
+}
+
+static int
+add_approximate(PyObject *names, CxState *state, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        bool is_function =
+            ci_op_is_function(node->op) || ci_op_kind(node->op) == CI_OPKIND_composite;
+        for (int b = 0; b < node->nblocks; b++)
+            if (add_approximate(names, state, node->blocks[b]) < 0)
+                return -1;
+        if (!is_function || ci_op_is_exact(node->op, node->args[0]->dtype))
+            continue;
+        PyObject *name = PyUnicode_FromFormat("%s of %S", ci_op_name(node->op),
+                                              state->descrs[node->args[0]->dtype]);
+        int status = name ? PySet_Add(names, name) : -1;
+        Py_XDECREF(name);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *
+cx_program_approximate(PyObject *self, void *closure)
+{
+    CxProgram *p = (CxProgram *)self;
+    CxState *state = PyType_GetModuleState(Py_TYPE(self));
+    PyObject *names = PySet_New(NULL), *list = NULL;
+
+    (void)closure;
+    if (names != NULL && add_approximate(names, state, p->graph->body) == 0)
+        list = PySequence_List(names);
+    if (list != NULL && PyList_Sort(list) < 0)
+        Py_CLEAR(list);
+    Py_XDECREF(names);
+    return list;
+}

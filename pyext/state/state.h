@@ -48,6 +48,8 @@ typedef struct CxState {
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
+    CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
+    bool has_vector_library;                 /* NumPy's loops of functions are quick */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
     bool roots_of_powers;     /* its loop of float powers has roots where all exponents are 0.5 */
     int stance;
@@ -57,10 +59,7 @@ typedef struct CxState {
     int compiling;           /* tracers open */
 } CxState;
 
-#define CX_SLOT(id, function)                                                                      \
-    {                                                                                              \
-        id, (void *)(uintptr_t)(function)                                                          \
-    }
+#define CX_SLOT(id, function) {id, (void *)(uintptr_t)(function)}
 
 CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of it */
 

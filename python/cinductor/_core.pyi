@@ -404,6 +404,7 @@ class Program:
     kernels: int
     externs: int
     why_host: str | None
+    approximate: list[str]
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
 

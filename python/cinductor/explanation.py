@@ -64,7 +64,7 @@ class Explanation:
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
     loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
-    externs_count.
+    externs_count. approximate: its functions that are within 4 ULP of NumPy's, as "sin of float64".
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
     became of loops and branches on traced values, as lines "file:line: for captured". replans: what
     captures of the call before this one had assumed and was given up, with the reasons.
@@ -119,6 +119,11 @@ class Explanation:
         return None if self.program is None else self.program.why_host
 
     @property
+    def approximate(self) -> list[str]:
+        """Functions of the last program whose results are within 4 ULP of NumPy's."""
+        return [] if self.program is None else self.program.approximate
+
+    @property
     def externs_count(self) -> int:
         """Library calls of the last program."""
         return 0 if self.program is None else self.program.externs
@@ -161,10 +166,12 @@ class Explanation:
             return [f"  runs in NumPy: {self.plain}"]
         if self.guards or not self.breaks:
             kernels, calls = self.kernels_count, self.externs_count
+            names = self.approximate
             return [
                 f"  compiled whole, no Python between: {plural(kernels, 'kernel')}, "
                 f"{plural(calls, 'library call')}",
                 *([f"  runs on the CPU: {self.why_host}"] if self.why_host else []),
+                *([f"  within 4 ULP of NumPy: {', '.join(names)}"] if names else []),
             ]
         breaks = plural(len(self.breaks), "break")
         lines = [f"  in {plural(self.programs, 'compiled piece')}, with Python between: {breaks}"]

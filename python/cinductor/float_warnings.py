@@ -34,7 +34,7 @@ RAISES = {
     INVALID: f"sqrt {LOGS} divide power arcsin arccos arccosh arctanh remainder floor_divide fmod "
     "subtract add multiply sum sin cos tan cast maximum minimum",
 }
-NODE = re.compile(r"%\d+: (?!python)[^=]* = (\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$", re.M)
+NODE = re.compile(r"%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$", re.M)
 
 
 def quietened(quiet: int, asked: dict[str, Any]) -> int:

@@ -46,7 +46,11 @@ static int32_t
 run_units(Job *job, int64_t begin, int64_t end, void *scratch)
 {
     const CiLaunch *launch = job->launch;
-    CiRun run = {.scratch = scratch, .partials = job->partials, .fault = job->fault};
+    CiRun run = {.scratch = scratch,
+                 .partials = job->partials,
+                 .fault = job->fault,
+                 .apply = ci_ufunc_apply,
+                 .ufuncs = job->runtime->ufuncs};
     if (may_poll(job)) {
         run.poll = poll;
         run.poll_arg = job;

@@ -29,6 +29,7 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
                        .lanes = bytes,
                        .tiled_lanes = CI_STAGE_TILE,
                        .vector_bytes = bytes,
+                       .strip = 1024,
                        .chains = 4,
                        .why_not_vector = ci_c_why_not_vector,
                        .has_pack = ci_c_has_pack};
@@ -163,7 +164,10 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
                      "(*poll)(void *arg);\n"
-                     "    void *poll_arg;\n} CiRun;\n");
+                     "    void *poll_arg;\n"
+                     "    void (*apply)(const void *, int32_t, int64_t, void *, const void *, "
+                     "int64_t, const void *, int64_t);\n"
+                     "    const void *ufuncs;\n} CiRun;\n");
     bool is_fast = options && options->numerics && !strcmp(options->numerics, "fast");
     print_macros(out, s.printer->helpers.data, s.functions.data, is_fast);
     print_index_helpers(out, s.functions.data);

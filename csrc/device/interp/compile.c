@@ -15,7 +15,8 @@ typedef struct Compiler {
     CiMap *varying;  /* symbol -> the value that it has in lanes, and one */
     CiMap *memories; /* CiMemory -> its number and one */
     int capmemories, nswapped;
-    size_t frame; /* bytes of the values that are alive here */
+    bool *is_splat; /* per value */
+    size_t frame;   /* bytes of the values that are alive here */
 } Compiler;
 
 static void
@@ -172,6 +173,15 @@ find_rounding(CiInterpStmt *to, CiOp op, CiDtype operand, CiDtype result)
 }
 
 static void
+find_ufunc(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    to->is_ufunc = true;
+    to->ufunc = ci_op_ufunc_loop(stmt->op, stmt->type.dtype);
+    for (int a = 0; a < stmt->nargs; a++)
+        to->is_one[a] = c->is_splat[stmt->args[a]] || stmt->type.lanes == 1;
+}
+
+static void
 find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     CiDtype operand = stmt->nargs ? dtype_of(c, stmt->args[0]) : stmt->type.dtype;
@@ -179,6 +189,8 @@ find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         to->is_math = true;
         to->routine = ci_interp_math_find(c->math, stmt->op, stmt->type.dtype);
         find_rounding(to, stmt->op, operand, stmt->type.dtype);
+    } else if (ci_op_kind(stmt->op) == CI_OPKIND_ufunc) {
+        find_ufunc(c, to, stmt);
     } else if (stmt->op == CI_OP_cast) {
         to->compute = ci_interp_cast(operand, stmt->type.dtype);
         find_rounding(to, stmt->op, operand, stmt->type.dtype);
@@ -193,7 +205,7 @@ find_function(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     } else {
         return;
     }
-    if (!to->compute && !to->is_math)
+    if (!to->compute && !to->is_math && !to->is_ufunc)
         ci_fail(c->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(stmt->op, operand));
 }
 
@@ -216,6 +228,7 @@ make_let(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     to->lanes = stmt->type.lanes;
     to->value = stmt->value;
     place_value(c, stmt);
+    c->is_splat[stmt->value] = stmt->op == CI_OP_splat;
     ci_const_store(stored, stmt->op == CI_OP_load ? stmt->at.otherwise : stmt->constant,
                    to->constant);
     if (stmt->op == CI_OP_bind)
@@ -346,6 +359,7 @@ make_kernel(Compiler *c, CiInterpKernel *out, const CiProc *proc)
     out->nparams = proc->nparams;
     out->swapped = CI_NEW_ARRAY(c->ctx, int, out->nbuffers + 1);
     out->values = CI_NEW_ARRAY(c->ctx, size_t, proc->nvalues + 1);
+    c->is_splat = CI_NEW_ARRAY(c->ctx, bool, proc->nvalues + 1);
     out->nvalues = proc->nvalues;
     for (int k = 0; k < proc->nparams; k++)
         add_memory(c, proc->params[k], true);

@@ -12,8 +12,9 @@
     X(i8, int8_t, __VA_ARGS__)                                                                     \
     X(i16, int16_t, __VA_ARGS__)                                                                   \
     X(i32, int32_t, __VA_ARGS__)                                                                   \
-    X(i64, int64_t, __VA_ARGS__) X(u8, uint8_t, __VA_ARGS__) X(u16, uint16_t, __VA_ARGS__)         \
-        X(u32, uint32_t, __VA_ARGS__) X(u64, uint64_t, __VA_ARGS__)
+    X(i64, int64_t, __VA_ARGS__)                                                                   \
+    X(u8, uint8_t, __VA_ARGS__)                                                                    \
+    X(u16, uint16_t, __VA_ARGS__) X(u32, uint32_t, __VA_ARGS__) X(u64, uint64_t, __VA_ARGS__)
 
 /* static void <name>(…): to[k] = expression of x, the k-th value of type `from`. */
 #define CAST(name, from, to, expression)                                                           \

@@ -66,7 +66,9 @@ struct CiInterpStmt {
     CiInterpOp compute; /* of values, or of a value with what is stored or runs */
     CiInterpRoutine routine;
     void (*round)(float *block, int64_t count); /* what comes out, to a narrow float; or NULL */
-    bool is_math;
+    bool is_math, is_ufunc;
+    int ufunc;      /* the number of its loop */
+    bool is_one[2]; /* its operand is one value, the same in every lane */
     CiInterpTest *tests;
     int ntests;
 };

@@ -187,12 +187,36 @@ run_on(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     ci_interp_scatter(stmt->dtype, running, r->memory[stmt->cell], 0, 1, 1);
 }
 
+/* Narrow floats go through memory of their own, in which they are narrow. */
+static void
+apply_ufunc(CiInterpRun *r, const CiInterpStmt *stmt, void *out, void *const *args, int64_t count)
+{
+    _Alignas(64) uint16_t narrow[3][CI_INTERP_LANES];
+    bool is_narrow = ci_dtype_is_narrow(stmt->dtype);
+    int64_t size = ci_dtype_size(stmt->dtype), steps[2];
+    const void *from[2] = {NULL, NULL};
+    for (int a = 0; a < stmt->nargs; a++) {
+        if (is_narrow)
+            ci_interp_scatter(stmt->dtype, args[a], narrow[a], 0, 1, count);
+        from[a] = is_narrow ? narrow[a] : args[a];
+        steps[a] = stmt->is_one[a] ? 0 : size;
+    }
+    ci_ufunc_apply(r->runtime->ufuncs, stmt->ufunc, count, is_narrow ? narrow[2] : out, from[0],
+                   steps[0], from[1], stmt->nargs > 1 ? steps[1] : 0);
+    if (is_narrow)
+        ci_interp_gather(stmt->dtype, out, narrow[2], 0, 1, count);
+}
+
 static void
 compute(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
 {
     void *out = ci_interp_value(r, stmt->value), *args[CI_MAX_OPERANDS] = {NULL};
     for (int a = 0; a < stmt->nargs; a++)
         args[a] = ci_interp_value(r, stmt->args[a]);
+    if (stmt->is_ufunc) {
+        apply_ufunc(r, stmt, out, args, count);
+        return;
+    }
     if (!stmt->is_math) {
         apply(stmt, out, args[0], args[1], args[2], count);
         return;

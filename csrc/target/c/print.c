@@ -177,7 +177,8 @@ static void
 find_hazard(void *arg, const CiStmt *stmt)
 {
     Hazard *h = arg;
-    if (stmt->kind == CI_STMT_call || (stmt->cell && !ci_map_find(h->owned, CI_KEY(stmt->cell))))
+    if (stmt->kind == CI_STMT_call || stmt->kind == CI_STMT_apply ||
+        (stmt->cell && !ci_map_find(h->owned, CI_KEY(stmt->cell))))
         h->is_found = true;
     bool is_own = stmt->kind == CI_STMT_store && ci_map_find(h->owned, CI_KEY(stmt->at.memory));
     if (stmt->kind == CI_STMT_alloc)
@@ -325,6 +326,32 @@ print_pack(CiCPrinter *p, const CiStmt *call)
                  value.data);
 }
 
+static const char *
+address_text(CiCPrinter *p, const CiAccess *at)
+{
+    return ci_format(p->ctx, "%s + (%s)", ci_c_memory(p, at->memory),
+                     ci_emit_index_text(p->base, at->index));
+}
+
+static void
+print_apply(CiCPrinter *p, const CiStmt *apply)
+{
+    int64_t size = ci_dtype_size(apply->at.memory->dtype);
+    CiText operands = ci_text_new(p->ctx);
+    for (int k = 0; k < 2; k++) {
+        const CiAccess *in = &apply->in[k];
+        if (k >= apply->nin)
+            ci_text_add(&operands, ", 0, 0");
+        else
+            ci_text_add(&operands, ", %s, (%s) * %d", address_text(p, in),
+                        in->stride ? ci_emit_index_text(p->base, in->stride) : "1", (int)size);
+    }
+    ci_text_line(p->out, "run->apply(run->ufuncs, %d, %s, %s%s);",
+                 ci_op_ufunc_loop(apply->op, apply->at.memory->dtype),
+                 ci_emit_index_text(p->base, apply->expr), address_text(p, &apply->at),
+                 operands.data);
+}
+
 static void
 print_stmt(CiCPrinter *p, const CiStmt *stmt)
 {
@@ -370,6 +397,9 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
             ci_c_print_vector_pack(p, stmt);
         else
             print_pack(p, stmt);
+        break;
+    case CI_STMT_apply:
+        print_apply(p, stmt);
         break;
     default:
         ci_fail(p->ctx, CI_ERR_INTERNAL, "proc %s: there is no C for a statement of kind %d",

@@ -1,0 +1,65 @@
+"""NumPy's loops of functions beside our own: which of them take twice as long (pyext/operation/slow.def).
+
+    python benchmarks/functions.py [--arch x86-64-v3] [--size 20000]
+
+One thread, the fastest of several runs of each in turn, nanoseconds an element. What NumPy does without its vector library
+is seen with NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" and --arch x86-64-v3.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import cinductor
+
+NAMES = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt
+power arctan2 hypot logaddexp logaddexp2""".split()
+RUNS, SECONDS = 9, 0.003
+
+
+def once(fn, args):
+    """Seconds of one call, over calls of a few milliseconds."""
+    start, calls = time.perf_counter(), 0
+    while (passed := time.perf_counter() - start) < SECONDS:
+        fn(*args)
+        calls += 1
+    return passed / calls
+
+
+def operands(ufunc, dtype, size):
+    rng = np.random.default_rng(0)
+    x = (rng.random(size) * 0.9 + (1.05 if ufunc is np.arccosh else 0.05)).astype(dtype)
+    if dtype in "FD":
+        x = (x + 1j * rng.random(size)).astype(dtype)
+    return (x, x[::-1].copy())[: ufunc.nin]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arch", default="")
+    parser.add_argument("--size", type=int, default=20000)
+    given = parser.parse_args()
+    options = {"numerics": "close", "threads": 1, "arch": given.arch}
+    print(f"{'':24}   NumPy  close  ratio")
+    for name in NAMES:
+        ufunc = getattr(np, name)
+        for dtype in "efdFD":
+            args = operands(ufunc, dtype, given.size)
+            try:
+                out = ufunc(*args)
+            except TypeError:
+                continue
+            ours = cinductor.compile(lambda *args, ufunc=ufunc: ufunc(*args), options=options)
+            ours(*args)
+            pairs = [
+                (once(lambda *a, u=ufunc, o=out: u(*a, out=o), args), once(ours, args))
+                for _ in range(RUNS)
+            ]
+            theirs, own = (min(times) / given.size * 1e9 for times in zip(*pairs, strict=True))
+            slow = "  slow" if theirs > 2 * own else ""
+            print(f"{name:12}{np.dtype(dtype)!s:12} {theirs:7.2f} {own:6.2f} {theirs / own:6.1f}{slow}")
+
+
+if __name__ == "__main__":
+    main()

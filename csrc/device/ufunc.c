@@ -1,0 +1,22 @@
+/* Calls of NumPy's loops. */
+#include "device/ufunc.h"
+
+#include "base/float_flags.h"
+
+void
+ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
+               int64_t a_step, const void *b, int64_t b_step)
+{
+    CiDtype dtype = (CiDtype)(number % CI_DTYPE_COUNT);
+    intptr_t trips = (intptr_t)count, step = (intptr_t)ci_dtype_size(dtype);
+    char *unary[] = {(char *)(uintptr_t)a, out},
+         *binary[] = {(char *)(uintptr_t)a, (char *)(uintptr_t)b, out};
+    const intptr_t unary_steps[] = {(intptr_t)a_step, step},
+                   binary_steps[] = {(intptr_t)a_step, (intptr_t)b_step, step};
+    unsigned flags = ci_float_flags_read();
+    if (count <= 0)
+        return;
+    loops[number].loop(b ? binary : unary, &trips, b ? binary_steps : unary_steps,
+                       loops[number].data);
+    ci_float_flags_raise(flags);
+}

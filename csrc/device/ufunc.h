@@ -1,0 +1,22 @@
+/* The inner loops of NumPy's ufuncs, which the binding hands over. */
+#ifndef CI_DEVICE_UFUNC_H
+#define CI_DEVICE_UFUNC_H
+
+#include "ir/op.h"
+
+/* NumPy's PyUFuncGenericFunction and the data that goes with it; a loop of NULL: there is none. */
+typedef struct CiUfuncLoop {
+    void (*loop)(char **operands, const intptr_t *count, const intptr_t *steps, void *data);
+    void *data;
+} CiUfuncLoop;
+
+/* How many a table has: ci_op_ufunc_loop says which is which. */
+#define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
+
+/* `count` elements that lie side by side; step: bytes from one element of an operand to the next, 0
+ * where it is one for all. b: NULL where there is one operand. The float flags of before stay, for
+ * a loop may clear them. Part of the kernel contract (CiRun.apply). */
+void ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out,
+                    const void *a, int64_t a_step, const void *b, int64_t b_step);
+
+#endif

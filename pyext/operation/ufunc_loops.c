@@ -1,0 +1,154 @@
+/* The inner loops of NumPy's ufuncs, for programs to call. They are looked up once, when the module
+ * is loaded: a loop that somebody puts in another's place later is not NumPy's. */
+#include "operation/ufunc.h"
+
+#include "graph/size.h"
+#include "operation/traced.h"
+
+#define NO_IMPORT_UFUNC
+#include <numpy/ufuncobject.h>
+
+/* The loop whose operands and result are all of this type; false where there is none. */
+static bool
+find_loop(const PyUFuncObject *ufunc, int type, CiUfuncLoop *loop)
+{
+    for (int k = 0; k < ufunc->ntypes; k++) {
+        const char *types = ufunc->types + k * ufunc->nargs;
+        bool is_it = true;
+        for (int a = 0; a < ufunc->nargs; a++)
+            is_it &= types[a] == type;
+        if (is_it && ufunc->functions[k] != NULL) {
+            *loop = (CiUfuncLoop){ufunc->functions[k], ufunc->data ? ufunc->data[k] : NULL};
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+find_loops(CxState *state, CiOp op, PyObject *ufunc)
+{
+    for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
+        PyObject *descr = state->descrs[dtype];
+        CiUfuncLoop *loop = &state->ufunc_loops[ci_op_ufunc_loop(op, (CiDtype)dtype)];
+        if (descr != NULL)
+            find_loop((const PyUFuncObject *)ufunc, ((PyArray_Descr *)descr)->type_num, loop);
+    }
+}
+
+/* ---- whose functions are quicker ---- */
+
+typedef struct SlowRow {
+    CiOp op;
+    const char *types[2]; /* with NumPy's vector library, and without */
+} SlowRow;
+
+static const SlowRow slow_rows[] = {
+#define SLOW(op, types, types_without) {CI_OP_##op, {types, types_without}},
+#include "operation/slow.def"
+};
+
+/* Does NumPy run the loops of its vector library here? -1: an exception. */
+static int
+has_vector_library(void)
+{
+    PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
+    PyObject *features = module ? PyObject_GetAttrString(module, "__cpu_features__") : NULL;
+    static const char *const names[] = {"X86_V4", "AVX512_SKX"}; /* of NumPy 2.4, and before */
+    int result = features == NULL ? -1 : 0;
+
+    for (int k = 0; k < 2 && result == 0; k++) {
+        PyObject *value = PyMapping_GetItemString(features, names[k]);
+        result = value ? PyObject_IsTrue(value) : 0;
+        if (value == NULL)
+            PyErr_Clear();
+        Py_XDECREF(value);
+    }
+    Py_XDECREF(features);
+    Py_XDECREF(module);
+    return result;
+}
+
+static bool
+is_slow(const CxState *state, CiOp op, CiDtype dtype)
+{
+    const PyArray_Descr *descr = (const PyArray_Descr *)state->descrs[dtype];
+
+    for (size_t k = 0; k < sizeof slow_rows / sizeof *slow_rows; k++)
+        if (slow_rows[k].op == op)
+            return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL;
+    return false;
+}
+
+CiOp
+cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
+{
+    CiOp numpys = ci_op_by_numpy(op);
+    bool is_exact = strcmp(t->options.numerics, "exact") == 0;
+    bool is_asked = ci_options_have_numpys_order(&t->options) && t->backend->allocate == NULL;
+
+    if (numpys == CI_OP_none || !is_asked || ci_op_why_not(numpys, dtype) ||
+        (!is_exact && is_slow(t->state, op, dtype)) ||
+        t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)
+        return CI_OP_none;
+    return numpys;
+}
+
+/* ---- layouts ---- */
+
+static int
+goes_backwards(CxTracer *t, const CxTraced *x)
+{
+    for (int k = 0; x != NULL && k < cx_rank(x); k++) {
+        if (ci_expr_equals_const(cx_sizes(x)[k], 1))
+            continue;
+        int is_forward = cx_size_decide(t, CI_REL_le, t->zero, cx_strides(x)[k]);
+        if (is_forward != 1)
+            return is_forward < 0 ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Its vector loops of float16 are for neighbours alone. */
+static int
+has_gaps(CxTraced *x)
+{
+    if (x == NULL || cx_dtype(x) != CI_DTYPE_f16)
+        return 0;
+    int is_dense = cx_has_dense_steps(x);
+    return is_dense < 0 ? -1 : !is_dense;
+}
+
+static int
+lies_otherwise(CxTracer *t, CxTraced *x, bool is_one_operand)
+{
+    int result = goes_backwards(t, x);
+    return result == 0 && is_one_operand ? has_gaps(x) : result;
+}
+
+int
+cx_ufunc_lies_otherwise(CxTracer *t, const CxArgs *args)
+{
+    int result = lies_otherwise(t, args->out, args->nargs == 1);
+    for (int k = 0; k < args->nargs && result == 0; k++)
+        result = lies_otherwise(t, args->args[k].traced, args->nargs == 1);
+    return result;
+}
+
+/* ---- all of it ---- */
+
+int
+cx_ufunc_loops_init(CxState *state)
+{
+    int has_library = has_vector_library();
+    if (has_library < 0)
+        return -1;
+    state->has_vector_library = has_library;
+    for (int op = 0; op < CI_OP_COUNT; op++) {
+        CiOp by_numpy = ci_op_by_numpy((CiOp)op);
+        if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL)
+            find_loops(state, by_numpy, state->ufuncs[op]);
+    }
+    state->runtime.ufuncs = state->ufunc_loops;
+    return 0;
+}

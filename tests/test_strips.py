@@ -1,0 +1,104 @@
+"""Loops of NumPy's ufuncs inside of kernels: strips of what is fused around them, of every length and layout."""
+
+import numpy as np
+import pytest
+from test_orders import assert_same_bits
+
+import cinductor
+
+EXACT = {"numerics": "exact", "verify": True}
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def norm(x):
+    return (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + np.exp(x).mean(axis=0))
+
+
+def scale(x):
+    y = np.tanh(x)
+    x *= np.log1p(y * y)
+    return y
+
+
+ROWS = {
+    "one": lambda x: np.exp(x),
+    "chain": lambda x: np.log(np.exp(x) + 1) * np.sin(x),
+    "shared": lambda x: (np.exp(x) + x, np.exp(x) * 2, x - 1),
+    "of a scalar": lambda x: np.exp(x) * np.exp(x[0, 0]) + np.arctan2(x, x[0, 0]),
+    "of a row": lambda x: np.arctan2(np.exp(x[0]), x) + np.exp(x[0]),
+    "of a column": lambda x: np.exp(x) * np.exp(x[:, :1]),
+    "sum": lambda x: np.exp(x).sum(),
+    "sum of rows": lambda x: np.exp(x * 0.5).sum(axis=1),
+    "sum of columns": lambda x: np.exp(x).sum(axis=0) + np.log(np.abs(x)).max(axis=0),
+    "sums beside each other": lambda x: (np.exp(x).sum(axis=1), np.sin(x).sum(axis=1), np.cos(x)),
+    "mean of all": lambda x: (np.tanh(x) * x).mean(),
+    "softmax": softmax,
+    "of softmax": lambda x: np.log(softmax(x)).sum(axis=0),
+    "norm": norm,
+    "chosen": lambda x: np.where(x > 0, np.exp(x), np.expm1(x)),
+    "power": lambda x: np.abs(x) ** 2.5 + np.exp(x) ** 3,
+    "transposed": lambda x: np.exp(x.T) + np.log(np.abs(x)).T,
+    "turned around": lambda x: np.exp(x[::-1]) + np.exp(x)[:, ::-1],
+    "every second": lambda x: np.exp(x[:, ::2]) + np.cbrt(x[:, ::2]),
+    "scan": lambda x: np.exp(x).cumsum(axis=1) + np.sin(x).cumsum(axis=0),
+    "positions": lambda x: (np.sin(x).argmax(axis=1), np.exp(x).argmin()),
+    "halves": lambda x: np.exp(x.astype(np.float16)).astype(np.float64) + np.exp(x),
+    "singles beside doubles": lambda x: np.exp(x.astype(np.float32)) * np.exp(x),
+    "complex": lambda x: np.exp(x + 1j * x).real * np.abs(np.log(x + 2j)),
+    "packed": lambda x: np.exp(x)[x > 0],
+    "mended argument": scale,
+    "logic": lambda x: (np.exp(x) > 1) | (np.sin(x) < 0),
+    "integers": lambda x: np.exp(x.astype(np.int64)) + np.log1p(np.abs(x).astype(np.int8)),
+}
+SHAPES = [(2, 1), (1, 5), (7, 64), (3, 1023), (2, 1024), (33, 41), (5, 2051), (129, 3), (0, 4), (1030, 9)]
+
+
+def values(shape):
+    rng = np.random.default_rng(shape[0] * shape[1])
+    return rng.standard_normal(shape) * 3
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_strips(name, dynamic):
+    function = ROWS[name]
+    if not dynamic:
+        compiled = cinductor.compile(function, backend="c", dynamic=False, options=EXACT)
+    for shape in SHAPES if dynamic else [(6, 1300)]:
+        if dynamic and shape in (SHAPES[0], (0, 4)):
+            compiled = cinductor.compile(function, backend="c", dynamic=True, options=EXACT)
+        x, y = values(shape), values(shape)
+        try:
+            want = function(x)
+        except (ValueError, IndexError) as error:  # of nothing
+            with pytest.raises(type(error)):
+                compiled(y)
+            continue
+        got = compiled(y)
+        single = not isinstance(want, tuple)
+        for g, w in zip([got] if single else got, [want] if single else want, strict=True):
+            assert_same_bits(g, w)
+        assert_same_bits(y, x)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parts_side_by_side(threads):
+    x = values((700, 1500))
+    for function in (ROWS["sum"], ROWS["softmax"], ROWS["sum of columns"], ROWS["chain"]):
+        compiled = cinductor.compile(function, backend="c", options={**EXACT, "threads": threads})
+        assert_same_bits(compiled(x), function(x))
+
+
+def test_warnings_are_numpys():
+    compiled = cinductor.compile(lambda x: np.log(x) + np.exp(x) * 0, backend="c", options=EXACT)
+    for value, word in ((0.0, "divide by zero"), (-1.0, "invalid"), (800.0, "overflow")):
+        x = np.ones(2000)
+        x[1500] = value
+        for _ in range(2):
+            with pytest.warns(RuntimeWarning, match=word):
+                compiled(x)
