@@ -1,5 +1,6 @@
 """Sums of floats have the bits of NumPy's: its order follows from shapes, strides, axes and dtypes."""
 
+import os
 import random
 import zlib
 
@@ -10,6 +11,7 @@ import cinductor
 
 OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 pytestmark = pytest.mark.skipif(OLD, reason="NumPy's iterator was another one before 2.3")
+MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))  # random reductions
 SIZES = [1, 1, 2, 3, 5, 7, 8, 9, 16, 17, 30, 64, 100, 129, 200, 257, 1000, 3000, 9000]
 LARGE = [2, 3, 7, 16, 100, 257, 1000, 1500, 4096, 9000, 70000, 200000]
 
@@ -32,6 +34,14 @@ FUNCTIONS = {
     "of some": lambda x, axis, keep: np.sum(x, axis=axis, where=x.real > 0, initial=2),
     "from a start": lambda x, axis, keep: np.sum(x, axis=axis, initial=0.1, keepdims=keep),
     "running": lambda x, axis, keep: np.cumsum(x, axis=axis[0] if type(axis) is tuple else axis),
+    "running product": lambda x, axis, keep: np.cumprod(x, axis=axis[0] if type(axis) is tuple else axis),
+    "norm": lambda x, axis, keep: np.linalg.norm(x, axis=axis[0] if type(axis) is tuple else axis),
+    "sum of squares": lambda x, axis, keep: np.add.reduce(x * x, axis=axis, keepdims=keep),
+    "of products": lambda x, axis, keep: np.mean(x * x[::-1], axis=axis, keepdims=keep),
+    "parts": lambda x, axis, keep: np.add.reduceat(x, [0, len(x) // 2, len(x) - 1], axis=0),
+    "wider": lambda x, axis, keep: x.sum(axis=axis, dtype="D" if x.dtype.kind == "c" else "d"),
+    "average": lambda x, axis, keep: np.average(x, axis=axis[0] if type(axis) is tuple else axis),
+    "mean of some": lambda x, axis, keep: x.mean(axis=axis, where=x.real < 1),
 }
 
 
@@ -84,7 +94,7 @@ def some_axes(rng, rank):
     return tuple(axes) if rng.random() < 0.6 else axes[0] - rank
 
 
-def check(seed, sizes, least, most, dtypes, backend, dynamic):
+def check(seed, sizes, least, most, dtypes, backend, dynamic, threads=0):
     rng = random.Random(seed)
     x = some_array(rng, sizes, least, most, dtypes)
     axis, keep, name = some_axes(rng, x.ndim), rng.random() < 0.3, rng.choice(list(FUNCTIONS))
@@ -95,7 +105,8 @@ def check(seed, sizes, least, most, dtypes, backend, dynamic):
         return FUNCTIONS[name](x, axis, keep)
 
     with np.errstate(all="ignore"):
-        got = cinductor.compile(f, backend=backend, dynamic=dynamic)(x)
+        options = {"threads": threads} if threads else {}
+        got = cinductor.compile(f, backend=backend, dynamic=dynamic, options=options)(x)
         assert_same_bits(got, f(x))
 
 
@@ -117,6 +128,19 @@ def test_large_ones_in_parts(seed):
     check(seed + 1000, LARGE, 100000, 2_000_000, "fddF", "c", seed % 2 == 0)
 
 
+@pytest.mark.parametrize("batch", range((MORE + 99) // 100))
+def test_more_of_them(batch):
+    rng = random.Random()
+    for k in range(100):
+        seed = rng.randrange(2**32)
+        large, backend = k == 99, "c" if k >= 98 else "interp"
+        span = (LARGE, 100000, 2_000_000) if large else (SIZES, 1, 20000)
+        try:
+            check(seed, *span, "effdddFD", backend, rng.random() < 0.5, rng.randint(1, 16))
+        except Exception as error:
+            raise AssertionError(f"{seed} {backend}") from error
+
+
 def test_half_precision_is_added_up_in_single_precision():
     x = np.random.default_rng(0).standard_normal((70, 300)).astype("e")
     for f in (lambda x: x.sum(), lambda x: x.sum(axis=1), lambda x: x.mean(axis=1)):
@@ -134,3 +158,22 @@ def test_close_has_an_order_of_its_own():
     x = np.random.default_rng(2).standard_normal(100_000)
     close = cinductor.compile(lambda x: x.sum(), options={"numerics": "close"})(x)
     assert close != x.sum() and abs(close - x.sum()) < 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_trees_of_every_shape(dtype):
+    """Halves of blocks, two, three and four of them, and what is no whole vector."""
+    lengths = [*range(120, 600, 9), 256, 264, 272, 280, 488, 496, 504, 511, 512, 513, 520, 2048, 4100]
+
+    def squares(x):
+        return (x * x).sum(axis=1)
+
+    def some(n):
+        return np.random.default_rng(n).standard_normal((3, n)).astype(dtype)
+
+    of_any = cinductor.compile(squares, backend="c", dynamic=True)
+    for n in lengths:
+        assert_same_bits(of_any(some(n)), squares(some(n)))
+    for n in (130, 264, 272, 500, 504, 512, 1000, 2048, 4100):
+        of_one = cinductor.compile(squares, backend="c", dynamic=False)
+        assert_same_bits(of_one(some(n)), squares(some(n)))

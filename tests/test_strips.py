@@ -53,6 +53,9 @@ ROWS = {
     "packed": lambda x: np.exp(x)[x > 0],
     "mended argument": scale,
     "logic": lambda x: (np.exp(x) > 1) | (np.sin(x) < 0),
+    "of sums": lambda x: np.exp(-(x * x).sum(axis=1)) * x.sum(axis=1),
+    "of differences": lambda x: np.exp(-((x[:9, None] - x[None, :9]) ** 2).sum(axis=-1)),
+    "of some sums": lambda x: np.log(np.where(x.sum(axis=1) > 0, x.max(axis=1), np.exp(x).sum(axis=1))),
     "integers": lambda x: np.exp(x.astype(np.int64)) + np.log1p(np.abs(x).astype(np.int8)),
 }
 SHAPES = [(2, 1), (1, 5), (7, 64), (3, 1023), (2, 1024), (33, 41), (5, 2051), (129, 3), (0, 4), (1030, 9)]

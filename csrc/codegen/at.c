@@ -471,3 +471,20 @@ ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *
     CiAt trip = {.count = 1, .from = &var, .to = &at, .lanes = 1};
     return ci_build_at(b, body, &trip);
 }
+
+CiStmt *
+ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *first = points->vars[0];
+    CiStmts body = points->body;
+    points->body = (CiStmts){0};
+    points->runs = ci_expr_index(sym, ci_build_name(b, "m"),
+                                 ci_expr_add(sym, points->extents[0], ci_expr_const(sym, 1)));
+    CiStmts *outside = ci_build_enter(b, &points->body);
+    CiStmt *loop = ci_build_for(b, "j", points->runs, run);
+    ci_build_enter(b, &loop->body);
+    ci_build_trip(b, &body, first, ci_expr_add(sym, first, loop->vars[0]));
+    ci_build_leave(b, outside);
+    return loop;
+}

@@ -1,8 +1,10 @@
 /* What pairwise folds add up at once: a block of at most 16 L elements through L accumulators,
- * which are lanes, or two blocks side by side. */
+ * which are lanes, or the four blocks of a tree that has four, side by side. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
+
+#define MOST_LANES 8 /* of ci_pairwise_lanes */
 
 /* ---- sizes ---- */
 
@@ -22,20 +24,50 @@ ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count)
     return is_complex ? ci_expr_floordiv(sym, half, two) : half;
 }
 
-/* ---- accumulators ---- */
-
 static int64_t
 block_size(const CiReducer *r)
 {
     return (int64_t)CI_PAIRWISE_LENGTH * r->width;
 }
 
-/* Elements that are added up without a walk through the tree. */
+/* Elements whose tree has four blocks of whole vectors: n vectors are halved twice, the right half
+ * is the longer one, and a half of more than a block has two. */
+static int64_t
+four_least(const CiReducer *r)
+{
+    return (2 * CI_PAIRWISE_LENGTH + 2) * r->width;
+}
+
 int64_t
 ci_block_most_at_once(const CiReducer *r)
 {
-    return r->others ? 2 * block_size(r) : block_size(r);
+    return r->chains[1] ? CI_CHAINS * block_size(r) : block_size(r);
 }
+
+bool
+ci_block_is_whole(const CiReducer *r, const CiExpr *count)
+{
+    bool is_four = r->chains[1] && count->kind == CI_EXPR_const && count->low >= four_least(r) &&
+                   count->low <= CI_CHAINS * block_size(r) && count->low % r->width == 0;
+    return is_four || count->high <= block_size(r);
+}
+
+void
+ci_block_exit(CiReducer *r, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less_equal, count,
+                  ci_reduce_number(r, block_size(r)));
+    if (!r->chains[1])
+        return;
+    CiStmt *four = ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less_equal, count,
+                                 ci_reduce_number(r, CI_CHAINS * block_size(r)));
+    ci_build_and(&r->b, four, CI_COMPARE_less_equal, ci_reduce_number(r, four_least(r)), count);
+    ci_build_and(&r->b, four, CI_COMPARE_equal,
+                 ci_expr_mod(sym, count, ci_reduce_number(r, r->width)), ci_reduce_number(r, 0));
+}
+
+/* ---- accumulators ---- */
 
 static void
 empty_sums(CiReducer *r, CiOp fold, int at, int count)
@@ -46,36 +78,49 @@ empty_sums(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
-/* Neighbours meet: ((0 + 1) + (2 + 3)) + …, of `count` vectors from number `row` on. */
+/* Neighbours meet: ((0 + 1) + (2 + 3)) + …, of all lanes of so many vectors; the first is the sum.
+ */
 static void
-join_neighbours(CiReducer *r, CiOp fold, int at, int row, int count, int *values)
+join_neighbours(CiReducer *r, CiOp fold, int nvectors, int (*vectors)[CI_MAX_ACCUMULATORS])
 {
     const CiReduction *reduction = ci_reduction_of(fold);
-    if (count > 1) {
-        int late[CI_MAX_ACCUMULATORS];
-        join_neighbours(r, fold, at, row, count / 2, values);
-        join_neighbours(r, fold, at, row + count / 2, count / 2, late);
-        reduction->combine(&r->b, fold, 1, values, late);
-        return;
-    }
-    ci_reduce_load(r, values, r->acc + at, reduction->count, ci_reduce_number(r, row), r->lanes);
-    for (int lanes = r->lanes / 2; lanes > 0; lanes /= 2) {
-        int odd[CI_MAX_ACCUMULATORS];
-        for (int k = 0; k < reduction->count; k++) {
-            CiType type = ci_type_of(r->b.proc->types[values[k]].dtype, lanes);
-            odd[k] = ci_build_let(&r->b, type, CI_OP_odd, 1, &values[k]);
-            values[k] = ci_build_let(&r->b, type, CI_OP_even, 1, &values[k]);
+    for (int lanes = r->lanes; nvectors > 1 || lanes > 1;) {
+        bool is_one = nvectors == 1;
+        lanes /= is_one ? 2 : 1;
+        nvectors = is_one ? 1 : nvectors / 2;
+        for (int v = 0; v < nvectors; v++) {
+            int late[CI_MAX_ACCUMULATORS];
+            for (int k = 0; k < reduction->count; k++) {
+                int pair[] = {vectors[is_one ? 0 : 2 * v][k], vectors[is_one ? 0 : 2 * v + 1][k]};
+                CiType type = ci_type_of(r->b.proc->types[pair[0]].dtype, lanes);
+                CiOp even = is_one ? CI_OP_even : CI_OP_evens,
+                     odd = is_one ? CI_OP_odd : CI_OP_odds;
+                bool has_lanes = is_one || lanes > 1;
+                late[k] = has_lanes ? ci_build_let(&r->b, type, odd, 2 - is_one, pair) : pair[1];
+                vectors[v][k] =
+                    has_lanes ? ci_build_let(&r->b, type, even, 2 - is_one, pair) : pair[0];
+            }
+            reduction->combine(&r->b, fold, lanes, vectors[v], late);
         }
-        reduction->combine(&r->b, fold, lanes, values, odd);
     }
+}
+
+static void
+load_accumulators(CiReducer *r, CiOp fold, CiMemory *const *acc,
+                  int (*vectors)[CI_MAX_ACCUMULATORS])
+{
+    for (int row = 0; row < r->width / r->lanes; row++)
+        ci_reduce_load(r, vectors[row], acc, ci_reduction_of(fold)->count, ci_reduce_number(r, row),
+                       r->lanes);
 }
 
 static void
 join_accumulators(CiReducer *r, CiOp fold, int at, int count)
 {
-    int values[CI_MAX_ACCUMULATORS];
-    join_neighbours(r, fold, at, 0, r->width / r->lanes, values);
-    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
+    int vectors[MOST_LANES][CI_MAX_ACCUMULATORS];
+    load_accumulators(r, fold, r->acc + at, vectors);
+    join_neighbours(r, fold, r->width / r->lanes, vectors);
+    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
 }
 
 /* One element more, behind those that the sums hold. */
@@ -211,10 +256,10 @@ add_one_by_one(CiReducer *r, const CiExpr *first, const CiExpr *left, const CiEx
 
 /* ---- blocks ---- */
 
-/* `count` elements from number `first` on, behind the `before` that accumulators hold, and all of
- * them into the sums: whole vectors, the accumulators, what is left. */
+/* `count` elements from number `first` on into the sums: whole vectors, the accumulators, what is
+ * left. */
 static void
-add_elements(CiReducer *r, const CiExpr *first, const CiExpr *count, const CiExpr *before)
+add_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     CiSym *sym = r->b.sym;
     const CiExpr *span = ci_reduce_number(r, r->wide > r->width ? r->wide : r->width),
@@ -223,8 +268,8 @@ add_elements(CiReducer *r, const CiExpr *first, const CiExpr *count, const CiExp
     const CiExpr *done = ci_expr_mul(sym, trips, span);
     const CiExpr *behind = ci_expr_add(sym, first, done), *left = ci_expr_sub(sym, count, done),
                  *gone = zero;
-    const CiExpr *all = ci_expr_add(sym, before, count);
     CiMemory **rest = NULL;
+    ci_reduce_each(r, true, false, ci_reduce_reset);
     if (trips->high > 0) {
         CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);
         CiStmts *around = ci_build_enter(&r->b, &loop->body);
@@ -233,12 +278,12 @@ add_elements(CiReducer *r, const CiExpr *first, const CiExpr *count, const CiExp
     }
     if (left->high > 0 && lifts_rest(r))
         gone = lift_rest(r, behind, left, &rest);
-    if (all->low < r->width)
+    if (count->low < r->width)
         ci_reduce_each(r, true, false, empty_sums);
-    if (all->high >= r->width) {
+    if (count->high >= r->width) {
         CiStmts *outside = r->b.to;
-        if (all->low < r->width) {
-            CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less_equal, width, all);
+        if (count->low < r->width) {
+            CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less_equal, width, count);
             ci_build_enter(&r->b, &some->body);
         }
         ci_reduce_each(r, true, false, join_accumulators);
@@ -247,69 +292,104 @@ add_elements(CiReducer *r, const CiExpr *first, const CiExpr *count, const CiExp
     add_one_by_one(r, behind, left, gone, rest);
 }
 
-/* ---- two blocks at a time ---- */
+/* ---- four blocks ---- */
 
 static void
-swap_accumulators(CiReducer *r)
+join_four(CiReducer *r, CiOp fold, int at, int count)
 {
-    CiMemory **acc = r->acc;
-    r->acc = r->others;
-    r->others = acc;
+    int vectors[CI_CHAINS * MOST_LANES][CI_MAX_ACCUMULATORS];
+    int rows = r->width / r->lanes;
+    for (int k = 0; k < CI_CHAINS; k++)
+        load_accumulators(r, fold, r->chains[k] + at, vectors + k * rows);
+    join_neighbours(r, fold, CI_CHAINS * rows, vectors);
+    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
 }
 
-/* Vectors of the left block, where there is one, and as many of the right one. */
+enum { LINE = 64, AHEAD = 4096 }; /* bytes */
+
+typedef struct Fetch {
+    CiReducer *r;
+    const CiExpr *first; /* of the trip */
+} Fetch;
+
+/* What a trip of four vectors takes of a buffer is asked for some trips before. A processor sees by
+ * itself where reading goes if whole lines are read. */
 static void
-add_both(CiReducer *r, const CiExpr *first, const CiExpr *half)
+fetch(void *arg, const CiStmt *stmt)
 {
+    const Fetch *f = arg;
+    CiReducer *r = f->r;
     CiSym *sym = r->b.sym;
-    const CiExpr *width = ci_reduce_number(r, r->width);
-    CiStmt *loop = ci_build_for(&r->b, "c", ci_expr_floordiv(sym, half, width), CI_RUN_serial);
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
-    const CiExpr *left = ci_expr_add(sym, first, ci_expr_mul(sym, loop->vars[0], width));
-    ci_reduce_chain(r, left, NULL);
-    swap_accumulators(r);
-    ci_reduce_chain(r, ci_expr_add(sym, left, half), NULL);
-    swap_accumulators(r);
-    ci_build_leave(&r->b, outside);
-}
-
-static void
-join_left(CiReducer *r, CiOp fold, int at, int count)
-{
-    int values[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    join_neighbours(r, fold, at, 0, r->width / r->lanes, values);
-    ci_reduce_load(r, late, r->sums + at, count, ci_reduce_number(r, 0), 1);
-    ci_reduction_of(fold)->combine(&r->b, fold, 1, values, late);
-    ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), values, NULL);
-}
-
-/* P of `count` elements from number `first` on, which are one block or two: chains of two blocks do
- * not wait for each other. One block is the right one. */
-static void
-add_pair(CiReducer *r, const CiExpr *first, const CiExpr *count)
-{
-    CiSym *sym = r->b.sym;
-    const CiExpr *zero = ci_reduce_number(r, 0), *one = ci_reduce_number(r, 1),
-                 *excess = ci_expr_sub(sym, count, ci_reduce_number(r, block_size(r)));
-    const CiExpr *is_long = ci_expr_min(sym, one, ci_expr_max(sym, zero, excess)),
-                 *half = ci_pairwise_half(sym, r->fold->into[0]->dtype, count);
-    half = ci_build_named(&r->b, ci_expr_mul(sym, is_long, half));
-    ci_reduce_each(r, true, false, ci_reduce_reset);
-    swap_accumulators(r);
-    ci_reduce_each(r, true, false, ci_reduce_reset);
-    swap_accumulators(r);
-    add_both(r, first, half);
-    const CiExpr *done = ci_expr_mul(sym, half, ci_reduce_number(r, 2));
-    swap_accumulators(r);
-    add_elements(r, ci_expr_add(sym, first, done),
-                 ci_build_named(&r->b, ci_expr_sub(sym, count, done)), half);
-    swap_accumulators(r);
-    if (half->high <= 0)
+    const CiExpr *step, *rest;
+    const CiMemory *memory = stmt->at.memory;
+    if (stmt->op != CI_OP_load || memory->space != CI_SPACE_global || !memory->is_const ||
+        !ci_expr_split_linear(sym, stmt->at.index, r->var, &step, &rest) ||
+        !ci_expr_equals_const(step, 1))
         return;
-    CiStmt *some = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, zero, half);
-    CiStmts *outside = ci_build_enter(&r->b, &some->body);
-    ci_reduce_each(r, true, false, join_left);
+    int size = ci_dtype_size(memory->dtype), row = r->lanes * size;
+    for (int from = 0; row < LINE && from < CI_CHAINS * r->width * size; from += LINE) {
+        const CiExpr *at = ci_expr_add(sym, f->first, ci_reduce_number(r, (AHEAD + from) / size));
+        ci_build_add(&r->b, CI_STMT_prefetch)->at =
+            (CiAccess){.memory = stmt->at.memory, .index = ci_expr_add(sym, rest, at)};
+    }
+}
+
+static void
+fetch_ahead(CiReducer *r, const CiExpr *first)
+{
+    enum { LITTLE = 1 << 14 }; /* elements that stay in near cache */
+    Fetch f = {r, first};
+    if (r->extent->high > LITTLE)
+        ci_stmts_visit(&r->body, fetch, &f);
+}
+
+/* Whole vectors of each of the blocks, as many as the first has. */
+static void
+add_rows(CiReducer *r, const CiExpr *const *starts, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    CiStmt *loop = ci_build_for(&r->b, "c", count, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *row = ci_reduce_scaled(r, loop->vars[0], r->width);
+    fetch_ahead(r, ci_expr_add(sym, starts[0], ci_reduce_scaled(r, row, CI_CHAINS)));
+    for (int k = 0; k < CI_CHAINS; k++) {
+        r->acc = r->chains[k];
+        ci_reduce_chain(r, ci_expr_add(sym, starts[k], row), NULL);
+    }
     ci_build_leave(&r->b, outside);
+}
+
+/* The blocks begin where a tree of n vectors begins them: n/4 vectors in the first, and one more
+ * perhaps in each of the others, which is live or not, for no branch could be foretold. Their lanes
+ * are joined together. */
+static void
+add_four(CiReducer *r, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = r->b.sym;
+    int64_t w = r->width;
+    const CiExpr *quarter = ci_expr_floordiv(sym, count, ci_reduce_number(r, 4 * w)),
+                 *half = ci_expr_floordiv(sym, count, ci_reduce_number(r, 2 * w)),
+                 *late = ci_expr_floordiv(sym, ci_expr_add(sym, count, ci_reduce_number(r, w)),
+                                          ci_reduce_number(r, 4 * w));
+    quarter = ci_build_named(&r->b, quarter);
+    const CiExpr *begins[] = {ci_reduce_number(r, 0), quarter, half, ci_expr_add(sym, half, late),
+                              ci_expr_floordiv(sym, count, ci_reduce_number(r, w))},
+                 *starts[CI_CHAINS];
+    for (int k = 0; k < CI_CHAINS; k++) {
+        r->acc = r->chains[k];
+        ci_reduce_each(r, true, false, ci_reduce_reset);
+        starts[k] = ci_expr_add(sym, first, ci_reduce_scaled(r, begins[k], w));
+    }
+    add_rows(r, starts, quarter);
+    const CiExpr *done = ci_reduce_scaled(r, quarter, w);
+    for (int k = 1; k < CI_CHAINS; k++) {
+        const CiExpr *all = ci_expr_sub(sym, begins[k + 1], begins[k]),
+                     *more = ci_build_named(&r->b, ci_expr_sub(sym, all, quarter));
+        r->acc = r->chains[k];
+        ci_reduce_chain(r, ci_expr_add(sym, starts[k], done), ci_reduce_scaled(r, more, w));
+    }
+    r->acc = r->chains[0];
+    ci_reduce_each(r, true, false, join_four);
 }
 
 /* P of as many elements as are added up at once. */
@@ -318,13 +398,21 @@ ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
     const CiStmts body = r->body;
     const CiExpr *var = r->var;
+    const CiExpr *block = ci_reduce_number(r, block_size(r));
+    CiStmts *outside = r->b.to;
     if (r->strips)
         first = ci_build_named(&r->b, ci_reduce_through_window(r, first, count));
-    if (r->others) {
-        add_pair(r, first, count);
+    if (count->high <= block_size(r)) {
+        add_block(r, first, count);
+    } else if (count->kind == CI_EXPR_const) {
+        add_four(r, first, count);
     } else {
-        ci_reduce_each(r, true, false, ci_reduce_reset);
-        add_elements(r, first, count, ci_reduce_number(r, 0));
+        CiStmt *choice = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less_equal, count, block);
+        ci_build_enter(&r->b, &choice->body);
+        add_block(r, first, ci_build_named(&r->b, ci_expr_min(r->b.sym, count, block)));
+        ci_build_enter(&r->b, &choice->other);
+        add_four(r, first, count);
+        ci_build_leave(&r->b, outside);
     }
     r->body = body;
     r->var = var;

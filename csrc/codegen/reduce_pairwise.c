@@ -49,8 +49,7 @@ descend(CiReducer *r, const Walk *walk, const CiExpr *count)
     CiStmt *loop = ci_build_add(&r->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     const CiExpr *size = read(r, walk->size, ci_expr_add(sym, count, ci_reduce_number(r, 1)));
-    ci_build_test(&r->b, CI_STMT_exit, CI_COMPARE_less_equal, size,
-                  ci_reduce_number(r, ci_block_most_at_once(r)));
+    ci_block_exit(r, size);
     const CiExpr *level = read(r, walk->level, ci_reduce_number(r, MOST_LEVELS)),
                  *half =
                      ci_build_named(&r->b, ci_pairwise_half(sym, r->fold->into[0]->dtype, size));
@@ -93,14 +92,60 @@ leave_pending(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->pending + at, count, r->place, values, NULL);
 }
 
+/* ---- trees of known size ---- */
+
+static const CiExpr *
+left_half(const CiReducer *r, const CiExpr *count)
+{
+    return ci_pairwise_half(r->b.sym, r->fold->into[0]->dtype, count);
+}
+
+static int
+count_leaves(const CiReducer *r, const CiExpr *count)
+{
+    if (ci_block_is_whole(r, count))
+        return 1;
+    const CiExpr *half = left_half(r, count);
+    return count_leaves(r, half) + count_leaves(r, ci_expr_sub(r->b.sym, count, half));
+}
+
+/* Few leaves need no walk. */
+static bool
+is_written_out(const CiReducer *r, const CiExpr *count)
+{
+    enum { MOST_LEAVES = 8 };
+    bool is_known = count->kind == CI_EXPR_const && r->chains[1];
+    return is_known && count->low <= MOST_LEAVES * ci_block_most_at_once(r) &&
+           count_leaves(r, count) <= MOST_LEAVES;
+}
+
+static void
+write_out(CiReducer *r, const CiExpr *first, const CiExpr *count, int level)
+{
+    const CiExpr *half = left_half(r, count);
+    if (ci_block_is_whole(r, count)) {
+        ci_block_add(r, first, count);
+        return;
+    }
+    write_out(r, first, half, level + 1);
+    r->place = ci_reduce_number(r, level);
+    ci_reduce_each(r, true, false, leave_pending);
+    write_out(r, ci_expr_add(r->b.sym, first, half), ci_expr_sub(r->b.sym, count, half), level + 1);
+    ci_counter_merge(r, ci_reduce_number(r, level));
+}
+
 /* P of `count` elements from number `first` on, into the sums. */
 static void
 add_tree(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {
+    if (is_written_out(r, count)) {
+        write_out(r, first, count, 0);
+        return;
+    }
     CiSym *sym = r->b.sym;
     const CiExpr *zero = ci_reduce_number(r, 0),
                  *size = ci_reduce_number(r, ci_block_most_at_once(r));
-    if (count->high <= ci_block_most_at_once(r)) {
+    if (ci_block_is_whole(r, count)) {
         ci_block_add(r, first, count);
         return;
     }
@@ -228,12 +273,12 @@ has_math(const CiReducer *r)
 }
 
 /* Chains of additions are what takes long, unless there is mathematics, or other results are in
- * lanes: then two are under way. */
+ * lanes: then several are under way. */
 static bool
-takes_pairs(const CiReducer *r)
+takes_chains(const CiReducer *r)
 {
     return r->family->vector_bytes && !r->is_in_lanes && r->fold->order.ninner == 1 &&
-           !r->fold->count && !has_free(r) && !has_math(r);
+           r->lanes > 1 && !has_free(r) && !has_math(r);
 }
 
 static void
@@ -242,12 +287,13 @@ choose_lanes(CiReducer *r)
     int vectors = !r->family->vector_bytes ? LANES_AT_ONCE : has_math(r) ? 2 : 1;
     r->wide = ci_reduce_lanes_inside(r, r->width * vectors);
     r->lanes = r->wide < r->width ? r->wide : r->width;
-    r->others = NULL;
+    r->chains[1] = NULL;
     ci_reduce_alloc_accumulators(r);
-    if (takes_pairs(r)) {
-        r->others = r->acc;
+    for (int k = 1; k < CI_CHAINS && takes_chains(r); k++) {
+        r->chains[k] = r->acc;
         ci_reduce_alloc_accumulators(r);
     }
+    r->chains[0] = r->acc;
 }
 
 static void

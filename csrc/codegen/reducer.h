@@ -5,6 +5,9 @@
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
+/* Blocks of a tree that are added up side by side. */
+#define CI_CHAINS 4
+
 typedef struct CiReducer {
     CiBuild b;
     const CiFamily *family;
@@ -16,7 +19,7 @@ typedef struct CiReducer {
     int width, lanes;             /* of accumulators; of a vector of them: the width, or 1 */
     int wide;                     /* pairwise: lanes of a vector of elements */
     CiMemory **acc;               /* per accumulator, width / lanes vectors */
-    CiMemory **others;            /* pairwise: of a second block, or NULL */
+    CiMemory **chains[CI_CHAINS]; /* pairwise: acc of blocks side by side; NULL: there is one */
     CiMemory **sums;              /* of those whose order is told: of the block that is closed */
     CiMemory **pending, *depth;
     /* Of a fold over several axes, where a block of it is brought together: per accumulator. */
@@ -52,9 +55,12 @@ int ci_reduce_plain_zero(CiReducer *r, int value);
 /* What a fold of nothing is, into its result. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
-/* reduce_block.c: how many elements are added up at once; P of as many at most, from
+/* reduce_block.c: is a fold of `count` elements added up at once? And the fold of as many, from
  * number `first` on, into the sums. */
+bool ci_block_is_whole(const CiReducer *r, const CiExpr *count);
 int64_t ci_block_most_at_once(const CiReducer *r);
+/* Leaves the loop where there are so few elements. */
+void ci_block_exit(CiReducer *r, const CiExpr *count);
 void ci_block_add(CiReducer *r, const CiExpr *first, const CiExpr *count);
 
 /* reduce_pairwise.c: NumPy's order. */

@@ -3,8 +3,9 @@
  * A loop over lanes that asks for such values is cut into strips of its trips, and its body into
  * groups of statements between the calls: each group is a loop over the strip, and what one group
  * makes and another one reads has memory as long as a strip. So is cut what stands inside of
- * loops and branches of the body, which are the same in all lanes. Where there are no lanes a strip
- * is one element.
+ * loops and branches of the body, which are the same in all lanes. So are points, that is trips of
+ * a loop of units, each of which has loops of its own and asks for such a value behind them: those
+ * that one thread runs are in strips. Where there is neither a strip is one element.
  *
  *   for i<n vector {                    for s<ceildiv(n, 1024) serial {
  *     %0 = load x[i]                      apply numpy_exp y[0] of x[1024*s] for [count]
@@ -15,6 +16,8 @@
  *                                         }
  *                                       } */
 #include "codegen/strips.h"
+
+#include "codegen/at.h"
 
 #include <string.h>
 
@@ -55,11 +58,19 @@ open_group(CiStripper *s, int number_of_it)
     g->to = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, s->nbound + 1);
 }
 
+static bool
+has_own_lanes(const CiStmt *stmt)
+{
+    return ci_stmt_is_loop(stmt) || stmt->type.lanes > 1;
+}
+
 static void
 close_group(CiStripper *s)
 {
+    bool is_in_turn = s->is_of_points && ci_stmts_have(&s->group.body, has_own_lanes);
     if (s->group.number && s->group.body.first)
-        ci_build_loop(&s->b, s->group.var, s->count, CI_RUN_vector)->body = s->group.body;
+        ci_build_loop(&s->b, s->group.var, s->count, is_in_turn ? CI_RUN_serial : CI_RUN_vector)
+            ->body = s->group.body;
     s->group.number = 0;
 }
 
@@ -348,6 +359,35 @@ cut_loop(CiStripper *s, CiStmt *loop)
     ci_build_leave(&s->b, outside);
 }
 
+/* The last of loops of units one in the other, if it is one of points. */
+static CiStmt *
+find_points(CiStmt *units)
+{
+    CiStmt *next = units;
+    while (next && !next->next && next->kind == CI_STMT_for && next->run == CI_RUN_parallel) {
+        units = next;
+        next = next->body.first;
+    }
+    return units->run == CI_RUN_parallel && !units->runs ? units : NULL;
+}
+
+static bool
+cut_points(CiStripper *s, CiStmt *units)
+{
+    CiStmts one = {units, units};
+    CiStmt *points = units->kind == CI_STMT_for ? find_points(units) : NULL;
+    if (!points || !ci_strip_survey_points(s, points))
+        return false;
+    CiStmt *loop = ci_build_run_together(&s->b, points, CI_RUN_serial);
+    CI_REQUIRE(s->b.ctx, ci_strip_survey_points(s, loop));
+    points->body = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&s->b, &points->body);
+    cut_loop(s, loop);
+    ci_build_leave(&s->b, outside);
+    ci_build_move_all(&s->b, &one);
+    return true;
+}
+
 static void
 strip(void *arg, CiStmt *stmt)
 {
@@ -355,6 +395,8 @@ strip(void *arg, CiStmt *stmt)
     bool is_loop = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector &&
                    ci_stmts_have(&stmt->body, ci_stmt_is_ufunc);
     s->b.loc = stmt->loc;
+    if (cut_points(s, stmt))
+        return;
     if (is_loop && ci_strip_survey(s, stmt)) {
         cut_loop(s, stmt);
         return;

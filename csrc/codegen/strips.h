@@ -19,6 +19,7 @@ typedef struct CiStripper {
     const CiFamily *family;
     /* of the loop that is being cut */
     CiVarying varying;
+    bool is_of_points;                 /* its trips are in turn: loops inside, and lanes there */
     const CiExpr *var, *first, *count; /* the loop's; of the strip */
     int64_t length;                    /* of memory for a strip */
     int ngroups;
@@ -41,6 +42,8 @@ typedef struct CiStripper {
 
 /* strips_survey.c. Fills what is asked here, from the loop's body; false where it cannot be cut. */
 bool ci_strip_survey(CiStripper *s, const CiStmt *loop);
+/* The same of a loop whose trips come in any order, but are no lanes. */
+bool ci_strip_survey_points(CiStripper *s, const CiStmt *loop);
 int ci_strip_group(const CiStripper *s, const CiStmt *stmt);
 /* It is no part of any group: a call, or has one inside. */
 bool ci_strip_is_cut(const CiStripper *s, const CiStmt *stmt);

@@ -123,7 +123,6 @@ number_block(CiStripper *s, const CiStmts *block)
 
 /* ---- what crosses ---- */
 
-/* Elements that lie in a line, one for each trip: a call takes them as they are. */
 bool
 ci_strip_is_line(const CiStripper *s, const CiStmt *stmt, const CiExpr **step)
 {
@@ -230,8 +229,8 @@ can_be_cut(const CiStripper *s, const CiStmts *body)
 }
 
 /* What is made in which group, and what is read in another. */
-bool
-ci_strip_survey(CiStripper *s, const CiStmt *loop)
+static void
+survey(CiStripper *s, const CiStmt *loop)
 {
     CiContext *ctx = s->b.ctx;
     int nvalues = s->b.proc->nvalues + 1;
@@ -256,5 +255,84 @@ ci_strip_survey(CiStripper *s, const CiStmt *loop)
     number_block(s, &loop->body);
     ci_stmts_visit(&loop->body, find_store, s);
     ci_stmts_visit(&loop->body, find_crossing, s);
-    return !ci_why_not_lanes(ctx, s->b.proc, &loop->body, s->var) && can_be_cut(s, &loop->body);
+}
+
+bool
+ci_strip_survey(CiStripper *s, const CiStmt *loop)
+{
+    survey(s, loop);
+    s->is_of_points = false;
+    return !ci_why_not_lanes(s->b.ctx, s->b.proc, &loop->body, s->var) &&
+           can_be_cut(s, &loop->body);
+}
+
+/* ---- points ---- */
+
+static bool
+is_far(const CiStripper *s, int value, const CiStmt *user)
+{
+    return s->varying.values[value] && s->made_in[value] &&
+           s->made_in[value] != ci_strip_group(s, user);
+}
+
+static bool
+names_far_symbols(const CiStripper *s, const CiExpr *e, const CiStmt *user)
+{
+    for (int k = 0; e && k < e->nsymbols; k++) {
+        const CiStmt *bind = ci_map_find(s->bound, CI_KEY(e->symbols[k]));
+        if (bind && is_far(s, bind->value, user))
+            return true;
+    }
+    return false;
+}
+
+/* What only lanes are known not to do: tests and loops by what another group has made, vectors that
+ * cross, memory that changes hands, or that several groups use. */
+static void
+doubt_points(void *arg, const CiStmt *stmt)
+{
+    Search *d = arg;
+    const CiStripper *s = d->s;
+    bool is_shared =
+        stmt->kind == CI_STMT_alloc && (intptr_t)ci_map_find(s->homes, CI_KEY(stmt->memory)) < 0;
+    bool is_wide = stmt->value >= 0 && s->crosses[stmt->value] && stmt->type.lanes > 1;
+    bool is_far_size =
+        stmt->kind == CI_STMT_alloc && names_far_symbols(s, stmt->memory->size, stmt);
+    d->is_found |= stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_barrier || is_shared ||
+                   is_wide || is_far_size;
+    for (int k = 0; k < stmt->ntests; k++) {
+        const CiCondition *test = &stmt->tests[k];
+        bool is_value = test->compare >= CI_COMPARE_is;
+        d->is_found |= is_value ? is_far(s, test->value, stmt)
+                                : names_far_symbols(s, test->left, stmt) ||
+                                      names_far_symbols(s, test->right, stmt);
+    }
+    for (int k = 0; k < stmt->nvars; k++)
+        d->is_found |= names_far_symbols(s, stmt->extents[k], stmt);
+}
+
+/* Each call that varies stands in the body itself, and there is one. */
+static bool
+has_calls_of_its_own(const CiStripper *s, const CiStmts *body)
+{
+    int count = 0;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (ci_stmts_have(&stmt->body, ci_stmt_is_ufunc) ||
+            ci_stmts_have(&stmt->other, ci_stmt_is_ufunc))
+            return false;
+        count += ci_stmt_is_ufunc(stmt) && s->varying.values[stmt->value];
+    }
+    return count > 0;
+}
+
+bool
+ci_strip_survey_points(CiStripper *s, const CiStmt *loop)
+{
+    Search d = {s, false};
+    if (!ci_stmts_have(&loop->body, ci_stmt_is_ufunc))
+        return false;
+    survey(s, loop);
+    s->is_of_points = true;
+    ci_stmts_visit(&loop->body, doubt_points, &d);
+    return !d.is_found && has_calls_of_its_own(s, &loop->body) && can_be_cut(s, &loop->body);
 }

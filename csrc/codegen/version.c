@@ -32,23 +32,6 @@ shorten(Versioner *v, CiStmts *block)
     }
 }
 
-/* for i<n parallel {…}  ->  for i<n parallel runs m { for j<m vector {…} } */
-static void
-run_together(Versioner *v, CiStmt *points)
-{
-    CiSym *sym = v->b.sym;
-    const CiExpr *first = points->vars[0];
-    CiStmts body = points->body;
-    points->body = (CiStmts){0};
-    points->runs = ci_expr_index(sym, ci_build_name(&v->b, "m"),
-                                 ci_expr_add(sym, points->extents[0], ci_expr_const(sym, 1)));
-    CiStmts *outside = ci_build_enter(&v->b, &points->body);
-    CiStmt *loop = ci_build_for(&v->b, "j", points->runs, CI_RUN_vector);
-    ci_build_enter(&v->b, &loop->body);
-    ci_build_trip(&v->b, &body, first, ci_expr_add(sym, first, loop->vars[0]));
-    ci_build_leave(&v->b, outside);
-}
-
 static void
 make_short(Versioner *v, const CiStmts *nest)
 {
@@ -64,7 +47,7 @@ make_short(Versioner *v, const CiStmts *nest)
     CiStmt *points = copy.first;
     while (points->body.first->kind == CI_STMT_for && points->body.first->run == CI_RUN_parallel)
         points = points->body.first;
-    run_together(v, points);
+    ci_build_run_together(&v->b, points, CI_RUN_vector);
     ci_build_move_all(&v->b, &copy);
 }
 

@@ -284,6 +284,15 @@ ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left
     return add_test(b, kind, (CiCondition){compare, left, right, -1});
 }
 
+void
+ci_build_and(CiBuild *b, CiStmt *stmt, CiCompare compare, const CiExpr *left, const CiExpr *right)
+{
+    CiCondition *tests = CI_NEW_ARRAY(b->ctx, CiCondition, stmt->ntests + 1);
+    memcpy(tests, stmt->tests, sizeof *tests * (size_t)stmt->ntests);
+    tests[stmt->ntests++] = (CiCondition){compare, left, right, -1};
+    stmt->tests = tests;
+}
+
 CiStmt *
 ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value)
 {

@@ -34,6 +34,8 @@
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
  *
+ * `prefetch m[i]` asks for an element that will be read soon, and may lie beyond its memory.
+ *
  * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
  * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after
  * many, nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc
@@ -242,6 +244,9 @@ CiStmt *ci_build_loop(CiBuild *b, const CiExpr *var, const CiExpr *extent, CiRun
 /* if, exit, stop with one test. */
 CiStmt *ci_build_test(CiBuild *b, CiStmtKind kind, CiCompare compare, const CiExpr *left,
                       const CiExpr *right);
+/* One test more. */
+void ci_build_and(CiBuild *b, CiStmt *stmt, CiCompare compare, const CiExpr *left,
+                  const CiExpr *right);
 CiStmt *ci_build_ask(CiBuild *b, CiStmtKind kind, CiCompare is, int value);
 /* Lets, each the number of its value. */
 int ci_build_let(CiBuild *b, CiType type, CiOp op, int nargs, const int *args);

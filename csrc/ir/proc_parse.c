@@ -442,6 +442,9 @@ parse_words(Parser *p, CiStmt *stmt)
     case CI_STMT_poll:
         stmt->expr = parse_bracketed(p);
         break;
+    case CI_STMT_prefetch:
+        parse_access(p, &stmt->at);
+        break;
     case CI_STMT_swap:
         stmt->memory = parse_memory(p);
         ci_lexer_expect(lex, ",");

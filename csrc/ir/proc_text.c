@@ -235,6 +235,10 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
     case CI_STMT_poll:
         print_expr(out, "poll [", stmt->expr, "]");
         break;
+    case CI_STMT_prefetch:
+        ci_text_add(out, "prefetch");
+        print_access(out, &stmt->at);
+        break;
     case CI_STMT_swap:
         ci_text_add(out, "swap %s, %s", stmt->memory->name, stmt->partner->name);
         break;

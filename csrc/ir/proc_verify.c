@@ -117,13 +117,14 @@ verify_where(CiProcVerifier *v, const CiStmt *let)
                 "operands differ in type");
 }
 
-/* Operations on what stands in which lane: twice, half or as many lanes as the operand. */
+/* Operations on what stands in which lane: twice or half as many lanes as the operand, of two as
+ * many. */
 static void
 verify_lanes(CiProcVerifier *v, const CiStmt *let)
 {
     CiType from = type_of(v, let, let->args[0]);
-    bool halves = let->op != CI_OP_splat && let->op != CI_OP_ziplo && let->op != CI_OP_ziphi;
-    int lanes = let->op == CI_OP_splat ? 1 : halves ? 2 * let->type.lanes : let->type.lanes;
+    int halves = ci_op_arity(let->op) == 1 ? 2 * let->type.lanes : let->type.lanes;
+    int lanes = let->op == CI_OP_splat ? 1 : halves;
     require(v, let, is_type(from, let->type.dtype, lanes), "lanes do not fit");
 }
 
@@ -372,6 +373,11 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_poll:
         require_index(v, stmt, stmt->expr);
+        break;
+    case CI_STMT_prefetch:
+        require_memory(v, stmt, stmt->at.memory);
+        require(v, stmt, require_index(v, stmt, stmt->at.index) == 1, "an index has lanes");
+        require(v, stmt, stmt->at.memory->space == CI_SPACE_global, "it is no buffer");
         break;
     case CI_STMT_swap:
         verify_swap(v, stmt);

@@ -1,4 +1,5 @@
 /* Products of matrices: library calls of the graph, with NumPy's shapes. */
+#include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
 #include "value/build.h"
@@ -33,6 +34,20 @@ cx_matmul_fits(const CxTraced *product, const CxTraced *out)
            cx_sizes_equal(out->tracer, cx_rank(out), cx_sizes(product), cx_sizes(out)) == 1;
 }
 
+/* BLAS adds up in an order that hangs on steps, and parts of complex numbers lie otherwise once
+ * they are an operand of a library call. */
+static PyObject *
+real_matmul(CxTracer *tracer, PyObject *const *both)
+{
+    CxState *state = tracer->state;
+    PyObject *args = PyTuple_Pack(2, both[0], both[1]), *result = NULL;
+    if (args != NULL)
+        result = cx_ufunc_fallback(tracer, state->ufuncs[CI_OP_matmul], state->str___call__, args,
+                                   NULL, "steps that decide the order of a sum");
+    Py_XDECREF(args);
+    return result;
+}
+
 PyObject *
 cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
 {
@@ -54,6 +69,10 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
             cx_raise_status(state, CI_ERR_SHAPE, "matmul: operands do not fit");
         goto done;
     }
+    if (cx_is_part(args.args[0].traced) || cx_is_part(args.args[1].traced)) {
+        result = real_matmul(tracer, both);
+        goto done;
+    }
     for (int k = 0; k < 2; k++)
         codes[k] = (int)cx_dtype(args.args[k].traced);
     if (cx_resolve_slow(state, CI_OP_matmul, 2, codes, NULL, &r) < 0)
@@ -71,10 +90,10 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
     const CiExtern *ext =
         cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false);
     if (ext != NULL)
-        result = cx_traced_from_node(
-            tracer,
-            cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0], 2, operands, rank, sizes),
-            rank == 0 ? CI_KIND_scalar : CI_KIND_array);
+        result = cx_traced_from_node(tracer,
+                                     cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0],
+                                                     2, operands, rank, sizes, false),
+                                     rank == 0 ? CI_KIND_scalar : CI_KIND_array);
 done:
     cx_operands_close(&args);
     Py_XDECREF(operands[0]);

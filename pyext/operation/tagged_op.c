@@ -3,8 +3,8 @@
 #include "graph/size.h"
 #include "operation/ufunc.h"
 #include "value/build.h"
-#include "value/tagged.h"
 #include "value/python_number.h"
+#include "value/tagged.h"
 
 #define MAX_INT (1LL << 53) /* python_data.c takes no larger constants */
 

@@ -262,6 +262,19 @@ GETTER(is_in_order)
     return result;
 }
 
+bool
+cx_is_part(const CxTraced *x)
+{
+    return ci_dtype_class(x->storage->dtype) == CI_CLASS_complex &&
+           ci_dtype_class(cx_dtype(x)) != CI_CLASS_complex;
+}
+
+GETTER(is_part)
+{
+    (void)closure;
+    return PyBool_FromLong(cx_is_part((CxTraced *)self));
+}
+
 /* Whether its elements lie side by side and forwards, in some order of its axes. */
 GETTER(is_dense)
 {
@@ -362,6 +375,7 @@ PyGetSetDef cx_traced_getset[] = {
     {"flags_now", get_flags_now, NULL, NULL, NULL},
     {"is_in_order", get_is_in_order, NULL, NULL, NULL},
     {"is_dense", get_is_dense, NULL, NULL, NULL},
+    {"is_part", get_is_part, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},

@@ -7,8 +7,8 @@
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/index.h"
-#include "value/tagged.h"
 #include "value/python_number.h"
+#include "value/tagged.h"
 
 /* An operand that NumPy's operators would take; others get their own chance first. */
 static bool
@@ -67,8 +67,8 @@ is_sequence(PyObject *o)
 static bool
 repeats(PyObject *a, int ufunc)
 {
-    return cx_is_python_kind(a) || (ufunc == CI_OP_multiply && cx_is_traced(a) &&
-                                    cx_kind((CxTraced *)a) == CI_KIND_scalar);
+    return cx_is_python_kind(a) ||
+           (ufunc == CI_OP_multiply && cx_is_traced(a) && cx_kind((CxTraced *)a) == CI_KIND_scalar);
 }
 
 /* [0] * n: the number itself is wanted. */

@@ -469,6 +469,14 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
            state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
+/* Other instructions, of other bits, where memory lies otherwise. */
+static bool
+hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
+{
+    return op == CI_OP_complex_absolute || ci_op_kind(op) == CI_OPKIND_ufunc ||
+           is_fused(state, op, dtype);
+}
+
 /* The op that NumPy's own loop computes, or none. Powers of numbers are the C library's. */
 static CiOp
 find_numpys(const CxTracer *tracer, int ufunc, int part, const CxResolved *r)
@@ -515,13 +523,14 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
         op = cx_short_power(tracer->state, (CiDtype)r->in[0], operands[1].value.re);
     bool is_power =
         op == CI_OP_power && operands[1].traced != NULL && cx_rank(operands[1].traced) == 0;
-    if (op == own && numpys != CI_OP_none) {
+    if (op == own && numpys != CI_OP_none)
+        op = numpys;
+    if (computes == CI_KIND_array && hangs_on_layout(tracer->state, op, (CiDtype)r->in[0])) {
         int lies_otherwise = cx_ufunc_lies_otherwise(tracer, args);
         if (lies_otherwise > 0)
             *reason = CX_OWN_ROUTINE;
         if (lies_otherwise != 0)
             return lies_otherwise;
-        op = numpys;
     }
     if (is_power && !cx_needs_routine(tracer, op, (CiDtype)r->in[0], kind)) {
         *node = cx_power_by_number(tracer, op, operands);

@@ -67,7 +67,8 @@ CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands)
 /* ufunc_loops.c */
 int cx_ufunc_loops_init(CxState *state);
 /* Whether NumPy computes by other instructions for how an operand, or out, lies in memory:
- * backwards somewhere, or float16 with gaps. 1, 0 or -1; guarded where strides are symbols. */
+ * backwards somewhere, float16 with gaps, complex numbers of one operand into gaps. 1, 0 or -1;
+ * guarded where strides are symbols. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
 /* The same op by NumPy's loop, where numerics asks for its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);

@@ -296,6 +296,14 @@ needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
            ci_options_have_numpys_order(&t->options);
 }
 
+/* Complex products of two elements are fused, of more they are not. */
+static bool
+is_fused_in_pairs(const CxTracer *t, const Fold *f, CiDtype dtype)
+{
+    return f->op == CI_OP_cumprod && ci_dtype_class(dtype) == CI_CLASS_complex &&
+           !t->backend->has_own_order && ci_options_have_numpys_order(&t->options);
+}
+
 /* NumPy's order of the fold, before its operand is cast. A reason, where ours cannot follow it;
  * NULL with an exception, or without. */
 static const char *
@@ -315,6 +323,9 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
         return NULL;
     if (f->mask != NULL)
         return "a sum of floats where= says";
+    if (f->initial != NULL &&
+        dtype == CI_DTYPE_f16) /* which is in single precision until the end */
+        return "a sum of float16 from a start";
     if (f->out != NULL && (cx_dtype(f->out) != dtype || cx_rank(f->out) > 0))
         return "a sum of floats in out=";
     if (f->op == CI_OP_prod && ci_dtype_class(dtype) == CI_CLASS_complex)
@@ -435,6 +446,8 @@ cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwarg
     if (reason == NULL && (f.mask != NULL || f.initial != NULL || f.keepdims || cx_rank(f.x) == 0))
         reason = "a keyword that is not captured";
     if (reason == NULL && cx_needs_routine(tracer, f.op, dtype, CI_KIND_array))
+        reason = CX_OWN_ROUTINE;
+    if (reason == NULL && is_fused_in_pairs(tracer, &f, dtype))
         reason = CX_OWN_ROUTINE;
     if (reason != NULL) {
         result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_accumulate, args,

@@ -100,8 +100,6 @@ static int
 goes_backwards(CxTracer *t, const CxTraced *x)
 {
     for (int k = 0; x != NULL && k < cx_rank(x); k++) {
-        if (ci_expr_equals_const(cx_sizes(x)[k], 1))
-            continue;
         int is_forward = cx_size_decide(t, CI_REL_le, t->zero, cx_strides(x)[k]);
         if (is_forward != 1)
             return is_forward < 0 ? -1 : 1;
@@ -109,30 +107,29 @@ goes_backwards(CxTracer *t, const CxTraced *x)
     return 0;
 }
 
-/* Its vector loops of float16 are for neighbours alone. */
+/* Its vector loops of float16, and those that write complex numbers, are for neighbours alone. */
 static int
-has_gaps(CxTraced *x)
+has_gaps(CxTraced *x, CiClass of)
 {
-    if (x == NULL || cx_dtype(x) != CI_DTYPE_f16)
+    if (x == NULL || ci_dtype_class(cx_dtype(x)) != of ||
+        (of == CI_CLASS_float && cx_dtype(x) != CI_DTYPE_f16))
         return 0;
     int is_dense = cx_has_dense_steps(x);
     return is_dense < 0 ? -1 : !is_dense;
 }
 
-static int
-lies_otherwise(CxTracer *t, CxTraced *x, bool is_one_operand)
-{
-    int result = goes_backwards(t, x);
-    return result == 0 && is_one_operand ? has_gaps(x) : result;
-}
-
 int
 cx_ufunc_lies_otherwise(CxTracer *t, const CxArgs *args)
 {
-    int result = lies_otherwise(t, args->out, args->nargs == 1);
+    int result = goes_backwards(t, args->out);
     for (int k = 0; k < args->nargs && result == 0; k++)
-        result = lies_otherwise(t, args->args[k].traced, args->nargs == 1);
-    return result;
+        result = goes_backwards(t, args->args[k].traced);
+    if (result == 0 && args->nargs == 1)
+        result = has_gaps(args->out, CI_CLASS_complex);
+    if (result == 0 && args->nargs == 1)
+        result = has_gaps(args->out, CI_CLASS_float);
+    return result == 0 && args->nargs == 1 ? has_gaps(args->args[0].traced, CI_CLASS_float)
+                                           : result;
 }
 
 /* ---- all of it ---- */

@@ -209,9 +209,9 @@ cx_method_iota(PyObject *self, PyObject *args)
 PyObject *
 cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name",  "key",       "callable", "operands", "shape",
-                            "dtype", "positions", "may_fail", NULL};
-    int positions = -1, may_fail = 0;
+    static char *names[] = {"name",  "key",       "callable", "operands",    "shape",
+                            "dtype", "positions", "may_fail", "elementwise", NULL};
+    int positions = -1, may_fail = 0, is_elementwise = 0;
     CxTracer *t = (CxTracer *)self;
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
              *result = NULL;
@@ -220,8 +220,9 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|ip:extern", names, &name, &key,
-                                     &callable, &operands, &shape, &type, &positions, &may_fail))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ssOOOO|ipp:extern", names, &name, &key,
+                                     &callable, &operands, &shape, &type, &positions, &may_fail,
+                                     &is_elementwise))
         return NULL;
     fast = PySequence_Fast(operands, "a sequence of operands is expected");
     CiDtype dtype = fast == NULL ? CI_DTYPE_none : cx_dtype_of_object(t->state, type);
@@ -244,7 +245,8 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
             op = CI_OP_extern;
         if (ext != NULL)
             result = cx_traced_from_node(
-                t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes), CI_KIND_array);
+                t, cx_build_extern(t, op, ext, dtype, (int)n, held, rank, sizes, is_elementwise),
+                CI_KIND_array);
     }
 done:
     for (Py_ssize_t k = 0; k < n; k++)

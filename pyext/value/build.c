@@ -2,6 +2,8 @@
  * each. Operands are prepared before a body runs: cx_node gives their nodes. */
 #include "value/build.h"
 
+#include "ir/layout.h"
+
 typedef struct Build {
     CxBuilding at;
     CxTracer *tracer;
@@ -19,6 +21,7 @@ typedef struct Build {
     const CiExtern *ext;
     const char *text;
     const CiPairwise *pairwise;
+    bool is_elementwise;
 } Build;
 
 static CiNode *
@@ -233,11 +236,14 @@ body_extern(CiContext *ctx, void *arg)
     b->at.result =
         ci_graph_extern(b->at.graph, b->op, b->ext, b->dtype, b->nargs, arg_nodes(b), b->rank,
                         cx_graph_exprs(b->tracer, b->rank, b->sizes), b->at.loc);
+    if (b->is_elementwise)
+        b->at.result->order = ci_layout_broadcast_order(
+            b->at.graph->ctx, b->rank, b->at.result->sizes, b->nargs, b->at.result->args);
 }
 
 CiNode *
 cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
-                CxTraced *const *args, int rank, const CiExpr *const *sizes)
+                CxTraced *const *args, int rank, const CiExpr *const *sizes, bool is_elementwise)
 {
     Build b = {.op = op,
                .ext = ext,
@@ -245,7 +251,8 @@ cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, i
                .nargs = nargs,
                .args = args,
                .rank = rank,
-               .sizes = sizes};
+               .sizes = sizes,
+               .is_elementwise = is_elementwise};
     return prepare_all(nargs, args) < 0 ? NULL : run(tracer, body_extern, &b);
 }
 

@@ -21,8 +21,10 @@ CiNode *cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, con
                           const CiPairwise *pairwise);
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
+/* The result lies as NumPy's elementwise loops lay theirs out, or in C order. */
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
-                        CxTraced *const *args, int rank, const CiExpr *const *sizes);
+                        CxTraced *const *args, int rank, const CiExpr *const *sizes,
+                        bool is_elementwise);
 /* A new version of target's storage in which the elements it addresses are value's. */
 int cx_build_assign(CxTracer *tracer, CxTraced *target, const CxOperand *value);
 CiNode *cx_build_define(CxTracer *tracer, CxTraced *value, const CiExpr *symbol);

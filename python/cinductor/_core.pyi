@@ -48,6 +48,7 @@ class Traced:
     kind: str
     tracer: Tracer
     is_in_order: bool  # C-contiguous; guarded for sizes that decide it
+    is_part: bool  # it sees the real or imaginary parts of complex numbers
     is_dense: bool  # side by side and forwards, in some order of its axes
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]
@@ -307,8 +308,10 @@ class Tracer:
         dtype: Any,
         positions: int = -1,
         may_fail: bool = False,
+        elementwise: bool = False,
     ) -> Traced:
-        """A library call: call(*operands, out) on real arrays, out C-contiguous. key: everything
+        """A library call: call(*operands, out) on real arrays, out C-contiguous, or, if it is
+        elementwise, laid out as NumPy lays it out for these operands. key: everything
         else it depends on. The same (name, key) must mean the same call. positions: the result is
         made of positions along that axis of the first operand. may_fail: as a check does, by raising
         CheckFailed.

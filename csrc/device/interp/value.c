@@ -159,6 +159,14 @@ shuffle(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_OP_odd:
         ci_interp_move(size, out, 1, a + (stmt->op == CI_OP_odd ? size : 0), 2, lanes);
         break;
+    case CI_OP_evens:
+    case CI_OP_odds:
+        for (int k = 0; k < 2; k++) {
+            a = ci_interp_value(r, stmt->args[k]);
+            ci_interp_move(size, out + k * half, 1, a + (stmt->op == CI_OP_odds ? size : 0), 2,
+                           lanes / 2);
+        }
+        break;
     default:
         half = stmt->op == CI_OP_ziphi ? half : 0;
         ci_interp_move(size, out, 2, a + half, 1, lanes / 2);
@@ -255,6 +263,8 @@ ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_OP_high:
     case CI_OP_even:
     case CI_OP_odd:
+    case CI_OP_evens:
+    case CI_OP_odds:
     case CI_OP_ziplo:
     case CI_OP_ziphi:
         shuffle(r, stmt);

@@ -431,8 +431,10 @@ source_lane(CiOp op, int lane, int lanes)
     case CI_OP_high:
         return lane + lanes;
     case CI_OP_even:
+    case CI_OP_evens:
         return 2 * lane;
     case CI_OP_odd:
+    case CI_OP_odds:
         return 2 * lane + 1;
     default:
         return lane / 2 + (op == CI_OP_ziphi ? lanes / 2 : 0) + (lane % 2 ? lanes : 0);

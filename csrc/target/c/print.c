@@ -389,6 +389,11 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
     case CI_STMT_poll:
         print_poll(p, stmt);
         break;
+    case CI_STMT_prefetch:
+        ci_text_line(p->out, "__builtin_prefetch((const void *)((uint64_t)%s + %d*(%s)));",
+                     ci_c_memory(p, stmt->at.memory), ci_dtype_size(stmt->at.memory->dtype),
+                     ci_emit_index_text(p->base, stmt->at.index));
+        break;
     case CI_STMT_swap:
         ci_c_print_swap(p, stmt);
         break;

@@ -7,6 +7,7 @@ flat array, from which they are cut.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from ..instance import is_a
 from .surface import (
     DTYPES,
+    PARTS,
     NotCaptured,
     Traced,
     array,
@@ -142,6 +144,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         shape = t.broadcast(xs)
     else:
         xs = [array(t, x) for x in xs]
+        refuse(any(x.is_part for x in xs), PARTS)
         shape = sum(core_shape(ufunc, xs), ())
     key = " ".join(d.char for d in dtypes)
     results = []
@@ -149,7 +152,8 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         call = ufunc_call(ufunc, k)
         parts = (f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
         may_fail = ufunc is np.power and made.kind in "iu"
-        value = careful(t, *parts) if may_fail else t.extern(*parts)
+        extern = functools.partial(careful, t) if may_fail else t.extern
+        value = extern(*parts, elementwise=ufunc.signature is None)
         if where is not True:
             mask = operand(t, where, np.dtype(bool))
             value = t.apply("where", mask, t.cast(value, out.dtype), out)
@@ -158,10 +162,13 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 
 def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """ufunc.reduce, accumulate or reduceat."""
+    """ufunc.reduce, accumulate or reduceat. Its order hangs on how the operand lies in memory, and parts of
+    complex numbers lie otherwise once they are an operand of a library call.
+    """
     names = ["array", "indices"] if method == "reduceat" else ["array"]
     given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
+    refuse(x.is_part, PARTS)
     axis, out = given.pop("axis", 0), given.pop("out", None)
     if method == "reduce":
         made = reduced(t, ufunc, x, axis, given)
@@ -184,7 +191,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
         getattr(ufunc, method)(*operands, axis=axis, dtype=dtype, out=result)
 
     key = f"{method} {axis} {dtype} {x.dtype.char}"
-    made = t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, shape, like.dtype)
+    name = f"ufunc_{ufunc.__name__}"
+    made = t.extern(name, key, call, xs, shape, like.dtype, elementwise=True)
     return into(t, out, as_result(t, made))
 
 
@@ -198,18 +206,18 @@ def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any
     axes = tuple(normal_axes(axis, x.ndim))
     like = ufunc.reduce(np.ones(1, x.dtype), 0, dtype, **more)
     refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
-    kept = [1 if k in axes else n for k, n in enumerate(x.shape)]
-    shape = kept if keepdims else [n for k, n in enumerate(kept) if k not in axes]
+    kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     xs = [x] if mask is True else [x, in_place(t, mask, np.dtype(bool))]
 
     def call(*arrays: Any) -> None:
         array, *masks, result = arrays
         where = {"where": masks[0]} if masks else {}
         # The order in which floats are added up is that of a new result.
-        result[...] = ufunc.reduce(array, axes, dtype, None, keepdims, **more, **where)
+        result[...] = ufunc.reduce(array, axes, dtype, None, True, **more, **where)
 
-    key = f"reduce {axes} {dtype} {keepdims} {more} {len(xs)} {x.dtype.char}"
-    return t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, tuple(shape), like.dtype)
+    key = f"reduce {axes} {dtype} {more} {len(xs)} {x.dtype.char}"
+    made = t.extern(f"ufunc_{ufunc.__name__}", key, call, xs, kept, like.dtype, elementwise=True)
+    return made if keepdims else made[tuple(0 if k in axes else slice(None) for k in range(x.ndim))]
 
 
 def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..instance import is_a
 from .surface import (
+    PARTS,
     array,
     as_result,
     careful,
@@ -61,6 +62,7 @@ def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
     x, y, dtype = pair(t, a, b)
+    refuse(x.is_part or y.is_part, PARTS)
     refuse_other(out, dtype)
     refuse(out is not None and not out.flags_now.c_contiguous, "out= of another order")
     if is_number(a) or is_number(b):

@@ -322,8 +322,19 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
     return out
 
 
+PARTS = "parts of complex numbers, whose steps decide the order of a sum"
+
+
 def careful(
-    t: _core.Tracer, name: str, key: str, call: Any, xs: Any, shape: Any, dtype: np.dtype
+    t: _core.Tracer,
+    name: str,
+    key: str,
+    call: Any,
+    xs: Any,
+    shape: Any,
+    dtype: np.dtype,
+    *,
+    elementwise: bool = False,
 ) -> Any:
     """A library call that raises for some contents: then the function itself answers, whose handlers
     and effects until then are Python's.
@@ -338,7 +349,7 @@ def careful(
                 raise
             raise _core.CheckFailed(f"{name} raises {type(error).__name__}") from None
 
-    return t.extern(name, key, checked, xs, shape, dtype, may_fail=True)
+    return t.extern(name, key, checked, xs, shape, dtype, may_fail=True, elementwise=elementwise)
 
 
 def refuse_other(out: Any, dtype: Any) -> None:
