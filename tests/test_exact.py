@@ -80,3 +80,35 @@ def test_extremes_of_zeros():
 def test_a_gpu_promises_less():
     with pytest.raises(ValueError, match="numerics is 'exact'"):
         cinductor.compile(np.exp, device="cuda", options={"numerics": "exact"})
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: np.dot(z.real[0], z.imag[1]),
+        lambda z: z.real @ z.imag.T,
+        lambda z: np.linalg.norm(z),
+        lambda z: np.vdot(z.real, z.imag),
+        lambda z: np.einsum("ij,kj->ik", z.real, z.imag),
+        lambda z: np.add.reduceat(z.real, [0, 2], axis=1),
+        lambda z: z.T.imag.sum(axis=(1, 0)),
+        lambda z: np.inner(z.real, z.imag),
+        lambda z: z.real[:, ::2] @ z.imag[:, ::2].T,
+    ],
+)
+def test_parts_of_complex_numbers_lie_where_those_do_in_library_calls(function):
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((5, 300)) + 1j * rng.standard_normal((5, 300))
+    for dynamic in (None, True):
+        fast = cinductor.compile(function, dynamic=dynamic)
+        for _ in range(2):
+            assert_same_bits(fast(z), function(z))
+
+
+def test_functions_of_backward_and_gapped_arrays_are_numpys():
+    x = np.random.default_rng(0).standard_normal(400)
+    for dtype in (np.float16, np.float64, np.complex64):
+        for of in (lambda x: np.exp(x[::-1]), lambda x: np.exp(x[::2]), lambda x: x * x[::-1], lambda x: np.square(x[::-1])):
+            y = x.astype(dtype)
+            assert_same_bits(compiled(of)(y), of(y))
+            assert_same_bits(compiled(lambda x, of=of: of(x + 1) * 2)(y), of(y + 1) * 2)

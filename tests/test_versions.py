@@ -4,6 +4,7 @@ import importlib
 import inspect
 import itertools
 import math
+import subprocess
 import sys
 import textwrap
 import warnings
@@ -503,3 +504,16 @@ def test_complex_numbers_of_python(name):
                 warnings.simplefilter("ignore")
                 actual, expected = compiled(X, a, b, c)[1], function(X, a, b, c)
             assert repr(actual) == repr(expected), (a, b, c)
+
+
+def test_functions_of_modules_are_those_with_public_names():
+    """Where a module is part of the interpreter itself, all of them have the same `__loader__`, a class."""
+    script = """
+import cmath, itertools, math
+for module in (cmath, itertools, math):
+    module.__loader__ = type(None)
+import numpy as np, cinductor
+assert cinductor.compile(lambda x: x + math.sqrt(4))(np.ones(2)).tolist() == [3, 3]
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -88,7 +88,7 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
             goto done;
     }
     const CiExtern *ext =
-        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false);
+        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
     if (ext != NULL)
         result = cx_traced_from_node(tracer,
                                      cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0],

@@ -269,10 +269,11 @@ cx_is_part(const CxTraced *x)
            ci_dtype_class(cx_dtype(x)) != CI_CLASS_complex;
 }
 
-GETTER(is_part)
+GETTER(is_view_of_part)
 {
+    CxTraced *x = (CxTraced *)self;
     (void)closure;
-    return PyBool_FromLong(cx_is_part((CxTraced *)self));
+    return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
 /* Whether its elements lie side by side and forwards, in some order of its axes. */
@@ -375,7 +376,7 @@ PyGetSetDef cx_traced_getset[] = {
     {"flags_now", get_flags_now, NULL, NULL, NULL},
     {"is_in_order", get_is_in_order, NULL, NULL, NULL},
     {"is_dense", get_is_dense, NULL, NULL, NULL},
-    {"is_part", get_is_part, NULL, NULL, NULL},
+    {"is_view_of_part", get_is_view_of_part, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},

@@ -5,15 +5,19 @@
 #include "program/direct.h"
 #include "program/program.h"
 
+/* part: CI_OP_real or CI_OP_imag of complex numbers, which lies where they do; or none. */
 static PyObject *
-operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
-              void *data, bool is_writable)
+operand_array(CxState *state, CiDtype dtype, CiOp part, int rank, const int64_t *sizes,
+              const int64_t *strides, void *data, bool is_writable)
 {
     int64_t bytes[CI_MAX_RANK];
-    PyArray_Descr *descr = cx_descr(state, dtype);
+    CiDtype real = part == CI_OP_none ? dtype : ci_dtype_real(dtype);
+    PyArray_Descr *descr = cx_descr(state, real);
 
     for (int k = 0; k < rank; k++)
         bytes[k] = strides[k] * ci_dtype_size(dtype);
+    if (part == CI_OP_imag)
+        data = (char *)data + ci_dtype_size(real);
     Py_INCREF(descr);
     return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
                                 (const npy_intp *)bytes, data,
@@ -23,6 +27,7 @@ operand_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, con
 typedef struct Callee {
     CxState *state;
     PyObject *callable;
+    CiOp parts[CX_MOST_OPERANDS + 1]; /* that it takes of its operands */
     CxDirect direct;
 } Callee;
 
@@ -41,8 +46,8 @@ call_library(void *data, const CiExternCall *call)
         cx_generators_close(&((CxRun *)call->arg)->generators);
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
-        args[k] = operand_array(callee->state, call->dtypes[k], call->ranks[k], call->sizes[k],
-                                call->strides[k], memory, k == n);
+        args[k] = operand_array(callee->state, call->dtypes[k], callee->parts[k], call->ranks[k],
+                                call->sizes[k], call->strides[k], memory, k == n);
         if (args[k] == NULL)
             goto done;
     }
@@ -85,9 +90,20 @@ copy_of(const char *text)
     return copy != NULL ? memcpy(copy, text, size) : NULL;
 }
 
+static bool
+set_parts(Callee *callee, const CiOp *parts)
+{
+    bool has_parts = false;
+    for (int k = 0; k <= CX_MOST_OPERANDS; k++) {
+        callee->parts[k] = parts != NULL && k < CX_MOST_OPERANDS ? parts[k] : CI_OP_none;
+        has_parts |= callee->parts[k] != CI_OP_none;
+    }
+    return has_parts;
+}
+
 static PyObject *
 new_capsule(CxState *state, const char *name, const char *key, PyObject *callable,
-            int position_axis, bool may_fail)
+            int position_axis, bool may_fail, const CiOp *parts)
 {
     CiExtern *ext = PyMem_Calloc(1, sizeof *ext);
     Callee *callee = PyMem_Calloc(1, sizeof *callee);
@@ -96,7 +112,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 
     if (ext != NULL && callee != NULL && own_name != NULL && own_key != NULL) {
         *callee = (Callee){.state = state, .callable = Py_NewRef(callable)};
-        cx_direct_init(state, &callee->direct, name);
+        if (!set_parts(callee, parts))
+            cx_direct_init(state, &callee->direct, name);
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
                           .call = call_library,
@@ -121,7 +138,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
 
 const CiExtern *
 cx_extern_find(CxState *state, const char *name, const char *key, PyObject *callable,
-               int position_axis, bool may_fail)
+               int position_axis, bool may_fail, const CiOp *parts)
 {
     PyObject *pair = Py_BuildValue("(ss)", name, key), *capsule = NULL;
     const CiExtern *ext = NULL;
@@ -131,7 +148,7 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
         return NULL;
     capsule = Py_XNewRef(cx_dict_find(state->externs, pair, &failed));
     if (capsule == NULL && !failed) {
-        capsule = new_capsule(state, name, key, callable, position_axis, may_fail);
+        capsule = new_capsule(state, name, key, callable, position_axis, may_fail, parts);
         if (capsule != NULL && PyDict_SetItem(state->externs, pair, capsule) < 0)
             Py_CLEAR(capsule);
     }

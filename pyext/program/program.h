@@ -117,6 +117,7 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
 /* extern.c */
 /* position_axis, may_fail: as in CiExtern; the same for all calls of one name and key. */
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
-                               PyObject *callable, int position_axis, bool may_fail);
+                               PyObject *callable, int position_axis, bool may_fail,
+                               const CiOp *parts);
 
 #endif

@@ -206,6 +206,37 @@ cx_method_iota(PyObject *self, PyObject *args)
                     : cx_traced_from_node(t, cx_build_iota(t, rank, sizes, axis), CI_KIND_array);
 }
 
+/* Parts of complex numbers become the numbers, of which the call takes its part: so it lies as
+ * NumPy's does. */
+static int
+take_whole(CxTraced **x, CiOp *part)
+{
+    CxView *view = (*x)->view;
+    *part = CI_OP_none;
+    if (view == NULL || (view->op != CI_OP_real && view->op != CI_OP_imag))
+        return 0;
+    (*x)->storage->refs++;
+    if (view->parent != NULL)
+        view->parent->refs++;
+    PyObject *whole = cx_traced_new((*x)->tracer, (*x)->storage, view->parent);
+    if (whole == NULL)
+        return -1;
+    *part = view->op;
+    Py_SETREF(*x, (CxTraced *)whole);
+    return 0;
+}
+
+static PyObject *
+key_of_parts(const char *key, int count, const CiOp *parts)
+{
+    PyObject *text = PyUnicode_FromString(key);
+    for (int k = 0; k < count && text != NULL; k++)
+        if (parts[k] != CI_OP_none)
+            Py_SETREF(text,
+                      PyUnicode_FromFormat("%U, %s of operand %d", text, ci_op_name(parts[k]), k));
+    return text;
+}
+
 PyObject *
 cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -214,9 +245,10 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
     int positions = -1, may_fail = 0, is_elementwise = 0;
     CxTracer *t = (CxTracer *)self;
     PyObject *callable = NULL, *operands = NULL, *shape = NULL, *type = NULL, *fast = NULL,
-             *result = NULL;
+             *full = NULL, *result = NULL;
     const char *name = NULL, *key = NULL;
     CxTraced *held[CX_MOST_OPERANDS] = {NULL};
+    CiOp parts[CX_MOST_OPERANDS];
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
@@ -234,12 +266,16 @@ cx_method_extern(PyObject *self, PyObject *args, PyObject *kwargs)
         rank = -1;
         n = 0;
     }
+    for (int k = 0; k < CX_MOST_OPERANDS; k++)
+        parts[k] = CI_OP_none;
     for (Py_ssize_t k = 0; k < n; k++)
-        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL)
+        if ((held[k] = cx_lifted(t, PySequence_Fast_GET_ITEM(fast, k))) == NULL ||
+            take_whole(&held[k], &parts[k]) < 0)
             goto done;
-    if (rank >= 0) {
-        const CiExtern *ext =
-            cx_extern_find(t->state, name, key, callable, positions + 1, may_fail);
+    full = rank < 0 ? NULL : key_of_parts(key, (int)n, parts);
+    if (full != NULL) {
+        const CiExtern *ext = cx_extern_find(t->state, name, PyUnicode_AsUTF8(full), callable,
+                                             positions + 1, may_fail, parts);
         CiOp op = ci_op_find(name);
         if (op == CI_OP_none || ci_op_kind(op) != CI_OPKIND_extern)
             op = CI_OP_extern;
@@ -252,5 +288,6 @@ done:
     for (Py_ssize_t k = 0; k < n; k++)
         Py_XDECREF(held[k]);
     Py_XDECREF(fast);
+    Py_XDECREF(full);
     return result;
 }

@@ -48,7 +48,7 @@ class Traced:
     kind: str
     tracer: Tracer
     is_in_order: bool  # C-contiguous; guarded for sizes that decide it
-    is_part: bool  # it sees the real or imaginary parts of complex numbers
+    is_view_of_part: bool  # of the real or imaginary parts of complex numbers, and no call takes it so
     is_dense: bool  # side by side and forwards, in some order of its axes
     shape: tuple[int, ...]  # with Traced ints of kind python where an extent is a symbol
     dtype: np.dtype[Any]

@@ -13,3 +13,8 @@ def is_a(value: Any, classes: Any) -> bool:
     """
     cls = type(value)
     return isinstance(value, classes) if cls is Traced else issubclass(cls, classes)
+
+
+def offered(module: Any) -> list[Any]:
+    """What a module has under public names: others, as its loader, are Python's own."""
+    return [value for name, value in vars(module).items() if not name.startswith("_")]

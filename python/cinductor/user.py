@@ -6,7 +6,6 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Callable
 
 from .instance import is_a
 
@@ -32,15 +31,6 @@ def said(value: object) -> str:
 def wrong(function: str, name: str, value: object, wanted: str) -> str:
     """The message for an argument that cannot be taken."""
     return f"{function}: {name} is {said(value)}; wanted: {wanted}"
-
-
-def repeat_warnings(call: Callable[[], object]) -> None:
-    """Gives what call warns of at the user's line instead."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    for warning in caught:
-        give(str(warning.message), warning.category)
 
 
 def give(text: str, category: type[Warning]) -> None:

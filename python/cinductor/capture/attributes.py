@@ -19,7 +19,6 @@ from ..instance import is_a
 from ..numpy.elementwise import set_part
 from ..numpy.random import DRAWS, LEGACY, Draw
 from ..numpy.surface import NotCaptured
-from ..user import repeat_warnings
 from .failure import Abandon
 from .fallback import fall_back_for_flags
 from .slot import Slot
@@ -52,6 +51,7 @@ OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, na
 # Classes whose attributes are functions of the value.
 PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
 PLAIN_DELETERS = (object.__delattr__, types.SimpleNamespace.__delattr__)
+WARNS_OF_SHAPE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"  # that it is set, in every call
 VALUE_CLASSES = (enum.Enum, np.generic, np.dtype)
 
 
@@ -271,14 +271,13 @@ class Attributes:
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
-        if name == "shape" and not stage.arrays.is_callers(value):
+        if name == "shape" and not WARNS_OF_SHAPE and not stage.arrays.is_callers(value):
             stage.regions.journal.before_change(value)
             try:
                 value.shape = item
             except (TypeError, ValueError, AttributeError):
                 pass  # NumPy shall say it in its own words
             else:
-                repeat_warnings(lambda: setattr(np.empty(0), "shape", 0))
                 return
         if name in ("real", "imag", "flat"):
             item = stage.lift_nested(item)

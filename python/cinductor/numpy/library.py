@@ -144,7 +144,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         shape = t.broadcast(xs)
     else:
         xs = [array(t, x) for x in xs]
-        refuse(any(x.is_part for x in xs), PARTS)
+        refuse(any(x.is_view_of_part for x in xs), PARTS)
         shape = sum(core_shape(ufunc, xs), ())
     key = " ".join(d.char for d in dtypes)
     results = []
@@ -168,7 +168,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     names = ["array", "indices"] if method == "reduceat" else ["array"]
     given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
-    refuse(x.is_part, PARTS)
+    refuse(x.is_view_of_part, PARTS)
     axis, out = given.pop("axis", 0), given.pop("out", None)
     if method == "reduce":
         made = reduced(t, ufunc, x, axis, given)

@@ -40,6 +40,7 @@ def call_inner(a: Any, b: Any, out: Any) -> None:
 def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
     """Both as arrays, and the dtype of their product."""
     x, y = array(t, a), array(t, b)
+    refuse(x.is_view_of_part or y.is_view_of_part, PARTS)
     dtype = result_type(x, y)
     return in_place(t, x, dtype), in_place(t, y, dtype), dtype
 
@@ -62,7 +63,6 @@ def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
     x, y, dtype = pair(t, a, b)
-    refuse(x.is_part or y.is_part, PARTS)
     refuse_other(out, dtype)
     refuse(out is not None and not out.flags_now.c_contiguous, "out= of another order")
     if is_number(a) or is_number(b):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a
+from ...instance import is_a, offered
 from ..value.objects import Traced
 from . import mathematics as mathematics  # its handlers, some of which those here replace
 from .calls import understands
@@ -265,7 +265,7 @@ ONLY_PYTHONS = "gamma lgamma comb perm dist remainder sumprod fma"
 
 
 @understands(*(getattr(math, name) for name in ONLY_PYTHONS.split() if hasattr(math, name)))
-@understands(*(f for f in vars(cmath).values() if callable(f)))
+@understands(*(f for f in offered(cmath) if callable(f)))
 def _only_pythons(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """A break where an argument is data."""
     given = [*args, *kwargs.values()]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a
+from ...instance import is_a, offered
 from ..region.condition import select
 from ..region.region import is_condition
 from ..value.handed import Asked
@@ -281,7 +281,7 @@ TAKES_ONE = frozenset(
 )
 
 
-@understands(*(f for f in vars(itertools).values() if is_a(f, type)))
+@understands(*(f for f in offered(itertools) if is_a(f, type)))
 def _itertools(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a
+from ...instance import is_a, offered
 from ..value.objects import FREE_TYPES, Traced
 from .calls import dispatch, understands, understands_family
 from .unknown import call_pure, call_unknown
@@ -32,7 +32,7 @@ def is_traced(*values: Any) -> bool:
     return any(type(v) is Traced for v in values)
 
 
-@understands_family(*(f for f in vars(math).values() if callable(f)))
+@understands_family(*(f for f in offered(math) if callable(f)))
 def _math(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
     """A function of the table in math.def, or one that Python itself computes."""
     if is_traced(*args) and not kwargs:

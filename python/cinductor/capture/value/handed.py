@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...instance import is_a
+from ...instance import is_a, offered
 from ...user import PACKAGE
 from .items import Items, Range
 
@@ -28,7 +28,7 @@ OVER_CONTAINERS = (
 )
 VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 MOST_LEFT = 65536  # items of an iterator that outlives the call
-OTHERS = tuple(f for f in vars(itertools).values() if is_a(f, type))
+OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
 
 class Called:
