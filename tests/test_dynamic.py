@@ -104,7 +104,7 @@ def test_rows_of_any_size_stay_out_of_memory():
     f = cinductor.compile(softmax, dynamic=True)
     for n, m in ((5, 9), (3, 70000), (0, 5), (7, 1), (300, 257)):
         x = np.random.default_rng(m).random((n, m))
-        np.testing.assert_allclose(f(x), softmax(x), rtol=1e-14)
+        np.testing.assert_array_equal(f(x), softmax(x))
     assert captures(f) == 1
     if "c" in BACKENDS:
         assert "row buf1[s1] from s1*i0" in f._cinductor_job.last.program.text("kernels")
@@ -812,7 +812,7 @@ def test_programs_with_every_size_symbolic(name):
         made = program.make(n, np.random.default_rng(n))
         got, want = f(*copy.deepcopy(made)), program.function(*copy.deepcopy(made))
         for g, w in zip(np.atleast_1d(got), np.atleast_1d(want), strict=True):
-            np.testing.assert_allclose(g, w, rtol=1e-9)
+            np.testing.assert_array_equal(g, w)
 
 
 def test_exponents_with_a_way_of_their_own():

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import programs
 import pytest
-from test_orders import OLD, assert_same_bits
+from test_orders import assert_same_bits
 
 import cinductor
 
@@ -56,7 +56,6 @@ def test_ufuncs(ufunc):
                     assert_same_bits(a, b)
 
 
-@pytest.mark.skipif(OLD, reason="NumPy's iterator was another one before 2.3")
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if not n.startswith("failures.")])
 def test_programs(name):
     program = PROGRAMS[name]

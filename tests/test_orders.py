@@ -9,8 +9,6 @@ import pytest
 
 import cinductor
 
-OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
-pytestmark = pytest.mark.skipif(OLD, reason="NumPy's iterator was another one before 2.3")
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))  # random reductions
 SIZES = [1, 1, 2, 3, 5, 7, 8, 9, 16, 17, 30, 64, 100, 129, 200, 257, 1000, 3000, 9000]
 LARGE = [2, 3, 7, 16, 100, 257, 1000, 1500, 4096, 9000, 70000, 200000]

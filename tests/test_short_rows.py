@@ -54,8 +54,7 @@ def close(got, want, what):
     for g, w in zip(got, want, strict=True):
         assert g.dtype == w.dtype and g.shape == w.shape, what
         if g.dtype.kind in "fc":
-            loose = {2: 2e-2, 4: 1e-4, 8: 1e-9}[g.real.dtype.itemsize]
-            np.testing.assert_allclose(g, w, rtol=loose, atol=loose, err_msg=str(what))
+            np.testing.assert_array_equal(g, w, err_msg=str(what))
         else:
             np.testing.assert_array_equal(g, w, err_msg=str(what))
 

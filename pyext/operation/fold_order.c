@@ -1,5 +1,7 @@
 /* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3 and
- * newer) for which axes are inner, which are one, and how many elements go into an inner call.
+ * newer) for which axes are inner, which are one, and how many elements go into an inner call. The
+ * iterator before it cuts each inner call at the size of its buffer, copied or not; how it gathers
+ * axes that do not lie behind each other is not followed here.
  *
  * What depends on sizes is asked only where the answer makes a difference to the order, and is then
  * guarded. So questions are answered twice: first each way, to see whether they matter. */
@@ -21,6 +23,7 @@ typedef struct Outcome {
     int axes[CI_MAX_RANK], naxes, ninner;
     unsigned ones; /* axes taken to have one element */
     const CiExpr *chunk;
+    bool is_refused;
 } Outcome;
 
 typedef struct Asker {
@@ -201,6 +204,24 @@ list_axes(Asker *q, int nblock)
     }
 }
 
+/* As many elements as the buffer has room for, or all of them. */
+static const CiExpr *
+chunk_of_old(Asker *q, const CiExpr *size)
+{
+    const CiExpr *buffer = number(q, q->input->buffer);
+    int fits = buffer && size ? cx_size_prove(q->tracer, CI_REL_le, size, buffer) : -1;
+    q->has_failed |= fits < 0;
+    return fits == 1 ? NULL : buffer;
+}
+
+static void
+find_old_outcome(Asker *q)
+{
+    q->outcome.is_refused = q->ndims > 1 && q->dims[1].is_folded;
+    list_axes(q, 1);
+    q->outcome.chunk = chunk_of_old(q, q->dims[0].count);
+}
+
 static void
 find_outcome(Asker *q)
 {
@@ -209,6 +230,10 @@ find_outcome(Asker *q)
     find_dims(q);
     if (q->ndims == 0) {
         list_axes(q, 0);
+        return;
+    }
+    if (q->input->is_old) {
+        find_old_outcome(q);
         return;
     }
     Inner inner = find_inner(q);
@@ -225,7 +250,7 @@ find_outcome(Asker *q)
 static Outcome
 without_ones(const Outcome *o, unsigned ones)
 {
-    Outcome made = {.chunk = o->chunk};
+    Outcome made = {.chunk = o->chunk, .is_refused = o->is_refused};
     for (int k = 0; k < o->naxes; k++) {
         if (ones >> o->axes[k] & 1)
             continue;
@@ -243,6 +268,7 @@ is_alike(const Outcome *a, const Outcome *b)
     unsigned ones = a->ones | b->ones;
     Outcome x = without_ones(a, ones), y = without_ones(b, ones);
     return x.naxes == y.naxes && x.ninner == y.ninner && x.chunk == y.chunk &&
+           x.is_refused == y.is_refused &&
            memcmp(x.axes, y.axes, sizeof(int) * (size_t)x.naxes) == 0;
 }
 
@@ -292,8 +318,8 @@ tell_both(Asker *q, CxFoldOrder *order)
         if (known == CX_OPEN)
             alone = alone ? times(q, alone, size) : size;
     }
-    if (alone == NULL || !is_decided(q) || q->has_failed || q->outcome.chunk != NULL ||
-        q->outcome.ninner == 0)
+    if (alone == NULL || !is_decided(q) || q->has_failed || q->outcome.is_refused ||
+        q->outcome.chunk != NULL || q->outcome.ninner == 0)
         return q->has_failed ? -1 : 0;
     *order = (CxFoldOrder){.nalone = q->outcome.ninner, .alone = alone, .naxes = q->outcome.naxes};
     memcpy(order->axes, q->outcome.axes, sizeof order->axes);
@@ -328,5 +354,5 @@ cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order)
     *order = (CxFoldOrder){
         .ninner = q.outcome.ninner, .chunk = q.outcome.chunk, .naxes = q.outcome.naxes};
     memcpy(order->axes, q.outcome.axes, sizeof order->axes);
-    return q.nasked <= MOST_QUESTIONS;
+    return q.nasked <= MOST_QUESTIONS && !q.outcome.is_refused;
 }

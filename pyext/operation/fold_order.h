@@ -6,7 +6,7 @@
 
 /* Elements of the iterator's buffers, where np.setbufsize has set nothing else. */
 #define CX_FOLD_BUFFER 8192
-/* The C API of NumPy 2.3, from which on the iterator works so. */
+/* The C API of NumPy 2.3, whose iterator is another one than those before. */
 #define CX_FOLD_NUMPY 0x14
 
 typedef struct CxFoldInput {
@@ -15,6 +15,7 @@ typedef struct CxFoldInput {
     int naxes;
     const int *axes; /* folded */
     bool is_cast;    /* the operand is of another dtype than the sum is computed in */
+    bool is_old;     /* by the iterator of NumPy 2.0 to 2.2 */
     int64_t buffer;  /* CX_FOLD_BUFFER */
 } CxFoldInput;
 
@@ -24,7 +25,8 @@ typedef struct CxFoldOrder {
     const CiExpr *chunk, *alone;
 } CxFoldOrder;
 
-/* 1; 0 where sizes that only the running program knows decide it; -1 with an exception. */
+/* 1; 0 where sizes that only the running program knows decide it, or it is none of ours; -1 with an
+ * exception. */
 int cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order);
 
 #endif

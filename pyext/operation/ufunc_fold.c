@@ -287,13 +287,12 @@ needs_identity(const Fold *f, int naxes, const int *axes)
     return 0;
 }
 
-/* Bits depend on the order, and are NumPy's. Older ones had another iterator: then it is ours. */
+/* Bits depend on the order, and are NumPy's. */
 static bool
 needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
     return (f->op == CI_OP_sum || f->op == CI_OP_prod) && !ci_op_is_order_free(f->op, dtype) &&
-           PyArray_GetNDArrayCFeatureVersion() >= CX_FOLD_NUMPY && !t->backend->has_own_order &&
-           ci_options_have_numpys_order(&t->options);
+           !t->backend->has_own_order && ci_options_have_numpys_order(&t->options);
 }
 
 /* Complex products of two elements are fused, of more they are not. */
@@ -315,6 +314,7 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
                          .naxes = naxes,
                          .axes = axes,
                          .is_cast = cx_dtype(f->x) != dtype,
+                         .is_old = PyArray_GetNDArrayCFeatureVersion() < CX_FOLD_NUMPY,
                          .buffer = CX_FOLD_BUFFER};
     bool is_sum = f->op == CI_OP_sum || f->op == CI_OP_prod;
     if (naxes > 0 && !is_sum && cx_needs_routine(t, f->op, dtype, CI_KIND_array))

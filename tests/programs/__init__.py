@@ -17,7 +17,9 @@ THEMES = (
 
 
 class Program(NamedTuple):
-    """One row: make(n, rng) gives the arguments at each n of sizes."""
+    """One row: make(n, rng) gives the arguments at each n of sizes. tolerance: 0, but where a function is
+    our own by default (sin, hypot, squares of numbers).
+    """
 
     function: Callable[..., Any]
     make: Callable[..., tuple[Any, ...]]
