@@ -190,8 +190,9 @@ class TracedControl(PlainControl):
             shape = site.target
             each = self.iter(value) if type(value) is Items else iter(items)
             return For(each if shape is None else (self.unpack(v, shape) for v in each))
-        items = self.stage.regions.taken(value, items)
-        return Loop(self, site, items, WATCH if is_short else REGION)
+        self.stage.regions.taken(value, items)
+        iterator = value if items is value else None
+        return Loop(self, site, items, WATCH if is_short else REGION, iterator)
 
     def while_(self, number: int) -> Any:
         if not self.stage.captures:

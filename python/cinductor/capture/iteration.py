@@ -10,7 +10,7 @@ import numpy as np
 
 from ..instance import is_a
 from .value.handed import Asked, Steps, Walk
-from .value.items import Flat, Octets, Range
+from .value.items import Flat, Octets, Range, items_of
 from .value.objects import (
     CONTAINER_TYPES,
     MISSING,
@@ -62,7 +62,7 @@ class Iteration:
             return iter(value)
         if cls is Range:
             return iter(value)
-        value = stage.now(value)
+        value = stage.handed.now(value)
         cls, source = type(value), stage.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # for Python to complain of
@@ -98,7 +98,7 @@ class Iteration:
 
     def step(self, value: Any) -> Any:
         """next(value), of an iterator made in the call."""
-        value = self.stage.now(value)
+        value = self.stage.handed.now(value)
         method = self.stage.class_attr(type(value), "__next__")
         if type(method) is types.FunctionType and not is_ours(type(value)):
             return self.call(method, value)
@@ -118,7 +118,7 @@ class Iteration:
         if len(value) > UNROLL_LIMIT:
             self.stage.stop(f"iterates over {len(value)} rows")
             return map(self.stage.lift, self.stage.materialise(value))
-        return Walk(value, value.__getitem__)
+        return items_of(value)
 
     def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
         stage = self.stage

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from ..instance import is_a
 from .rewrite.asking import OURS, STAGE
-from .value.handed import hand, is_iterator
+from .value.handed import is_iterator
 from .value.items import Flat, Octets
 from .value.objects import (
     BOUND,
@@ -84,7 +84,7 @@ class Materialiser:
         elif cls is frozenset:
             _core.exchange_items(value, [self.of(v) for v in value])
         elif is_iterator(cls) or cls is types.GeneratorType:
-            return hand(self, value)
+            return self.stage.handed.hand(self, value)
         else:
             self.fill(value)
         return value

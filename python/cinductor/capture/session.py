@@ -407,7 +407,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
-        stage.take_in()
+        stage.handed.end()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):

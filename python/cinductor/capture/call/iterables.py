@@ -252,7 +252,7 @@ def _any(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(next)
 def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
-    args = (*map(scope.stage.now, args[:1]), *args[1:])
+    args = (*map(scope.stage.handed.now, args[:1]), *args[1:])
     if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):

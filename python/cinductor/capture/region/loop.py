@@ -19,7 +19,7 @@ from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
-from ..value.items import Items
+from ..value.items import END, UNKNOWN, Items
 from ..value.objects import Traced
 from ..value.state import UNBOUND
 from . import capacity, list_buffer
@@ -48,8 +48,11 @@ class Learnt:
 class Loop(Region):
     """A for over numbered items, or (items None) a while, which has none."""
 
-    def __init__(self, scope: Any, site: Any, items: Items | None, phase: str) -> None:
+    def __init__(
+        self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
+    ) -> None:
         super().__init__(scope, site)
+        self.iterator = iterator  # what the items are taken from, where others may have it
         self.items = Items(None, None) if items is None else items
         self.is_while = items is None
         self.memory = self.regions.memory.setdefault(self.key, Learnt())
@@ -78,6 +81,8 @@ class Loop(Region):
         self.start(names)
         self.first = self.now = self.entry
         self.base = Attempt(self, is_kept=True)
+        if self.phase in (PEEL, REGION):
+            self.move(UNKNOWN)
 
     def __iter__(self) -> Loop:
         return self
@@ -90,13 +95,18 @@ class Loop(Region):
             return self.attempt_to(self.open)
         if self.phase == PLAIN and not self.restores:
             self.scope.check_budget()
-        if self.phase in (PLAIN, WATCH):
-            self.position = self.items.reached(self.position)
+        if self.phase in (PLAIN, WATCH) and self.iterator is not None:
+            self.position = self.iterator.position  # a body may take some, too
         if self.ends():
             if not self.is_early:
-                self.items.spend()
+                self.move(END)
             self.conclude()
             raise StopIteration
+
+    def move(self, position: Any) -> None:
+        """Where the iterator is that the items are taken from."""
+        if self.iterator is not None:
+            self.iterator.move(position)
 
     def ends(self) -> bool:
         """Whether there is no other trip."""
@@ -132,7 +142,7 @@ class Loop(Region):
         index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
-            self.items.stop_at(self.position)
+            self.move(self.position)
         if self.phase == TAIL:
             index = self.items.length - self.tail
         elif self.phase == REGION and self.offset:
@@ -221,7 +231,7 @@ class Loop(Region):
         self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
         self.goes_on = True
-        self.items.restart()
+        self.move(UNKNOWN)
         self.entry = self.now = self.first
         self.heads = self.first
         self.restores = True
@@ -302,7 +312,7 @@ class Loop(Region):
         self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0
-        self.items.stop_at(self.offset)
+        self.move(self.offset)
         self.heads = self.entry
         self.restores = True
         return True
@@ -353,7 +363,7 @@ class Loop(Region):
         self.attempt = self.growing = None
         carried.remember(self.memory)
         if self.site.flag is not None and carried.trips_made is not None:
-            self.items.stop_at(self.offset + carried.trips_made)
+            self.move(self.offset + carried.trips_made)
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE

@@ -139,16 +139,15 @@ class Regions:
 
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
-        value = self.stage.now(value)
+        value = self.stage.handed.now(value)
         growth = self.growing.get(id(value))
         return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
-        """The items of a value for whoever runs over all of them: an iterator has none from here on."""
-        if items is not value:
-            return items
-        self.journal.before_change(items)
-        return items.take()
+        """The items of a value for whoever runs over all of them: an iterator moves along."""
+        if items is value:
+            self.journal.before_change(items)
+        return items
 
     @property
     def list_buffers(self) -> dict[int, Any]:

@@ -55,7 +55,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     result = returnable(stage, result, reached, {})
-    stage.take_in()
+    stage.handed.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
     for source, value, *kind in stage.tracer.specialized():
@@ -137,8 +137,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.materialise(value)
     if cls is types.GeneratorType:
         stage.abandon("returns a generator made in the call")
-        if stage.now(value) is not value:
-            return stage.now(value)
+        if stage.handed.now(value) is not value:
+            return stage.handed.now(value)
         items = [stage.materialise(v) for v in value]
         return (v for v in items)
     if id(value) in seen and not is_a(value, tuple):

@@ -11,6 +11,7 @@ import types
 from typing import Any
 
 from ...instance import is_a
+from .items import Items
 from .state import fill, held, is_one
 
 
@@ -55,7 +56,7 @@ class Contents:
 
 def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
-    if is_a(container, types.CellType):
+    if type(container) in (types.CellType, Items):
         return held(container)
     return tuple(container.values() if is_a(container, dict) else container)
 
@@ -64,7 +65,7 @@ def keeps_places(before: Any, now: Any) -> bool:
     """Whether a container, given what it held, still has the same keys or as many items."""
     if is_a(now, dict):
         return list(before) == list(now)
-    return is_a(now, list | types.CellType) and len(before) == len(items_in(now))
+    return is_a(now, list | types.CellType | Items) and len(before) == len(items_in(now))
 
 
 def is_unchanged(before: Any, now: Any) -> bool:

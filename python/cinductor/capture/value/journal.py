@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ... import _core
+from .items import Items
 from .objects import hooked_in
 from .state import fill, held, is_one
 
@@ -26,6 +27,7 @@ ROWS: dict[type, Callable[[Any], Any]] = {
     dict: dict.copy,
     set: set.copy,
     types.CellType: held,
+    Items: held,
 }
 
 
@@ -110,6 +112,9 @@ class Journal:
     def before_change(self, value: Any) -> None:
         """Called before an object changes; raises RegionBreak where that could not be undone."""
         self.changes += 1
+        if type(value) is Items:
+            for part in value.over:
+                self.before_change(part)
         known = id(value) in self.unlike
         for mark in reversed(self.marks):
             if id(value) in mark.born:
