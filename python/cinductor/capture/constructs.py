@@ -182,16 +182,20 @@ class TracedControl(PlainControl):
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
+        value = self.stage.handed.now(value)
         items = self.stage.regions.items_of(value) if self.stage.captures else None
+        iterator = value if type(value) is Items else None
+        if items is None and iterator is not None and type(iterator.position) is not str:
+            items = iterator.rest(self.stage.tracer)
         if items is None:
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):
             shape = site.target
-            each = self.iter(value) if type(value) is Items else iter(items)
+            each = iter(items) if iterator is None else self.iter(iterator)
             return For(each if shape is None else (self.unpack(v, shape) for v in each))
-        self.stage.regions.taken(value, items)
-        iterator = value if items is value else None
+        if iterator is not None:
+            self.stage.regions.journal.before_change(iterator)
         return Loop(self, site, items, WATCH if is_short else REGION, iterator)
 
     def while_(self, number: int) -> Any:

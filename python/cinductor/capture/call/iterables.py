@@ -15,6 +15,7 @@ from ..region.condition import select
 from ..region.region import is_condition
 from ..value.handed import Asked
 from ..value.items import (
+    Items,
     Range,
     are_equally_long,
     backwards,
@@ -144,6 +145,9 @@ def _iter(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         return dispatch(scope, method, args, {}) if is_users else value
     if asks_length(value) or hasattr(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
+    items = scope.stage.regions.items_of(value) if scope.stage.captures else None
+    if items is not None:
+        return scope.born(items)
     made = iter(scope.iter(value))
     return scope.born(made.iterator if type(made) is Asked else made)
 
@@ -257,6 +261,8 @@ def _next(scope: Scope, f: Any, args: Any, kwargs: Any) -> Any:
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):
         return next(*args, **kwargs)  # raises
+    if type(args[0]) is Items and len(args) == 1:
+        return scope.stage.regions.step(scope, args[0])
     try:
         return scope.step(args[0])
     except StopIteration:

@@ -12,7 +12,7 @@ from typing import Any
 from ... import _core
 from ...interrupt import is_interrupt
 from ...signals import Signal
-from ..value.contents import Contents, is_unchanged, items_in, keeps_places
+from ..value.contents import Contents, is_unchanged, keeps_places, value_of
 from ..value.objects import Traced
 from ..value.state import UNBOUND
 from . import list_buffer
@@ -81,7 +81,7 @@ class Level:
                 continue
             if not keeps_places(before, container):
                 self.region.fail("a branch adds to a container or takes from it")
-            names[self.contents.name_of(container)] = items_in(container)
+            names[self.contents.name_of(container)] = value_of(container)
         return names
 
 

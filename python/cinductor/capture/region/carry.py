@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...signals import Replan
 from ..value import varying
-from ..value.contents import Contents, is_unchanged, items_in, keeps_places
+from ..value.contents import Contents, is_unchanged, keeps_places, value_of
 from ..value.objects import MaybeUnbound, Traced
 from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves, rebuilt
 from . import list_buffer
@@ -343,9 +343,9 @@ class Carried:
             if not keeps_places(before, container):
                 loop.fail("the body adds to a container or takes from it")
             name = self.contents.name_of(container)
-            self.entry[name] = self.head[name] = items_in(before)
+            self.entry[name] = self.head[name] = value_of(container, before)
         for name, container in self.contents.containers.items():
-            if len(items_in(container)) != len(self.entry[name]):
+            if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
                 loop.fail("the body adds to a container or takes from it")
         return self.contents.names()
 

@@ -21,7 +21,7 @@ from ...interrupt import is_interrupt
 from ...signals import Signal
 from ..value.items import END, UNKNOWN, Items
 from ..value.objects import Traced
-from ..value.state import UNBOUND
+from ..value.state import UNBOUND, is_same
 from . import capacity, list_buffer
 from .carry import Carried
 from .region import Attempt, Peel, Region, RegionBreak, Rerun, between_runs, truth
@@ -53,6 +53,7 @@ class Loop(Region):
     ) -> None:
         super().__init__(scope, site)
         self.iterator = iterator  # what the items are taken from, where others may have it
+        self.gone = 0 if iterator is None else iterator.position  # before the loop
         self.items = Items(None, None) if items is None else items
         self.is_while = items is None
         self.memory = self.regions.memory.setdefault(self.key, Learnt())
@@ -96,17 +97,23 @@ class Loop(Region):
         if self.phase == PLAIN and not self.restores:
             self.scope.check_budget()
         if self.phase in (PLAIN, WATCH) and self.iterator is not None:
-            self.position = self.iterator.position  # a body may take some, too
+            self.position = self.position_in(self.iterator)
         if self.ends():
             if not self.is_early:
                 self.move(END)
             self.conclude()
             raise StopIteration
 
+    def position_in(self, iterator: Items) -> Any:
+        """How many items are gone: a body may take some, too."""
+        iterator.check()
+        return self.items.length if iterator.position is END else iterator.position - self.gone
+
     def move(self, position: Any) -> None:
         """Where the iterator is that the items are taken from."""
         if self.iterator is not None:
-            self.iterator.move(position)
+            is_place = type(position) is str or is_same(self.gone, 0)
+            self.iterator.move(position if is_place else self.gone + position)
 
     def ends(self) -> bool:
         """Whether there is no other trip."""

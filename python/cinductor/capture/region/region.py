@@ -19,7 +19,7 @@ from ...interrupt import is_interrupt
 from ...numpy.surface import is_large_int
 from ...signals import Signal
 from ..value.aliases import Aliases, Records, count_in
-from ..value.items import Items, items_of
+from ..value.items import END, Items, items_of
 from ..value.journal import Journal
 from ..value.objects import GROWING, Traced
 from ..value.state import UNBOUND, fill, is_one, reached
@@ -148,6 +148,31 @@ class Regions:
         if items is value:
             self.journal.before_change(items)
         return items
+
+    def step(self, scope: Scope, items: Items) -> Any:
+        """The next item of an iterator of which a trip may say how far it is. Only for the function
+        whose construct is being captured: what Python runs might ask until there is none.
+        """
+        self.journal.before_change(items)
+        position = items.position
+        if type(position) is str:
+            return next(items)
+        items.check()
+        left = items.length - position
+        is_left, is_fixed = left > 0, type(left) is int or self.stage.tracer.is_fixed(left)
+        is_own = self.active and self.active[-1].scope is scope
+        if not is_fixed and not (is_own and self.stage.may_check()):
+            return next(items)
+        if type(is_left) is Traced and not self.stage.tracer.is_positive(left):
+            if is_fixed:
+                is_left = bool(is_left)
+            else:
+                self.stage.tracer.check(is_left, "an iterator has another item")
+        if type(is_left) is not Traced and not is_left:
+            items.move(END)
+            raise StopIteration
+        items.move(position + 1)
+        return items.get(position)
 
     @property
     def list_buffers(self) -> dict[int, Any]:

@@ -37,15 +37,15 @@ class Contents:
 
     def names(self) -> dict[str, Any]:
         """What they hold now."""
-        return {name: items_in(container) for name, container in self.containers.items()}
+        return {name: value_of(container) for name, container in self.containers.items()}
 
     def check_condition(self, loop: Any, head: dict[str, Any]) -> None:
         """Raises where a while's condition, which runs once more than the body, changed anything."""
         for container in loop.changed_containers(loop.attempt):
             before, now = loop.attempt.changes.before[id(container)][1], container
             if self.has(container):
-                before, now = list(head[self.name_of(container)]), list(items_in(container))
-            if not is_unchanged(before, now):
+                before, now = head[self.name_of(container)], value_of(container)
+            if not (is_one(before, now) if self.has(container) else is_unchanged(before, now)):
                 loop.fail("the condition changes a container, or a name of a function around")
 
     def refill(self, regions: Any, names: dict[str, Any]) -> None:
@@ -61,6 +61,14 @@ def items_in(container: Any) -> tuple[Any, ...]:
     return tuple(container.values() if is_a(container, dict) else container)
 
 
+def value_of(container: Any, before: Any = None) -> Any:
+    """What the name of a container has, or had, given what it held: its items; an iterator's
+    position.
+    """
+    items = items_in(container if before is None else before)
+    return items[0] if type(container) is Items else items
+
+
 def keeps_places(before: Any, now: Any) -> bool:
     """Whether a container, given what it held, still has the same keys or as many items."""
     if is_a(now, dict):
@@ -73,8 +81,9 @@ def is_unchanged(before: Any, now: Any) -> bool:
     return keeps_places(before, now) and all(map(is_one, items_in(before), items_in(now)))
 
 
-def refill(regions: Any, container: Any, items: tuple[Any, ...]) -> None:
+def refill(regions: Any, container: Any, value: Any) -> None:
     """Other items in the places of a container."""
+    items = (value,) if type(container) is Items else value
     regions.journal.before_change(container)
     is_dict = is_a(container, dict)
     fill(container, dict(zip(container, items, strict=True)) if is_dict else list(items))

@@ -46,6 +46,14 @@ class Items:
         for items in self.over:
             items.move(position)
 
+    def rest(self, tracer: Any) -> Items:
+        """What is left, for a loop."""
+        gone = self.position
+        left = self.length - gone
+        if type(left) is Traced:
+            left = tracer.at_least(left, 0)
+        return Items(left, lambda i: self.get(gone + i))
+
     @property
     def is_whole(self) -> bool:
         """Whether no item is gone."""
@@ -60,9 +68,9 @@ class Items:
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
-        if self.position == END:
+        if self.position is END:
             return iter(())
-        if self.position == UNKNOWN or self.made is None or not self.is_in_step:
+        if self.position is UNKNOWN or self.made is None or not self.is_in_step:
             return None
         made = self.made(concrete)
         for _ in range(int(concrete.of(self.position))):
@@ -71,7 +79,7 @@ class Items:
 
     def check(self) -> None:
         """Raises where a captured loop has taken nobody knows how many items."""
-        if self.position == UNKNOWN or not self.is_in_step:
+        if self.position is UNKNOWN or not self.is_in_step:
             raise RegionBreak("an iterator that a captured loop has used", "", 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -79,7 +87,7 @@ class Items:
 
     def __next__(self) -> Any:
         self.check()
-        if self.position == END:
+        if self.position is END:
             raise StopIteration
         self.move(int(self.position))
         if self.position >= int(self.length):
