@@ -78,8 +78,12 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     Returns the levels there are.
     """
     import cinductor
-    from cinductor import race
     from cinductor.capture import driver, session
+
+    try:
+        from cinductor import budget
+    except ImportError:  # a build of before there was one
+        from cinductor import race as budget
 
     keep = session.keep
 
@@ -94,8 +98,8 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     session.keep = noted
     if "keep" in vars(driver.PieceJob):
         del driver.PieceJob.keep
-    session.LITTLE_WORK = 0
-    race.PIECES = 1 << 30
+    budget.LITTLE_WORK = session.LITTLE_WORK = 0
+    budget.PIECES = 1 << 30
     levels = ["graph"] if is_capture_only else LEVELS[len(CAPTURE) :]
     try:
         cinductor.compile(lambda x: x + 1, options={"dump": ",".join(levels)})(1.0)

@@ -314,7 +314,7 @@ def is_trying(piece: Any) -> bool:
     if piece.calls < FEW:
         return True
     if job.plan is not None and job.plan.driver is not None:
-        is_racing = not (job.is_inexact or all(r.is_over for r in job.races.values()))
+        is_racing = not (job.is_inexact or job.budget.is_decided)
         return not job.plan.is_tried or is_racing
     return any(s.is_trying for s in piece.specializations)
 
@@ -323,7 +323,7 @@ def is_numpys(piece: Any) -> bool:
     """Whether NumPy answers the calls of a piece."""
     job, found = piece._cinductor_job, piece.specializations
     if job.is_left or not found:
-        return bool(job.is_left or job.plain)
+        return bool(job.is_left or job.budget.plain)
     return all(s.why_numpy for s in found)
 
 

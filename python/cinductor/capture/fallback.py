@@ -13,14 +13,13 @@ from types import FrameType
 from typing import Any
 
 from .. import _core
+from ..budget import MANY_NODES, why_spent
 from .failure import OverBudget
 from .materialise import Materialiser
 from .rewrite.asking import STAGE
 from .stage import Stage
 from .value.objects import Traced
 
-MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
-MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for
 LITTLE = "many breaks for little work one after another"
 
 
@@ -28,19 +27,14 @@ def check_budget(stage: Stage) -> None:
     """Before a trip of a loop that Python runs: whether it is captured, too."""
     limit(stage)
     tracer = stage.tracer
-    light = tracer.flushes - tracer.useful
     if stage.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
-    if tracer.nodes > MANY_NODES:
-        if stage.begins_anew():
-            raise OverBudget(f"a loop has been unrolled into {tracer.nodes} operations")
-        return fall_back(stage)
-    break_budget = stage.break_budget is not None and tracer.flushes >= stage.break_budget
-    if not break_budget and light < MANY_RUNS:
+    why = why_spent(tracer, stage.break_budget)
+    if why is None:
         return None
-    if not tracer.useful and stage.begins_anew():
-        line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
-        raise OverBudget(f"it breaks again and again for little work, at {line} the last time")
+    is_unrolled = tracer.nodes > MANY_NODES
+    if (is_unrolled or not tracer.useful) and stage.begins_anew():
+        raise OverBudget(why)
     return fall_back(stage)
 
 
