@@ -43,7 +43,7 @@ def pytest_addoption(parser):
 def pieces_are_compiled(monkeypatch):
     """However little work is in them, and be NumPy faster or not."""
     from cinductor import budget
-    from cinductor.capture import driver
+    from cinductor.capture.pieces import driver
 
     monkeypatch.delattr(driver.PieceJob, "keep")  # which has NumPy tried
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)

@@ -12,9 +12,10 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import arrays, attributes, scope, session, stage, subscripts, whole
-from cinductor.capture.call import follow
-from cinductor.capture.region import branch, loop
+from cinductor.capture import arrays, session, stage
+from cinductor.capture.calls import follow
+from cinductor.capture.hooks import attributes, scope, subscripts, whole
+from cinductor.capture.control import branch, loop
 
 seen = []
 

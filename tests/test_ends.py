@@ -17,7 +17,7 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import session
-from cinductor.capture.region.region import Regions
+from cinductor.capture.control.region import Regions
 from cinductor.capture.stage import Stage
 from cinductor.signals import Replan
 

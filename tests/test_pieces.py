@@ -17,7 +17,7 @@ from test_rewrite import behaviour, load
 
 import cinductor
 from cinductor import budget
-from cinductor.capture import driver
+from cinductor.capture.pieces import driver
 from cinductor.job import Job
 from cinductor.testing import assert_same
 

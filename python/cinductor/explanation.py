@@ -279,7 +279,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
             + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
             for s in kept
         ]
-    from .capture.rewrite.rewrite import NotRewritable, print_rewritten
+    from .capture.syntax.rewrite import NotRewritable, print_rewritten
 
     try:
         report.rewritten = print_rewritten(fn)

@@ -55,7 +55,7 @@ class Job:
         self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, alive as long as it is
-        self.plan: Any = None  # how its calls run between breaks: capture/driver.py
+        self.plan: Any = None  # how its calls run between breaks: capture/pieces/driver.py
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
 

@@ -78,12 +78,14 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     Returns the levels there are.
     """
     import cinductor
-    from cinductor.capture import driver, session
+    from cinductor.capture import session
 
     try:
         from cinductor import budget
-    except ImportError:  # a build of before there was one
+        from cinductor.capture.pieces import driver
+    except ImportError:  # a build of before there were these
         from cinductor import race as budget
+        from cinductor.capture import driver
 
     keep = session.keep
 

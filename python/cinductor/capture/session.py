@@ -21,13 +21,14 @@ from ..job import Job
 from ..numpy import surface
 from ..signals import Replan, Signal
 from ..user import PACKAGE
-from .bailout import is_of_ours
-from .call import builtins as builtins  # fills the table of calls
-from .driver import plan_of
+from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call
 from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
-from .plain import PlainScope
-from .region.result import finish, place_of_function
+from .hooks.bailout import is_of_ours
+from .hooks.plain import PlainScope
+from .hooks.scope import Scope
+from .pieces.driver import plan_of
+from .result import finish, place_of_function
 from .stage import Stage
 from .value.objects import why_not_argument
 
@@ -330,6 +331,7 @@ def begin(job: Job, way: Assumptions) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
+    stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open

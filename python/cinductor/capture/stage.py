@@ -25,9 +25,9 @@ from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
+from .control.region import Regions
 from .failure import Abandon, Suspect
 from .materialise import Materialiser
-from .region.region import Regions
 from .stores import Stores
 from .value.handed import Handed
 from .value.objects import (
@@ -113,6 +113,8 @@ class Stage:
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
         self.handed = Handed(self)
+        self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
+        self.plain_hooks: Any = None
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
