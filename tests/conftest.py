@@ -42,12 +42,12 @@ def pytest_addoption(parser):
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
     """However little work is in them, and be NumPy faster or not."""
-    from cinductor import race
-    from cinductor.capture import driver, session
+    from cinductor import budget
+    from cinductor.capture.pieces import driver
 
     monkeypatch.delattr(driver.PieceJob, "keep")  # which has NumPy tried
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
-    monkeypatch.setattr(race, "PIECES", 1 << 30)
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr(budget, "PIECES", 1 << 30)
 
 
 @pytest.fixture(scope="module", autouse=True)

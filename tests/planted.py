@@ -33,7 +33,7 @@ def without(cls: Any, name: str, is_meant: Any) -> None:
 
 
 def not_noted(kind: type) -> None:
-    from cinductor.capture.value.journal import Journal
+    from cinductor.capture.control.journal import Journal
 
     without(Journal, "before_change", lambda value: type(value) is kind)
 
@@ -66,7 +66,7 @@ def sets() -> None:
 @bug
 def cells() -> None:
     """Cells change unseen."""
-    from cinductor.capture.value.journal import Changes, Journal
+    from cinductor.capture.control.journal import Changes, Journal
 
     Changes.begin = lambda self, cells: (self.before.clear(), self.born.clear())
     not_noted(types.CellType)
@@ -76,7 +76,7 @@ def cells() -> None:
 @bug
 def others() -> None:
     """What has no row is not refused."""
-    from cinductor.capture.value import journal
+    from cinductor.capture.control import journal
 
     without(journal.Journal, "before_change", lambda value: type(value) not in journal.ROWS)
 
@@ -84,10 +84,10 @@ def others() -> None:
 @bug
 def steps() -> None:
     """An iterator's step passes no door."""
-    from cinductor.capture import iteration
+    from cinductor.capture.hooks import iteration
 
     def step(self: Any, value: Any) -> Any:
-        value = self.stage.now(value)
+        value = self.stage.handed.now(value)
         method = self.stage.class_attr(type(value), "__next__")
         if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
             return self.call(method, value)
@@ -99,7 +99,7 @@ def steps() -> None:
 @bug
 def nothing_back() -> None:
     """Nothing is put back."""
-    from cinductor.capture.value.journal import Changes
+    from cinductor.capture.control.journal import Changes
 
     Changes.swap = lambda self: []
 
@@ -107,7 +107,7 @@ def nothing_back() -> None:
 @bug
 def born_too_early() -> None:
     """What a run makes counts as made behind every mark."""
-    from cinductor.capture.value.journal import Journal
+    from cinductor.capture.control.journal import Journal
 
     def before_change(self: Any, value: Any, real: Any = Journal.before_change) -> None:
         if not any(id(value) in mark.born for mark in self.marks):
@@ -118,10 +118,11 @@ def born_too_early() -> None:
 
 @bug
 def items_stay() -> None:
-    """An iterator that a loop has taken is as it was."""
+    """An iterator that another one has moved along is where it was."""
     from cinductor.capture.value.items import Items
 
-    Items.take = lambda self: Items(self.length, self.get, self.made)
+    Items.move = lambda self, position: setattr(self, "position", position)
+    Items.is_in_step = True
 
 
 @bug
@@ -167,8 +168,8 @@ def hooks() -> None:
 @bug
 def hints() -> None:
     """Nobody is asked how long an iterable is."""
-    from cinductor.capture import iteration
-    from cinductor.capture.call import calls, iterables
+    from cinductor.capture.calls import calls, iterables
+    from cinductor.capture.hooks import iteration
 
     for module in (iteration, iterables, calls):
         module.asks_length = lambda value: False
@@ -177,7 +178,7 @@ def hints() -> None:
 @bug
 def stops() -> None:
     """A generator expression lets a StopIteration through."""
-    from cinductor.capture.scope import Scope
+    from cinductor.capture.hooks.scope import Scope
 
     Scope.generated = staticmethod(lambda trips, /, *args: trips(*args))
 
@@ -185,7 +186,7 @@ def stops() -> None:
 @bug
 def kinds() -> None:
     """What a run appends is no part of its trace."""
-    from cinductor.capture.region.carry import Carried
+    from cinductor.capture.control.carry import Carried
 
     Carried.trace = lambda self: self.body.trace
 
@@ -193,7 +194,7 @@ def kinds() -> None:
 @bug
 def looked_at() -> None:
     """A list that was looked at grows again."""
-    from cinductor.capture.region.region import Attempt
+    from cinductor.capture.control.region import Attempt
 
     def end(self: Any, real: Any = Attempt.end) -> None:
         growing = {**self.growing, **self.regions.dense}

@@ -2,8 +2,8 @@
 
 import types
 
-from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite.rewrite import rewrite
+from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.syntax.rewrite import rewrite
 from cinductor.capture.value.objects import UNBOUND
 
 

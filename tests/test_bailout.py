@@ -12,9 +12,10 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import arrays, attributes, scope, session, stage, subscripts, whole
-from cinductor.capture.call import follow
-from cinductor.capture.region import branch, loop
+from cinductor.capture import arrays, session, stage
+from cinductor.capture.calls import follow
+from cinductor.capture.hooks import attributes, scope, subscripts, whole
+from cinductor.capture.control import branch, loop
 
 seen = []
 
@@ -159,7 +160,7 @@ def is_same(a, b):
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_mistake_behind_an_effect(place, program, error, monkeypatch):
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     result, arguments, effects, _ = told(program)
     for nth in (1, 2, 3, 5):
         f = cinductor.compile(program, backend="interp")

@@ -628,10 +628,9 @@ WHOLE = (
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("segments", [True, False], ids=["segments", "as decided"])
 def test_programs(fn, segments, monkeypatch):
-    from cinductor.capture import session
 
     if segments:  # also where there is too little work to be worth it
-        monkeypatch.setattr(session, "LITTLE_WORK", 0)
+        monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     compiled = check(fn, X.copy(), ulp=8, backend="interp", calls=3)
     if fn.__name__ in WHOLE:
         assert compiled.specializations, compiled._cinductor_job.last.breaks

@@ -614,7 +614,7 @@ def test_buffers_that_cannot_be_made(monkeypatch):
                 out.append(v)
         return out, len(out)
 
-    monkeypatch.setattr("cinductor.capture.region.list_buffer.make", fails)
+    monkeypatch.setattr("cinductor.capture.control.list_buffer.make", fails)
     compiled = cinductor.compile(picked, backend="interp")
     for n in (12, 9, 12):
         x = X[:n].copy()

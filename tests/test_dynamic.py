@@ -859,8 +859,9 @@ def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
         c = b.max(axis=1) + x.shape[0]
         return c[1:] - c[:-1], b.T, x.shape[0], a[a > 2] * y.size
 
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
-    monkeypatch.setattr(session.Job, "race", lambda job, kind: session.Race())  # nobody is timed
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    budget = sys.modules["cinductor.budget"]
+    monkeypatch.setattr(budget.Budget, "race", lambda self, kind: budget.Race())  # nobody is timed
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     g, compiled = compile(f), []

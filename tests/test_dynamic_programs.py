@@ -19,7 +19,6 @@ import test_programs
 from test_programs import arrays_of, outcome, sharing
 
 import cinductor
-from cinductor.capture import session
 
 FIRST, SIZES = 7, (0, 1, 2, 64, 1000)
 
@@ -97,7 +96,7 @@ LARGEST_OF = {name: n for n, names in LARGEST.items() for name in names.split()}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
     """Pieces are compiled however small, and nothing is known of sizes from before."""
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     before = cinductor.cache.info()["directory"]
     cinductor.cache.set_directory(tmp_path / "cache")
     yield

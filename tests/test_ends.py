@@ -17,7 +17,7 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import session
-from cinductor.capture.region.region import Regions
+from cinductor.capture.control.region import Regions
 from cinductor.capture.stage import Stage
 from cinductor.signals import Replan
 
@@ -762,7 +762,7 @@ def test_numpy_goes_on_behind_the_limit(fn, limit, slow_clock, monkeypatch):
     job = compiled._cinductor_job
     if fn is many_calls or limit == 0:
         assert len(texts) == 1 and "capture_limit" in texts[0]
-        assert job.captures == 1 and any("capture_limit" in why for why in job.plain.values())
+        assert job.captures == 1 and any("capture_limit" in why for why in job.budget.plain.values())
     else:
         assert len(texts) <= 1
 

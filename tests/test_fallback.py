@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture import fallback, session
+from cinductor import budget
+from cinductor.capture import session
+from cinductor.capture.hooks import fallback
 
 
 def needleman(a, b, gap=-2):
@@ -76,7 +78,7 @@ def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen):
     for _ in range(3):
         same(fn(*sequences(60)), needleman(*sequences(60)))
     assert len(fallen) == 3
-    assert fallen[0] >= fallback.MANY_RUNS and fallen[1] < 5  # the next calls know
+    assert fallen[0] >= budget.MANY_RUNS and fallen[1] < 5  # the next calls know
     assert fn._cinductor_job.last.flushes < 5
 
 
@@ -97,7 +99,7 @@ def test_nothing_worth_while_was_compiled(fallen):
         assert fn(ours, 100) == steps(theirs, 100)
         same(ours, theirs)
     job = fn._cinductor_job
-    assert not fallen and job.captures == 1 and len(job.last.breaks) == fallback.MANY_RUNS
+    assert not fallen and job.captures == 1 and len(job.last.breaks) == budget.MANY_RUNS
 
 
 def body(x, n, act):
@@ -261,7 +263,7 @@ def test_a_race_decides(monkeypatch):
     for _ in range(100):  # the pieces themselves are tried first
         same(fn(*sequences(30)), needleman(*sequences(30)))
     assert any(
-        race.why for race in fn._cinductor_job.races.values()
+        race.why for race in fn._cinductor_job.budget.races.values()
     )  # as long as NumPy takes: NumPy
 
 
@@ -282,7 +284,7 @@ def looks_again(v):
 
 def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
     """Each trip's piece counts its trips by a new symbol: all the same they are one program."""
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     v = np.arange(1 << 18) / 4
     with warnings.catch_warnings():
         warnings.simplefilter("error", cinductor.CinductorWarning)  # many different pieces are warned of
@@ -300,7 +302,7 @@ def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
             v[i] += v[i - 1] * 0.5
         return looks_again(v), v
 
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     fn = cinductor.compile(program, backend="interp", dynamic=dynamic)
     same(fn(np.arange(20.0)), program(np.arange(20.0)))
     assert fallen or "little work" in fn._cinductor_job.why

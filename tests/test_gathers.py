@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor.capture.rewrite.list_uses import ListUses
+from cinductor.capture.syntax.list_uses import ListUses
 from cinductor.testing import assert_same
 
 SIZES = (20, 12, 3, 1, 9, 64, 2)

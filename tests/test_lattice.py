@@ -5,7 +5,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture.region.lattice import LARGE, OTHER, Joined, join
+from cinductor.capture.control.lattice import LARGE, OTHER, Joined, join
 
 F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
 BIG = 1 << 63

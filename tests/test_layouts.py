@@ -110,3 +110,11 @@ def test_no_size_for_the_rest_of_nothing():
         with pytest.raises(ValueError, match="cannot reshape array of size 0 into shape"):
             compiled(np.ones((0, 2, 2)))
     assert compiled(np.ones((5, 2, 0))).shape == (5, 0)
+
+
+def test_a_call_is_told_of_the_axis_that_has_one_element():
+    """By its stride such an axis has no place among the others: the guard that refuses it names it."""
+    compiled = cinductor.compile(lambda x: x * 2 + x.T.sum(), backend="interp", dynamic=True)
+    for shape in ((6, 7), (5, 9), (8, 1)):
+        compiled(np.ones(shape, order="F"))
+    assert "x.shape[1] was more than 1 when compiled" in compiled._cinductor_job.reasons[0]

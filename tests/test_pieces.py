@@ -16,8 +16,8 @@ from control_generator import Generator
 from test_rewrite import behaviour, load
 
 import cinductor
-from cinductor import race
-from cinductor.capture import driver, session
+from cinductor import budget
+from cinductor.capture.pieces import driver
 from cinductor.job import Job
 from cinductor.testing import assert_same
 
@@ -560,8 +560,8 @@ def test_a_driver_that_has_won_is_called_at_once(monkeypatch):
     compiled = cinductor.compile(in_a_loop, backend="interp")
     times = itertools.count()
     monkeypatch.delattr(driver.PieceJob, "keep")  # which has NumPy tried
-    monkeypatch.setattr(session, "LITTLE_WORK", 0)
-    monkeypatch.setattr(race.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
+    monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
+    monkeypatch.setattr(budget.Race, "note_numpy", lambda self, s: self.numpy.append(next(times)))
     for _ in range(90):
         assert_same(compiled(*args()), in_a_loop(*args()), ulp=300)
     job = compiled._cinductor_job

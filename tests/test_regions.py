@@ -7,7 +7,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture.region.phi import Phi, make_region
+from cinductor.capture.control.phi import Phi, make_region
 
 
 def check(fn, *args, backend="interp", calls=2):

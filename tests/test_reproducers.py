@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import race
+from cinductor import budget
 from cinductor.capture import session
 from cinductor.testing import check
 
@@ -285,10 +285,10 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
         return f.state * 2
 
     ticks = itertools.count()  # a call takes one, in NumPy the handicap more
-    monkeypatch.setattr(race, "PIECES", 3)
+    monkeypatch.setattr(budget, "PIECES", 3)
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
-    monkeypatch.setattr(race.Race, "clock", lambda: next(ticks) + handicap * job.eager)
+    monkeypatch.setattr(budget.Race, "clock", lambda: next(ticks) + handicap * job.eager)
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job
@@ -302,9 +302,9 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
         assert job.captures == captures
         report = cinductor.explain(compiled, Filter(), x, [])
         assert report.plain is None and "Python is needed in each call" in report.later
-        assert "Python is needed in each call" in next(iter(job.plain.values()))
+        assert "Python is needed in each call" in next(iter(job.budget.plain.values()))
     else:
-        assert job.captures == captures + (not is_split) and not job.plain
+        assert job.captures == captures + (not is_split) and not job.budget.plain
         assert not is_split or job.plan.driver is not None
 
 
@@ -342,11 +342,11 @@ def test_loops_that_unroll_into_thousands_of_operations():
     check(pairs, a, backend="interp")
     compiled = cinductor.compile(pairs, backend="interp")
     compiled(a)
-    assert "has been unrolled into" in next(iter(compiled._cinductor_job.plain.values()))
+    assert "has been unrolled into" in next(iter(compiled._cinductor_job.budget.plain.values()))
     check(product, a, a.T.copy(), backend="interp")
     compiled = cinductor.compile(product, backend="interp")
     compiled(a, a)
-    assert "has been unrolled into" in next(iter(compiled._cinductor_job.plain.values()))
+    assert "has been unrolled into" in next(iter(compiled._cinductor_job.budget.plain.values()))
     assert np.array_equal(cinductor.compile(nest, fullgraph=True, backend="interp")(a), nest(a))
     report = cinductor.explain(cinductor.compile(nest, backend="interp"), a)
     assert report.graph.count("\n") < 200
@@ -372,7 +372,7 @@ def test_calls_that_are_numpys_ask_python_no_more():
 
     plain = x, 2, "a", [1, (x, None)], {"k": x, "j": 1.5}
     for _ in range(2):
-        job.remember((*plain, ()), "a test")
+        job.budget.remember((*plain, ()), "a test")
         assert answered(*plain) is False and answered(*plain) and answered(*plain)
         assert answered(x + 1, 2, "a", [1, (x * 2, None)], {"k": x, "j": 2.5})
         for others in (
@@ -391,7 +391,8 @@ def test_calls_that_are_numpys_ask_python_no_more():
             (*plain, 5),
         ):
             assert not answered(*others), others
-        assert cinductor.stats()["functions"][job.name]["eager"] >= 3
+        row = cinductor.stats()["functions"][job.name]
+        assert row["eager"] >= 3 and row["numpy"] == [*dict.fromkeys(job.budget.plain.values())] != []
         with cinductor.set_stance("fail_on_recompile"), pytest.raises(RuntimeError):
             compiled(*plain)
         compiled.clear()

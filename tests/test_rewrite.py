@@ -17,10 +17,10 @@ from control_generator import Generator
 from rewriting import ForgetfulScope, plain
 
 import cinductor
-from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite.rewrite import NotRewritable, print_rewritten, rewrite
-from cinductor.capture.rewrite.source import find_function
-from cinductor.capture.rewrite.table import BREAK, CAPTURED, KEPT, SYNTAX
+from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.syntax.rewrite import NotRewritable, print_rewritten, rewrite
+from cinductor.capture.syntax.source import find_function
+from cinductor.capture.syntax.table import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
 GLOBAL = 3

@@ -12,8 +12,8 @@ import types
 import pytest
 from rewriting import ForgetfulScope, plain
 
-from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite.rewrite import NotRewritable
+from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.syntax.rewrite import NotRewritable
 
 ACCELERATORS = ("_heapq", "_bisect", "_json", "_decimal", "_datetime", "_statistics", "_operator")
 

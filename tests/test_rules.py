@@ -11,7 +11,7 @@ import pytest
 from test_regions import check, nodes, outcome, same
 
 import cinductor
-from cinductor.capture.rewrite.rewrite import print_rewritten, rewrite
+from cinductor.capture.syntax.rewrite import print_rewritten, rewrite
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 ROOT = Path(__file__).resolve().parent.parent

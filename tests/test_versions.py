@@ -14,8 +14,8 @@ import pytest
 from rewriting import ForgetfulScope, plain
 
 import cinductor
-from cinductor.capture.plain import PlainScope
-from cinductor.capture.rewrite.rewrite import NotRewritable, rewrite
+from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.syntax.rewrite import NotRewritable, rewrite
 
 # (oldest version, name, module); f(x) of each gives a value of arrays, numbers, texts and containers.
 CASES = [

@@ -284,7 +284,6 @@ cx_has_checks(const CxTracer *t)
 int
 cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
 {
-    enum { LITTLE = 10000 }; /* elements: NumPy needs less time for them than a run and a break */
     Flush f = {.tracer = t};
     CxProgram *program = NULL;
     bool is_little;
@@ -310,7 +309,7 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     }
     if (cx_protect(t->state, t->ctx, body_outputs, &f) < 0 || fill_inputs(&f) < 0)
         goto done;
-    is_little = cx_call_makes_at_most(t, LITTLE);
+    is_little = cx_call_makes_at_most(t, CX_LITTLE);
     program = cx_segment_find(t, f.form.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
         goto done;

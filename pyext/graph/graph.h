@@ -54,6 +54,7 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
 /* work.c: whether a graph's operations make no more elements than that, whatever its sizes are; in
  * this call. */
+enum { CX_LITTLE = 10000 }; /* NumPy needs less time for them than a run and a break */
 bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
 bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
 /* exact.c: whether every operation, those of regions too, rounds as NumPy's does. */

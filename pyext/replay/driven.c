@@ -1,5 +1,5 @@
 /* Calls that a driver answers: the function split where it breaks, compiled pieces with Python
- * between (capture/driver.py). Only calls that are known to be quicker so come here, by the keys of
+ * between (capture/pieces/driver.py). Only calls that are known to be quicker so come here, by the keys of
  * plain.c; the others are Python's to judge. */
 #include "replay/driven.h"
 

@@ -1,4 +1,4 @@
-/* Guards as read: what guards_read.c makes, guards.c checks and guards_text.c puts into words. */
+/* Guards as read: what guards_read.c makes and guards.c checks, by the rows of guards.def. */
 #ifndef CX_GUARDS_PRIVATE_H
 #define CX_GUARDS_PRIVATE_H
 
@@ -7,15 +7,8 @@
 #include "runtime/values.h"
 
 typedef enum CxSourceKind {
-    SOURCE_arg,
-    SOURCE_dict,
-    SOURCE_cell,
-    SOURCE_attr,
-    SOURCE_item,
-    SOURCE_made,    /* what a call makes for itself: object(from), or object() */
-    SOURCE_closure, /* a variable around a function */
-    SOURCE_address, /* of the object itself, as an int: library calls find it by that */
-    SOURCE_const
+#define SOURCE(kind, word, form, cost) SOURCE_##kind,
+#include "replay/guards.def"
 } CxSourceKind;
 
 typedef struct CxSource {
@@ -26,22 +19,8 @@ typedef struct CxSource {
 } CxSource;
 
 typedef enum CxCheckKind {
-    CHECK_is,
-    CHECK_type,
-    CHECK_word,
-    CHECK_function,
-    CHECK_equals,
-    CHECK_differs,
-    CHECK_array,
-    CHECK_size,
-    CHECK_len,
-    CHECK_keys,
-    CHECK_same,
-    CHECK_other,
-    CHECK_names,
-    CHECK_body,
-    CHECK_apart,
-    CHECK_disjoint
+#define GUARD(kind, read, form, test, want, found) CHECK_##kind,
+#include "replay/guards.def"
 } CxCheckKind;
 
 /* Which defaults a function has; each is a source of its own. */
@@ -65,7 +44,7 @@ typedef struct CxCheck {
     bool looks_at_strides; /* dense ones are a flag */
     bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
     PyArray_Descr *descr;  /* array */
-    CxExtent *sizes, *strides; /* array; size: sizes[0] */
+    CxExtent *sizes, *strides; /* array; size: sizes[0], of rank 1 */
     int other;       /* same, other: that source; apart: how many there are; disjoint: the same, of
                         which `source` are written */
     PyObject *a, *b; /* object, type, value; keys; equals: b is the line that asked, or NULL;
@@ -116,11 +95,89 @@ bool cx_guards_is_dense(CxGuards *guards, const CxCheck *check, int64_t itemsize
 /* Were the axes of what was captured in C's order of memory? */
 bool cx_guards_is_c_order(CxGuards *guards, const CxCheck *check);
 
-/* guards_text.c */
-PyObject *cx_guards_failure(CxGuards *guards, const CxCheck *check, PyObject **values,
-                            const int64_t *table);
-PyObject *cx_guards_relation_failure(CxGuards *guards, const CxRelation *relation,
-                                     PyObject **values, const int64_t *table);
-PyObject *cx_guards_missing(CxGuards *guards, int source);
+/* ---- one call, looked at ---- */
+
+typedef struct CxLookup {
+    CxGuards *guards;
+    PyObject *const *args;
+    Py_ssize_t nargs;
+    PyObject **values;
+    int64_t *table;
+} CxLookup;
+
+/* ---- guards_source.c ---- */
+
+/* The value of a source, or NULL when there is none (no exception is left). */
+PyObject *cx_lookup_find(CxLookup *l, int number);
+
+/* The same: of most calls an argument is all there is. */
+static inline PyObject *
+cx_lookup_value(CxLookup *l, int number)
+{
+    const CxSource *s = &l->guards->sources[number];
+    if (l->values[number] == NULL && s->kind == SOURCE_arg && s->from < l->nargs)
+        l->values[number] = l->args[s->from];
+    return l->values[number] != NULL ? l->values[number] : cx_lookup_find(l, number);
+}
+
+PyObject *cx_text_source(const CxGuards *g, int number);
+PyObject *cx_text_missing(const CxGuards *g, int source);
+
+/* What of a value differs. */
+typedef enum CxWhere {
+    AGREES,
+    OTHER_VALUE,
+    OTHER_CLASS,
+    OTHER_RANK,
+    OTHER_DTYPE,
+    OTHER_WRITABLE,
+    OTHER_ALIGNED,
+    OTHER_LAYOUT,
+    OTHER_LENGTH,
+    OTHER_CODE,
+    OTHER_GLOBALS,
+    OTHER_DEFAULTS,
+    ONE_ELEMENT,                           /* + the axis that has one now */
+    OTHER_SIZE = ONE_ELEMENT + NPY_MAXDIMS /* + the axis */
+} CxWhere;
+
+/* ---- guards_array.c ---- */
+
+/* Where an array differs, or an int: extents that wait for the symbols do not. */
+int cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table);
+/* What waited for the symbols, of an array or an int. */
+int cx_check_test_computed(const CxCheck *c, PyObject *value, const int64_t *table);
+/* Constants are compared and symbols taken; what is computed waits. */
+bool cx_extent_fits(const CxExtent *extent, int64_t found, int64_t *table);
+/* defined: of one that a symbol is taken from. */
+PyObject *cx_text_extent(const CxGuards *g, const CxExtent *extent, const char *defined);
+PyObject *cx_text_array(const CxGuards *g, const CxCheck *c);
+/* The attribute in which an array differs, with what it should be and what it is. */
+PyObject *cx_text_array_failure(const CxGuards *g, const CxCheck *c, int where, PyArrayObject *a,
+                                PyObject *name, const int64_t *table);
+
+/* ---- guards_kinds.c ---- */
+
+/* Where a check differs, by its row. */
+int cx_check_test(CxLookup *l, CxCheck *c);
+/* What was different, in words; table: NULL while symbols are not known. */
+PyObject *cx_check_failure(CxGuards *g, const CxCheck *c, int where, PyObject **values,
+                           const int64_t *table);
+PyObject *cx_check_text(const CxGuards *g, const CxCheck *c);
+
+/* ---- guards_text.c ---- */
+
+PyObject *cx_text_type(PyTypeObject *type);
+PyObject *cx_text_value(PyObject *value);
+PyObject *cx_text_object(PyObject *o);
+PyObject *cx_text_code(PyObject *code);
+PyObject *cx_text_expr(const CxGuards *g, const CiExpr *e);
+PyObject *cx_text_relation(const CxGuards *g, const CiShapeGuard *guard);
+PyObject *cx_text_relation_failure(const CxGuards *g, const CxRelation *relation,
+                                   const int64_t *table);
+/* " at model.py:12", where a line asked; where the function is otherwise. */
+PyObject *cx_text_place(const CxGuards *g, const CiLoc *loc);
+/* "a was X when compiled at F, is Y now"; steals all. */
+PyObject *cx_text_was_is(PyObject *what, PyObject *before, PyObject *place, PyObject *now);
 
 #endif

@@ -16,12 +16,7 @@ bad(PyObject *what)
     return -1;
 }
 
-/* ---- forms ----
- * What stands in a tuple behind its word, a letter each; what follows a bar may be missing.
- *   o  any object      d  a dict      c  a cell      t  a tuple       the first object
- *   k  any object      l  a tuple                                     the second one
- *   n  a number from 0 on
- *   s  the number of a source that has been read      m  the same, or -1 */
+/* ---- forms: the letters of guards.def ---- */
 
 typedef struct Fields {
     PyObject **first, **second;
@@ -71,27 +66,26 @@ read_items(const Fields *f, const char *form, PyObject *tuple, Py_ssize_t at)
     return at == n && !PyErr_Occurred();
 }
 
+static const struct {
+    const char *word, *form;
+    int cost;
+} SOURCES[] = {
+#define SOURCE(kind, word, form, cost) [SOURCE_##kind] = {word, form, cost},
+#include "replay/guards.def"
+};
+
 static int
 read_source(CxSource *s, PyObject *tuple, int number)
 {
-    static const struct {
-        const char *word;
-        CxSourceKind kind;
-        const char *form;
-    } forms[] = {{"arg", SOURCE_arg, "n"},      {"attr", SOURCE_attr, "sk"},
-                 {"item", SOURCE_item, "sk"},   {"address", SOURCE_address, "s"},
-                 {"made", SOURCE_made, "om"},   {"closure", SOURCE_closure, "snk"},
-                 {"global", SOURCE_dict, "dk"}, {"cell", SOURCE_cell, "c|k"},
-                 {"const", SOURCE_const, "o"}};
     PyObject *word =
         PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) != 0 ? PyTuple_GET_ITEM(tuple, 0) : Py_None;
     int64_t count = 0;
     Fields fields = {&s->object, &s->key, &s->from, &count, number};
 
-    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
-        if (word_is(word, forms[k].word)) {
-            s->kind = forms[k].kind;
-            if (!read_items(&fields, forms[k].form, tuple, 1))
+    for (size_t k = 0; k < sizeof SOURCES / sizeof *SOURCES; k++)
+        if (word_is(word, SOURCES[k].word)) {
+            s->kind = (CxSourceKind)k;
+            if (!read_items(&fields, SOURCES[k].form, tuple, 1))
                 return bad(tuple);
             *(s->kind == SOURCE_arg ? &s->from : &s->number) = (int)count;
             return 0;
@@ -165,7 +159,6 @@ read_array(CxGuards *g, CxCheck *c, PyObject *tuple)
     if (PyTuple_GET_SIZE(shape) != PyTuple_GET_SIZE(strides) ||
         PyTuple_GET_SIZE(shape) > NPY_MAXDIMS)
         return bad(tuple);
-    c->kind = CHECK_array;
     if (alloc_extents(c, (int)PyTuple_GET_SIZE(shape)) < 0 ||
         read_extents(g, c, shape, c->sizes) < 0)
         return -1;
@@ -182,12 +175,13 @@ read_array(CxGuards *g, CxCheck *c, PyObject *tuple)
 
 /* (source, "size", text): exactly an int of that value. */
 static int
-read_size(CxGuards *g, CxCheck *c, PyObject *text)
+read_size(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
-    PyObject *one = PyTuple_Pack(1, text);
-    int result = one == NULL || alloc_extents(c, 1) < 0 ? -1 : read_extents(g, c, one, c->sizes);
+    PyObject *one = PyTuple_GetSlice(tuple, 2, 3);
+    int result = one == NULL || PyTuple_GET_SIZE(one) != 1 ? bad(tuple) : alloc_extents(c, 1);
+    if (result == 0)
+        result = read_extents(g, c, one, c->sizes);
     Py_XDECREF(one);
-    c->kind = CHECK_size;
     return result;
 }
 
@@ -213,24 +207,46 @@ read_sources(CxCheck *c, PyObject *tuple, PyObject *first, PyObject *second, int
 }
 
 static int
-read_disjoint(CxCheck *c, PyObject *tuple, int nsources)
+read_disjoint(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
     PyObject *word = NULL, *written = NULL, *others = NULL;
     if (!PyArg_ParseTuple(tuple, "OO!O!", &word, &PyTuple_Type, &written, &PyTuple_Type, &others))
         return -1;
-    c->kind = CHECK_disjoint;
-    return read_sources(c, tuple, written, others, nsources);
+    return read_sources(c, tuple, written, others, g->nsources);
 }
 
 static int
-read_apart(CxCheck *c, PyObject *tuple, int nsources)
+read_apart(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
     PyObject *word = NULL, *sources = NULL;
     if (!PyArg_ParseTuple(tuple, "OO!", &word, &PyTuple_Type, &sources))
         return -1;
-    c->kind = CHECK_apart;
-    return read_sources(c, tuple, sources, NULL, nsources);
+    return read_sources(c, tuple, sources, NULL, g->nsources);
 }
+
+/* ("names", dict or class, (name, value, ...)) */
+static int
+read_names(CxGuards *g, CxCheck *c, PyObject *tuple)
+{
+    Fields fields = {&c->a, &c->b, NULL, NULL, g->nsources};
+    if (!read_items(&fields, "ol", tuple, 1) || !(PyDict_Check(c->a) || PyType_Check(c->a)))
+        return bad(tuple);
+    return cx_namespace_watch(c->a);
+}
+
+typedef int Reader(CxGuards *g, CxCheck *c, PyObject *tuple);
+
+/* relation: it looks at several things, and has a cost of its own. */
+static const struct {
+    const char *word, *form;
+    Reader *read;
+    int cost;
+    bool is_relation;
+} CHECKS[] = {
+#define GUARD(kind, read, form, test, want, found) [CHECK_##kind] = {#kind, form, read, 0, false},
+#define RELATION(kind, cost, test, want) [CHECK_##kind] = {#kind, NULL, read_##kind, cost, true},
+#include "replay/guards.def"
+};
 
 /* Exactly a number of this class; NULL: the word is none. */
 static PyTypeObject *
@@ -242,69 +258,32 @@ class_of_word(PyObject *word)
                                       : NULL;
 }
 
-/* Checks on one source, by their word. */
 static int
-read_word(CxGuards *g, CxCheck *c, PyObject *tuple)
+read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
-    static const struct {
-        const char *word;
-        CxCheckKind kind;
-        const char *form;
-    } forms[] = {{"is", CHECK_is, "o"},           {"type", CHECK_type, "o"},
-                 {"word", CHECK_word, ""},        {"differs", CHECK_differs, "t"},
-                 {"equals", CHECK_equals, "o|k"}, {"function", CHECK_function, "okn"},
-                 {"len", CHECK_len, "on"},        {"keys", CHECK_keys, "ol"},
-                 {"body", CHECK_body, "t"},
-                 {"same", CHECK_same, "s"},       {"other", CHECK_other, "s"}};
-    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-    PyObject *word = PyTuple_GET_ITEM(tuple, 1);
+    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
+    bool is_relation = n != 0 && PyUnicode_Check(PyTuple_GET_ITEM(tuple, 0));
+    PyObject *word = n > 1 ? PyTuple_GET_ITEM(tuple, is_relation ? 0 : 1) : Py_None;
     Fields fields = {&c->a, &c->b, &c->other, &c->count, g->nsources};
 
-    if (word_is(word, "array") && n == 7)
-        return read_array(g, c, tuple);
-    if (word_is(word, "size") && n == 3)
-        return read_size(g, c, PyTuple_GET_ITEM(tuple, 2));
+    if (!is_relation) {
+        c->source = n >= 2 ? (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 0)) : -1;
+        if (c->source < 0 || c->source >= g->nsources)
+            return PyErr_Occurred() ? -1 : bad(tuple);
+    }
     if (n == 2 && class_of_word(word) != NULL) {
         c->kind = CHECK_type;
         c->a = Py_NewRef(class_of_word(word));
         return 0;
     }
-    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
-        if (word_is(word, forms[k].word)) {
-            c->kind = forms[k].kind;
-            return read_items(&fields, forms[k].form, tuple, 2) ? 0 : bad(tuple);
+    for (size_t k = 0; k < sizeof CHECKS / sizeof *CHECKS; k++)
+        if (CHECKS[k].is_relation == is_relation && word_is(word, CHECKS[k].word)) {
+            c->kind = (CxCheckKind)k;
+            if (CHECKS[k].read != NULL)
+                return CHECKS[k].read(g, c, tuple);
+            return read_items(&fields, CHECKS[k].form, tuple, 2) ? 0 : bad(tuple);
         }
     return bad(tuple);
-}
-
-/* ("names", dict or class, (name, value, ...)) */
-static int
-read_names(CxCheck *c, PyObject *tuple)
-{
-    PyObject *space = PyTuple_GET_ITEM(tuple, 1), *pairs = PyTuple_GET_ITEM(tuple, 2);
-    if (!(PyDict_Check(space) || PyType_Check(space)) || !PyTuple_Check(pairs))
-        return bad(tuple);
-    c->kind = CHECK_names;
-    c->a = Py_NewRef(space);
-    c->b = Py_NewRef(pairs);
-    return cx_namespace_watch(space);
-}
-
-static int
-read_check(CxGuards *g, CxCheck *c, PyObject *tuple)
-{
-    Py_ssize_t n = PyTuple_Check(tuple) ? PyTuple_GET_SIZE(tuple) : 0;
-
-    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "disjoint"))
-        return read_disjoint(c, tuple, g->nsources);
-    if (n == 2 && word_is(PyTuple_GET_ITEM(tuple, 0), "apart"))
-        return read_apart(c, tuple, g->nsources);
-    if (n == 3 && word_is(PyTuple_GET_ITEM(tuple, 0), "names"))
-        return read_names(c, tuple);
-    c->source = n >= 2 ? (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, 0)) : -1;
-    if (c->source < 0 || c->source >= g->nsources)
-        return PyErr_Occurred() ? -1 : bad(tuple);
-    return read_word(g, c, tuple);
 }
 
 /* ---- the order of checks ---- */
@@ -314,9 +293,7 @@ depth_of(const CxGuards *g, int source)
 {
     int depth = 0;
     for (const CxSource *s = &g->sources[source];
-         s->kind == SOURCE_attr || s->kind == SOURCE_item || s->kind == SOURCE_closure ||
-         s->kind == SOURCE_address || (s->kind == SOURCE_made && s->from >= 0);
-         s = &g->sources[s->from])
+         strpbrk(SOURCES[s->kind].form, "sm") != NULL && s->from >= 0; s = &g->sources[s->from])
         depth++;
     return depth;
 }
@@ -326,18 +303,13 @@ depth_of(const CxGuards *g, int source)
 static int
 cost_of(const CxGuards *g, const CxCheck *c)
 {
-    static const int COSTS[] = {[SOURCE_arg] = 0,  [SOURCE_cell] = 1,    [SOURCE_dict] = 2,
-                                [SOURCE_attr] = 0, [SOURCE_item] = 0,    [SOURCE_closure] = 0,
-                                [SOURCE_made] = 5, [SOURCE_address] = 0, [SOURCE_const] = 5};
-    if (c->kind == CHECK_disjoint || c->kind == CHECK_apart)
-        return INT_MAX;
-    if (c->kind == CHECK_names)
-        return 4;
+    if (CHECKS[c->kind].is_relation)
+        return CHECKS[c->kind].cost;
     int depth = depth_of(g, c->source);
     bool has_two = c->kind == CHECK_same || c->kind == CHECK_other;
     if (has_two && depth_of(g, c->other) > depth)
         depth = depth_of(g, c->other);
-    return 8 * depth + COSTS[g->sources[c->source].kind];
+    return 8 * depth + SOURCES[g->sources[c->source].kind].cost;
 }
 
 /* Stable, for there may be an order in what capture saw. */

@@ -82,9 +82,7 @@ find_extent(CxGuards *g, bool (*visit)(const CxKnown *, const CxCheck *, int, co
 {
     for (int k = 0; k < g->nchecks; k++) {
         const CxCheck *c = &g->checks[k];
-        bool has_sizes = c->kind == CHECK_array || c->kind == CHECK_size;
-        int rank = c->kind == CHECK_size ? 1 : c->rank;
-        for (int axis = 0; has_sizes && axis < rank; axis++)
+        for (int axis = 0; axis < c->rank; axis++)
             if (c->sizes[axis].expr != NULL && visit(known, c, axis, &c->sizes[axis]))
                 return &c->sizes[axis];
     }
@@ -173,11 +171,8 @@ solve(CiContext *ctx, CxGuards *g, CxKnown *known)
 {
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int rank = c->kind == CHECK_size && !is_padding(known) ? 1
-                   : c->kind == CHECK_array                ? c->rank
-                                                           : 0;
         CxExtent *extents = is_padding(known) ? c->strides : c->sizes;
-        for (int axis = 0; axis < rank; axis++)
+        for (int axis = 0; axis < c->rank; axis++)
             if (extents[axis].expr != NULL && solve_from(ctx, g, known, &extents[axis]))
                 return true;
     }
@@ -252,8 +247,7 @@ number_solved(CxGuards *g)
     CiLoc nowhere = {.file = ""};
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int rank = c->kind == CHECK_size ? 1 : c->kind == CHECK_array ? c->rank : 0;
-        for (int axis = 0; axis < rank; axis++) {
+        for (int axis = 0; axis < c->rank; axis++) {
             CxExtent *extent = &c->sizes[axis];
             if (!extent->is_definition || extent->expr->kind == CI_EXPR_symbol)
                 continue;
@@ -351,8 +345,7 @@ body_number(CiContext *ctx, void *arg)
     g->relations = CI_NEW_ARRAY(ctx, CxRelation, env->nguards + 3 * g->nknown + 1);
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int rank = c->kind == CHECK_size ? 1 : c->kind == CHECK_array ? c->rank : 0;
-        for (int axis = 0; axis < rank; axis++) {
+        for (int axis = 0; axis < c->rank; axis++) {
             number_size(g, &c->sizes[axis]);
             if (c->kind == CHECK_array)
                 number_stride(g, &c->strides[axis]);

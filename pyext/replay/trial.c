@@ -32,13 +32,12 @@ cx_trial_is_wanted(const CxProgram *program)
 CxTrial
 cx_trial_of_piece(const CxProgram *program)
 {
-    enum { LITTLE = 10000 }; /* elements, whatever its sizes are */
     CxTrial trial = {.is_lost = program == NULL};
 
     trial.is_wanted = program != NULL && program->wrapper == NULL &&
                       program->backend->allocate == NULL &&
                       cx_block_is_exact(program->graph->body) &&
-                      (!program->is_symbolic || cx_graph_makes_at_most(program->graph, LITTLE));
+                      (!program->is_symbolic || cx_graph_makes_at_most(program->graph, CX_LITTLE));
     return trial;
 }
 

@@ -86,10 +86,10 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 def print_rewritten(fn: Any) -> str:
     """The source of fn as capture runs it: what is read, called and stored goes through the stage.
 
-    fn: a function or a compiled one. Raises `capture.rewrite.NotRewritable`, with the reason, for a
+    fn: a function or a compiled one. Raises `capture.syntax.rewrite.NotRewritable`, with the reason, for a
     function that is left as it is, and TypeError for what is no function written in Python.
     """
-    from .capture.rewrite.rewrite import print_rewritten as run
+    from .capture.syntax.rewrite import print_rewritten as run
 
     return run(fn)
 

@@ -185,7 +185,8 @@ def stats() -> dict[str, Any]:
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
     specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
-    be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed.
+    be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
+    NumPy answers calls: what it is quicker for, and what cannot be captured.
     """
     total = dict.fromkeys(COUNTERS, 0)
     functions: dict[str, dict[str, Any]] = {}
@@ -201,10 +202,11 @@ def stats() -> dict[str, Any]:
         }
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": []})
+        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "numpy": []})
         for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
+        known["numpy"] += job.budget.reasons(compiled.specializations)
     return {**total, "functions": functions}
 
 

@@ -77,7 +77,7 @@ class Explanation:
 
     def __init__(self, job: Any, result: Any) -> None:
         self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
-        remembered = list(job.plain.values())
+        remembered = list(job.budget.plain.values())
         self.later: str | None = remembered[-1] if remembered else None
         self.breaks: list[Break] = []
         self.guards: list[str] = []
@@ -272,14 +272,14 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         report.recompiles = list(known.reasons)
         if known.plan is not None:
             report.pieces = known.plan.lines()
-        race = known.races.get(getattr(job.last, "kind", None))
+        race = known.budget.races.get(getattr(job.last, "kind", None))
         report.later = report.later or (race and race.why)
         report.specializations = [
             known.made.get(id(s), "")
             + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
             for s in kept
         ]
-    from .capture.rewrite.rewrite import NotRewritable, print_rewritten
+    from .capture.syntax.rewrite import NotRewritable, print_rewritten
 
     try:
         report.rewritten = print_rewritten(fn)

@@ -13,7 +13,7 @@ from opcode import opmap
 from typing import Any
 
 from . import _core
-from .capture.rewrite.asking import STAGE
+from .capture.syntax.asking import STAGE
 from .signals import Signal
 from .signature import method_of
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import _core, float_warnings, notices
+from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .instance import is_a
-from .race import Race, likeness
 from .signature import signature_of
 from .user import PACKAGE
 
@@ -44,8 +44,7 @@ class Job:
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
         self.breaks_by_itself = False  # Python is needed in a call, symbols or not
         self.reasons: list[str] = []  # why calls were captured again, the latest last
-        self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
-        self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+        self.budget = Budget()  # whether NumPy is quicker
         self.has_given_inexact = False  # results that may have other bits than NumPy's
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
@@ -56,7 +55,7 @@ class Job:
         self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
         self.segments: set[Any] = set()  # programs of its pieces, alive as long as it is
-        self.plan: Any = None  # how its calls run between breaks: capture/driver.py
+        self.plan: Any = None  # how its calls run between breaks: capture/pieces/driver.py
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
 
@@ -146,12 +145,12 @@ class Job:
 
             if holds_traced(bound):
                 return self.run_eager(args, kwargs)
-        if self.plain and not self.settings["fullgraph"] and (key := key_of(bound)) in self.plain:
+        plain = {} if self.settings["fullgraph"] else self.budget.plain
+        if plain and (key := key_of(bound)) in plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        may_race = self.races and not self.is_inexact
-        race = self.races.get(likeness(bound)) if may_race else None
-        if race is not None and race.is_numpys_turn:
+        race = None if self.is_inexact else self.budget.race_for(bound)
+        if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
             return self.run_driver(compiled, bound, args, kwargs or {})
@@ -174,7 +173,7 @@ class Job:
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
-            self.remember(bound, race.why, key)
+            self.budget.remember(bound, race.why, key)
         return result
 
     def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
@@ -186,9 +185,9 @@ class Job:
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
-            self.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+            self.budget.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
         elif plan.is_tried:
-            race = self.race(kind)
+            race = self.budget.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)
             if (race.is_over or self.is_inexact) and plan.driver is not None:
                 compiled.note_driven(plan.bound_driver(), plan.fix_traceback, key)
@@ -283,7 +282,7 @@ class Job:
         if self.settings["fullgraph"]:
             raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
         if remember:
-            self.remember(bound, why)
+            self.budget.remember(bound, why)
         return self.fn(*args, **kwargs)
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
@@ -294,23 +293,6 @@ class Job:
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """The function itself answers one call."""
         return self.fn(*args, **kwargs)
-
-    def remember(self, bound: Any, why: str, key: Any = None) -> None:
-        """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
-        if len(self.plain) > 256:
-            self.plain.clear()
-        self.plain[key or key_of(bound)] = why
-
-    def race(self, kind: Any) -> Race:
-        """What is known of a kind of calls that need Python each time."""
-        if len(self.races) > 256:
-            self.races.clear()
-        return self.races.setdefault(kind, Race())
-
-    def give_up(self, bound: Any, kind: Any, why: str) -> None:
-        """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
-        self.remember(bound, why)
-        self.race(kind).why = why
 
 
 def is_debugger(tracer: Any) -> bool:
@@ -336,25 +318,3 @@ def hide_our_frames(error: Any) -> None:
     for i, entry in enumerate(kept):
         entry.tb_next = kept[i + 1] if i + 1 < len(kept) else None
     error.__traceback__ = kept[0] if kept else None
-
-
-def key_of(bound: tuple[Any, ...]) -> Any:
-    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/replay/plain.c
-    reads it.
-    """
-
-    return tuple(part_of_key(v, 0) for v in bound)
-
-
-def part_of_key(value: Any, depth: int) -> Any:
-    """The same of one value."""
-    cls = type(value)
-    if cls is np.ndarray:
-        return (cls, value.dtype, value.shape)
-    if cls in (int, bool, str, type(None)):
-        return (cls, value)
-    if cls in (tuple, list) and depth < 4 and len(value) <= 256:
-        return (cls, *(part_of_key(v, depth + 1) for v in value))
-    if cls is dict and depth < 4 and len(value) <= 256:
-        return (cls, *((type(k), str(k), part_of_key(v, depth + 1)) for k, v in value.items()))
-    return cls

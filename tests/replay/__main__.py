@@ -78,8 +78,14 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     Returns the levels there are.
     """
     import cinductor
-    from cinductor import race
-    from cinductor.capture import driver, session
+    from cinductor.capture import session
+
+    try:
+        from cinductor import budget
+        from cinductor.capture.pieces import driver
+    except ImportError:  # a build of before there were these
+        from cinductor import race as budget
+        from cinductor.capture import driver
 
     keep = session.keep
 
@@ -94,8 +100,8 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
     session.keep = noted
     if "keep" in vars(driver.PieceJob):
         del driver.PieceJob.keep
-    session.LITTLE_WORK = 0
-    race.PIECES = 1 << 30
+    budget.LITTLE_WORK = session.LITTLE_WORK = 0
+    budget.PIECES = 1 << 30
     levels = ["graph"] if is_capture_only else LEVELS[len(CAPTURE) :]
     try:
         cinductor.compile(lambda x: x + 1, options={"dump": ",".join(levels)})(1.0)

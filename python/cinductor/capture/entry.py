@@ -15,13 +15,12 @@ from .. import _core
 from ..instance import is_a
 from ..job import Job
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
-from .call.calls import dispatch
-from .call.follow import bind
+from .calls.calls import dispatch
+from .calls.follow import bind
 from .failure import Abandon
-from .rewrite.octets import LOOKED_AT, names_of_octets
-from .rewrite.rewrite import NOT_FOUND, NotRewritable, rewrite
-from .scope import Scope
 from .stage import Stage
+from .syntax.octets import LOOKED_AT, names_of_octets
+from .syntax.rewrite import NOT_FOUND, NotRewritable, rewrite
 from .value.items import Octets, octets_in
 from .value.objects import OPAQUE
 
@@ -47,7 +46,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     if type(fn) is not types.FunctionType:
         target: Callable[..., Any] = functools_enter(stage, fn)
         stage.tracer.code = code_of_method(fn)
-        scope = Scope(stage, anchor)
+        scope = stage.hooks(stage, anchor)
         stage.depth = -1  # and the user's function 0
         positional, named = enter_arguments(job, stage, bound)
         stage.runs = True

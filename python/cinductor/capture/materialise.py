@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import _core
 from ..instance import is_a
-from .rewrite.asking import OURS, STAGE
-from .value.handed import hand, is_iterator
+from .syntax.asking import OURS, STAGE
+from .value.handed import is_iterator
 from .value.items import Flat, Octets
 from .value.objects import (
     BOUND,
@@ -84,7 +84,7 @@ class Materialiser:
         elif cls is frozenset:
             _core.exchange_items(value, [self.of(v) for v in value])
         elif is_iterator(cls) or cls is types.GeneratorType:
-            return hand(self, value)
+            return self.stage.handed.hand(self, value)
         else:
             self.fill(value)
         return value
@@ -150,8 +150,6 @@ class Materialiser:
 
     def plain_function(self, fn: types.FunctionType) -> Any:
         """A function made in this call, for use outside of it: its scope does the plain thing."""
-        from .plain import PlainScope
-
         around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         if not any(name.startswith(OURS) for name in around):
             return fn
@@ -161,7 +159,7 @@ class Materialiser:
         cells = []
         for name, cell in around.items():
             if name == STAGE:
-                cell = types.CellType(PlainScope.like(cell.cell_contents))
+                cell = types.CellType(self.stage.plain_hooks.like(cell.cell_contents))
             else:
                 self.fill_cell(cell)
             cells.append(cell)

@@ -13,28 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core, float_warnings
+from ..budget import Race, is_little, is_worth_pieces, likeness
 from ..dynamic import MarkViolated, Symbols, UnbackedForced, any_unbacked
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..numpy import surface
-from ..race import Race, likeness
 from ..signals import Replan, Signal
 from ..user import PACKAGE
-from .bailout import is_of_ours
-from .call import builtins as builtins  # fills the table of calls
-from .driver import plan_of
+from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call
 from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
-from .plain import PlainScope
-from .region.result import finish, place_of_function
+from .hooks.bailout import is_of_ours
+from .hooks.plain import PlainScope
+from .hooks.scope import Scope
+from .pieces.driver import plan_of
+from .result import finish, place_of_function
 from .stage import Stage
 from .value.objects import why_not_argument
 
-# Element-operations below which a function that needs Python in each call runs in NumPy: tracing
-# costs tens of microseconds; one that can be split costs a dispatch for each piece.
-LITTLE_WORK = 400_000
-LITTLE_IN_PIECES = 2_000
 MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of what a compiler says
 MOST_LEARNING = 8  # captures of one function that may learn what the next one can use
@@ -123,7 +120,7 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.why = why
     if "capture_limit" in why:
         say_limit(job)
-    job.give_up(bound, likeness(bound), why)
+    job.budget.give_up(bound, likeness(bound), why)
     return job.fn(*args, **kwargs)
 
 
@@ -140,7 +137,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.failed_checks += 1
     job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
-        job.remember(bound, f"a check failed: {why}")
+        job.budget.remember(bound, f"a check failed: {why}")
     return job.fn(*args, **kwargs)
 
 
@@ -149,7 +146,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     that a check was to guard may have led capture elsewhere; then the function does not raise.
     """
     job.why = why
-    job.remember(bound, why)
+    job.budget.remember(bound, why)
     return job.fn(*args, **kwargs)
 
 
@@ -185,7 +182,7 @@ def tell(job: Job, bound: Any, error: Exception) -> None:
     """The user hears of a mistake of ours, and calls like this one run in NumPy from now on."""
     job.why = describe(error, is_ours=True)
     job.warn_once("numpy", f"{job.name} runs in NumPy: {job.why}")
-    job.remember(bound, job.why)
+    job.budget.remember(bound, job.why)
 
 
 def choose_backend(job: Job) -> str:
@@ -217,7 +214,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     """The call by one backend, captured anew with one assumption less each time one did not hold."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
-    known = job.races.get(kind)
+    known = job.budget.races.get(kind)
     way = Assumptions(backend, job.dynamic, True, known.break_budget if known else None)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
     while True:
@@ -261,26 +258,19 @@ def learn_from(
         return None
     outcome.kind = kind
     if outcome.is_over:
-        job.give_up(bound, kind, "capture takes longer than capture_limit")
+        job.budget.give_up(bound, kind, "capture takes longer than capture_limit")
         return None
-    race = job.race(kind)
+    race = job.budget.race(kind)
     race.break_budget = outcome.break_budget
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
-    elif is_worth_pieces(job, outcome) and not any_unbacked(bound):
+    elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
         plan = plan_of(job, compiled)
         if plan is not None and plan.note(outcome.breaks):
             return None
-    if outcome.is_little or (job.is_inexact and outcome.work < LITTLE_WORK):  # there is no race
-        job.give_up(bound, kind, "little array work between steps that need Python")
+    if outcome.is_little or (job.is_inexact and is_little(outcome.work)):  # there is no race
+        job.budget.give_up(bound, kind, "little array work between steps that need Python")
     return race
-
-
-def is_worth_pieces(job: Job, outcome: Outcome) -> bool:
-    """Whether the function is split where it broke. Results that need not have NumPy's bits are no
-    question of time: what has answered the first call answers the others.
-    """
-    return job.is_inexact or outcome.work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
 
 
 REPLANS = (Replan, _core.RegionBreak)
@@ -341,6 +331,7 @@ def begin(job: Job, way: Assumptions) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
+    stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
@@ -407,7 +398,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
-        stage.take_in()
+        stage.handed.end()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):
@@ -432,7 +423,7 @@ def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization
         job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
         outcome.work = worth(job, stage)
-        outcome.is_little = not stage.tracer.useful and outcome.work < LITTLE_WORK
+        outcome.is_little = not stage.tracer.useful and is_little(outcome.work)
 
 
 CARRIED_ON = (Abandon, Raised, Retry)  # whoever called knows what to do
@@ -554,7 +545,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     if names_traced(error):
         reword(error)
     if is_a(error, Exception):
-        job.remember(bound, f"it raised {type(error).__name__}")
+        job.budget.remember(bound, f"it raised {type(error).__name__}")
     return error
 
 

@@ -14,7 +14,6 @@ import functools
 import math
 import time
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -26,11 +25,11 @@ from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
+from .control.region import Regions
 from .failure import Abandon, Suspect
 from .materialise import Materialiser
-from .region.region import Regions
 from .stores import Stores
-from .value.handed import HandedOut
+from .value.handed import Handed
 from .value.objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -113,8 +112,9 @@ class Stage:
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.regions = Regions(self)
-        self.handed: dict[int, tuple[Any, Any]] = {}  # iterators of the call that others have now
-        self.iterators: list[weakref.ref[HandedOut]] = []  # that code which is not captured has
+        self.handed = Handed(self)
+        self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
+        self.plain_hooks: Any = None
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
 
     # --- sources and guards ---
@@ -459,25 +459,6 @@ class Stage:
     def materialise(self, value: Any) -> Any:
         """The value with everything traced made real."""
         return Materialiser(self).of(value)
-
-    def now(self, value: Any) -> Any:
-        """An iterator made in the call: what it has become since others have it, too."""
-        found = self.handed.get(id(value))
-        return value if found is None else found[1]
-
-    def handed_out(self, value: Any) -> Any:
-        """An iterator made in the call, for code that is not captured."""
-        made = HandedOut(self, value)
-        self.iterators.append(weakref.ref(made))
-        return (item for item in made)
-
-    def take_in(self) -> None:
-        """What iterators have still to give is made while it can be: whoever has one may go on with
-        it behind the call.
-        """
-        for iterator in [*self.iterators]:
-            if (found := iterator()) is not None:
-                found.end()
 
     def concrete_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict made real."""

@@ -2,7 +2,7 @@
 where they stand.
 
 Captured code may go on taking items of such an iterator: it is known by what it became then
-(`Stage.handed`), so that nobody sees an item twice.
+(`Handed.now`), so that nobody sees an item twice.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import itertools
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -136,30 +137,60 @@ def is_iterator(cls: type) -> bool:
     return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
 
 
-def hand(concrete: Any, value: Any) -> Any:
-    """What stands for the iterator outside of captured code."""
-    stage, cls = concrete.stage, type(value)
-    if id(value) in stage.handed:
-        return stage.handed[id(value)][1]
-    if cls is Called:
-        return concrete.of(value.f)
-    if cls in OVER_CONTAINERS + VIEWS:
-        made = over_container(concrete, value)
-    elif cls in OVER_ITERATORS:
-        made = over_iterators(concrete, value)
-    elif cls in OTHERS:
-        made = over_others(concrete, value)
-    elif cls is types.GeneratorType:
-        made = stage.handed_out(value)
-    else:
-        made = value.real(concrete) if hasattr(value, "real") else None
-    if made is None:
-        stage.abandon(f"hands on a {cls.__name__} made in the call")
-        made = stage.handed_out(value)
-    if made is not value:
-        stage.handed[id(value)] = (value, made)
-        stage.known.setdefault(id(made), (made, -1))
-    return made
+class Handed:
+    """The iterators of one call that others have, too, and what each has become."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage = stage
+        self.of: dict[int, tuple[Any, Any]] = {}
+        self.left: list[weakref.ref[HandedOut]] = []  # still to be taken in, while it can be
+
+    def now(self, value: Any) -> Any:
+        """An iterator made in the call: what it has become since others have it, too."""
+        found = self.of.get(id(value))
+        return value if found is None else found[1]
+
+    def hand(self, concrete: Any, value: Any) -> Any:
+        """What stands for the iterator outside of captured code."""
+        if id(value) in self.of:
+            return self.now(value)
+        if type(value) is Called:
+            return concrete.of(value.f)
+        made = self.make(concrete, value)
+        if made is None:
+            self.stage.abandon(f"hands on a {type(value).__name__} made in the call")
+            made = self.follow(value)
+        if made is not value:
+            self.of[id(value)] = (value, made)
+            self.stage.known.setdefault(id(made), (made, -1))
+        return made
+
+    def make(self, concrete: Any, value: Any) -> Any:
+        """Python's own, or what follows a generator; None where there is none like it."""
+        cls = type(value)
+        if cls in OVER_CONTAINERS + VIEWS:
+            return over_container(concrete, value)
+        if cls in OVER_ITERATORS:
+            return over_iterators(concrete, value)
+        if cls in OTHERS:
+            return over_others(concrete, value)
+        if cls is types.GeneratorType:
+            return self.follow(value)
+        return value.real(concrete) if cls in OURS else None
+
+    def follow(self, value: Any) -> Any:
+        """A generator of what the iterator gives, made real."""
+        made = HandedOut(self.stage, value)
+        self.left.append(weakref.ref(made))
+        return (item for item in made)
+
+    def end(self) -> None:
+        """What iterators have still to give is made: whoever has one may go on with it behind the
+        call.
+        """
+        for iterator in [*self.left]:
+            if (found := iterator()) is not None:
+                found.end()
 
 
 STAND_INS = (Steps, Walk, Asked, Items)  # for iterators of Python's own

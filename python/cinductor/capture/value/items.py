@@ -20,12 +20,15 @@ RegionBreak = _core.RegionBreak
 Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what makes values real
 
 
+END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
+
+
 class Items:
-    """A number of items, each found by its index. An iterator: a captured loop takes all of it, and
-    how much of it Python's own would have taken is not known while the loop may end early.
+    """A number of items, each found by its index. An iterator, too: its position says how many are
+    gone. One that is made of others moves them along.
     """
 
-    __slots__ = ("length", "get", "made", "position", "is_taken", "is_spent", "over")
+    __slots__ = ("length", "get", "made", "position", "over")
 
     def __init__(
         self,
@@ -36,43 +39,38 @@ class Items:
     ) -> None:
         self.length, self.get, self.made, self.over = length, get, made, over
         self.position: Any = 0
-        self.is_taken = self.is_spent = False
 
-    def take(self) -> Items:
-        """The same items for whoever runs over all of them."""
-        self.is_taken = True
-        return Items(self.length, self.get, self.made, (self,))
-
-    def spend(self) -> None:
-        """A loop over the items came to their end: those that it took them from are empty."""
+    def move(self, position: Any) -> None:
+        """So many items are gone; or END, or UNKNOWN."""
+        self.position = position
         for items in self.over:
-            items.is_spent = True
-            items.spend()
+            items.move(position)
+
+    def rest(self, tracer: Any) -> Items:
+        """What is left, for a loop."""
+        gone = self.position
+        left = self.length - gone
+        if type(left) is Traced:
+            left = tracer.at_least(left, 0)
+        return Items(left, lambda i: self.get(gone + i))
 
     @property
     def is_whole(self) -> bool:
         """Whether no item is gone."""
-        return type(self.position) is int and self.position == 0 and not self.is_spent
+        return type(self.position) is int and self.position == 0 and self.is_in_step
 
-    def stop_at(self, position: Any) -> None:
-        """So many are gone from what a loop runs over, which Python runs or which ended early."""
-        for items in self.over:
-            items.position, items.is_taken = position, False
-
-    def reached(self, position: Any) -> Any:
-        """How many a loop has taken that is at this one: its body may have taken some, too."""
-        return self.over[0].position if self.over else position
-
-    def restart(self) -> None:
-        """The loop is run again, from its first trip."""
-        for items in self.over:
-            items.position, items.is_taken = 0, True
+    @property
+    def is_in_step(self) -> bool:
+        """Whether those that it is made of stand where it does."""
+        return all(
+            items.is_in_step and _are_equal(items.position, self.position) for items in self.over
+        )
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
-        if self.is_spent:
+        if self.position is END:
             return iter(())
-        if self.is_taken or self.made is None:
+        if self.position is UNKNOWN or self.made is None or not self.is_in_step:
             return None
         made = self.made(concrete)
         for _ in range(int(concrete.of(self.position))):
@@ -81,7 +79,7 @@ class Items:
 
     def check(self) -> None:
         """Raises where a captured loop has taken nobody knows how many items."""
-        if self.is_taken and not self.is_spent:
+        if self.position is UNKNOWN or not self.is_in_step:
             raise RegionBreak("an iterator that a captured loop has used", "", 0)
 
     def __iter__(self) -> Iterator[Any]:
@@ -89,11 +87,13 @@ class Items:
 
     def __next__(self) -> Any:
         self.check()
-        self.position = int(self.position)
-        if self.is_spent or self.position >= int(self.length):
-            self.spend()
+        if self.position is END:
             raise StopIteration
-        self.position += 1
+        self.move(int(self.position))
+        if self.position >= int(self.length):
+            self.move(END)
+            raise StopIteration
+        self.move(self.position + 1)
         return self.get(self.position - 1)
 
 
@@ -258,6 +258,6 @@ def zipped(parts: list[Items]) -> Items:
 
 
 def _are_equal(a: Any, b: Any) -> bool:
-    if type(a) is int and type(b) is int:
-        return a == b
+    if type(a) is type(b) and type(a) in (int, str):
+        return bool(a == b)
     return type(a) is Traced and type(b) is Traced and a.is_same(b)

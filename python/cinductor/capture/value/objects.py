@@ -26,6 +26,7 @@ Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
 SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
+CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 MISSING = object()
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import _core
 from ...instance import is_a
+from .items import Items
 from .objects import GROWING, UNBOUND, Traced, attributes_of, is_ours, is_record, remade
 
 RegionBreak = _core.RegionBreak
@@ -167,8 +168,10 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
 # --- containers -----------------------------------------------------------------------------------
 
 
-def held(cell: types.CellType) -> tuple[Any, ...]:
-    """The value of a cell, if it has one."""
+def held(cell: types.CellType | Items) -> tuple[Any, ...]:
+    """The value of a cell, if it has one; where an iterator is."""
+    if type(cell) is Items:
+        return (cell.position,)
     try:
         return (cell.cell_contents,)
     except ValueError:
@@ -179,6 +182,8 @@ def fill(container: Any, items: Any) -> None:
     """Makes a container hold other items."""
     if is_a(container, list):
         list.__setitem__(container, slice(None), items)
+    elif type(container) is Items:
+        container.position = items[0]
     elif type(container) is types.CellType:
         if items:
             container.cell_contents = items[0]
@@ -278,6 +283,8 @@ def parts_of(value: Any) -> Iterable[Any]:
         return value.__closure__ or ()
     if cls is types.CellType:
         return held(value)
+    if cls is Items:
+        return value.over
     if cls is types.MethodType:
         return (value.__self__, value.__func__)
     if cls is functools.partial:

@@ -1,0 +1,414 @@
+/* The rows of guards.def: the test of each says where a value differs, and by that the call that is
+ * refused is told why. */
+#include "replay/guards_private.h"
+#include "replay/namespace.h"
+#include "state/array.h"
+
+/* ---- numbers and values ---- */
+
+/* Exactly an int, of 64 bits. */
+static int
+test_size(const CxCheck *c, PyObject *value, int64_t *table)
+{
+    int overflow = 0;
+    if (!PyLong_CheckExact(value))
+        return OTHER_CLASS;
+    long long found = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow == 0 && cx_extent_fits(&c->sizes[0], found, table) ? AGREES : OTHER_VALUE;
+}
+
+/* Exactly an int, of [0, 2**64). */
+static bool
+is_uint64(PyObject *value)
+{
+    if (!PyLong_CheckExact(value))
+        return false;
+    bool fits = PyLong_AsUnsignedLongLong(value) != (unsigned long long)-1 || !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+}
+
+static bool
+same_double(double a, double b)
+{
+    return a != a ? b != b : a == b && signbit(a) == signbit(b);
+}
+
+/* Same type and equal; NaN equals itself, zeros of two signs do not. */
+static bool
+value_equals(PyObject *a, PyObject *b)
+{
+    if (Py_TYPE(a) != Py_TYPE(b))
+        return false;
+    if (PyFloat_CheckExact(a))
+        return same_double(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+    if (PyComplex_CheckExact(a)) {
+        Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
+        return same_double(x.real, y.real) && same_double(x.imag, y.imag);
+    }
+    if (a == b)
+        return true;
+    if (PyArray_IsScalar(a, Generic)) { /* bit for bit */
+        PyObject *x = PyObject_Bytes(a), *y = x ? PyObject_Bytes(b) : NULL;
+        int equal = y ? PyObject_RichCompareBool(x, y, Py_EQ) : 0;
+        Py_XDECREF(x);
+        Py_XDECREF(y);
+        PyErr_Clear();
+        return equal == 1;
+    }
+    if (PyTuple_CheckExact(a)) {
+        bool equal = PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b);
+        for (Py_ssize_t k = 0; equal && k < PyTuple_GET_SIZE(a); k++)
+            equal = value_equals(PyTuple_GET_ITEM(a, k), PyTuple_GET_ITEM(b, k));
+        return equal;
+    }
+    int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (equal < 0)
+        PyErr_Clear();
+    return equal == 1;
+}
+
+/* A float or int that is none of those in a tuple. */
+static bool
+differs_from_all(PyObject *value, PyObject *others)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(others); k++)
+        if (PyObject_RichCompareBool(value, PyTuple_GET_ITEM(others, k), Py_EQ) != 0) {
+            PyErr_Clear();
+            return false;
+        }
+    return true;
+}
+
+/* ---- which object it is ---- */
+
+static PyObject *
+text_of_other(const CxGuards *g, const CxCheck *c, const char *form)
+{
+    PyObject *other = cx_text_source(g, c->other);
+    PyObject *text = other ? PyUnicode_FromFormat(form, other) : NULL;
+    Py_XDECREF(other);
+    return text;
+}
+
+/* ---- functions and containers ---- */
+
+/* Made by the same line of the same program: what it reads besides are sources of their own. */
+static int
+test_function(const CxCheck *c, PyObject *value)
+{
+    if (!PyFunction_Check(value))
+        return OTHER_CLASS;
+    if (PyFunction_GET_CODE(value) != c->a)
+        return OTHER_CODE;
+    int64_t has = (PyFunction_GET_DEFAULTS(value) != NULL ? HAS_DEFAULTS : 0) |
+                  (PyFunction_GET_KW_DEFAULTS(value) != NULL ? HAS_NAMED_DEFAULTS : 0);
+    return PyFunction_GET_GLOBALS(value) != c->b ? OTHER_GLOBALS
+           : has != c->count                     ? OTHER_DEFAULTS
+                                                 : AGREES;
+}
+
+static bool
+or_none(PyObject *found, PyObject *wanted)
+{
+    return (found != NULL ? found : Py_None) == wanted;
+}
+
+static int
+test_body(PyObject *parts, PyObject *value)
+{
+    if (!PyFunction_Check(value))
+        return OTHER_CLASS;
+    if (PyFunction_GET_CODE(value) != PyTuple_GET_ITEM(parts, 0))
+        return OTHER_CODE;
+    bool fits = or_none(PyFunction_GET_DEFAULTS(value), PyTuple_GET_ITEM(parts, 1)) &&
+                or_none(PyFunction_GET_KW_DEFAULTS(value), PyTuple_GET_ITEM(parts, 2));
+    return fits ? AGREES : OTHER_DEFAULTS;
+}
+
+static int
+test_len(const CxCheck *c, PyObject *value)
+{
+    if ((PyObject *)Py_TYPE(value) != c->a)
+        return OTHER_CLASS;
+    return PyObject_Size(value) == c->count ? AGREES : OTHER_LENGTH;
+}
+
+static PyObject *
+text_of_length(const CxCheck *c)
+{
+    return PyUnicode_FromFormat("a %s of %lld item%s", ((PyTypeObject *)c->a)->tp_name,
+                                (long long)c->count, c->count == 1 ? "" : "s");
+}
+
+static int
+test_keys(const CxCheck *c, PyObject *dict)
+{
+    Py_ssize_t at = 0, k = 0;
+    PyObject *key, *value;
+
+    if ((PyObject *)Py_TYPE(dict) != c->a || !PyDict_Check(dict))
+        return OTHER_CLASS;
+    if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(c->b))
+        return OTHER_VALUE;
+    while (PyDict_Next(dict, &at, &key, &value))
+        if (!value_equals(key, PyTuple_GET_ITEM(c->b, k++)))
+            return OTHER_VALUE;
+    return AGREES;
+}
+
+static PyObject *
+text_of_keys(const CxCheck *c)
+{
+    const char *name = ((PyTypeObject *)c->a)->tp_name;
+
+    if (PyTuple_GET_SIZE(c->b) == 0)
+        return PyUnicode_FromFormat("an empty %s", name);
+    return PyUnicode_FromFormat("a %s with keys %R", name, c->b);
+}
+
+/* ---- relations of several things ---- */
+
+static int
+test_names(CxLookup *l, CxCheck *c)
+{
+    Py_ssize_t which = 0;
+    /* Read first: what changes while names are looked up is seen by the next call. */
+    uint64_t stamp = cx_namespace_stamp(c->a);
+
+    if (stamp != 0 && stamp == c->stamp)
+        return AGREES;
+    if (!cx_namespace_has(c->a, c->b, l->guards->state->missing, &which))
+        return OTHER_VALUE;
+    c->stamp = stamp;
+    return AGREES;
+}
+
+static int
+test_disjoint(CxLookup *l, CxCheck *c)
+{
+    for (int w = 0; w < c->source; w++) {
+        PyObject *a = cx_lookup_find(l, c->sources[w]);
+        char *low, *high, *other_low, *other_high;
+        if (a == NULL || !PyArray_Check(a))
+            return OTHER_VALUE;
+        cx_array_extent(a, &low, &high);
+        for (int k = w + 1; k < c->other; k++) {
+            PyObject *b = c->sources[k] == c->sources[w] ? NULL : cx_lookup_find(l, c->sources[k]);
+            if (b == NULL || !PyArray_Check(b))
+                continue;
+            cx_array_extent(b, &other_low, &other_high);
+            if (low < other_high && other_low < high)
+                return OTHER_VALUE;
+        }
+    }
+    return AGREES;
+}
+
+static int
+compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)*(PyObject *const *)a, y = (uintptr_t)*(PyObject *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* Is no object of these two of them? */
+static int
+test_apart(CxLookup *l, CxCheck *c)
+{
+    PyObject *few[16], **found = few;
+    bool is_so = true;
+
+    if (c->other > 16 && (found = PyMem_Malloc(sizeof *found * (size_t)c->other)) == NULL)
+        return OTHER_VALUE;
+    for (int k = 0; k < c->other && is_so; k++)
+        is_so = (found[k] = cx_lookup_find(l, c->sources[k])) != NULL;
+    if (is_so)
+        qsort(found, (size_t)c->other, sizeof *found, compare_addresses);
+    for (int k = 1; k < c->other && is_so; k++)
+        is_so = found[k] != found[k - 1];
+    if (found != few)
+        PyMem_Free(found);
+    return is_so ? AGREES : OTHER_VALUE;
+}
+
+/* ---- what was found instead ---- */
+
+/* Numbers and texts as they are; else of which class it is. */
+static PyObject *
+found_value(const CxCheck *c, int where, PyObject *value)
+{
+    (void)c;
+    (void)where;
+    bool is_written = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
+                      value == Py_None || PyUnicode_Check(value) ||
+                      PyArray_IsScalar(value, Generic);
+    return is_written ? cx_text_value(value) : cx_text_type(Py_TYPE(value));
+}
+
+static PyObject *
+found_of_class(const CxCheck *c, int where, PyObject *value)
+{
+    bool is_numpys = PyArray_IsScalar(value, Generic);
+    if (is_numpys || !(PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value)))
+        return found_value(c, where, value);
+    PyObject *number = cx_text_value(value);
+    PyObject *text =
+        number ? PyUnicode_FromFormat("the %s %U", Py_TYPE(value)->tp_name, number) : NULL;
+    Py_XDECREF(number);
+    return text;
+}
+
+static PyObject *
+found_equal(const CxCheck *c, int where, PyObject *value)
+{
+    return Py_TYPE(value) == Py_TYPE(c->a) ? cx_text_value(value) : found_value(c, where, value);
+}
+
+static PyObject *
+found_another(const CxCheck *c, int where, PyObject *value)
+{
+    PyObject *text = found_value(c, where, value), *class = cx_text_type(Py_TYPE(value));
+    bool has_no_text = text != NULL && class != NULL && PyUnicode_Compare(text, class) == 0;
+    Py_XDECREF(class);
+    if (has_no_text)
+        Py_SETREF(text, PyUnicode_FromFormat("another %s", PyArray_CheckExact(value)
+                                                               ? "array"
+                                                               : Py_TYPE(value)->tp_name));
+    return text;
+}
+
+static PyObject *
+found_object(const CxCheck *c, int where, PyObject *value)
+{
+    bool has_name = PyObject_HasAttrString(value, "__qualname__") ||
+                    PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__members__") ||
+                    PyModule_Check(value);
+    return has_name ? cx_text_object(value) : found_another(c, where, value);
+}
+
+static PyObject *
+found_that(const CxCheck *c, int where, PyObject *value)
+{
+    (void)c;
+    (void)where;
+    (void)value;
+    return PyUnicode_FromString("that very object");
+}
+
+static PyObject *
+found_function(const CxCheck *c, int where, PyObject *value)
+{
+    if (where == OTHER_CODE)
+        return cx_text_code(PyFunction_GET_CODE(value));
+    if (where == OTHER_CLASS)
+        return found_value(c, where, value);
+    return PyUnicode_FromFormat("one with other %s",
+                                where == OTHER_GLOBALS ? "globals" : "defaults");
+}
+
+static PyObject *
+found_length(const CxCheck *c, int where, PyObject *value)
+{
+    return where == OTHER_LENGTH ? PyUnicode_FromFormat("one of %zd", PyObject_Size(value))
+                                 : found_value(c, where, value);
+}
+
+static PyObject *
+found_keys(const CxCheck *c, int where, PyObject *value)
+{
+    if (where == OTHER_CLASS)
+        return found_value(c, where, value);
+    PyObject *keys = PySequence_Tuple(value);
+    PyObject *text = keys ? PyUnicode_FromFormat("one with %R", keys) : NULL;
+    Py_XDECREF(keys);
+    return text;
+}
+
+/* ---- rows ---- */
+
+#define DIFFERS(what, how) ((how) ? OTHER_##what : AGREES)
+static bool
+is_relation(const CxCheck *c)
+{
+    return c->kind >= CHECK_names;
+}
+
+int
+cx_check_test(CxLookup *l, CxCheck *c)
+{
+    PyObject *value = is_relation(c) ? NULL : cx_lookup_value(l, c->source);
+    if (value == NULL && !is_relation(c))
+        return OTHER_VALUE;
+    switch (c->kind) {
+#define GUARD(kind, read, form, test, want, found)                                                 \
+    case CHECK_##kind:                                                                             \
+        return test;
+#include "replay/guards.def"
+    }
+    return OTHER_VALUE;
+}
+
+/* fails: said of a relation that does not hold. */
+static PyObject *
+want_text(const CxGuards *g, const CxCheck *c, bool fails)
+{
+    switch (c->kind) {
+#define GUARD(kind, read, form, test, want, found)                                                 \
+    case CHECK_##kind:                                                                             \
+        return want;
+#include "replay/guards.def"
+    }
+    return NULL;
+}
+
+static PyObject *
+found_text(const CxCheck *c, int where, PyObject *value)
+{
+    switch (c->kind) {
+#define GUARD(kind, read, form, test, want, found)                                                 \
+    case CHECK_##kind:                                                                             \
+        return found(c, where, value);
+#define RELATION(kind, cost, test, want)
+#include "replay/guards.def"
+    default:
+        return NULL;
+    }
+}
+
+PyObject *
+cx_check_failure(CxGuards *g, const CxCheck *c, int where, PyObject **values, const int64_t *table)
+{
+    if (is_relation(c))
+        return want_text(g, c, true);
+    PyObject *value = values[c->source], *name = NULL, *place = NULL;
+    if (value == NULL)
+        return cx_text_missing(g, c->source);
+    name = cx_text_source(g, c->source);
+    if (name != NULL && c->kind == CHECK_array && where != OTHER_CLASS) {
+        PyObject *text = cx_text_array_failure(g, c, where, (PyArrayObject *)value, name, table);
+        Py_DECREF(name);
+        return text;
+    }
+    place = c->kind == CHECK_equals && c->b != NULL ? PyUnicode_FromFormat(" at %S", c->b)
+                                                    : cx_text_place(g, NULL);
+    return cx_text_was_is(name, want_text(g, c, false), place, found_text(c, where, value));
+}
+
+PyObject *
+cx_check_text(const CxGuards *g, const CxCheck *c)
+{
+    PyObject *name = NULL, *expected = NULL, *text = NULL;
+
+    if (is_relation(c))
+        return want_text(g, c, false);
+    name = cx_text_source(g, c->source);
+    expected = name ? want_text(g, c, false) : NULL;
+    if (expected != NULL)
+        text = c->kind == CHECK_equals && c->b != NULL
+                   ? PyUnicode_FromFormat("%U is %U (%S)", name, expected, c->b)
+                   : PyUnicode_FromFormat("%U is %U", name, expected);
+    Py_XDECREF(name);
+    Py_XDECREF(expected);
+    return text;
+}

@@ -1,0 +1,194 @@
+"""Is NumPy quicker? One budget for each function answers that, wherever it is asked.
+
+Capture pays where array work is done without Python between. A call that needs Python costs a capture,
+or a dispatch for each piece, so that little work is NumPy's at once (`is_little`); a loop that breaks
+in each trip goes on in NumPy (`why_spent`); pieces are made where there is something to save
+(`is_worth_pieces`), and then nobody can tell beforehand: calls of one kind are timed in both ways, and
+the faster answers from then on (`Race`; a program of library calls in `pyext/replay/trial.c`). Both
+ways give the same results; where bits may differ, time decides nothing. Each answer has its reason,
+which `explain` and `stats` give.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+# Element-operations below which a function that needs Python in each call runs in NumPy: tracing
+# costs tens of microseconds; one that can be split costs a dispatch for each piece.
+LITTLE_WORK = 400_000
+LITTLE_IN_PIECES = 2_000
+MANY_NODES = 3000  # of a loop that Python runs: a compiler needs seconds for them, NumPy much less
+MANY_RUNS = 16  # of little work, one after another, before one asks what they are good for
+PIECES, NUMPY = 3, 2  # calls that are timed in a round: the best of all counts
+ROUNDS = 4  # while short calls take about as long in both ways: the machine does other things, too
+SHORT = 5e-3  # seconds
+CLEAR = 1.5  # times slower: no other round is needed
+MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
+MOST_KEPT = 256  # calls, and kinds of them, of which something is known
+
+
+class Budget:
+    """What is known of the calls of one function that need Python, or raise, or break."""
+
+    def __init__(self) -> None:
+        self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
+        self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+
+    def remember(self, bound: tuple[Any, ...], why: str, key: Any = None) -> None:
+        """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
+        if len(self.plain) > MOST_KEPT:
+            self.plain.clear()
+        self.plain[key or key_of(bound)] = why
+
+    def race(self, kind: Any) -> Race:
+        """What is known of a kind of calls that need Python each time."""
+        if len(self.races) > MOST_KEPT:
+            self.races.clear()
+        return self.races.setdefault(kind, Race())
+
+    def give_up(self, bound: tuple[Any, ...], kind: Any, why: str) -> None:
+        """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
+        self.remember(bound, why)
+        self.race(kind).why = why
+
+    def race_for(self, bound: tuple[Any, ...]) -> Race | None:
+        """The race in which the next call like this one is NumPy's."""
+        race = self.races.get(likeness(bound)) if self.races else None
+        return race if race is not None and race.is_numpys_turn else None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether nobody is timed any more."""
+        return all(race.is_over for race in self.races.values())
+
+    def reasons(self, specializations: list[Any]) -> list[str]:
+        """Why NumPy answers calls, each reason once."""
+        whys = [*self.plain.values(), *(race.why for race in self.races.values())]
+        return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
+
+
+def is_little(work: int) -> bool:
+    """Whether element-operations are too few for what Python costs each time."""
+    return work < LITTLE_WORK
+
+
+def is_worth_pieces(work: int) -> bool:
+    """Whether a function of so many is split where it breaks."""
+    return work >= min(LITTLE_IN_PIECES, LITTLE_WORK)
+
+
+def why_spent(tracer: Any, break_budget: int | None) -> str | None:
+    """Before a trip of a loop that Python runs while it is traced: why the rest is NumPy's.
+    break_budget: so many runs were worth while in a call like this one.
+    """
+    if tracer.nodes > MANY_NODES:
+        return f"a loop has been unrolled into {tracer.nodes} operations"
+    is_spent = break_budget is not None and tracer.flushes >= break_budget
+    if not is_spent and tracer.flushes - tracer.useful < MANY_RUNS:
+        return None
+    line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
+    return f"it breaks again and again for little work, at {line} the last time"
+
+
+class Race:
+    """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
+
+    clock = staticmethod(time.perf_counter)
+    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget")
+
+    def __init__(self) -> None:
+        self.pieces: list[float] = []  # seconds
+        self.numpy: list[float] = []
+        self.compiles = 0
+        self.why: str | None = None  # NumPy answers from now on
+        self.break_budget: int | None = None  # runs after which the rest is NumPy's
+
+    @property
+    def round(self) -> int:
+        """Rounds that have been run."""
+        return len(self.numpy) // NUMPY
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is known who is faster."""
+        if self.why is not None or self.round == 0:
+            return self.why is not None
+        own, pieces = min(self.numpy), min(self.pieces)
+        is_clear = max(own, pieces) > CLEAR * min(own, pieces) or pieces > SHORT
+        return len(self.numpy) % NUMPY == 0 and (is_clear or self.round >= ROUNDS)
+
+    @property
+    def is_numpys_turn(self) -> bool:
+        """Whether the next call is NumPy's, to be timed or because it has won."""
+        is_timed = len(self.pieces) >= PIECES * (self.round + 1)
+        return self.why is not None or (is_timed and not self.is_over)
+
+    def note_pieces(self, seconds: float, compiled: bool) -> None:
+        """A call in pieces has been made."""
+        self.compiles += compiled
+        if len(self.pieces) < PIECES * (self.round + 1) and not self.is_over:
+            if not compiled or self.compiles > MOST_COMPILES:
+                self.pieces.append(seconds)
+
+    def note_numpy(self, seconds: float) -> None:
+        """A call has been made in NumPy."""
+        if self.why is not None:
+            return
+        self.numpy.append(seconds)
+        own, pieces = min(self.numpy), min(self.pieces)
+        if self.is_over and own <= pieces:
+            self.why = (
+                f"Python is needed in each call, and in compiled pieces it took {1e3 * pieces:.3g} "
+                f"ms, in NumPy {1e3 * own:.3g} ms"
+            )
+
+
+def likeness(bound: tuple[Any, ...]) -> Any:
+    """What calls of one kind have in common. Of containers the first items stand for the others:
+    those may change from call to call.
+    """
+
+    return tuple(kind_of(v, 0) for v in bound)
+
+
+def kind_of(value: Any, depth: int) -> Any:
+    """The same of one value."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, *(n.bit_length() for n in value.shape))
+    if cls is int:
+        return (cls, value.bit_length())
+    if cls in (bool, type(None)):
+        return value
+    if cls is str:
+        return (cls, len(value).bit_length())
+    if cls in (tuple, list, dict) and depth < 4:
+        items = value.items() if cls is dict else value
+        return (cls, len(value).bit_length(), *(kind_of(v, depth + 1) for v in islice(items, 8)))
+    return cls
+
+
+def key_of(bound: tuple[Any, ...]) -> Any:
+    """What makes two calls alike, so that they run in NumPy for the same reason. pyext/replay/plain.c
+    reads it.
+    """
+
+    return tuple(part_of_key(v, 0) for v in bound)
+
+
+def part_of_key(value: Any, depth: int) -> Any:
+    """The same of one value."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return (cls, value.dtype, value.shape)
+    if cls in (int, bool, str, type(None)):
+        return (cls, value)
+    if cls in (tuple, list) and depth < 4 and len(value) <= 256:
+        return (cls, *(part_of_key(v, depth + 1) for v in value))
+    if cls is dict and depth < 4 and len(value) <= 256:
+        return (cls, *((type(k), str(k), part_of_key(v, depth + 1)) for k, v in value.items()))
+    return cls

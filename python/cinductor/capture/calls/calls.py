@@ -1,0 +1,414 @@
+"""What a call means, by the identity of what is called.
+
+`TABLE` has what `builtins` understands. NumPy's functions come from the surface (`numpys`). Python
+functions with source are followed (`follow`); constructors that only fill attributes are run;
+everything else is `unknown`: a break, and the call is made with concrete values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import _core
+from ...instance import is_a
+from ...numpy.random import GLOBAL, LEGACY, Draw
+from ..value.handed import Called
+from ..value.objects import (
+    MISSING,
+    PURE_TYPES,
+    Traced,
+    asks_length,
+    find_in_class,
+    hooked_in,
+    is_numpys,
+    is_record,
+    is_standard,
+    is_tuple,
+)
+from .follow import call_function, enter_items
+from .numpys import (
+    call_array_method,
+    call_draw,
+    call_numpy_scalar,
+    call_ufunc,
+    call_ufunc_method,
+    call_vectorized,
+    ufunc,
+)
+from .unknown import BOUND_KINDS, call_pure, call_unknown
+
+if TYPE_CHECKING:
+    from ..value.hooks import Hooks
+
+Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
+TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
+FAMILIES: list[tuple[Any, Handler]] = []
+GLOBAL_STATE = np.random.rand.__self__  # the generator behind np.random's functions
+
+
+def understands(*functions: Any) -> Callable[[Handler], Handler]:
+    """Enters a handler for these functions into the table."""
+
+    def enter(handler: Handler) -> Handler:
+        for f in functions:
+            enter_row(id(f), f, handler)
+        return handler
+
+    return enter
+
+
+def understands_family(*functions: Any) -> Callable[[Handler], Handler]:
+    """Enters a handler for those of these functions that have no row of their own."""
+
+    def enter(handler: Handler) -> Handler:
+        FAMILIES.extend((f, handler) for f in functions)
+        return handler
+
+    return enter
+
+
+def enter_row(key: int, f: Any, handler: Handler) -> None:
+    """A function has one row, in whatever order they are entered."""
+    if key in TABLE:
+        raise AssertionError(f"two rows for {f!r}: {TABLE[key][1].__name__}, {handler.__name__}")
+    TABLE[key] = (f, handler)
+
+
+def enter_families() -> None:
+    """When all functions have their rows that have one of their own."""
+    own = frozenset(TABLE)
+    for f, handler in FAMILIES:
+        if id(f) not in own:
+            enter_row(id(f), f, handler)
+
+
+def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """f(*args, **kwargs) in a captured call."""
+    cls = type(f)
+    if cls is ufunc:
+        return call_ufunc(scope, f, args, kwargs)
+    found = TABLE.get(id(f))
+    if found is not None:
+        return found[1](scope, f, args, kwargs)
+    if cls is types.FunctionType:
+        return call_function(scope, f, args, kwargs)
+    if cls is types.BuiltinFunctionType or cls in BOUND_KINDS:
+        return call_builtin(scope, f, args, kwargs)
+    if cls is types.MethodType:
+        if f.__self__ is GLOBAL_STATE and f.__name__ in LEGACY:
+            return call_draw(scope, Draw(scope, GLOBAL, f.__name__), args, kwargs)
+        return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
+    if is_a(f, type):
+        return call_class(scope, f, args, kwargs)
+    if cls in UNBOUND_KINDS:
+        return call_unbound(scope, f, args, kwargs)
+    if cls is functools.partial:
+        return call_partial(scope, f, args, kwargs)
+    if cls is Draw:
+        return call_draw(scope, f, args, kwargs)
+    if cls is Traced:
+        return call_unknown(scope, scope.stage.materialise(f), args, kwargs)  # raises
+    if cls is _core.CompiledFunction:
+        return dispatch(scope, f.__wrapped__, args, kwargs)
+    if cls is np.vectorize:
+        return call_vectorized(scope, f, args, kwargs)
+    method = scope.stage.class_attr(cls, "__call__")
+    if type(method) is types.FunctionType and not is_numpys(cls.__module__):
+        scope._guard_class(cls, "__call__", method)
+        return dispatch(scope, method, (f, *args), kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
+    """f as a function that Python itself may call, its calls still seen."""
+    return Called(scope, f, dispatch)
+
+
+def call_partial(
+    scope: Hooks, f: functools.partial, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Unwraps functools.partial."""
+    stage = scope.stage
+    source = stage.source_of(f)
+    func, first, named = f.func, f.args, f.keywords
+    if source is not None and source >= 0:
+        func = stage.lift_guarded(func, stage.source("attr", source, "func"))
+        first = enter_items(stage, first, stage.source("attr", source, "args"))
+        named = enter_items(stage, named, stage.source("attr", source, "keywords"))
+    return dispatch(scope, func, (*first, *args), {**named, **kwargs})
+
+
+# --- builtin functions and methods --------------------------------------------------------
+
+UNBOUND_KINDS = frozenset(
+    {
+        types.MethodDescriptorType,
+        types.WrapperDescriptorType,
+        types.ClassMethodDescriptorType,
+        type(np.sum),
+    }
+)
+READERS = {
+    list: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
+    tuple: frozenset("index count __len__ __contains__ __getitem__ __iter__".split()),
+    dict: frozenset("get items keys values copy __len__ __contains__ __getitem__".split()),
+    set: frozenset(
+        "copy difference intersection isdisjoint issubset issuperset union "
+        "symmetric_difference __len__ __contains__".split()
+    ),
+}
+
+
+def call_builtin(
+    scope: Hooks, f: types.BuiltinFunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A C function, or a method bound to what is in its __self__."""
+    owner = f.__self__
+    cls = type(owner)
+    if owner is None or cls is types.ModuleType:
+        return call_unknown(scope, f, args, kwargs)
+    if cls is Traced:
+        return call_array_method(scope, f, owner, f.__name__, args, kwargs)
+    if cls in (list, dict, set) or is_tuple(cls):
+        return call_container(scope, f, owner, args, kwargs)
+    if cls is ufunc:
+        return call_ufunc_method(scope, f, args, kwargs)
+    if f.__name__ in PROTOCOLS and scope.stage.source_of(owner) is None:
+        return PROTOCOLS[f.__name__](scope, owner, *args)
+    if cls in PURE_TYPES and f.__name__ not in NOT_PURE:
+        if cls is str and f.__name__ == "join" and args:
+            args = (list(scope.iter(args[0])),)
+        return call_pure(scope, f, args, kwargs)
+    if f.__name__ == "__new__" and owner in PURE_TYPES and args[:1] != (owner,):
+        return call_unknown(scope, f, args, kwargs)  # an object of a class of the user's
+    if is_a(owner, type) and (owner in PURE_TYPES or is_numpys(owner.__module__)):
+        args = tuple(list(scope.iter(a)) if hasattr(type(a), "__next__") else a for a in args)
+        return call_pure(scope, f, args, kwargs)
+    if f.__name__ == "__init__" and getattr(f, "__objclass__", None) is object:
+        return f(*args, **kwargs)
+    if f.__name__ == "__new__" and owner is object:
+        return make_object(scope, f, args, kwargs)
+    if is_a(owner, enum.Enum | np.dtype | np.generic) and f.__name__ not in NOT_PURE:
+        return call_pure(scope, f, args, kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+# Methods of values that look at more, or change something.
+NOT_PURE = frozenset(
+    """__setattr__ __delattr__ __setstate__ __reduce__ __reduce_ex__ __init__ __init_subclass__
+    __subclasshook__ __next__ reset setflags setfield tofile dump dumps data __array_wrap__
+    __setitem__ __delitem__""".split()
+)
+PROTOCOLS: dict[str, Callable[..., Any]] = {
+    "__next__": lambda scope, owner: dispatch(scope, next, (owner,), {}),
+    "__setattr__": lambda scope, owner, name, item: scope._set_attr(name, item, owner),
+    "__delattr__": lambda scope, owner, name: scope._del_attr(name, owner),
+}
+
+
+def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """object.__new__(cls): nobody but the program sees such an object die, unless its class asks."""
+    if args and is_a(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
+        return call_unknown(scope, f, args, kwargs)
+    return f(*args, **kwargs)
+
+
+# Methods of lists, dicts and sets that neither compare nor hash anything.
+STORING = frozenset("append extend insert pop clear copy reverse popitem keys values items".split())
+
+
+def call_container(
+    scope: Hooks, f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A method of a list, tuple, dict or set."""
+    stage, name = scope.stage, f.__name__
+    if id(owner) in stage.regions.sized_lists:
+        stage.regions.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
+    growth = stage.regions.growing.get(id(owner))
+    if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+        return getattr(growth, name)(*args)
+    kind = next(k for k in READERS if is_a(owner, k))
+    source = stage.source_of(owner)
+    if source is None:
+        return call_new_container(scope, f, owner, kind, args, kwargs)
+    if name in READERS[kind]:
+        if kind is set:
+            scope.use(owner)
+            return f(*(scope.use(a) for a in args))
+        inside = stage.lift_items(owner)
+        if name not in STORING and kind is dict:
+            scope.use([*inside])  # keys are hashed and compared, values are not looked into
+        elif name not in STORING:
+            inside = scope.use(inside)
+        return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
+    stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")
+    if name in ("extend", "update", "sort"):
+        stage.tracer.flush()
+    args = tuple(stage.materialise(a) for a in args)
+    kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
+    return scope.lifted_once(f(*args, **kwargs))
+
+
+def call_new_container(
+    scope: Hooks, f: Any, owner: Any, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The same of one made in the call."""
+    stage, name = scope.stage, f.__name__
+    if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
+        if kind is list or kind is dict:
+            return call_operator(scope, owner, name, args)
+    if name in ("extend", "update") and args:
+        first = args[0]
+        if is_a(owner, list):
+            if asks_length(first):
+                return call_unknown(scope, f, args, kwargs)
+            args = (list(scope.iter(first)),)
+        elif type(first) is dict:
+            args = (stage.lift_items(first), *args[1:])
+        elif hasattr(type(first), "keys"):
+            return call_unknown(scope, f, args, kwargs)
+        else:
+            args = (list(scope.iter(first)), *args[1:])
+    elif name == "sort" and kwargs.get("key") is not None:
+        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
+    if name not in STORING and not (name == "sort" and "key" in kwargs):
+        if hooked_in((owner,)) is not None:
+            return call_unknown(scope, f, args, kwargs)
+    args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
+    if name not in READERS[kind] and not is_a(owner, tuple):
+        journal = stage.regions.journal
+        (journal.before_pop if name == "pop" else journal.before_change)(owner)
+    return stage.lift_array(f(*args, **kwargs))
+
+
+def is_looked_at(name: str, number: int) -> bool:
+    """Whether a container looks into that argument of a method, and does not only store it."""
+    if name in ("append", "extend"):
+        return False
+    return not (name in ("insert", "setdefault") and number == 1)
+
+
+def call_operator(scope: Hooks, owner: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """An operator of a list or dict, called by its name."""
+    if name == "__setitem__" and len(args) == 2:
+        return scope._set_item(args[0], args[1], owner)
+    if name == "__delitem__" and len(args) == 1:
+        return scope._del_item(args[0], owner)
+    return scope.augment(name.strip("_"), owner, *args)
+
+
+def call_unbound(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """list.append(x, ...), np.ndarray.sum(x): the method of the first argument."""
+    owner = getattr(f, "__objclass__", None)
+    if owner is np.ndarray and args and type(args[0]) is Traced:
+        name = f.__name__
+        method = getattr(args[0], name, None)
+        if method is not None:
+            return call_array_method(scope, method, args[0], name, args[1:], kwargs)
+    elif owner is object and f.__name__ in ("__init__", "__init_subclass__"):
+        return f(*args, **kwargs)
+    elif owner is object and f.__name__ in PROTOCOLS and args:
+        return PROTOCOLS[f.__name__](scope, *args)
+    elif owner in PURE_TYPES and args and is_a(args[0], owner):
+        if type(args[0]) in PURE_TYPES:
+            return dispatch(scope, getattr(args[0], f.__name__), args[1:], kwargs)
+    return call_unknown(scope, f, args, kwargs)
+
+
+# --- classes ------------------------------------------------------------------------------------
+
+
+def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A constructor."""
+    stage = scope.stage
+    if issubclass(cls, np.generic):
+        return call_numpy_scalar(scope, cls, args, kwargs)
+    if stage.class_attr(cls, "__del__") is not MISSING:
+        return call_unknown(scope, cls, args, kwargs)
+    if issubclass(cls, BaseException) and cls.__module__ == "builtins":
+        return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
+    if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
+        return call_pure(scope, cls, args, kwargs)
+    if is_record(cls) and cls is not tuple:
+        scope._guard_class(cls, "__new__", cls.__new__)
+        if type(cls.__new__) is types.FunctionType:
+            maker = stage.source("attr", stage.source("const", cls), "__new__")
+            defaults = cls.__new__.__defaults__
+            stage.check_once(stage.source("attr", maker, "__defaults__"), "is", defaults)
+        return cls(*args, **kwargs)
+    if type(cls) is not type or is_numpys(cls.__module__):
+        return call_unknown(scope, cls, args, kwargs)
+    init = stage.class_attr(cls, "__init__")
+    made_by_object = stage.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
+    if made_by_object and not is_standard(cls):
+        for name in ("__post_init__", "__setattr__"):
+            stage.class_attr(cls, name)
+        if init is object.__dict__["__init__"]:
+            return scope.born(cls(*args, **kwargs))
+        if type(init) is types.FunctionType:
+            if init.__code__.co_filename == "<string>":
+                if only_fills(cls, init):
+                    return make_dataclass(scope, cls, args, kwargs)
+                return call_unknown(scope, cls, args, kwargs)
+            new = scope.born(object.__new__(cls))
+            if (result := dispatch(scope, init, (new, *args), kwargs)) is not None:
+                raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+            return new
+    return call_unknown(scope, cls, args, kwargs)
+
+
+SET_BY_DATACLASS = frozenset({"__setattr__", "__post_init__"})
+FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
+
+
+def only_fills(cls: type, init: types.FunctionType) -> bool:
+    """Whether an __init__ is a dataclass's own and sets attributes without code of the user's: no
+    factory, no __setattr__ and no descriptor of theirs is in it.
+    """
+    fields = cls.__dict__.get("__dataclass_fields__")
+    if fields is None or not SET_BY_DATACLASS.union(fields).issuperset(init.__code__.co_names):
+        return False
+    found = [find_in_class(cls, name) for name in fields]
+    is_frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return (
+        (is_frozen or cls.__setattr__ is object.__setattr__)
+        and all(f.default_factory in FACTORIES for f in fields.values())
+        and all(type(f) is SLOT or not hasattr(type(f), "__set__") for f in found)
+    )
+
+
+SLOT = types.MemberDescriptorType
+
+
+def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A dataclass: its __init__ only fills attributes; its __post_init__ is followed."""
+    after = scope.stage.class_attr(cls, "__post_init__")
+    if after is MISSING:
+        return cls(*args, **kwargs)
+    if type(after) is not types.FunctionType or find_in_class(cls, "__init_subclass__") not in (
+        object.__dict__["__init_subclass__"],
+    ):
+        return call_unknown(scope, cls, args, kwargs)
+    given: list[Any] = []
+
+    def note(self: Any, *values: Any) -> None:
+        given.extend(values)
+
+    without = type(cls.__name__, (cls,), {"__post_init__": note, "__slots__": ()})
+    made = object.__new__(without)
+    cls.__init__(made, *args, **kwargs)
+    object.__setattr__(made, "__class__", cls)
+    dispatch(scope, after, (made, *given), {})
+    return made
+
+
+PURE_CLASSES = frozenset(
+    {np.dtype, np.finfo, np.iinfo, complex, str, bytes, slice, range, type({})}
+)

@@ -1,0 +1,325 @@
+"""Functions of numbers: float, int, bool, round, pow, sum and Python's math, on traced ones.
+
+The result is a number of Python's, computed in the graph, with a check where Python would raise.
+What the graph has not, and what needs a check when it is too late for one, is a break.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...instance import is_a, offered
+from ..value.objects import FREE_TYPES, Traced
+from .calls import dispatch, understands, understands_family
+from .unknown import call_pure, call_unknown
+
+if TYPE_CHECKING:
+    from ..value.hooks import Hooks
+
+ADDS_WITH_CARE = sys.version_info >= (3, 12)  # sum() of floats carries the error along
+ADDS_COMPLEX_WITH_CARE = sys.version_info >= (3, 14)  # and of complex numbers
+ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 does
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether one of the values is traced."""
+    return any(type(v) is Traced for v in values)
+
+
+@understands_family(*(f for f in offered(math) if callable(f)))
+def _math(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """A function of the table in math.def, or one that Python itself computes."""
+    if is_traced(*args) and not kwargs:
+        result = scope.stage.tracer.number(f.__name__, f, args)
+        if result is not NotImplemented:
+            return result
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(math.trunc)
+def _trunc(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's numbers have no __trunc__, but for float64, which is a float."""
+    if len(args) != 1 or kwargs or type(args[0]) is not Traced:
+        return _math(scope, f, args, kwargs)
+    if not is_a(args[0], float | int):
+        return call_unknown(scope, f, args, kwargs)
+    result = scope.stage.tracer.number("trunc", f, args)
+    return int(args[0]) if result is NotImplemented else result
+
+
+@understands(math.log)
+def _log(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 2 and is_traced(*args) and not kwargs:
+        return _math(scope, f, args[:1], {}) / _math(scope, f, args[1:], {})
+    return _math(scope, f, args, kwargs)
+
+
+@understands(math.degrees, math.radians)
+def _angle(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1 and is_traced(*args) and not kwargs:
+        factor = 180.0 / math.pi if f is math.degrees else math.pi / 180.0
+        return _convert(scope, float, args, {}) * factor
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(math.hypot)
+def _hypot(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) > 2 and is_traced(*args) and not kwargs:
+        return functools.reduce(lambda a, b: _math(scope, f, (a, b), {}), args)
+    if len(args) == 1 and not kwargs:
+        return _math(scope, math.fabs, args, {})
+    return _math(scope, f, args, kwargs)
+
+
+@understands(math.prod)
+def _prod(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    items = list(scope.iter(args[0])) if args else []
+    start = kwargs.get("start", 1)
+    if len(args) == 1 and is_traced(start, *items) and not kwargs.keys() - {"start"}:
+        return functools.reduce(operator.mul, items, start)
+    return call_pure(scope, f, (items,) if args else (), kwargs)
+
+
+@understands(float, int, bool)
+def _convert(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs:
+        return f(*args, **kwargs)
+    value = args[0]
+    if type(value) is Traced:
+        if value.kind == "python" and value.__class__ is f:
+            return value
+        if f is float and value.kind == "python" and value.dtype.kind in "iu":
+            return value * 1.0
+        result = scope.stage.tracer.number(f.__name__, f, args)
+        return f(value) if result is NotImplemented else result
+    if type(value) in FREE_TYPES:
+        return f(value)
+    return bool(scope.test(value)) if f is bool else call_pure(scope, f, args, kwargs)
+
+
+@understands(complex)
+def _complex(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    """complex(re, im) of real numbers."""
+    tracer = scope.stage.tracer
+    if len(args) == 2 and not kwargs and is_traced(*args) and all(map(is_real, args)):
+        parts = [tracer.cast(tracer.lift(a), np.complex128) for a in args]
+        return tracer.as_python(tracer.apply("join_parts", *parts))
+    return call_pure(scope, f, args, kwargs)
+
+
+def is_real(value: Any) -> bool:
+    """A float or an int, traced or not."""
+    if type(value) is Traced:
+        return value.kind != "array" and value.dtype.kind in "if"
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+@understands(round)
+def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or type(args[0]) is not Traced:
+        return call_pure(scope, f, args, kwargs)
+    value = args[0]
+    if value.kind == "array" or not hasattr(value.__class__, "__round__"):
+        return call_unknown(scope, f, args, kwargs)
+    digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
+    if digits is None:
+        result = scope.stage.tracer.number("round", f, (value,))
+        if result is not NotImplemented:
+            return result
+    elif value.strong is not None:
+        scope.stage.regions.look_at_class(args[:1])
+        return _round(scope, f, args, kwargs)
+    elif value.kind == "scalar" and value.dtype.kind == "f":
+        return dispatch(scope, value.round, (digits,), {})
+    if value.kind == "scalar":
+        return call_unknown(scope, f, args, kwargs)
+    if value.is_fresh:
+        reason = "rounds to decimal places, as only Python itself does"
+        return call_unknown(scope, f, args, kwargs, reason)
+    number = int(value) if is_a(value, int) else float(value)
+    return f(number, *args[1:], **kwargs)
+
+
+@understands(pow)
+def _pow(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    given = (*args, *kwargs.values())
+    if len(given) > 2 and any(type(v) is Traced and v.is_fresh for v in given):
+        return call_unknown(scope, f, args, kwargs, "a power with a modulus")
+    if len(given) > 2 and is_traced(*given):
+        args = tuple(operator.index(a) for a in args)
+        kwargs = {k: v if v is None else operator.index(v) for k, v in kwargs.items()}
+    return call_pure(scope, f, args, kwargs)
+
+
+@understands(sum)
+def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or len(args) > 2 or kwargs.keys() - {"start"}:
+        return f(*args, **kwargs)  # raises
+    start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
+    items = [*map(scope.operand, scope.iter(args[0]))]
+    if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
+        return scope.stage.lift_array(f(items, start))
+    at, is_int = 0, True
+    while at < len(items) and is_int and _is_python(start, int):
+        is_int = _is_python(items[at], int) or _is_python(items[at], bool)
+        start, at = start + items[at], at + 1
+    if ADDS_WITH_CARE and _is_python(start, float):
+        start, at = _add_floats(scope.stage.tracer, start, items, at)
+        if at < len(items):
+            start, at = start + items[at], at + 1
+    if ADDS_COMPLEX_WITH_CARE and _is_python(start, complex):
+        start, at = _add_complex(scope.stage.tracer, start, items, at)
+    return functools.reduce(operator.add, items[at:], start)  # the rest as it comes
+
+
+def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
+    """The sum of floats and ints from that item on, and the first item that is neither."""
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    while at < len(items) and (_is_python(items[at], float) or is_a(items[at], int)):
+        x = t.as_scalar(t.lift(items[at]))
+        if _is_python(items[at], float):
+            whole.add(x)
+        elif ADDS_INTS_WITH_CARE:
+            whole.add(t.cast(x, np.float64))
+        else:
+            whole.total = whole.total + x
+        at += 1
+    return t.as_python(whole.result()), at
+
+
+def _add_complex(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
+    """The same once the sum is complex: its parts are added as floats are, real numbers to one."""
+    z = t.as_scalar(t.lift(total))
+    parts = [Compensated(t, t.apply(part, z)) for part in ("real", "imag")]
+    for item in items[at:]:
+        if _is_python(item, complex):
+            x = t.as_scalar(t.lift(item))
+            for part, of in zip(parts, ("real", "imag"), strict=True):
+                part.add(t.apply(of, x))
+        elif is_a(item, float | int):
+            parts[0].add(t.cast(t.as_scalar(t.lift(item)), np.float64))
+        else:
+            break
+        at += 1
+    joined = [t.cast(part.result(), np.complex128) for part in parts]
+    return t.as_python(t.apply("join_parts", *joined)), at
+
+
+class Compensated:
+    """A sum of floats that carries the error along: Neumaier's variant of Kahan's summation (ZAMM
+    54, 1974), as Python 3.12 and later add floats, and 3.14 and later complex numbers.
+    """
+
+    def __init__(self, tracer: Any, start: Any) -> None:
+        self.tracer = tracer
+        self.total = start
+        self.carry = tracer.lift(np.float64(0))
+
+    def add(self, x: Any) -> None:
+        """One more float."""
+        t, total = self.tracer, self.total
+        new = total + x
+        is_less = t.apply("less", abs(total), abs(x))
+        big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
+        self.carry = self.carry + ((big - new) + small)
+        self.total = new
+
+    def result(self) -> Any:
+        """The sum with what was carried, where that is a number."""
+        t, carry = self.tracer, self.carry
+        counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
+        return t.apply("where", counts, self.total + carry, self.total)
+
+
+def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+    """A sum with one more item, and the error that it carries along while it is Python's float, or
+    a complex number where those are added with care: the errors of its two parts are one number.
+    From the first item on that is of another type there is no carry, None.
+    """
+    if carry is None:
+        return total + item, None
+    if _is_python(total, float):
+        if _is_python(item, float):
+            return _more(scope, total, carry, item)
+        if is_a(item, int):
+            return _more(scope, total, carry, item) if ADDS_INTS_WITH_CARE else (total + item, carry)
+        new = sum_of(scope, total, carry) + item
+        return new, 0j if _is_careful_complex(new) else None
+    if _is_careful_complex(total):
+        if _is_python(item, complex):
+            pairs = zip(*(_parts(scope, v) for v in (total, carry, item)), strict=True)
+            real, imag = (_more(scope, *pair) for pair in pairs)
+            return _join(scope, real[0], imag[0]), _join(scope, real[1], imag[1])
+        if is_a(item, float | int):
+            (real, imag), (error, other) = _parts(scope, total), _parts(scope, carry)
+            real, error = _more(scope, real, error, item)
+            return _join(scope, real, imag), _join(scope, error, other)
+        return sum_of(scope, total, carry) + item, None
+    new = total + item
+    if _is_careful_complex(new):
+        return new, 0j
+    is_int = _is_python(item, int) or _is_python(item, bool)
+    return new, carry if is_int or _is_python(new, float) else None
+
+
+def sum_of(scope: Hooks, total: Any, carry: Any) -> Any:
+    """The sum with what it carries."""
+    if not (_is_python(total, float) or _is_careful_complex(total)):
+        return total
+    if carry is None or (type(carry) in (float, complex) and not carry):
+        return total
+    if not _is_python(total, float):
+        pairs = zip(_parts(scope, total), _parts(scope, carry), strict=True)
+        return _join(scope, *(sum_of(scope, *pair) for pair in pairs))
+    if not is_traced(total, carry):
+        return total + carry if math.isfinite(carry) else total
+    t = scope.stage.tracer
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    whole.carry = t.as_scalar(t.lift(carry))
+    return t.as_python(whole.result())
+
+
+def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+    """A float with one more number, and what both carry."""
+    if not is_traced(total, carry, item):
+        item = float(item)
+        new = total + item
+        big, small = (item, total) if abs(total) < abs(item) else (total, item)
+        return new, carry + ((big - new) + small)
+    t = scope.stage.tracer
+    whole = Compensated(t, t.as_scalar(t.lift(total)))
+    whole.carry = t.as_scalar(t.lift(carry))
+    whole.add(t.cast(t.as_scalar(t.lift(item)), np.float64))
+    return t.as_python(whole.total), t.as_python(whole.carry)
+
+
+def _is_careful_complex(total: Any) -> bool:
+    """A sum so far whose two parts are added with care."""
+    return ADDS_COMPLEX_WITH_CARE and _is_python(total, complex)
+
+
+def _parts(scope: Hooks, z: Any) -> tuple[Any, Any]:
+    """The parts of a complex number."""
+    if type(z) is not Traced:
+        return z.real, z.imag
+    t = scope.stage.tracer
+    x = t.as_scalar(t.lift(z))
+    return t.as_python(t.apply("real", x)), t.as_python(t.apply("imag", x))
+
+
+def _join(scope: Hooks, real: Any, imag: Any) -> Any:
+    """The complex number of two parts."""
+    return _complex(scope, complex, (real, imag), {})
+
+
+def _is_python(value: Any, kind: type) -> bool:
+    """Python's own number of that kind, traced or not."""
+    if type(value) is Traced:
+        return value.kind == "python" and value.__class__ is kind
+    return type(value) is kind

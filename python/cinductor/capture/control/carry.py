@@ -1,0 +1,537 @@
+"""What a loop's trips hand to each other, as far as it is known, and the region made of it.
+
+`open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
+are unchanged, or `steps` (ints that grow by a constant), or carried by value (`types`, and in the
+region `phi`). Memory written to is carried as versions of the same array. A value carried is
+by value: where memory that two names share would be written through one of them the loop is not
+captured; arrays that change places are, by running the body once for each arrangement in one trip
+of the region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...signals import Replan
+from ..value.objects import MaybeUnbound, Traced
+from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves, rebuilt
+from . import list_buffer, varying
+from .contents import Contents, is_unchanged, keeps_places, value_of
+from .distinguish import Objects
+from .last import Last
+from .list_columns import ListColumns, is_longer
+from .phi import Memory, Number, Phi, Value, make_region
+from .region import Peel, truth
+from .sharing import Sharing
+from .trips import Trips
+from .types import Types
+
+if TYPE_CHECKING:
+    from .loop import Learnt, Loop
+
+MAX_PERIOD = 6
+OURS = "__ci_"
+
+
+def is_undefined(name: str, value: Any) -> bool:
+    """Whether a name without a value at the head has one that nobody reads there."""
+    return name.startswith(OURS) or type(value) is MaybeUnbound
+
+
+MOST_CARRIED = 512  # where each finds its place among all the others
+
+
+class Carried:
+    """The state of one loop being captured."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.regions, self.tracer = loop.regions, loop.tracer
+        self.regions.made.append(self)
+        self.entry = dict(loop.entry)
+        self.types = Types(self)
+        self.values: list[Value] = []  # names that are carried by value, at the head of this run
+        self.steps: dict[str, Any] = {}
+        self.written: list[Any] = []
+        self.no_steps: set[str] = set()
+        self.first_trace: Any = None
+        self.period, self.turn = 1, 0
+        self.distinct: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
+        self.promises: list[Any] = []  # decisions that outlive the run they were made in
+        self.is_while = loop.is_while
+        self.flag = False  # whether the loop's flag ends it
+        self.is_endless = False  # whether nothing else does
+        self.contents = Contents()
+        self.growths: dict[int, ListColumns] = {}
+        self.trips = Trips(self)
+        renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
+        if renewed and (loop.is_while or not self.runs_once()):
+            renewed = set()
+        self.names = tuple(name for name in loop.site.carried if name not in renewed)
+        self.recall(loop.memory)
+
+    # --- what was learnt at this place before ---
+
+    def recall(self, memory: Learnt) -> None:
+        """Begins with what another capture of the same loop ended with."""
+        for name in memory.names:
+            value = self.entry.get(name, UNBOUND)
+            if value is UNBOUND or not is_int(value):
+                self.types.recall(name, value)
+        for name in memory.written:
+            value = self.entry.get(name, self.loop.others.get(name))
+            if type(value) is Traced and value.kind == "array":
+                self.add_written(value.whole)
+
+    def remember(self, memory: Learnt) -> None:
+        """For the next capture of the same loop, in another run of a loop around."""
+        memory.names = list(self.types.of)
+        everything = {**self.loop.others, **self.entry}
+        held = {handle.storage for handle in self.written}
+        memory.written = [
+            name
+            for name, value in everything.items()
+            if type(value) is Traced and value.storage in held
+        ]
+
+    def add_written(self, handle: Any) -> bool:
+        if any(handle.storage == h.storage for h in self.written):
+            return False
+        self.written.append(handle)
+        return True
+
+    # --- the head of a trip ---
+
+    def is_live_behind(self, name: str) -> bool:
+        """Whether somebody looks at it behind the loop."""
+        return name in self.loop.site.live_out or name in self.contents.containers
+
+    @property
+    def index(self) -> Any:
+        """The number of the run of the body."""
+        return self.trip if self.period == 1 else self.trip * self.period + self.turn
+
+    @property
+    def extent(self) -> Any:
+        """Trips of the region."""
+        extent = self.loop.extent
+        return extent if self.period == 1 else extent // self.period
+
+    def open(self) -> dict[str, Any]:
+        """Opens the blocks of a run; the values of names at its head."""
+        for handle in self.written:  # inputs enter the graph outside
+            self.tracer.prepare(handle)
+        site = self.loop.site
+        is_counted = bool(self.steps or self.types.joined)
+        for name in site.live_out:  # a trip makes it, or there must be one
+            is_counted |= name not in self.names or self.entry[name] is UNBOUND
+        for name, types in self.types.of.items():
+            is_counted |= self.is_live_behind(name) and any(k and k.kind == "array" for k in types)
+        self.cond = self.body = self.counter = self.flag_phi = self.trips_made = None
+        self.turn = 0
+        self.distinct.clear()
+        self.trips.open()
+        block = self.regions.open()
+        if self.is_while:
+            self.cond = block
+            if is_counted or not self.loop.is_while:
+                self.counter = self.count(block.param("i8", "scalar"))
+            if self.flag:
+                self.flag_phi = self.watch_flag(block.param("?", "python"))
+        else:
+            self.body = block
+            self.trip = block.index(self.extent)
+        head = self.make_head(block)
+        if self.is_while and not self.loop.is_while:
+            self.open_body(None)
+        elif self.is_while and self.counter is not None:
+            self.trip = self.tracer.define(self.counter.head, 0, None)
+        for name, step in self.steps.items():
+            head[name] = self.entry[name] + self.trip * step
+        self.contents.refill(self.regions, head)
+        for growth in self.growths.values():
+            growth.open()
+        self.head = head
+        return head
+
+    def make_head(self, block: Any) -> dict[str, Any]:
+        carried = frozenset((*self.names, *self.contents.containers))
+        head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
+        self.lengths = [self.vary(block, length) for length in self.types.lengths]
+        self.values = [
+            Value(self.tracer, block, leaf, kind)
+            for name, kinds in self.types.of.items()
+            for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
+            if kind is not None
+        ]
+        head.update(self.names_of(value.head for value in self.values))
+        if sum(len(value.params) for value in self.values) > MOST_CARRIED:
+            self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
+        for handle in self.written:
+            block.bind(handle)
+        self.bound = {handle.storage: handle.version for handle in self.written}
+        return head
+
+    def count(self, param: Any) -> Number:
+        """The counter of trips."""
+        tracer = self.tracer
+        return Number(param, lambda: tracer.lift(0, "i8"), lambda: tracer.apply("add", param, 1))
+
+    def watch_flag(self, param: Any) -> Number:
+        """The flag that ends the loop."""
+
+        def end() -> Any:
+            value = self.ends_of_names[self.loop.site.flag]
+            is_traced = type(value) is Traced
+            return truth(self.loop.stage, value) if is_traced else self.tracer.lift(value)
+
+        return Number(param, lambda: self.tracer.lift(False), end)
+
+    def vary(self, block: Any, length: varying.Length) -> Number:
+        """A size that changes."""
+        tracer, head = self.tracer, block.param("i8", "python")
+        length.define(tracer, head)
+        return Number(
+            head,
+            lambda: varying.number_of(tracer, length.entry),
+            lambda: varying.number_of(tracer, length.end),
+        )
+
+    def names_of(self, parts: Iterable[Any]) -> dict[str, Any]:
+        """The values of names carried, given those of their leaves that change."""
+        left = iter(parts)
+        return {
+            name: rebuilt(
+                self.entry[name],
+                (
+                    leaf if kind is None else next(left)
+                    for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
+                ),
+            )
+            for name, kinds in self.types.of.items()
+        }
+
+    def open_body(self, test: Any) -> bool:
+        """Closes the block of a while's condition and opens that of its body."""
+        condition, apply = None, self.tracer.apply
+        self.is_endless = test is not None and type(test) is not Traced
+        if type(test) is Traced:
+            condition = truth(self.loop.stage, test)
+        elif test is not None and not test:
+            self.loop.fail("the loop makes no trip")
+        if not self.loop.is_while:
+            condition = apply("less", self.counter.head, self.extent)
+        if self.flag_phi is not None:
+            goes_on = apply("logical_not", self.flag_phi.head)
+            condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
+        if condition is None:
+            condition = self.tracer.lift(True)
+        if any(self.is_new(h) for h in self.tracer.written(self.loop.attempt.mark)):
+            self.loop.fail("the condition writes to an array")
+        if test is not None:
+            self.contents.check_condition(self.loop, self.head)
+        self.cond.result(condition)
+        self.regions.close(self.cond, True)
+        self.body = self.regions.open()
+        if type(test) is Traced:
+            self.regions.assume(test)
+        if not self.loop.is_while:
+            self.trip = self.tracer.define(self.counter.head, 0, self.extent)
+        return True
+
+    def note_distinct(self, a: Any, b: Any) -> None:
+        """Two arrays are not one in this trip: where one is carried that has to be so in each."""
+        told = {(x.storage, y.storage) for x, y in self.distinct}
+        if (a.storage, b.storage) in told:
+            return
+        if any(v.value.storage in (a.storage, b.storage) for v in self.values):
+            self.distinct.append((a, b))
+
+    def is_new(self, handle: Any) -> bool:
+        return all(handle.storage != h.storage for h in self.written)
+
+    def close(self) -> None:
+        """The run is over; its blocks are dropped."""
+        self.regions.unwind(self.loop.attempt.nblocks)
+
+    def next_turn(self) -> bool:
+        """Whether the body is to run again in this trip."""
+        self.turn += 1
+        if self.turn < self.period:
+            return True
+        self.turn = 0
+        return False
+
+    # --- the end of a trip ---
+
+    def learn(self, names: dict[str, Any]) -> bool:
+        """Compares the state at the end of a trip with that at its head; False: run it again."""
+        loop = self.loop
+        loop.check_others(names)
+        names = self.ends_of_names = {**names, **self.look_at_contents()}
+        if self.body is None:
+            loop.fail("the loop makes no trip")
+        if self.learn_flag(names):
+            return False
+        changed = {
+            name: names.get(name, UNBOUND)
+            for name in (*self.names, *self.contents.containers)
+            if name not in self.types.of
+            and name not in self.steps
+            and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
+            and not is_same(names.get(name, UNBOUND), self.head[name])
+        }
+        written = self.tracer.written(loop.attempt.mark)
+        news = [handle for handle in written if self.is_new(handle)]
+        if changed and (self.rotates(changed, written) or self.turns_round(changed)):
+            return False
+        again = self.grows
+        for handle in news:
+            again |= self.add_written(handle)
+        for name, value in changed.items():
+            self.carry(name, value)
+            again = True
+        for name, step in list(self.steps.items()):
+            if not is_same(names.get(name, UNBOUND), self.head[name] + step):
+                del self.steps[name]
+                self.no_steps.add(name)
+                self.carry(name, names.get(name, UNBOUND))
+                again = True
+        for name in self.types.of:
+            if name not in changed:
+                again |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
+        again |= self.types.group()
+        trace = self.trace()
+        if self.first_trace is None:
+            self.first_trace = trace
+        if again:
+            return False
+        places = Objects(loop, self.contents)
+        if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
+            raise Peel(f"{name} is another view of its array in each trip")
+        is_alike = trace == self.first_trace and self.trips.are_known()
+        if self.types.joined and not is_alike:
+            raise Peel("values are of another type at the loop's entry")
+        self.sharing = Sharing(self, names)
+        self.last = Last(self)
+        name = self.last.look(names)
+        return True if name is None else self.leave_last_trip(name)
+
+    def trace(self) -> Any:
+        """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it
+        computed, which classes it asked for, what it appended.
+        """
+        seen = self.regions.classes[self.loop.attempt.nclasses :]  # type: ignore[union-attr]
+        return self.body.trace, seen, [growth.kinds_now() for growth in self.growths.values()]
+
+    def look_at_contents(self) -> dict[str, Any]:
+        """What the containers that a trip changed hold at its end."""
+        loop = self.loop
+        self.grows = False
+        for container in loop.changed_containers(loop.attempt):
+            before = loop.attempt.changes.before[id(container)][1]  # type: ignore[union-attr]
+            if id(container) in self.growths:
+                self.growths[id(container)].learn()
+                continue
+            if is_longer(before, container):
+                self.grow(container, before)
+                continue
+            if self.contents.has(container) or is_unchanged(before, container):
+                continue
+            if not keeps_places(before, container):
+                loop.fail("the body adds to a container or takes from it")
+            name = self.contents.name_of(container)
+            self.entry[name] = self.head[name] = value_of(container, before)
+        for name, container in self.contents.containers.items():
+            if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
+                loop.fail("the body adds to a container or takes from it")
+        return self.contents.names()
+
+    def grow(self, container: list[Any], before: list[Any]) -> None:
+        """Notes that trips append to a list."""
+        loop = self.loop
+        if self.is_while or loop.site.flag is not None:
+            list_buffer.ask(loop, container, container[len(before)])
+        growth = ListColumns(self, container, before)
+        is_of_size = type(self.extent) is not int and not growth.may_open
+        if is_of_size and len(self.regions.active) > 1:
+            list_buffer.ask(loop, container, container[len(before)])
+        if id(container) in self.regions.sized_lists:
+            if self.tracer.flushes:
+                loop.fail("a list grows behind a loop")
+            raise Replan("sized_lists", "a list is appended to by more than one loop")
+        if is_of_size:
+            growth.close()
+        self.growths[id(container)], self.grows = growth, True
+
+    def learn_flag(self, names: dict[str, Any]) -> bool:
+        """Whether the loop was found to end by its flag."""
+        flag = self.loop.site.flag
+        value = names.get(flag, False) if flag else False
+        if value is True:
+            self.loop.fail("the loop ends in its first trip")
+        if type(value) is not Traced or self.flag:
+            return False
+        if self.period > 1:
+            self.loop.fail("arrays change places in a loop that may end early")
+        self.flag = self.is_while = True
+        return True
+
+    def rotates(self, changed: dict[str, Any], written: list[Any]) -> bool:
+        """Whether arrays that are written to changed places."""
+        held = {handle.storage for handle in written}
+        sources: dict[str, str] = {}
+        for name, value in changed.items():
+            if type(value) is not Traced or value.kind != "array":
+                continue
+            for other in changed:
+                if is_same(value, self.head[other]):
+                    sources[name] = other
+        if not any(self.head[name].storage in held for name in sources.values()):
+            return False
+        if sorted(sources) != sorted(sources.values()):
+            self.loop.fail("names share memory that is written to")
+        period, now = 1, dict(sources)
+        while any(a != b for a, b in now.items()):
+            now = {name: sources[other] for name, other in now.items()}
+            period += 1
+            if period > MAX_PERIOD:
+                self.loop.fail("arrays change places")
+        if self.period > 1 or self.flag or self.loop.is_while:
+            self.loop.fail("arrays change places")
+        self.repeat(period)
+        return True
+
+    def turns_round(self, changed: dict[str, Any]) -> bool:
+        """Whether trips hand on arrays in C's order and in another by turns: `a = a.T * 2`."""
+        if self.period > 1 or self.flag or self.loop.is_while or self.loop.tail:
+            return False
+        for name, value in changed.items():
+            pairs = zip(leaves(self.head[name]), leaves(value), strict=False)
+            if any(is_array(a) and is_array(b) and self.is_turned(a, b) for a, b in pairs):
+                self.repeat(2)
+                return True
+        return False
+
+    def is_turned(self, a: Any, b: Any) -> bool:
+        return a.ndim == b.ndim > 1 and self.tracer.is_c_order(a) != self.tracer.is_c_order(b)
+
+    def repeat(self, period: int) -> None:
+        """From here on the body runs that often in one trip of the region."""
+        self.period, self.names = period, self.loop.site.carried
+        rest = self.loop.extent % period
+        self.loop.tail += int(rest)
+        self.promises.append(lambda: int(rest))
+
+    def carry(self, name: str, value: Any) -> None:
+        """A name that a trip changed."""
+        head = self.head[name]
+        if head is UNBOUND and is_undefined(name, value):
+            blank = self.types.add_undefined(name, value)
+            if blank is not UNBOUND:
+                self.entry[name] = blank
+                return
+        if head is UNBOUND or value is UNBOUND:
+            raise Peel(f"{name} is bound in one trip and not in another")
+        if is_int(head) and is_int(value) and name not in self.no_steps:
+            step = value - head
+            if type(step) is int or (type(step) is Traced and self.tracer.is_fixed(step)):
+                self.steps[name] = step
+                return
+        self.types.add(name, head, value)
+
+    # --- names that only trips make ---
+
+    def leave_last_trip(self, name: str) -> bool:
+        loop = self.loop
+        if self.is_while or loop.tail >= self.period or not self.runs_once():
+            loop.fail(f"{name} is used behind the loop as its last trip left it")
+        extent = self.extent
+        self.promises.append(lambda: self.runs_once(extent))
+        loop.tail += self.period
+        return False
+
+    # --- the region ---
+
+    def finish(self) -> dict[str, Any]:
+        """Makes the region; the values of names behind the loop."""
+        loop, body, tracer = self.loop, self.body, self.tracer
+        names = self.ends_of_names
+        self.sharing.check()
+        for growth in self.growths.values():
+            growth.check(names)
+        if body.work == 0 and not self.written and not self.is_while:
+            if type(self.extent) is int:
+                loop.fail("it does no array work")
+        first = self.cond if self.is_while else body
+        for value, leaf in zip(self.values, self.leaves_of(names), strict=True):
+            value.end(tracer, leaf)
+        self.heads = [phi for phi in (self.counter, self.flag_phi) if phi is not None]
+        self.memory = [Memory(handle) for handle in self.written]
+        for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
+            phi.results(tracer, body, first)
+        self.last.finish(body, first)
+        for growth in self.growths.values():
+            growth.finish(body)
+        self.close()
+        tracer.restore(loop.attempt.mark)
+        self.regions.aliases.set_records(loop.attempt.records)
+        for promise in self.promises:
+            promise()
+        self.trips.ask()
+        exits = self.make_region()
+        self.contents.refill(self.regions, exits)
+        return exits
+
+    def make_region(self) -> dict[str, Any]:
+        tracer, site = self.tracer, self.loop.site
+        needs_trips = int(self.last.needs_trip())
+        phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.held]
+        phis += [item for growth in self.growths.values() for item in growth.items]
+        blocks = (self.cond, self.body) if self.is_while else (self.body,)
+        make_region(tracer, "while" if self.is_while else "for", blocks, phis)
+        kept = {*self.names, *self.contents.containers}
+        exits = {n: self.entry[n] if n in kept else UNBOUND for n in {*site.state, *kept}}
+        trips = self.extent if not self.is_while else None
+        counter = self.counter.made[0] if self.counter is not None else None
+        if counter is not None:
+            if any(name in site.live_out for name in self.steps):
+                trips = tracer.define(counter, 0, None)
+        if site.flag:
+            exits[site.flag] = self.flag_phi.made[0] if self.flag_phi is not None else False
+        for length, phi in zip(self.types.lengths, self.lengths, strict=True):
+            length.define(tracer, phi.made[0])
+        exits.update(self.names_of([value.behind(tracer) for value in self.values]))
+        for memory in self.memory:
+            memory.rebuild(tracer)
+        exits.update(self.last.exits())
+        for growth in self.growths.values():
+            growth.exits(exits)
+        made_arrays = {
+            number: leaves(exits[name])[place]
+            for (name, place), number in self.sharing.numbers.items()
+            if self.is_live_behind(name)
+        }
+        needs_trips = max(needs_trips, self.sharing.note(made_arrays))
+        for name, step in self.steps.items():
+            exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
+        self.trips.make_sure(needs_trips, counter)
+        self.trips_made = counter if self.period == 1 else None
+        for phi in phis:  # what is alive at a break is returned
+            phi.made.clear()
+        return exits
+
+    def leaves_of(self, names: dict[str, Any]) -> list[Any]:
+        """Those that change, of the names carried by value."""
+        return [
+            leaf
+            for name, kinds in self.types.of.items()
+            for leaf, kind in zip(leaves(names[name]), kinds, strict=True)
+            if kind is not None
+        ]
+
+    def runs_once(self, extent: Any = None) -> bool:
+        """Whether the region makes a trip; guarded where that depends on the arguments."""
+        extent = self.extent if extent is None else extent
+        return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)

@@ -1,0 +1,379 @@
+"""Loops being captured: one body of the graph for all trips.
+
+The first run of the body is optimistic: names and memory are what they are at the loop's entry. What
+a run changed is carried by the next: an int as entry + step * trip, anything else as a value that
+each trip hands to the next (`carry`). Runs end when nothing new is learnt; then the region is made.
+A trip whose types differ from those of later trips is peeled off before the region, and the last
+one behind it when a name is to be what only that trip makes it.
+
+A while whose tests are known is run by Python until it has recorded work in a few trips; then it is
+undone and captured. What cannot be captured is undone too, and Python runs it, trip by trip; the
+reason is reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _core
+from ...instance import is_a
+from ...interrupt import is_interrupt
+from ...signals import Signal
+from ..value.items import END, UNKNOWN, Items
+from ..value.objects import Traced
+from ..value.state import UNBOUND, is_same
+from . import capacity, list_buffer
+from .carry import Carried
+from .region import Attempt, Peel, Region, RegionBreak, Rerun, between_runs, truth
+
+UNROLL = 8  # known trips that are simply run; half as many for each loop inside
+PATIENCE = 3  # trips of a while with known tests that may record work
+MAX_WATCHED = 4096
+MAX_RUNS = 24
+MAX_PEELED = 2
+
+PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
+
+
+class Learnt:
+    """What was learnt of a loop at one place of one call path."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []  # carried from trip to trip; a set's order is another in each process
+        self.written: list[str] = []  # names of arrays written to
+        self.offset = 0  # trips peeled off
+        self.plain: str | None = None  # why it is not captured
+
+
+class Loop(Region):
+    """A for over numbered items, or (items None) a while, which has none."""
+
+    def __init__(
+        self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
+    ) -> None:
+        super().__init__(scope, site)
+        self.iterator = iterator  # what the items are taken from, where others may have it
+        self.gone = 0 if iterator is None else iterator.position  # before the loop
+        self.items = Items(None, None) if items is None else items
+        self.is_while = items is None
+        self.memory = self.regions.memory.setdefault(self.key, Learnt())
+        self.offset = self.memory.offset
+        self.phase = PLAIN if self.memory.plain else phase
+        if self.phase == REGION and self.offset:
+            self.phase = PEEL
+        self.position = self.runs = self.trips = self.worked = 0
+        self.goes_on = self.may_guess = True
+        self.tail = 0
+        self.base: Attempt | None = None
+        self.attempt: Attempt | None = None
+        self.carried: Carried | None = None
+        self.heads: dict[str, Any] | None = None  # what the next plain run begins with
+        self.now: dict[str, Any] = {}
+        self.restores = self.phase != PLAIN
+        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.growing: dict[int, Any] | None = None  # lists that grew before any was
+        self.rules: list[Any] = []  # by which arrays grow, `widening`
+        self.capacities: dict[Any, Any] = {}  # what they came to
+
+    # --- the protocol of rewritten code ---
+
+    def begin(self, names: dict[str, Any]) -> None:
+        """The names of the frame before the loop."""
+        self.start(names)
+        self.first = self.now = self.entry
+        self.base = Attempt(self, is_kept=True)
+        if self.phase in (PEEL, REGION):
+            self.move(UNKNOWN)
+
+    def __iter__(self) -> Loop:
+        return self
+
+    def __next__(self) -> None:
+        if self.phase == PEEL and (self.position == self.offset or not self.goes_on):
+            self.phase = REGION if self.goes_on else DONE
+        if self.phase == REGION:
+            self.restores = True
+            return self.attempt_to(self.open)
+        if self.phase == PLAIN and not self.restores:
+            self.scope.check_budget()
+        if self.phase in (PLAIN, WATCH) and self.iterator is not None:
+            self.position = self.position_in(self.iterator)
+        if self.ends():
+            if not self.is_early:
+                self.move(END)
+            self.conclude()
+            raise StopIteration
+
+    def position_in(self, iterator: Items) -> Any:
+        """How many items are gone: a body may take some, too."""
+        iterator.check()
+        return self.items.length if iterator.position is END else iterator.position - self.gone
+
+    def move(self, position: Any) -> None:
+        """Where the iterator is that the items are taken from."""
+        if self.iterator is not None:
+            is_place = type(position) is str or is_same(self.gone, 0)
+            self.iterator.move(position if is_place else self.gone + position)
+
+    def ends(self) -> bool:
+        """Whether there is no other trip."""
+        if self.phase == DONE or not self.goes_on:
+            return True
+        if self.is_while or self.phase == TAIL:
+            return False
+        length = self.items.length
+        if self.phase == PEEL and type(length) is Traced:
+            return not self.makes_trip(length - self.position)
+        return self.position >= int(length)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether it has ended before its items did, or may have."""
+        return not self.goes_on or (self.phase == DONE and self.site.flag is not None)
+
+    @between_runs
+    def open(self) -> None:
+        """A run of the region begins."""
+        self.heads = self.open_run()
+
+    def enter(self) -> tuple[Any, ...]:
+        """The values of names at the head of this run."""
+        heads, self.heads = self.heads, None
+        if self.phase == PLAIN:
+            self.restores = False
+        return self.values(self.now if heads is None else heads)
+
+    @property
+    def item(self) -> Any:
+        """What the target of a for gets."""
+        index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
+        self.position += self.phase != REGION
+        if self.phase in (PLAIN, WATCH):
+            self.move(self.position)
+        if self.phase == TAIL:
+            index = self.items.length - self.tail
+        elif self.phase == REGION and self.offset:
+            index = index + self.offset
+        value = self.items.get(index)
+        if self.scope.stage.has_fallen_back:
+            value = self.scope.stage.materialise(value)
+        shape = self.site.target
+        return value if shape is None else self.scope.unpack(value, shape)
+
+    def test(self, value: Any) -> bool:
+        """The test of a while."""
+        value = self.scope.symbolic(self.scope.test(value))
+        if self.phase == REGION:
+            return self.carried.open_body(value)  # type: ignore[union-attr]
+        if type(value) is Traced and self.phase == WATCH:
+            self.restart()
+        self.goes_on = bool(value)
+        return self.goes_on
+
+    @between_runs
+    def leave(self, names: dict[str, Any]) -> None:
+        """The names of the frame at the end of this run."""
+        self.now = names
+        if self.phase == REGION:
+            self.close_run(names)
+            return
+        self.position += self.is_while
+        flag = names.get(self.site.flag, False)
+        if type(flag) is Traced and self.phase == WATCH:
+            self.restart()
+        if flag is not False and bool(flag):
+            self.goes_on = False
+        if self.phase == WATCH and self.is_while and self.goes_on:
+            self.watch()
+        if self.phase == TAIL:
+            self.tail -= 1
+            self.phase = TAIL if self.tail else DONE
+
+    def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of names behind the loop."""
+        heads, self.heads = self.heads, None
+        return self.values(names if heads is None else heads)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        if kind is None:
+            return False
+        is_rerun = kind is Rerun and error.args[0] is self
+        if self.phase != REGION:
+            return is_rerun and self.again(REGION)  # it was being watched
+        if is_rerun:
+            self.carried.turn = 0  # type: ignore[union-attr]
+            self.attempt.drop()  # type: ignore[union-attr]
+            if self.asked or self.rules:
+                self.start_over()
+            if self.rules and self.offset and self.again(REGION):
+                self.offset = self.memory.offset = 0  # no trip was unlike the others
+            return True
+        if kind is Peel:
+            return self.peel_one(error) or self.fall_back(str(error), error)
+        if issubclass(kind, RegionBreak):
+            return self.fall_back(error.args[0], error)
+        if issubclass(kind, _core.CinductorError):
+            return self.fall_back(str(error), error)
+        if not issubclass(kind, Signal) and not is_interrupt(error):
+            return self.fall_back(f"the body raises {kind.__name__}", error)
+        return False
+
+    def conclude(self) -> None:
+        """No more trips."""
+        if self.base is not None:
+            self.base.end()
+            self.base = None
+
+    # --- other ways to run it ---
+
+    def again(self, phase: str) -> bool:
+        """Back to where the loop began; False when that cannot be."""
+        if self.base is None:
+            return False
+        self.regions.unwind(self.base.nblocks)
+        if not self.base.can_undo:
+            return False
+        self.base.drop()
+        self.attempt = self.growing = None
+        self.phase = PEEL if phase == REGION and self.offset else phase
+        self.position = self.runs = self.tail = 0
+        self.goes_on = True
+        self.move(UNKNOWN)
+        self.entry = self.now = self.first
+        self.heads = self.first
+        self.restores = True
+        return True
+
+    def restart(self) -> None:
+        """Captures the loop instead, from its beginning, where nothing has happened since."""
+        if self.base is not None and self.base.can_undo:
+            raise Rerun(self)
+        self.conclude()
+        self.phase = PLAIN
+
+    def watch(self) -> None:
+        """Counts the trips that recorded work: enough of them are captured instead."""
+        self.trips += 1
+        if self.base is None or not self.base.can_undo or self.trips > MAX_WATCHED:
+            self.conclude()
+            self.phase = PLAIN
+            self.restores = False
+            return
+        work = self.tracer.work_since(self.base.mark)
+        self.worked_trips = getattr(self, "worked_trips", 0) + (work > self.worked)
+        self.worked = work
+        if self.worked_trips >= PATIENCE:
+            raise Rerun(self)
+
+    @property
+    def may_peel(self) -> bool:
+        """Whether one more trip can be run before the region."""
+        if self.offset >= MAX_PEELED or self.capacities:
+            return False
+        if self.is_while:
+            return True
+        length = self.items.length - self.offset
+        if type(length) is int:
+            return length > 0
+        return self.tracer.is_positive(length) or (
+            self.stage.may_check() and type(length > 0) is Traced
+        )
+
+    def makes_trip(self, left: Any) -> bool:
+        """Whether some of a loop's trips are left; where only the program knows, it checks that."""
+        if left > 0 if type(left) is int else self.tracer.is_positive(left):
+            return True
+        is_left = left > 0
+        if type(is_left) is not Traced or not self.stage.may_check():
+            return False
+        self.check(is_left, "the loop makes a trip")
+        return True
+
+    def peel_one(self, why: Peel) -> bool:
+        """Runs one more trip before the region."""
+        if not self.may_peel or not self.again(PEEL):
+            return False
+        self.offset += 1
+        self.memory.offset = self.offset
+        self.memory.names.clear()
+        return True
+
+    def fall_back(self, reason: str, error: BaseException) -> bool:
+        """Without guesses, if some were made; else Python runs the loop where it can; else an outer
+        construct does without a region.
+        """
+        if self.attempt is not None:  # between two runs nothing is left of the last
+            self.attempt.drop()
+            self.start_over()
+        if self.may_guess and self.carried is not None and self.carried.types.guessed:
+            self.may_guess = False
+            return True
+        if self.growing is not None:
+            self.regions.set_growing(self.regions.still_growing(self.growing))
+        is_open = self.is_while or type(self.items.length) is Traced
+        if self.tracer.in_region and is_open:
+            if is_a(error, RegionBreak):
+                return False
+            raise RegionBreak(reason, self.scope.file, self.site.line) from None
+        self.memory.plain = reason
+        self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
+        self.phase = PLAIN
+        self.position, self.tail = self.offset, 0
+        self.move(self.offset)
+        self.heads = self.entry
+        self.restores = True
+        return True
+
+    # --- runs of the body ---
+
+    def start_over(self) -> None:
+        """The next run begins to learn anew."""
+        self.attempt.end()  # type: ignore[union-attr]
+        self.attempt, self.now = None, self.entry
+        self.tail = 0
+
+    @property
+    def extent(self) -> Any:
+        """Trips of the region."""
+        return self.items.length - self.offset - self.tail
+
+    def open_run(self) -> dict[str, Any]:
+        """The state at the head of a trip of the region."""
+        self.runs += 1
+        if self.attempt is None:
+            if self.asked:
+                self.growing = self.regions.growing if self.growing is None else self.growing
+                list_buffer.make(self)
+            capacity.resolve(self)
+            self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
+            self.attempt = Attempt(self)
+            self.carried = Carried(self)
+        elif self.carried.turn:  # type: ignore[union-attr]
+            return self.now
+        if self.runs > MAX_RUNS:
+            self.fail("what is carried from trip to trip keeps changing")
+        self.regions.active.append(self)
+        return self.carried.open()  # type: ignore[union-attr]
+
+    def close_run(self, names: dict[str, Any]) -> None:
+        """Learns from a run; makes the region when there was nothing to learn."""
+        carried = self.carried
+        assert carried is not None and self.attempt is not None
+        if carried.next_turn():
+            return
+        if not carried.learn(names):
+            carried.close()
+            self.attempt.drop()
+            return
+        self.now = carried.finish()
+        self.attempt.end()
+        self.attempt = self.growing = None
+        carried.remember(self.memory)
+        if self.site.flag is not None and carried.trips_made is not None:
+            self.move(self.offset + carried.trips_made)
+        self.heads = self.now
+        self.regions.report(self.scope, self.site, "captured")
+        self.phase = TAIL if self.tail else DONE
+
+
+__all__ = ["UNROLL", "Loop", "truth"]

@@ -1,0 +1,444 @@
+"""What captured loops and branches share.
+
+A construct runs its bodies on traced state, maybe several times, and makes one node of the graph of
+them; the user's frame gets its names back as they would be. What it opens it closes; a run that
+cannot be captured raises RegionBreak, and then the innermost construct that can do without a region
+goes back to its mark: nodes, memory, names and containers are as they were, and Python runs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ... import _core
+from ...instance import is_a
+from ...interrupt import is_interrupt
+from ...numpy.surface import is_large_int
+from ...signals import Signal
+from ..value.items import END, Items, items_of
+from ..value.objects import GROWING, Traced
+from ..value.state import UNBOUND, fill, is_one, reached
+from .aliases import Aliases, Records, count_in
+from .journal import Journal
+
+if TYPE_CHECKING:
+    from ..syntax.sites import Site
+    from ..value.hooks import Hooks
+    from .sized_list import SizedList
+
+RegionBreak = _core.RegionBreak
+ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
+
+
+class Peel(Exception):
+    """The trip at a loop's entry is not like those behind it."""
+
+
+class Raising(Signal):
+    """An arm of a traced branch is going to raise, or to warn, which is as rare: nobody needs to know
+    in which words.
+    """
+
+
+class Rerun(Signal):
+    """A construct being captured is begun again: something was learnt in the middle of it."""
+
+
+class Regions:
+    """The constructs at work in one captured call, and what was learnt of them."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage = stage
+        self.active: list[Region] = []
+        self.blocks: list[Any] = []
+        self.journal = Journal()
+        self.made: list[Any] = []  # what is emptied in the end
+        self.memory: dict[Any, Any] = {}
+        self.reports: dict[tuple[str, int, str], str] = {}
+        self.aliases = Aliases(stage)
+        self.tests = 0  # decided so far, by branches
+        self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that are Python's
+        self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
+        self.facts: list[Any] = []
+        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
+        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
+        self.sized_lists: dict[int, SizedList] = {}  # lists that loops made, as long as they had trips
+        self.may_open = True
+        # Lists that loops made: their items with versions, and the buffer of these.
+        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+
+    def end(self) -> None:
+        """The call is over: what constructs know of frames and values is let go of."""
+        let_go([*self.made, self])
+
+    def open(self) -> Any:
+        """A new block; closed by `close` or `unwind`."""
+        block = self.stage.tracer.block()
+        self.blocks.append(block)
+        return block
+
+    def reopen(self, block: Any) -> None:
+        """Opens a block once more."""
+        block.reopen()
+        self.blocks.append(block)
+
+    def close(self, block: Any, keeps: bool = False) -> None:
+        """Closes the innermost block."""
+        if self.blocks.pop() is not block:
+            raise AssertionError("blocks are closed in order")
+        block.close(keeps)
+
+    def unwind(self, count: int) -> None:
+        """Closes all blocks but the first ones."""
+        while len(self.blocks) > count:
+            self.blocks.pop().close()
+
+    def count_test(self) -> int:
+        """A number of its own for each test."""
+        self.tests += 1
+        return self.tests
+
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """A condition is known from here to the end of the attempt."""
+        self.facts.append(self.stage.tracer.assume(condition, holds))
+
+    def forget(self, count: int) -> None:
+        """Forgets all facts but the first ones."""
+        while len(self.facts) > count:
+            self.stage.tracer.forget(self.facts.pop())
+
+    def is_handed_on(self, value: Any) -> bool:
+        """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
+        if value.kind != "array" or value.storage in self.aliases.records:
+            return value.kind == "array"
+        loops = (getattr(region, "carried", None) for region in self.active)
+        return any(value.storage == p.value.storage for c in loops if c for p in c.values)
+
+    def grow(self, growth: Any) -> None:
+        """From here on a list has a gap."""
+        self.set_growing({**self.growing, id(growth.container): growth})
+
+    def set_growing(self, growing: dict[int, Any]) -> None:
+        """Which lists have a gap: everybody who asks for their origin hears of it."""
+        if growing is self.growing:
+            return
+        known = self.stage.known
+        for key in self.growing.keys() - growing.keys():
+            del known[key]
+        for key in growing.keys() - self.growing.keys():
+            known[key] = (growing[key].container, GROWING)
+        self.growing = growing
+
+    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
+        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
+        return {key: growth for key, growth in before.items() if key in self.growing}
+
+    def items_of(self, value: Any) -> Items | None:
+        """What is iterated, by number; None where Python has to iterate it."""
+        value = self.stage.handed.now(value)
+        growth = self.growing.get(id(value))
+        return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
+
+    def taken(self, value: Any, items: Items) -> Items:
+        """The items of a value for whoever runs over all of them: an iterator moves along."""
+        if items is value:
+            self.journal.before_change(items)
+        return items
+
+    def step(self, scope: Hooks, items: Items) -> Any:
+        """The next item of an iterator of which a trip may say how far it is. Only for the function
+        whose construct is being captured: what Python runs might ask until there is none.
+        """
+        self.journal.before_change(items)
+        position = items.position
+        if type(position) is str:
+            return next(items)
+        items.check()
+        left = items.length - position
+        is_left, is_fixed = left > 0, type(left) is int or self.stage.tracer.is_fixed(left)
+        is_own = self.active and self.active[-1].scope is scope
+        if not is_fixed and not (is_own and self.stage.may_check()):
+            return next(items)
+        if type(is_left) is Traced and not self.stage.tracer.is_positive(left):
+            if is_fixed:
+                is_left = bool(is_left)
+            else:
+                self.stage.tracer.check(is_left, "an iterator has another item")
+        if type(is_left) is not Traced and not is_left:
+            items.move(END)
+            raise StopIteration
+        items.move(position + 1)
+        return items.get(position)
+
+    @property
+    def list_buffers(self) -> dict[int, Any]:
+        """Of the lists that grow those that are buffers."""
+        return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
+
+    def keep_backing(self, made: list[Any], buffer: Any) -> None:
+        """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
+        of them, but of ints whose values decide what that is."""
+        if any(map(is_large_int, made)):
+            return
+        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
+        self.backings[id(made)] = (made, seen, buffer)
+
+    def list_of(self, row: Any, kind: str) -> list[Any]:
+        """The list of the numbers in an array."""
+        tracer = self.stage.tracer
+        items = [row[k] for k in range(row.shape[0])]
+        made = [tracer.as_python(item) for item in items] if kind == "python" else items
+        self.keep_backing(made, row)
+        return made
+
+    def backing_of(self, value: Any) -> Any:
+        """The array of what a loop appended to a list, where that is what the list holds."""
+        found = self.backings.get(id(value))
+        if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
+            return None
+        for item, (made, version) in zip(value, found[1], strict=True):
+            if item is not made:
+                return None
+            if type(item) is list:
+                if self.backing_of(item) is None:
+                    return None
+            elif item.version != version:  # somebody has written to it since
+                return None
+        return found[2]
+
+    def look_at_class(self, values: tuple[Any, ...]) -> None:
+        """Called where it matters whether a number is Python's or NumPy's."""
+        for value in values:
+            self.stage.tracer.resolve_class(value)
+            if self.active:
+                self.classes.append(value.kind if type(value) is Traced else type(value).__name__)
+
+    def report(self, scope: Hooks, site: Site, how: str) -> None:
+        """What became of a construct, for explain."""
+        self.reports[(scope.file, site.line, site.kind)] = how
+
+
+class Attempt:
+    """What can be undone: everything since it was made."""
+
+    def __init__(self, region: Region, is_kept: bool = False) -> None:
+        self.regions, self.stage = region.regions, region.stage
+        self.mark = self.stage.tracer.mark()
+        self.nblocks = len(self.regions.blocks)
+        self.nmarks = len(self.regions.journal.marks)
+        self.nactive = len(self.regions.active)
+        self.records = self.regions.aliases.records
+        self.nfacts = len(self.regions.facts)
+        self.nclasses = len(self.regions.classes)
+        self.nconditions = len(self.regions.conditions)
+        self.effects = self.stage.effects
+        self.growing = self.regions.growing
+        self.is_infeasible = self.stage.tracer.is_infeasible
+        self.changes = self.regions.journal.mark(is_kept)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether nothing has happened since that stays."""
+        is_kept = self.changes.can_undo and self.mark.is_valid
+        return is_kept and self.stage.effects == self.effects
+
+    def drop(self) -> None:
+        """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
+        call is open again.
+        """
+        self.undo()
+        self.stage.tracer.forget_guards(self.mark)
+
+    def undo(self) -> None:
+        """Back to where it was made; it may be undone again."""
+        regions = self.regions
+        regions.unwind(self.nblocks)
+        regions.set_growing(self.growing)
+        regions.journal.cut(self.nmarks + 1)
+        self.changes.undo(regions.journal.cells)
+        del regions.active[self.nactive :]
+        regions.aliases.set_records(self.records)
+        del regions.conditions[self.nconditions :]
+        del regions.classes[self.nclasses :]
+        regions.forget(self.nfacts)
+        self.stage.effects = self.effects
+        self.stage.tracer.restore(self.mark)
+        self.stage.tracer.is_infeasible = self.is_infeasible
+
+    def end(self) -> None:
+        """It is over; what was done stays, and is the outer attempts' to undo."""
+        still = self.regions.still_growing(self.growing)
+        self.regions.set_growing({**still, **self.regions.list_buffers})
+        self.regions.journal.cut(self.nmarks, keeps_born=True)
+        del self.regions.active[self.nactive :]
+        self.regions.forget(self.nfacts)
+        self.stage.tracer.is_infeasible = self.is_infeasible
+
+
+def let_go(values: Iterable[Any]) -> None:
+    """Empties the objects of this folder among these, and what they are made of."""
+    left = list(values)
+    while left:
+        value = left.pop()
+        is_ours = type(value).__module__.startswith(__package__)
+        own = getattr(value, "__dict__", {}) if is_ours else {}
+        for part in own.values():
+            left.append(part)
+            left.extend(part.values() if type(part) is dict else ())
+            left.extend(part if type(part) in (list, tuple) else ())
+        own.clear()
+
+
+def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
+    the construct is captured in no such way.
+    """
+
+    @functools.wraps(step)
+    def guarded(self: Region, *args: Any) -> Any:
+        try:
+            return step(self, *args)
+        except Peel:
+            raise
+        except Exception as error:
+            if is_interrupt(error):
+                raise
+            raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
+
+    return guarded
+
+
+def describe(error: Exception) -> str:
+    """An error as a reason."""
+    known = is_a(error, _core.CinductorError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+class Region:
+    """One construct being captured."""
+
+    restores = True
+
+    def __init__(self, scope: Hooks, site: Site) -> None:
+        self.scope, self.site = scope, site
+        self.stage = scope.stage
+        self.regions: Regions = self.stage.regions
+        self.regions.made.append(self)
+        self.tracer = self.stage.tracer
+        outer = self.regions.active[-1].key if self.regions.active else None
+        self.key = (outer, id(scope), site.number)
+
+    def fail(self, reason: str) -> Any:
+        """Gives this attempt up."""
+        raise RegionBreak(reason, self.scope.file, self.site.line)
+
+    def start(self, names: dict[str, Any]) -> None:
+        """The state that every run begins with."""
+        self.frame: Any = sys._getframe(2)
+        state = frozenset(self.site.state)
+        self.entry = {name: names.get(name, UNBOUND) for name in self.site.state}
+        self.others = {
+            name: value
+            for name, value in names.items()
+            if name not in state and not name.startswith("__ci_")
+        }
+
+    def attempt_to(self, begin: Callable[[], Any]) -> Any:
+        """Begins a run, as a step of __next__; where that fails it is as if the body had."""
+        try:
+            return begin()
+        except BaseException as error:
+            if not self.__exit__(type(error), error, error.__traceback__):
+                raise
+        return self.__next__()
+
+    def enter(self) -> tuple[Any, ...]:
+        """The values of names at the head of a run."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        if self.restores and not (self.site.state or self.site.raising):
+            self.enter()  # rewritten code has no names to set
+
+    def changed_containers(self, attempt: Attempt) -> list[Any]:
+        """The containers of before the attempt that it changed."""
+        if not attempt.changes.before:
+            return []
+        now = attempt.changes.swap()
+        seen = self.reached(container for container, _ in now)
+        for container, items in now:
+            fill(container, items)
+        return [container for container, _ in now if id(container) in seen]
+
+    def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
+        """Ids of the containers that somebody sees, by the names before the construct or by these."""
+        roots = [*(self.entry.values() if names is None else names), *self.others.values()]
+        return reached([*roots, *self.callers()], wanted, self.stage.known)
+
+    def callers(self) -> list[Any]:
+        """What the frames around this one see."""
+        values: list[Any] = []
+        frame = self.frame and self.frame.f_back
+        while frame is not None and frame.f_globals.get("__name__") != ENTRY:
+            values.extend(frame.f_locals.values())
+            frame = frame.f_back
+        values.extend(attributes for _, attributes in self.stage.stores.objects.values())
+        values.extend(lists.cells for lists in self.regions.list_buffers.values())
+        return values
+
+    def elsewhere(self) -> list[Any] | None:
+        """What is seen besides the names of the construct's state; None: nobody knows."""
+        return [*self.others.values(), *self.callers()]
+
+    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+        """Whether at most one of the values, with what callers see, may be of that memory, made here."""
+        if not array.is_fresh:
+            return False
+        seen = [*values, *self.others.values(), *self.callers()]
+        known = self.regions.aliases.records if records is None else records
+        return count_in(known, seen, array.storage) <= 1
+
+    def check_others(self, names: dict[str, Any]) -> None:
+        """Names that the construct does not assign are as they were."""
+        for name, value in self.others.items():
+            now = names.get(name, UNBOUND)
+            if now is not value and not is_one(now, value):
+                self.fail(f"{name} is changed by a function inside")
+
+    def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
+        """The tuple that rewritten code assigns to the state's names."""
+        return tuple(names.get(name, UNBOUND) for name in self.site.state)
+
+    def check(self, condition: Any, why: str) -> None:
+        """A check node: where it fails the original function answers."""
+        if condition is True:
+            return
+        if type(condition) is not Traced or not self.stage.may_check():
+            self.fail(f"{why} is known only when the program runs")
+        self.tracer.check(truth(self.stage, condition), why)
+
+
+def is_condition(value: Any) -> bool:
+    """A traced value that has one truth, which only the running program knows: an int of Python's is
+    known where sizes say it, and behind a break.
+    """
+    if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
+        return False
+    is_int = value.kind == "python" and value.dtype.kind == "i"
+    return not is_int or type(value != 0) is Traced
+
+
+def truth(stage: Any, value: Any) -> Any:
+    """A traced condition as a bool of rank 0."""
+    tracer = stage.tracer
+    if value.kind == "array":
+        if value.ndim:
+            value = tracer.reshape(value, ())
+        value = tracer.as_scalar(value)
+    if value.dtype != bool:
+        value = value != 0
+    return value

@@ -1,0 +1,315 @@
+"""The control flow of captured functions: plain where Python can decide, else captured."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ...signals import Replan
+from ..control.branch import Branch, LateBranch
+from ..control.condition import Choice, Operand
+from ..control.loop import REGION, UNROLL, WATCH, Loop
+from ..control.region import RegionBreak, is_condition, truth
+from ..value.items import Items
+from ..value.objects import MaybeUnbound, Traced
+from . import bailout, whole
+from .fallback import check_budget
+from .plain_control import For, If, PlainControl, While
+
+OWN_FILES = frozenset({__file__, bailout.__file__})
+EQUALITIES = (operator.eq, operator.ne)
+MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
+
+
+def asking_frame() -> Any:
+    """The frame of rewritten code that asks."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename in OWN_FILES:
+        frame = frame.f_back
+    return frame
+
+
+def count_frames(frame: FrameType) -> int:
+    """How often a frame's function is running."""
+    code, count = frame.f_code, 0
+    at: FrameType | None = frame
+    while at is not None:
+        count += at.f_code is code
+        at = at.f_back
+    return count
+
+
+def is_complex(value: Any) -> bool:
+    """Whether it is a complex number of Python's."""
+    if type(value) is not Traced:
+        return type(value) is complex
+    return value.kind == "python" and value.dtype == np.complex128
+
+
+def is_double(stage: Any, value: Any) -> bool:
+    """Whether it is an np.float64, which is a float to Python's numbers."""
+    if type(value) is not Traced or value.dtype != np.float64:
+        return type(value) is np.float64
+    stage.regions.look_at_class((value,))
+    return value.kind == "scalar"
+
+
+class Watched(For):
+    """A loop that Python runs while its call is captured: it may become too long for that."""
+
+    __slots__ = ("stage",)
+
+    def __init__(self, stage: Any, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.stage = stage
+
+    def __iter__(self) -> Iterator[None]:
+        for item in self.items:
+            check_budget(self.stage)
+            self.item = self.stage.materialise(item) if self.stage.has_fallen_back else item
+            yield
+
+
+class WatchedWhile(While):
+    """The same of a while loop."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[None]:
+        while self.goes_on:
+            check_budget(self.scope.stage)
+            yield
+
+
+class TracedControl(PlainControl):
+    """The methods of `__ci__` for control flow in a captured call."""
+
+    __slots__ = ()
+
+    def lt(self, a: Any, b: Any) -> Any:
+        """a < b"""
+        return self.compare(operator.lt, a, b)
+
+    def le(self, a: Any, b: Any) -> Any:
+        """a <= b"""
+        return self.compare(operator.le, a, b)
+
+    def gt(self, a: Any, b: Any) -> Any:
+        """a > b"""
+        return self.compare(operator.gt, a, b)
+
+    def ge(self, a: Any, b: Any) -> Any:
+        """a >= b"""
+        return self.compare(operator.ge, a, b)
+
+    def eq(self, a: Any, b: Any) -> Any:
+        """a == b"""
+        return self.compare(operator.eq, a, b)
+
+    def ne(self, a: Any, b: Any) -> Any:
+        """a != b"""
+        return self.compare(operator.ne, a, b)
+
+    def decide(self, name: str, a: Any, b: Any) -> Any:
+        """A comparison of which sizes are to decide now."""
+        return self.compare(getattr(operator, name), a, b, is_open=False)
+
+    def compare(self, relation: Any, a: Any, b: Any, is_open: bool = True) -> Any:
+        """A comparison; what sizes say is left open, for the program to find out, if is_open."""
+        a, b = (whole.use(self.stage, v) if type(v) is np.ndarray else v for v in (a, b))
+        found = whole.compared(self.stage, relation, a, b)
+        if found is not NotImplemented:
+            return found
+        if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
+            return self.stage.tracer.as_python(relation(a, b))
+        is_of_sizes = (type(a) is Traced and a.is_expression) or (
+            type(b) is Traced and b.is_expression
+        )
+        if not (is_of_sizes and is_open and self.may_leave_open()):
+            return relation(a, b)
+        tracer = self.stage.tracer
+        tracer.leaves_open = True
+        try:
+            value = relation(a, b)
+        finally:
+            tracer.leaves_open = False
+        if tracer.sample_truth(value) is not None:
+            self.leave_open()
+        return value
+
+    def leave_open(self) -> None:
+        """Notes that guards would be another way to capture the call."""
+        if not self.stage.has_left_open:
+            self.stage.has_left_open = True
+            # Where this call's sizes decide, with a guard, there may be no break.
+            self.stage.tracer.on_break = functools.partial(Replan, "leaves_open")
+
+    def may_leave_open(self) -> bool:
+        """Whether the program may find out what sizes say: another way could still be taken. In
+        NumPy's own source sizes say what there is to do, or what is wrong.
+        """
+        stage = self.stage
+        return stage.captures and stage.leaves_open and stage.may_check() and not self.is_library
+
+    def bound(self, value: Any, name: str) -> Any:  # type: ignore[override]
+        """The value of a name that may have none: the program checks that it has."""
+        if type(value) is not MaybeUnbound:
+            return value
+        if type(value.flag) is Traced and self.stage.may_check():
+            self.stage.tracer.check(truth(self.stage, value.flag), f"{name} is bound")
+            return value.value
+        return PlainControl.bound(value, name)
+
+    def specialised(self, value: Any) -> Any:
+        """A condition; what sizes say is guarded, for else there is an exception."""
+        is_so = self.stage.tracer.sample_truth(value)
+        return value if is_so is None else bool(value)
+
+    def symbolic(self, value: Any) -> Any:
+        """A condition; whether a size is zero is left open."""
+        is_size = type(value) is Traced and value.is_expression
+        return self.compare(operator.ne, value, 0) if is_size else value
+
+    def asked(self, value: Any, site: Any) -> Any:
+        """The test of an if."""
+        return self.specialised(value) if site.raising else self.symbolic(value)
+
+    def for_(self, value: Any, number: int) -> Any:
+        site = self.sites[number]
+        value = self.stage.handed.now(value)
+        items = self.stage.regions.items_of(value) if self.stage.captures else None
+        iterator = value if type(value) is Items else None
+        if items is None and iterator is not None and type(iterator.position) is not str:
+            items = iterator.rest(self.stage.tracer)
+        if items is None:
+            return Watched(self.stage, super().for_(value, number).items)
+        is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
+        if is_short and (site.flag is None or items.length == 0):
+            shape = site.target
+            each = iter(items) if iterator is None else self.iter(iterator)
+            return For(each if shape is None else (self.unpack(v, shape) for v in each))
+        if iterator is not None:
+            self.stage.regions.journal.before_change(iterator)
+        return Loop(self, site, items, WATCH if is_short else REGION, iterator)
+
+    def while_(self, number: int) -> Any:
+        if not self.stage.captures:
+            return WatchedWhile(self)
+        return Loop(self, self.sites[number], None, WATCH)
+
+    def if_(self, value: Any, number: int) -> Any:
+        site = self.sites[number]
+        value = self.asked(value, site)
+        if is_condition(value) and self.stage.captures:
+            if not self.recurses(site.line):
+                return Branch(self, site, value)
+        made = super().if_(value, number)
+        if type(made) is If and not made.holds and self.stage.captures:
+            return LateBranch(self, site)
+        return made
+
+    def recurses(self, line: int) -> bool:
+        """Whether data end a recursion through a condition on this line: Python decides it then."""
+        key, regions = (self.file, line), self.stage.regions
+        if key not in regions.recursive:
+            if not self.stage.tracer.in_region or count_frames(asking_frame()) < MOST_RECURSIONS:
+                return False
+            regions.recursive.add(key)
+        if self.stage.tracer.in_region:
+            raise RegionBreak("a recursion that data end", self.file, line)
+        check_budget(self.stage)
+        return True
+
+    def is_open(self, line: int) -> bool:
+        """Whether an expression on the line that cannot be captured can be left for another way: by a
+        construct around it, or by capturing the call anew.
+        """
+        stage = self.stage
+        is_refused = (self.file, line) in stage.regions.decided
+        is_undoable = stage.may_check() or stage.tracer.in_region
+        return stage.captures and is_undoable and not is_refused
+
+    def bool_begin(self, value: Any, is_and: bool) -> Any:
+        conditions = self.stage.regions.conditions
+        line = asking_frame().f_lineno
+        if is_condition(value) and self.is_open(line) and not self.recurses(line):
+            value = Operand(self, line, value, is_and)
+            conditions.append((self, value))
+            return value
+        conditions.append((self, None))
+        return super().bool_begin(value, is_and)
+
+    def bool_end(self, value: Any) -> Any:
+        if self.stage.has_fallen_back:  # since the frame has read this method: Python has begun it
+            return super().bool_end(value)
+        conditions = self.stage.regions.conditions
+        scope, operand = conditions.pop()
+        while scope is not self:
+            scope, operand = conditions.pop()
+        return super().bool_end(value) if operand is None else operand.join(value)
+
+    def truth(self, value: Any) -> Any:
+        """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
+        growth = self.stage.regions.growing.get(id(value))
+        value = self.symbolic(value if growth is None else growth.truth)
+        if is_condition(value) and self.stage.captures:
+            return self.stage.tracer.as_python(truth(self.stage, value))
+        return value
+
+    def not_(self, value: Any) -> Any:
+        growth = self.stage.regions.growing.get(id(value))
+        value = self.symbolic(value if growth is None else growth.truth)
+        if is_condition(value) and self.stage.captures:
+            tracer, is_so = self.stage.tracer, self.stage.tracer.sample_truth(value)
+            opposite = tracer.apply("logical_not", truth(self.stage, value))
+            opposite = tracer.as_python(opposite)
+            if is_so is not None:
+                tracer.note_sample(opposite, value, not is_so)
+            return opposite
+        return super().not_(value)
+
+    def is_bool(self, value: Any, constant: bool) -> Any:
+        if type(value) is not Traced:
+            return value is constant
+        self.stage.tracer.resolve_class(value)
+        if value.kind != "python" or value.dtype != bool:
+            return False
+        return value if constant else self.not_(value)
+
+    def is_one(self, a: Any, b: Any) -> bool:
+        if self.stage is None:  # the call is over
+            return a is b
+        self.stage.sees_objects = True
+        if type(a) is Traced and type(b) is Traced and a is not b:
+            self.stage.arrays.note_distinct(a, b)
+            self.stage.regions.aliases.note_distinct(a, b)
+        return a is b
+
+    def then(self, value: Any) -> Any:
+        value = self.symbolic(value)
+        line = asking_frame().f_lineno
+        if is_condition(value) and self.is_open(line) and not self.recurses(line):
+            return Choice(self, line, value)
+        return super().then(value)
+
+    def choose(self, choice: Any, first: Any, second: Any) -> Any:
+        return (
+            choice.join(first, second)
+            if type(choice) is Choice
+            else super().choose(choice, first, second)
+        )
+
+    def holds(self, value: Any) -> Any:
+        if is_condition(value) and self.stage.captures and self.stage.may_check():
+            self.stage.tracer.check(truth(self.stage, value), "an assertion")
+            return True
+        return super().holds(value)
+
+
+__all__ = ["TracedControl", "Traced"]

@@ -1,0 +1,406 @@
+"""The object that rewritten code asks: `__ci__`. One for each function that is followed in a call.
+
+Each method does the plain Python thing for plain values, and besides tells the stage. `PlainScope`
+only does the plain thing: functions made in a captured call that outlive it run with it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ...instance import is_a
+from ...signals import Signal
+from ..calls.calls import dispatch
+from ..calls.mathematics import sum_and_carry, sum_of
+from ..calls.membership import contains
+from ..calls.patterns import PATTERNS
+from ..calls.unknown import DEBUGGERS
+from ..control import list_buffer
+from ..control.sized_list import call_with_sized_list
+from ..failure import Raised, names_traced, reword
+from ..stage import Stage
+from ..syntax.sites import Site
+from ..value.objects import (
+    CONTAINER_TYPES,
+    FREE_TYPES,
+    HOLDERS,
+    MISSING,
+    Traced,
+    is_native,
+    is_numpys,
+)
+from . import whole
+from .attributes import Attributes
+from .bailout import lifted_once, with_bailout
+from .constructs import TracedControl
+from .fallback import check_budget, fall_back, limit
+from .iteration import Iteration
+from .plain_control import generated
+from .slot import Managed, Quiet, Slot
+from .subscripts import Subscripts
+
+OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
+
+
+class Scope(Attributes, Subscripts, Iteration, TracedControl):
+    """One function's view of the stage."""
+
+    __slots__ = (
+        "stage",
+        "fn_globals",
+        "builtins",
+        "fn",
+        "cells",
+        "cache",
+        "sites",
+        "file",
+        "is_library",
+        "__weakref__",
+    )
+
+    def __init__(self, stage: Stage, fn: types.FunctionType, sites: tuple[Site, ...] = ()) -> None:
+        self.stage = stage
+        self.sites = sites
+        self.file = fn.__code__.co_filename
+        self.fn = fn
+        self.fn_globals = fn.__globals__
+        self.is_library = is_numpys(self.fn_globals.get("__name__"))
+        builtins = fn.__globals__.get("__builtins__", __builtins__)
+        self.builtins = builtins if is_a(builtins, dict) else vars(builtins)
+        self.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        cache = stage.globals.get(id(self.fn_globals))
+        if cache is None:
+            cache = stage.globals[id(self.fn_globals)] = (self.fn_globals, {})
+        self.cache = cache[1]
+        stage.scopes.append(self)
+
+    def check_budget(self) -> None:
+        """Before a trip that Python runs: it may be one too many."""
+        check_budget(self.stage)
+
+    def fall_back(self, why: str) -> None:
+        """The rest of the call is Python's and NumPy's."""
+        fall_back(self.stage, why)
+
+    def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
+        """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
+        stage = self.stage
+        stage.abandon(reason)
+        fall_back(stage, reason)
+        return f(
+            *(stage.materialise(a) for a in args),
+            **{name: stage.materialise(value) for name, value in kwargs.items()},
+        )
+
+    # --- names ---
+
+    def name(self, name: str) -> Any:
+        """A global or builtin name."""
+        found = self.cache.get(name)
+        value = self.fn_globals.get(name, MISSING)
+        if value is MISSING:
+            if found is not None:
+                return found[1]
+            return self._builtin(name)
+        if found is not None and found[0] is value:
+            return found[1]
+        return self._global(self.fn_globals, self.cache, name, value)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether the name is what Python means by it."""
+        return self.name(name) is getattr(builtins, name)
+
+    def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
+        """One more item of a sum."""
+        return sum_and_carry(self, total, carry, item)
+
+    def sum_of(self, total: Any, carry: Any) -> Any:
+        """A sum with its carry."""
+        return sum_of(self, total, carry)
+
+    def _global(self, where: dict, cache: dict, name: str, value: Any) -> Any:
+        stage = self.stage
+        if self.is_library:
+            new = value  # NumPy's own: the identity of its functions says which they are
+        else:
+            new = stage.lift_guarded(value, stage.source("global", where, name))
+        cache[name] = (value, new)
+        return new
+
+    def _builtin(self, name: str) -> Any:
+        value = self.builtins.get(name, MISSING)
+        if value is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        if not self.is_library:
+            self.stage.note_name(self.fn_globals, name, _core.MISSING)
+            self.stage.note_name(self.builtins, name, value)
+        self.cache[name] = (value, value)
+        return value
+
+    def free(self, name: str, value: Any) -> Any:
+        """A name of a function around the captured one."""
+        return self.stage.lift_guarded(value, self.stage.source_of_free(self.fn, name))
+
+    def local(self, value: Any) -> Any:
+        """A local name that functions inside share: it may have been made concrete."""
+        return self.stage.lift_array(value) if type(value) is np.ndarray else value
+
+    def global_slot(self, name: str) -> Slot:
+        """The place of a global name."""
+        return Slot(self._get_global, self._set_global, self._del_global, name)
+
+    def _get_global(self, name: str) -> Any:
+        return self.name(name)
+
+    def _set_global(self, name: str, value: Any) -> None:
+        self.stage.effect(f"sets the global {name}")
+        self.fn_globals[name] = self.stage.materialise(value)
+
+    def _del_global(self, name: str) -> None:
+        self.stage.effect(f"deletes the global {name}")
+        if name not in self.fn_globals:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        del self.fn_globals[name]
+
+    def free_slot(self, name: str) -> Slot:
+        """The place of a name of a function around the captured one."""
+        return Slot(self._get_free, self._set_free, self._del_free, name)
+
+    def _get_free(self, name: str) -> Any:
+        return self.free(name, self.cells[name].cell_contents)
+
+    def _set_free(self, name: str, value: Any) -> None:
+        self.stage.effect(f"sets {name} of an enclosing function")
+        self.cells[name].cell_contents = self.stage.materialise(value)
+
+    def _del_free(self, name: str) -> None:
+        self.stage.effect(f"deletes {name} of an enclosing function")
+        del self.cells[name].cell_contents
+
+    # --- operands and tests ---
+
+    def born(self, value: Any) -> Any:
+        """A generator expression, made by Python itself."""
+        return self.stage.regions.journal.note_born(value)
+
+    generated = staticmethod(generated)
+
+    def key(self, value: Any) -> Any:
+        """What a dict or set that is written out hashes."""
+        return value if type(value) in FREE_TYPES else self.use(value)
+
+    def lifted_once(self, value: Any) -> Any:
+        """What a call gave that is not made twice."""
+        return lifted_once(self.stage, value)
+
+    def use(self, value: Any) -> Any:
+        """A value that Python looks into: compared, formatted."""
+        return value if type(value) in FREE_TYPES else whole.use(self.stage, value)
+
+    def operand(self, value: Any) -> Any:
+        """An operand of an arithmetic operator: sequences are joined, not looked into."""
+        cls = type(value)
+        if cls in FREE_TYPES:
+            return value
+        if cls in CONTAINER_TYPES:
+            return self.stage.lift_items(value)
+        return whole.operand(self.stage, value)
+
+    def modulo(self, a: Any, b: Any) -> Any:
+        """a % b, which a text understands as formatting."""
+        if is_a(a, str | bytes | bytearray):
+            b = self.operand(b)
+            return a % (self.use(b.value) if type(b) is whole.Hooked else b)
+        return self.operand(a) % self.operand(b)
+
+    def repeat(self, a: Any, b: Any) -> Any:
+        """a * b, where one is written as a list."""
+        items, count = (a, b) if type(a) is list else (b, a)
+        is_plain = type(items) is list and id(items) not in self.stage.regions.growing
+        if is_plain and type(count) is Traced and self.may_leave_open():
+            made = list_buffer.repeated(self, items, count)
+            if made is not None:
+                self.leave_open()
+                return made
+        return self.operand(a) * self.operand(b)
+
+    def joined(self, a: Any, b: Any) -> Any:
+        """a + b, where one is written as a list."""
+        growing = self.stage.regions.growing
+        if growing and (id(a) in growing or id(b) in growing):
+            made = list_buffer.joined(self, a, b)
+            if made is not None:
+                return made
+        return self.operand(a) + self.operand(b)
+
+    def members(self, value: Any) -> Any:
+        """The right operand of `in`."""
+        source = self.stage.source_of(value)
+        if type(value) is dict and source is not None and source >= 0:
+            self.stage.guard_length(value, source)
+            return value
+        return self.use(value)
+
+    def contains(self, value: Any, members: Any) -> Any:
+        """value in members"""
+        return contains(self, value, members)
+
+    def test(self, value: Any) -> Any:
+        """A value whose truth is asked for next."""
+        cls = type(value)
+        if cls in FREE_TYPES:
+            return value
+        stage = self.stage
+        if cls is np.ndarray:
+            return stage.lift_array(value)
+        if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
+            if id(value) in stage.regions.growing:
+                return stage.regions.growing[id(value)].truth
+            source = stage.source_of(value)
+            if source is not None and source >= 0:
+                stage.guard_length(value, source)
+            return value
+        for name in ("__bool__", "__len__"):
+            method = stage.class_attr(cls, name)
+            if type(method) is types.FunctionType:
+                return self.call(method, value)
+            if method is not MISSING and stage.source_of(value) is not None:
+                stage.stop(f"the truth of a {cls.__name__}")
+                return value
+        return value
+
+    def augment(self, name: str, value: Any, other: Any) -> Any:
+        """value op= other, for the in-place operator of that name."""
+        stage, cls = self.stage, type(value)
+        op: Callable[[Any, Any], Any] = getattr(operator, name)
+        if cls is np.ndarray:
+            value = stage.lift_array(value)
+            cls = type(value)
+        if cls is Traced:
+            if type(other) not in FREE_TYPES:
+                other = self.array_of(other)
+            if value.kind == "array" and stage.arrays.before_write(value):
+                op(stage.materialise(value), stage.materialise(other))
+                return value
+            return op(value, other)
+        if cls in FREE_TYPES:
+            return op(value, other)
+        if cls is list and name == "iadd":
+            other = list(self.iter(other))
+        if stage.source_of(value) is not None and hasattr(cls, f"__{name}__"):
+            stage.effect(f"changes a {cls.__name__} in place")
+            return op(value, stage.materialise(other))
+        if cls in (list, dict, set):
+            stage.regions.journal.before_change(value)
+        hooked = None if cls is list else whole.hook_of(stage, value)
+        if hooked is not None:
+            stage.stop(f"an operator of class {hooked.__name__}")
+            return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
+        return op(value, other)
+
+    # --- statements ---
+
+    def context(self, value: Any) -> Any:
+        """The manager of a with statement."""
+        cls = type(value)
+        if cls is Traced:
+            self.stage.stop("enters an array")
+            return self.stage.materialise(value)  # raises when entered
+        if cls is np.errstate and self.stage.source_of(value) is None:
+            # Made by the table of calls, which has looked at its arguments.
+            return Quiet(self.stage, *self.stage.errstates[id(value)])
+        if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
+            return value
+        self.stage.stop(f"enters a {cls.__name__}")
+        return Managed(self.stage, value)
+
+    def shares(self, names: types.FunctionType) -> None:
+        """First in a function that sets names of one around it: they are in the cells of `names`."""
+        self.stage.regions.journal.share(names.__closure__ or ())
+
+    def caught(self) -> None:
+        """First in every except clause: what is the library's own is none of the user's business,
+        and a message that names a traced value is not the one that NumPy gives.
+        """
+        error = sys.exc_info()[1]
+        if is_a(error, OWN_ERRORS):
+            raise  # noqa: PLE0704  (this is called by the handler)
+        stage = self.stage
+        if error is not None and names_traced(error):
+            if stage.begins_anew():
+                raise Raised(error) from None
+            reword(error)
+
+    def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
+        """What a pattern of a match statement looks at in a value; None where it is no such
+        thing.
+        """
+        return PATTERNS[kind](self, value, *asked)
+
+    def leaves(self) -> None:
+        """First in every `finally`: what the library's own exceptions leave is not over yet."""
+        error = sys.exc_info()[1]
+        if not is_a(error, OWN_ERRORS) or error.__traceback__ is None:
+            return
+        if error.__traceback__.tb_frame is sys._getframe(1):  # none that a caller has caught
+            raise  # noqa: PLE0704
+
+    def import_module(self, name: str, is_last: bool) -> Any:
+        """import name; the last module of a dotted name when it is bound by `as`."""
+        if name in DEBUGGERS:
+            self.stage.abandon(f"imports {name}")
+        if name not in sys.modules:
+            self.stage.stop(f"imports {name}")
+        top = __import__(name, self.fn_globals, None, None, 0)
+        return sys.modules[name] if is_last else top
+
+    def import_name(self, module: str, name: str, level: int) -> Any:
+        """from module import name"""
+        before = len(sys.modules)
+        found = __import__(module, self.fn_globals, None, (name,), level)
+        if len(sys.modules) != before:
+            self.stage.stop(f"imports {found.__name__}")
+        if not hasattr(found, name):
+            where = getattr(found, "__file__", None) or "unknown location"
+            raise ImportError(
+                f"cannot import name '{name}' from '{found.__name__}' ({where})",
+                name=found.__name__,
+                path=getattr(found, "__file__", None),
+            )
+        return self._module_attr(found, name)
+
+    def decorator(self, value: Any) -> Callable[[Any], Any]:
+        """A decorator of a function inside."""
+        return lambda fn: self.call(value, fn)
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """args[0](*args[1:], **kwargs)"""
+        limit(self.stage)
+        if self.stage.has_fallen_back:
+            return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
+        opened = self.stage.regions.sized_lists
+        if opened and len(args) == 2 and id(args[1]) in opened:
+            if not self.stage.tracer.flushes or self.stage.tracer.in_region:
+                return call_with_sized_list(self.stage, args[0], opened[id(args[1])])
+            opened[id(args[1])].look(self.stage, "a list behind a break")
+        return dispatch(self, args[0], args[1:], kwargs)
+
+
+# What rewritten code asks for, but what looks at the frame that asks or has no answer of its own.
+BAILING = """
+    name free local use operand repeat joined members contains test augment context mapping iter
+    star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
+    while_ if_ bool_begin then not_ truth is_bool is_one holds
+    _get_global _set_global _del_global _get_free _set_free _del_free
+    _get_attr _set_attr _del_attr _get_item _set_item _del_item
+""".split()
+for name in BAILING:
+    setattr(Scope, name, with_bailout(getattr(Scope, name)))

@@ -1,0 +1,256 @@
+"""Items read, set and deleted by a captured function.
+
+Of a container that outlives the call an item is read with a guard, and what is set waits for the end
+of the call (`stores.py`) or is an effect; one made in the call is Python's own, with traced values in
+it. An index has been looked into before an array gets it.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...instance import is_a
+from ..calls.numpys import constants
+from ..value.items import Flat, Octets, Range
+from ..value.objects import (
+    CONTAINER_TYPES,
+    FLAGS,
+    FREE_TYPES,
+    MISSING,
+    OPAQUE,
+    PURE_TYPES,
+    Traced,
+    find_in_class,
+    has_hooks,
+    hooked_in,
+    is_foreign,
+    is_numpys,
+    is_tuple,
+)
+from . import flat, whole
+from .fallback import fall_back_for_flags
+from .picks import is_place, pick
+from .slot import Slot
+
+if TYPE_CHECKING:
+    from ..stage import Stage
+
+INDEX_TRICKS = frozenset(
+    {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
+)
+
+
+def is_constant_key(key: Any) -> bool:
+    """Numbers and slices of numbers."""
+    if type(key) is tuple:
+        return all(map(is_constant_key, key))
+    if type(key) is slice:
+        return all(map(is_constant_key, (key.start, key.stop, key.step)))
+    return type(key) in (int, float, complex, type(None))
+
+
+PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python says itself of what no index is
+
+
+def may_count(key: Any) -> bool:
+    """Whether Python takes a traced value as an index of a sequence, or NumPy says why not."""
+    return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
+
+
+class Subscripts:
+    """The methods of a scope for items."""
+
+    __slots__ = ()
+
+    stage: Stage
+    call: Callable[..., Any]
+
+    def slice(self, *bounds: Any) -> Any:
+        """start:stop:step; whoever reads it asks its bounds for their ints."""
+        return slice(*bounds)
+
+    def _index(self, key: Any) -> Any:
+        """An index with ints in the places of objects that have a method for it."""
+        cls = type(key)
+        if cls is Traced:
+            return key if may_count(key) else self.stage.materialise(key)  # Python's own words
+        if cls is slice:
+            bounds = (key.start, key.stop, key.step)
+            if all(type(b) in FREE_TYPES and type(b) is not Traced for b in bounds):
+                return key
+            return slice(*(self._index(b) for b in bounds))
+        if cls in FREE_TYPES:
+            return key
+        if is_a(key, int):
+            if self.stage.source_of(key) is not None:
+                self.stage.stop(f"an index is of class {cls.__name__}")  # no guard has its value
+            return int.__index__(key)  # of a subclass: what its own method says nobody asks
+        method = self.stage.class_attr(cls, "__index__")
+        if type(method) is types.FunctionType:
+            return self.call(method, key)
+        if self.stage.has_hooks(cls):
+            self.stage.stop(f"an index is of class {cls.__name__}")
+            return self.stage.materialise(key)
+        return key
+
+    def _place(self, value: Any, key: Any) -> Any:
+        """A key of a dict, or an index of a sequence."""
+        if not is_a(value, dict):
+            return key if type(key) in PLAIN_INDEXES else self._index(key)
+        hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
+        if hooked is None and self.stage.source_of(value) is None:
+            hooked = hooked_in(value)
+        if hooked is not None:
+            self.stage.stop(f"looks for a key of class {hooked.__name__}")
+            return self.stage.materialise(key)
+        return key
+
+    def item(self, value: Any, key: Any) -> Any:
+        """value[key]"""
+        cls = type(value)
+        if cls is Traced:
+            if type(key) not in FREE_TYPES or type(key) is slice:
+                key = self._key(key)
+            return value[key]
+        stage = self.stage
+        if cls in CONTAINER_TYPES or is_tuple(cls):
+            key = self._place(value, key)
+            growth = stage.regions.growing.get(id(value))
+            if growth is not None:
+                return growth.item(key)
+            source = stage.source_of(value)
+            if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
+                if (picked := pick(self, value, key)) is not MISSING:
+                    return picked
+            if source is None:
+                return stage.lift_array(value[key])
+            if source == OPAQUE:
+                return stage.lift(value[stage.materialise(key)])
+            return self._guarded_item(value, key, source)
+        if cls is np.ndarray:
+            return (
+                self.item(stage.lift_array(value), key)
+                if stage.lift_array(value) is not value
+                else (stage.lift(value[stage.materialise(key)]))
+            )
+        if cls is Flat:
+            return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
+        if cls is Octets:
+            return value.item(key if type(key) in FREE_TYPES else self._key(key))
+        if cls in PURE_TYPES or is_a(value, types.GenericAlias):
+            return value[self._index(key)]
+        if is_a(value, type) and not has_hooks(cls):
+            return value[key]
+        if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
+            return constants(self, value[key])
+        method = self.stage.class_attr(cls, "__getitem__")
+        if type(method) is types.FunctionType:
+            return self.call(method, value, key)
+        if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
+            return self.call(value.__getitem__, key)
+        stage.stop(f"reads an item of a {cls.__name__}")
+        return stage.lift(value[stage.materialise(key)])
+
+    def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
+        stage = self.stage
+        if type(key) is Traced:
+            is_position = type(value) is not dict and key.dtype.kind in "iu"
+            key = operator.index(key) if is_position else stage.forced(key)
+        if type(key) is slice:
+            return stage.lift_items(value)[key]
+        if waiting := stage.stores.of(value):
+            place = key % len(value) if type(value) is list and type(key) is int else key
+            if place in waiting and (type(value) is dict or -len(value) <= key < len(value)):
+                return waiting[place]
+        item = value[key]
+        if type(key) not in (int, str, bool) and not is_a(key, tuple):
+            stage.guard_length(value, source)
+        return stage.lift_guarded(item, stage.source("item", source, key))
+
+    def _key(self, key: Any) -> Any:
+        """An index with everything in it seen."""
+        if type(key) is tuple and self.stage.source_of(key) is None:
+            return tuple(map(self._key, key))
+        if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
+            return self._index(key)
+        if type(key) in CONTAINER_TYPES:
+            return self.stage.lift_nested(key)
+        if type(key) is Range:
+            return self.call(np.arange, key.start, key.stop, key.step)
+        if is_foreign(type(key)):
+            self.stage.stop(f"an index is of class {type(key).__name__}")
+            return self.stage.materialise(key)
+        return whole.use(self.stage, key)
+
+    def item_slot(self, value: Any, key: Any) -> Slot:
+        """The place value[key]"""
+        return Slot(self._get_item, self._set_item, self._del_item, key, value)
+
+    def _get_item(self, key: Any, value: Any) -> Any:
+        return self.item(value, key)
+
+    def _set_item(self, key: Any, item: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        if cls is FLAGS:
+            value = fall_back_for_flags(stage, value)
+            value[key] = item
+            return
+        if cls is np.ndarray:
+            value = stage.lift_array(value)
+            cls = type(value)
+        if cls is Traced:
+            if type(key) not in FREE_TYPES or type(key) is slice:
+                key = self._key(key)
+            if type(item) not in FREE_TYPES:
+                item = self.array_of(item, value.dtype)
+            if stage.arrays.before_write(value):
+                stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)
+            else:
+                value[key] = item
+            return
+        if cls is Flat:
+            key = key if type(key) in FREE_TYPES else self._key(key)
+            return flat.write(self, value, key, self.array_of(item))
+        if is_a(value, list | dict):
+            key = self._place(value, key)
+        if id(value) in stage.regions.growing:
+            stage.regions.growing[id(value)].set_item(key, item)
+            return
+        source = stage.source_of(value)
+        method = self.stage.class_attr(cls, "__setitem__")
+        if source is None and cls in (list, dict):
+            stage.regions.journal.before_change(value)
+            value[key] = item
+        elif type(method) is types.FunctionType:
+            self.call(method, value, key, item)
+        elif stage.stores.may_wait_at(value, key):
+            stage.stores.add(value, key, item)
+        else:
+            stage.effect(f"sets an item of a {cls.__name__}")
+            if source is None or cls not in (list, dict):
+                stage.tracer.flush()
+            value[stage.materialise(key)] = stage.materialise(item)
+
+    def array_of(self, value: Any, dtype: Any = None) -> Any:
+        """Sequences that hold traced values, as the array NumPy would make of them."""
+        value = self.stage.lift_nested(value)
+        return self.call(np.array, value, dtype) if is_a(value, list | tuple) else value
+
+    def _del_item(self, key: Any, value: Any) -> None:
+        stage, cls = self.stage, type(value)
+        method = self.stage.class_attr(cls, "__delitem__")
+        if type(method) is types.FunctionType:
+            self.call(method, value, key)
+            return
+        if is_a(value, list | dict):
+            key = self._place(value, key)
+        if stage.source_of(value) is not None or cls not in (list, dict):
+            stage.effect(f"deletes an item of a {cls.__name__}")
+        else:
+            stage.regions.journal.before_change(value)
+        del value[stage.materialise(key)]

@@ -1,0 +1,1 @@
+"""Functions that are split where Python is needed, and what runs between."""

@@ -1,0 +1,344 @@
+"""Drivers: what answers the calls of a function that breaks.
+
+The first call is captured piece by piece, and where it broke is noted. The function is then split
+at those lines (`pieces`), each piece is compiled like a function of its own, and the driver, the
+user's code with calls of the pieces in it, answers from then on: between two breaks a call costs a
+dispatch. A piece that breaks itself, or that NumPy does quicker, has the function split anew.
+
+Code comes from the user's own syntax alone, and a piece is a compiled function: so whatever happens
+in it, guards that fail or checks, it does what its statements do.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import types
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ...compile import make
+from ...instance import is_a
+from ...job import Job
+from ...signature import method_of, signature_of
+from ..calls.follow import why_not_followed
+from ..syntax.exits import exits_of, with_exits_behind
+from ..syntax.rewrite import GIVEN, NotRewritable, rewrite
+from ..syntax.source import (
+    FACTORY,
+    FUNCTION,
+    compile_function,
+    factory,
+    find_function,
+    imports_of,
+    named,
+)
+from .hoist import FOLLOW
+from .split import CELL, UNBOUND, Marks, Piece, Split
+
+MOST_SPLITS = 24  # of one function
+TRIED = 64  # calls after which nobody waits to know which pieces NumPy does quicker
+FEW = 3  # calls of a piece that nothing is known of
+MOST_FOLLOWED = 64  # functions called that have broken inside
+REVIEWS = frozenset({256, 1024})  # calls after which that is asked again
+
+
+# What a program can return, looked into no further.
+DATA = (np.ndarray, np.generic, int, float, complex, str, type(None), tuple, list, dict)
+
+
+class PieceJob(Job):
+    """What is known of a piece of a function that breaks."""
+
+    def __init__(self, fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> None:
+        super().__init__(fn, settings)
+        self.owner, self.lines = owner, piece.lines
+        self.binders = piece.binders()
+        self.is_stale = False  # the function has been split anew where it broke
+        self.is_left = False  # to NumPy: its calls differ too much
+        self.warned, self.was_recorded = owner.warned, owner.was_recorded
+
+    def answer(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """In the call that has shown where it breaks, a piece may come again: there is another for
+        the next.
+        """
+        if self.is_stale:
+            return self.run_eager(args, kwargs)
+        return super().answer(compiled, bound, args, kwargs)
+
+    def binders_of(self, result: Any) -> list[int]:
+        """The lines that bind what a program cannot return: a function, an iterator, a file."""
+        values = result if len(self.binders) != 1 else (result,)
+        pairs = zip(values, self.binders, strict=True) if self.binders else ()
+        return [n for value, lines in pairs if not is_a(value, DATA) for n in lines]
+
+    @property
+    def title(self) -> str:
+        """The function, and which of its lines these are."""
+        first, last = self.lines
+        ends = "" if first == last else f"-{last}"
+        path = pathlib.PurePath(self.fn.__code__.co_filename).name
+        return f"{self.name} ({path}:{first}{ends}, between two breaks)"
+
+    def at_limit(self, count: int, is_accumulated: bool) -> str | None:
+        """As for the whole function; what NumPy answers becomes part of the driver."""
+        why = super().at_limit(count, is_accumulated)
+        self.is_left = why is not None
+        return why
+
+    def keep(self, compiled: Any, specialization: Any) -> None:
+        specialization.try_numpy()
+        super().keep(compiled, specialization)
+
+
+def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:
+    """The compiled function of a piece of a function; its plan owns it."""
+    job = PieceJob(fn, settings, owner, piece)
+    compiled = _core.CompiledFunction(fn, *signature_of(fn), job.miss)
+    compiled._cinductor_job = job  # type: ignore[attr-defined]
+    return compiled
+
+
+class NoValue:
+    """Stands for the value of a name that has none."""
+
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+NO_VALUE = NoValue()
+
+
+class SplitPlan:
+    """How one function is split. `driver` is None until it has been, and when that came to
+    nothing.
+    """
+
+    def __init__(self, job: Job, fn: types.FunctionType, compiled: Any = None) -> None:
+        self.fn = fn
+        self.asked = None if compiled is None else weakref.ref(compiled)
+        self.first = given_first(job.fn)
+        self.settings = {**job.settings, "fullgraph": False}
+        self.marks = Marks()
+        self.driver: Callable[..., Any] | None = None
+        self.pieces: list[Any] = []  # compiled functions
+        self.made: dict[types.CodeType, Any] = {}
+        self.codes: dict[types.CodeType, bool] = {}  # of drivers, or of pieces
+        self.followed: dict[int, tuple[Any, Any]] = {}
+        self.splits = self.calls = 0
+        self.is_over = False
+        self.is_tried = False  # it is known which pieces NumPy does quicker
+        self.warned, self.was_recorded = job.warned, job.was_recorded
+
+    def captures(self) -> int:
+        """Captures of pieces so far, and of what they call."""
+        jobs = [p._cinductor_job for p in (*self.made.values(), *self.callees())]
+        return sum(j.captures + (j.plan.captures() if j.plan else 0) for j in jobs)
+
+    def callees(self) -> list[Any]:
+        """Functions that are called, have broken inside and are compiled by themselves."""
+        return [made for f, made in self.followed.values() if made is not f]
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether some piece, or what it calls, is."""
+        return any(p._cinductor_job.is_inexact for p in (*self.made.values(), *self.callees()))
+
+    def lines(self) -> list[str]:
+        """Where the pieces are, and which of them NumPy answers."""
+        texts = []
+        for piece in self.pieces if self.driver is not None else ():
+            first, last = piece._cinductor_job.lines
+            ends = "" if first == last else f"-{last}"
+            why = next(
+                (f": NumPy, {s.why_numpy}" for s in piece.specializations if s.why_numpy), ""
+            )
+            texts.append(f"{self.fn.__code__.co_filename}:{first}{ends}{why}")
+        return texts
+
+    def note(self, breaks: list[Any], others: Iterable[int] = ()) -> bool:
+        """A capture has broken: the function is split there, too. False when that is no news.
+        others: lines to be left to Python where a break has none.
+        """
+        places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
+        news = [self.marks.add(line, is_inner) for line, is_inner in sorted(places) if line]
+        if any(line == 0 for line, _ in places):
+            news += [self.marks.leave(line) for line in others]
+        if any(news):
+            self.split()
+        else:
+            self.driver, self.is_over = None, True
+        return any(news) and not self.is_over
+
+    def split(self) -> None:
+        """Makes the driver anew."""
+        self.splits += 1
+        self.driver, self.is_tried = None, False
+        if (compiled := self.asked and self.asked()) is not None:
+            compiled.note_driven(None, None, None)
+        if self.splits > MOST_SPLITS:
+            self.is_over = True
+            return
+        code = self.fn.__code__
+        node: Any = with_exits_behind(find_function(code, self.fn.__qualname__))
+        names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
+        if not is_a(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
+            self.is_over = True
+            return
+        known = {*code.co_varnames, *code.co_cellvars, *exits_of(node)}
+        split = Split(node, frozenset(known), self.marks)
+        self.is_over = not split.pieces and not split.follows
+        if self.is_over:
+            return
+        cells = {UNBOUND: NO_VALUE, FOLLOW: self.follow}
+        pieces = []
+        for piece in split.pieces:
+            compiled = self.compiled(piece, split.declared)
+            if compiled is None:
+                self.is_over = True
+                return
+            pieces.append(compiled)
+            cells[f"{CELL}{piece.number}"] = compiled
+        made = self.function(split.node, cells)
+        self.is_over = made is None
+        self.pieces, self.driver = pieces, made
+        if made is not None:
+            self.codes[made.__code__] = True
+
+    def function(self, node: Any, cells: dict[str, Any]) -> types.FunctionType | None:
+        """A function of the node over the cells of the user's and these."""
+        fn, code = self.fn, self.fn.__code__
+        tree = factory(node, (*cells, *code.co_freevars), imports_of(code))
+        new = compile_function(tree, code)
+        if new is None:
+            return None
+        made_as = f"{FACTORY}.<locals>.{FUNCTION}"
+        new = named(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
+        own = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
+        closure = tuple(own.get(n) or types.CellType(cells[n]) for n in new.co_freevars)
+        made = types.FunctionType(new, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+        made.__kwdefaults__ = fn.__kwdefaults__
+        made.__qualname__, made.__module__ = fn.__qualname__, fn.__module__
+        return made
+
+    def compiled(self, piece: Piece, declared: Any) -> Any:
+        """The compiled function of a piece: the one that an earlier split has made."""
+        plain = self.function(piece.function(self.fn.__name__, declared, True), {UNBOUND: NO_VALUE})
+        if plain is None:
+            return None
+        plain.__defaults__ = plain.__kwdefaults__ = None
+        found = self.made.get(plain.__code__)
+        if found is None:
+            plain.__dict__[GIVEN] = piece.function(self.fn.__name__, declared, False)
+            found = self.made[plain.__code__] = make_piece(plain, self.settings, self, piece)
+            self.codes[plain.__code__] = False
+            try:
+                self.codes[rewrite(plain).code] = False
+            except NotRewritable:
+                pass
+        return found
+
+    def follow(self, f: Any) -> Any:
+        """What is called in place of a function that has broken inside: compiled by itself."""
+        found = self.followed.get(id(f))
+        if found is not None:
+            return found[1]
+        if type(f) is types.MethodType:
+            made = self.follow(f.__func__)
+            return f if made is f.__func__ else types.MethodType(made, f.__self__)
+        if type(f) is not types.FunctionType or "<" in f.__qualname__:
+            return f
+        like = types.SimpleNamespace(fn_globals=self.fn.__globals__)
+        made = f if why_not_followed(f, like) else make(f, self.settings, False)  # type: ignore[arg-type]
+        if len(self.followed) < MOST_FOLLOWED:
+            self.followed[id(f)] = (f, made)
+        return made
+
+    def run(self, args: Any, kwargs: Any) -> Any:
+        """One call."""
+        driver = self.driver or self.fn
+        self.calls += 1
+        if not self.is_tried or self.calls in REVIEWS:
+            self.review()
+            driver = self.driver or self.fn
+        try:
+            return driver(*self.first, *args, **kwargs)
+        except BaseException as error:
+            self.fix_traceback(error)
+            raise
+
+    def bound_driver(self) -> Any:
+        """What is called with the arguments alone."""
+        driver = self.driver
+        return types.MethodType(driver, self.first[0]) if driver and self.first else driver
+
+    def fix_traceback(self, error: BaseException) -> None:
+        """An exception leaves the driver."""
+        error.__traceback__ = self.in_one(error.__traceback__)
+
+    def review(self) -> None:
+        """Pieces that are left to NumPy become part of the driver, once all have been tried."""
+        all_of_it = (*self.pieces, *self.callees())
+        self.is_tried = self.calls > TRIED or not any(map(is_trying, all_of_it))
+        lost = [p for p in self.pieces if is_numpys(p)] if self.is_tried and self.calls > 1 else []
+        for piece in lost:
+            first, last = piece._cinductor_job.lines
+            for line in range(first, last + 1):
+                self.marks.leave(line)
+        if lost:
+            self.split()
+            self.is_tried = self.is_over
+
+    def in_one(self, tb: types.TracebackType | None) -> types.TracebackType | None:
+        """A traceback in which a driver and its piece are the one frame that they stand for."""
+        kept: list[types.TracebackType] = []
+        while tb is not None:
+            code = tb.tb_frame.f_code
+            is_piece = self.codes.get(code) is False
+            if is_piece and kept and self.codes.get(kept[-1].tb_frame.f_code):
+                kept.pop()
+            kept.append(tb)
+            tb = tb.tb_next
+        for entry, after in zip(kept, [*kept[1:], None], strict=True):
+            entry.tb_next = after
+        return kept[0] if kept else None
+
+
+def is_trying(piece: Any) -> bool:
+    """Whether it is being found out how a piece, or what it calls, is quicker."""
+    job = piece._cinductor_job
+    if piece.calls < FEW:
+        return True
+    if job.plan is not None and job.plan.driver is not None:
+        is_racing = not (job.is_inexact or job.budget.is_decided)
+        return not job.plan.is_tried or is_racing
+    return any(s.is_trying for s in piece.specializations)
+
+
+def is_numpys(piece: Any) -> bool:
+    """Whether NumPy answers the calls of a piece."""
+    job, found = piece._cinductor_job, piece.specializations
+    if job.is_left or not found:
+        return bool(job.is_left or job.budget.plain)
+    return all(s.why_numpy for s in found)
+
+
+def plan_of(job: Job, compiled: Any) -> SplitPlan | None:
+    """The plan of a job whose calls break, made now; None where there can be none."""
+    if job.plan is None:
+        found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn
+        if found is None or job.settings["device"] not in (None, "cpu"):
+            return None
+        job.plan = SplitPlan(job, found, compiled)
+    return None if job.plan.is_over else job.plan
+
+
+def given_first(fn: Any) -> tuple[Any, ...]:
+    """The object that a bound method or a callable object is called with before the rest."""
+    if type(fn) is types.FunctionType:
+        return ()
+    return (fn.__self__ if type(fn) is types.MethodType else fn,)

@@ -1,0 +1,444 @@
+"""A function in pieces: what Python has to run stays, and what stands between is outlined.
+
+Given the lines where captures have broken, each statement of the function is Python's, or goes into
+a piece: a run of neighbours in one block that becomes a function of the names it reads, returning
+those it binds that are read later. The driver is the function as written with a call in the place of
+each run. A construct that holds a broken line stays as it is, with pieces in its blocks.
+
+A run is outlined only where nobody can tell: no jump leaves it, but a return that ends the function;
+no name of it is bound by a function made inside; what a handler around may read is not bound in it;
+each name it is given surely has a value. A name that it may leave without one comes back as UNBOUND.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from ..syntax.flow import EMPTY, Set, StatementFlow, blocks, captured
+from ..syntax.jumps import always_jumps
+from .hoist import FOLLOW, hoist, works
+
+CELL = "_ci_p"  # how the driver calls its pieces, and what it gets from outside
+TEMP = "_ci_t"
+UNBOUND = "_ci_unbound"
+MOST_LEVEL, LEFT = 4, 9  # a statement that broke so often is left as it is
+CONSUMERS = frozenset({"sum", "any", "all", "min", "max", "sorted", "tuple", "list", "set", "dict"})
+SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return | ast.Assert | ast.Pass
+DISPLAYS = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
+OUTSIDE = frozenset({"super", "__class__", FOLLOW})
+
+
+class Marks:
+    """What is known of a function's lines: how often a statement there broke, and whether it did so
+    in a function that it calls.
+    """
+
+    def __init__(self) -> None:
+        self.levels: dict[int, int] = {}
+        self.inner: set[int] = set()
+
+    def add(self, line: int, is_inner: bool) -> bool:
+        """One more break at a line; False when that is no news."""
+        level = self.levels.get(line, 0)
+        if is_inner and line not in self.inner:
+            self.inner.add(line)
+            self.levels[line] = max(level, 1)
+            return True
+        self.levels[line] = level + 1
+        return level < MOST_LEVEL
+
+    def leave(self, line: int) -> bool:
+        """The statement there is Python's as it stands; False when that is no news."""
+        known, self.levels[line] = self.levels.get(line, 0), LEFT
+        return known < LEFT
+
+    def within(self, node: Any) -> list[int]:
+        """The lines of a statement that have broken."""
+        moved = getattr(node, "ci_moved", ())
+        return [n for n in self.levels if node.lineno <= n <= node.end_lineno and n not in moved]
+
+
+def head_end(node: Any) -> int:
+    """The last line of what a construct evaluates itself."""
+    return max(node.lineno, node.body[0].lineno - 1) if hasattr(node, "body") else node.end_lineno
+
+
+class Piece:
+    """A run of statements, and the function it becomes."""
+
+    def __init__(self, number: int, body: list[ast.stmt]) -> None:
+        self.number = number
+        self.body = body
+        self.lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+        self.inputs: tuple[str, ...] = ()
+        self.outputs: tuple[str, ...] = ()
+        self.maybe_unbound: Set = EMPTY  # outputs that may have no value
+        self.is_tail = False
+
+    def binders(self) -> list[list[int]]:
+        """For each output the lines that bind it."""
+        pairs = [(n.lineno, frozenset(own_binds(n))) for n, _ in statements(self.body, False)]
+        return [[line for line, names in pairs if out in names] for out in self.outputs]
+
+    def function(self, name: str, declared: list[ast.stmt], is_plain: bool) -> ast.FunctionDef:
+        """The piece as a function. is_plain: as Python runs it; capture sees one in which reading a
+        name without a value is a failed check, which has Python run the other.
+        """
+        made: Any = ast.parse("def piece(): pass").body[0]
+        made.name = name
+        made.args.args = [ast.arg(n) for n in self.inputs]
+        body = copy.deepcopy([*declared, *self.body])
+        at = body[-1]
+        if not self.is_tail:
+            if is_plain:
+                body += [s for n in sorted(self.maybe_unbound) for s in guarded(n, at)]
+            body.append(ast.copy_location(ast.Return(tuple_of(self.outputs, ast.Load())), at))
+        made.body = body
+        ast.copy_location(made, self.body[0])
+        return made
+
+    def call(self) -> list[ast.stmt]:
+        """The statements that stand for it in the driver."""
+        at = self.body[0]
+        call = ast.Call(
+            ast.Name(f"{CELL}{self.number}", ast.Load()),
+            [ast.Name(n, ast.Load()) for n in self.inputs],
+            [],
+        )
+        if self.is_tail:
+            return located(at, ast.Return(call))
+        if not self.outputs:
+            return located(at, ast.Expr(call))
+        out = located(at, ast.Assign([tuple_of(self.outputs, ast.Store())], call))
+        for name in sorted(self.maybe_unbound):
+            out += located(at, *ast.parse(f"if {name} is {UNBOUND}: del {name}").body)
+        return out
+
+
+def guarded(name: str, at: ast.stmt) -> list[ast.stmt]:
+    """The name has a value afterwards, UNBOUND if it had none."""
+    text = f"try: {name}\nexcept NameError: {name} = {UNBOUND}"
+    return located(at, *ast.parse(text).body)
+
+
+def located(at: ast.AST, *nodes: ast.stmt) -> list[ast.stmt]:
+    """Statements at the place of another."""
+    for node in nodes:
+        for part in ast.walk(node):
+            if isinstance(part, ast.stmt | ast.expr | ast.excepthandler):
+                ast.copy_location(part, at)
+    return list(nodes)
+
+
+def tuple_of(names: tuple[str, ...], ctx: ast.expr_context) -> ast.expr:
+    """The names as a tuple; one alone is itself."""
+    parts: list[ast.expr] = [ast.Name(n, ctx) for n in names]
+    return parts[0] if len(parts) == 1 else ast.Tuple(parts, ctx)
+
+
+class Split:
+    """The pieces of a function whose node is given up for it; the node becomes the driver's."""
+
+    def __init__(self, node: ast.FunctionDef, locals_: frozenset[str], marks: Marks) -> None:
+        self.node = node
+        self.marks = marks
+        self.temps = 0
+        self.follows = False  # some function that is called is compiled by itself
+        self.pieces: list[Piece] = []
+        own = [n for n, _ in statements(node.body, False)]
+        declared = [n for n in own if isinstance(n, ast.Global | ast.Nonlocal)]
+        outer = {name for n in declared for name in n.names}
+        inner = [n for n in ast.walk(node) if isinstance(n, ast.Nonlocal) and n not in declared]
+        self.shared = frozenset(n for d in inner for n in d.names)  # bound by functions inside
+        self.declared: list[ast.stmt] = [*declared]
+        self.locals = frozenset(locals_) - outer - self.shared
+        self.lists = names_of_lists(node) & self.locals
+        node.body = self.taken_to_pieces(node.body)
+        self.locals |= {f"{TEMP}{k}" for k in range(self.temps)}
+        self.flow = StatementFlow(node)
+        self.stable = self.stable_names()
+        self.maybe: dict[int, Set] = {}  # by id of a statement: names that may have a value
+        arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        self.note_maybe(node.body, set(arguments))
+        body = self.block(node.body, True)
+        node.body = self.still_local(body, arguments) + body
+
+    def still_local(self, body: list[ast.stmt], arguments: set[str]) -> list[ast.stmt]:
+        """Declares names that the driver reads where pieces alone bind them."""
+        read = frozenset().union(*map(mentioned, body)) & self.locals
+        lost = read.difference(arguments, *map(binds, body))
+        return [s for n in sorted(lost) for s in located(body[0], *ast.parse(f"{n}: None").body)]
+
+    def name(self) -> str:
+        """A name for a part of a statement."""
+        self.temps += 1
+        return f"{TEMP}{self.temps - 1}"
+
+    # --- statements that have broken are opened ---
+
+    def taken_to_pieces(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The block with what has broken in it opened, so that its array work can be outlined."""
+        return [new for node in body for new in self.pieces_of(node)]
+
+    def pieces_of(self, node: Any) -> list[ast.stmt]:
+        lines = self.marks.within(node)
+        node.ci_glue = bool(lines)
+        if not lines:
+            return [node]
+        own = [n for n in lines if n <= head_end(node)]
+        level = max((self.marks.levels[n] for n in own), default=0)
+        if self.marks.inner.intersection(own):
+            if not blocks(node):
+                Followed().visit(node)
+                self.follows = True
+        if not blocks(node):
+            is_open = isinstance(node, SIMPLE) and level < MOST_LEVEL
+            return self.hoisted(node, level) if is_open else [node]
+        out: list[ast.stmt] = []
+        if isinstance(node, ast.If) and level < 2 and works(node.test):
+            out.append(self.tested(node))
+        elif isinstance(node, ast.While) and level < 2 and works(node.test) and not node.orelse:
+            out_test = self.tested(node)
+            leave = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+            stop = located(out_test, leave)
+            stop[0].ci_glue = True  # type: ignore[attr-defined]
+            node.test = ast.copy_location(ast.Constant(True), node)
+            node.body = [out_test, *stop, *node.body]
+        for field in ("body", "orelse", "finalbody"):
+            if getattr(node, field, None):
+                setattr(node, field, self.taken_to_pieces(getattr(node, field)))
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            part.body = self.taken_to_pieces(part.body)
+        return [*out, node]
+
+    def hoisted(self, node: ast.stmt, level: int) -> list[ast.stmt]:
+        return hoist(node, self.locals, self.lists, self.name, level - 1)
+
+    def tested(self, node: Any) -> ast.stmt:
+        """The statement that computes a construct's test before it."""
+        name = self.name()
+        target = ast.copy_location(ast.Name(name, ast.Store()), node.test)
+        temp = ast.copy_location(ast.Assign([target], node.test), node.test)
+        node.test = ast.copy_location(ast.Name(name, ast.Load()), node.test)
+        return temp
+
+    # --- runs ---
+
+    def block(self, body: list[ast.stmt], is_root: bool = False) -> list[ast.stmt]:
+        """The block with its runs outlined."""
+        out: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+        for node in body:
+            if not getattr(node, "ci_glue", False) and self.why_not(node) is None:
+                run.append(node)
+                continue
+            out += self.outlined(run, False)
+            out.append(self.inside(node))
+            run = []
+        return out + self.outlined(run, is_root)
+
+    def inside(self, node: Any) -> ast.stmt:
+        """A statement that stays, with pieces in its blocks."""
+        if not blocks(node):
+            return node
+        for field in ("body", "orelse", "finalbody"):
+            if getattr(node, field, None):
+                setattr(node, field, self.block(getattr(node, field)))
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            part.body = self.block(part.body)
+        return node
+
+    def outlined(self, run: list[ast.stmt], ends_function: bool) -> list[ast.stmt]:
+        """What stands for a run of statements in the driver."""
+        while run and is_trivial(run[-1]):
+            tail = run[-1]
+            return [*self.outlined(run[:-1], False), tail]
+        if not any(map(works, run)):
+            return run
+        piece = Piece(len(self.pieces), run)
+        returns = [n for node in run for n in jumps_out(node) if isinstance(n, ast.Return)]
+        piece.is_tail = bool(returns) and (ends_function or always_jumps(run))
+        at = self.stays(piece, returns)
+        if at is not None:
+            first = self.outlined(run[:at], False)
+            return [*first, self.inside(run[at]), *self.outlined(run[at + 1 :], ends_function)]
+        self.pieces.append(piece)
+        return piece.call()
+
+    def stays(self, piece: Piece, returns: list[ast.stmt]) -> int | None:
+        """The number of a statement that cannot be in the piece; None when all can: the piece has
+        its names then.
+        """
+        run = piece.body
+        if returns and not piece.is_tail:
+            return next(k for k, n in enumerate(run) if any(r in returns for r in jumps_out(n)))
+        names = [mentioned(n) for n in run]
+        given = (frozenset().union(*names) & self.flow.before[id(run[0])]) & self.locals
+        sure = self.flow.sure[id(run[0])]
+        if sure is None:
+            return 0
+        bound = frozenset().union(*map(binds, run))
+        # What surely has no value yet is a name of the piece alone, if it is one there.
+        unbound = (given & bound) - self.maybe[id(run[0])]
+        for name in given - sure - unbound:
+            return next(k for k, used in enumerate(names) if name in used)
+        given -= unbound
+        ends = self.flow.sure_after[id(run[-1])]
+        left = bound & self.flow.after[id(run[-1])] & self.locals
+        piece.inputs = tuple(sorted(given))
+        piece.outputs = () if piece.is_tail else tuple(sorted(left))
+        piece.maybe_unbound = EMPTY if ends is None else left - ends
+        return None
+
+    def note_maybe(self, body: list[ast.stmt], names: set[str]) -> None:
+        """Whatever is bound before a statement as it is written, or in a loop around it."""
+        for node in body:
+            if isinstance(node, ast.For | ast.While):
+                names |= binds(node)
+            self.maybe[id(node)] = frozenset(names)
+            names |= frozenset(own_binds(node))
+            for block in blocks(node):
+                self.note_maybe(block, names)
+
+    def why_not(self, node: ast.stmt) -> str | None:
+        """Why a statement cannot be in a piece, whatever is around it; or None."""
+        if isinstance(node, ast.Global | ast.Nonlocal | ast.Import | ast.ImportFrom | ast.Delete):
+            return "Python's own"
+        names = mentioned(node)
+        if names & (OUTSIDE | self.shared):
+            return "a name is bound by a function inside"
+        if any(
+            isinstance(
+                n,
+                ast.Delete
+                | ast.Yield
+                | ast.YieldFrom
+                | ast.Await
+                | ast.Global
+                | ast.Nonlocal
+                | ast.ClassDef,
+            )
+            for n in ast.walk(node)
+        ):
+            return "Python's own"
+        if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_out(node)):
+            return "a jump leaves it"
+        made = binds(node)
+        if made & self.flow.errors[id(node)]:
+            return "a handler may read what it binds"
+        if (made & self.flow.kept) - self.stable or self.kept_by(node) - self.stable:
+            return "a function inside reads a name that changes"
+        return None
+
+    def kept_by(self, node: ast.stmt) -> Set:
+        """The function's names that what is made in a statement may read later."""
+        found: Set = EMPTY
+        for part in ast.walk(node):
+            if isinstance(part, ast.Lambda | ast.FunctionDef | ast.GeneratorExp):
+                if not getattr(part, "ci_consumed", False):
+                    found |= captured(part)
+            elif isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
+                if part.func.id in CONSUMERS and len(part.args) >= 1:
+                    part.args[0].ci_consumed = True  # type: ignore[attr-defined]
+        return found & self.locals
+
+    def stable_names(self) -> Set:
+        """Names that are bound once: what a function inside reads is what it was made with."""
+        counts: dict[str, int] = {}
+        args = self.node.args
+        for arg in ast.walk(args):
+            if isinstance(arg, ast.arg):
+                counts[arg.arg] = 1
+        for node, in_loop in statements(self.node.body, False):
+            for name in own_binds(node):
+                counts[name] = counts.get(name, 0) + 1 + in_loop
+        return frozenset(name for name, count in counts.items() if count == 1)
+
+
+class Followed(ast.NodeTransformer):
+    """Calls in a statement that broke inside of what it calls: that is compiled by itself."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name | ast.Attribute):
+            follow = ast.copy_location(ast.Name(FOLLOW, ast.Load()), node.func)
+            node.func = ast.copy_location(ast.Call(follow, [node.func], []), node.func)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+
+def names_of_lists(node: ast.FunctionDef) -> Set:
+    """Names that are never bound to anything but new lists, dicts and sets."""
+    lists, others = set(), {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    for part, _ in statements(node.body, False):
+        names = frozenset(own_binds(part))
+        is_list = isinstance(part, ast.Assign) and isinstance(part.value, DISPLAYS)
+        if is_list and len(names) == 1 and isinstance(part.targets[0], ast.Name):
+            lists |= names
+        else:
+            others |= names
+    return frozenset(lists - others)
+
+
+def is_trivial(node: ast.stmt) -> bool:
+    """A statement that a piece would only hand over."""
+    return isinstance(node, ast.Pass | ast.Expr | ast.Assign) and not works(node)
+
+
+def jumps_out(node: Any, in_loop: bool = False) -> Iterator[ast.stmt]:
+    """The jumps that leave a statement."""
+    if isinstance(node, ast.Return) or (isinstance(node, ast.Break | ast.Continue) and not in_loop):
+        yield node
+    is_loop = isinstance(node, ast.For | ast.While)
+    for block in blocks(node):
+        inner = in_loop or (is_loop and block is node.body)
+        for child in block:
+            yield from jumps_out(child, inner)
+
+
+def mentioned(node: ast.AST) -> Set:
+    """Every name in a statement."""
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return frozenset(found | {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)})
+
+
+def own_binds(node: ast.AST) -> Iterator[str]:
+    """The names that a statement binds, one for each place; those in its blocks are others'."""
+    inner = {id(n) for block in blocks(node) for s in block for n in ast.walk(s)}
+    for part in ast.walk(node):
+        if isinstance(part, ast.comprehension):
+            inner |= {id(n) for n in ast.walk(part.target)}
+    if isinstance(node, ast.FunctionDef):
+        yield node.name
+        return
+    for part in ast.walk(node):
+        if id(part) in inner:
+            continue
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            yield part.id
+        elif isinstance(part, ast.alias):
+            yield (part.asname or part.name).split(".")[0]
+        else:
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                yield name
+
+
+def binds(node: ast.AST) -> Set:
+    """The names that a statement may bind."""
+    inner = (binds(s) for block in blocks(node) for s in block)
+    return frozenset(own_binds(node)).union(*inner)
+
+
+def statements(body: list[ast.stmt], in_loop: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """All statements of a function, and whether a loop is around."""
+    for node in body:
+        is_loop = isinstance(node, ast.For | ast.While)
+        yield node, in_loop or is_loop
+        for block in blocks(node):
+            yield from statements(block, in_loop or is_loop)

@@ -1,0 +1,195 @@
+"""Iterators made before a loop or branch that are stepped in it: how far one is is a value like any other."""
+
+import numpy as np
+import pytest
+from test_regions import check, nodes, outcome, same
+
+import cinductor
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+CASES = []
+X = np.arange(24.0) / 24
+
+
+def case(*args):
+    def enter(fn):
+        CASES.append((fn, args))
+        return fn
+
+    return enter
+
+
+@case(X, X * 3)
+def one_in_each_trip(x, y):
+    it, s = iter(y), 0.0
+    for i in range(len(x)):
+        s += next(it) * x[i]
+    return s
+
+
+@case(X, X * 3)
+def under_a_condition(x, y):
+    it, s = iter(y), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            s += next(it)
+        else:
+            s += 0.5
+    return s
+
+
+@case(X, X * 3)
+def in_both_arms(x, y):
+    it, s = iter(y), 0.0
+    for v in x[:12]:
+        if v > 0.25:
+            s += next(it)
+        else:
+            s -= next(it)
+            s += next(it) * 2
+    return s
+
+
+@case(X)
+def two_in_each_trip(x):
+    it, s = enumerate(x, 3), 0.0
+    for _ in range(len(x) // 2):
+        k, v = next(it)
+        _, w = next(it)
+        s += k * v - w
+    return s
+
+
+@case(X, X * 3)
+def what_is_left_of_two(x, y):
+    it, s = zip(x, y), 0.0
+    for _ in range(10):
+        a, b = next(it)
+        s += a * b
+    for a, b in it:
+        s -= a * b
+    return s
+
+
+@case(X)
+def all_but_the_first(x):
+    it = iter(x)
+    low = high = next(it)
+    for v in it:
+        low, high = min(low, v), max(high, v)
+    return low, high
+
+
+@case(X)
+def a_number_for_each_that_passes(x):
+    it, s = iter(range(3, 1000, 2)), 0.0
+    for v in x:
+        if v > 0.25:
+            s += next(it) * v
+    return s
+
+
+@case(X)
+def a_loop_over_what_it_steps(x):
+    it, s = iter(x), 0.0
+    for v in it:
+        s += v - next(it)
+    return s
+
+
+@case(X)
+def in_a_while(x):
+    it, s = iter(x), 0.0
+    while s < 4:
+        s += next(it)
+    return s
+
+
+@case(np.ones((12, 12)))
+def in_a_nest(a):
+    it, s = iter(a.ravel()), 0.0
+    for i in range(len(a)):
+        for j in range(len(a)):
+            s += next(it) * (i - j)
+    return s
+
+
+@pytest.mark.parametrize("fn, args", CASES, ids=[fn.__name__ for fn, _ in CASES])
+def test_programs(fn, args):
+    check(fn, *args)
+    check(fn, *(a[:18] if a.ndim == 1 else a[:11, :11] for a in args))
+
+
+@pytest.mark.parametrize("fn", [one_in_each_trip, under_a_condition, all_but_the_first])
+def test_size_does_not_depend_on_trips(fn):
+    count = fn.__code__.co_argcount
+    assert nodes(fn, *[X] * count) == nodes(fn, *[np.arange(96.0)] * count)
+
+
+def test_one_program_for_any_length():
+    compiled = cinductor.compile(one_in_each_trip, fullgraph=True, backend="interp", dynamic=True)
+    for n in (24, 31, 57):
+        x = np.random.default_rng(n).random(n)
+        same(compiled(x, x), one_in_each_trip(x, x))
+    assert compiled._cinductor_job.captures == 1
+
+
+def ends_in_a_trip(x, y):
+    it, s = iter(y), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            s += next(it)
+    return s
+
+
+def handled(x, y):
+    it, s = iter(y), 0.0
+    for _ in range(len(x)):
+        try:
+            s += next(it)
+        except StopIteration:
+            break
+    return s
+
+
+def asked_until_there_is_none(x, y):
+    it, s = iter(y), 0.0
+
+    def rest():
+        while True:
+            try:
+                yield next(it)
+            except StopIteration:
+                return
+
+    for v in x:
+        if v > 0.5:
+            s += sum(rest())
+    return s
+
+
+def defaults(x, y):
+    it, s = iter(y), 0.0
+    for v in x:
+        if v > 0.5:
+            s += next(it, 7.0)
+    return s
+
+
+def behind_its_enumerate(x, y):
+    it = iter(y)
+    pairs = enumerate(it)
+    next(pairs)
+    return next(it), next(pairs), x[0]
+
+
+@pytest.mark.parametrize(
+    "fn", [ends_in_a_trip, handled, asked_until_there_is_none, defaults, behind_its_enumerate]
+)
+def test_an_iterator_that_may_end(fn):
+    """It raises in the trip in which it ends, and is answered as Python would."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for n, m in ((24, 24), (24, 9), (24, 0), (12, 24), (24, 9)):
+        args = (np.arange(n) / n, np.arange(float(m)))
+        for _ in range(2):
+            same(outcome(compiled, args), outcome(fn, args))
