@@ -14,8 +14,8 @@ import cinductor
 from cinductor import _core
 from cinductor.capture import arrays, session, stage
 from cinductor.capture.calls import follow
-from cinductor.capture.hooks import attributes, scope, subscripts, whole
 from cinductor.capture.control import branch, loop
+from cinductor.capture.hooks import attributes, scope, subscripts, whole
 
 seen = []
 

@@ -53,10 +53,7 @@ def close(got, want, what):
     got, want = (a if isinstance(a, tuple) else (a,) for a in (got, want))
     for g, w in zip(got, want, strict=True):
         assert g.dtype == w.dtype and g.shape == w.shape, what
-        if g.dtype.kind in "fc":
-            np.testing.assert_array_equal(g, w, err_msg=str(what))
-        else:
-            np.testing.assert_array_equal(g, w, err_msg=str(what))
+        np.testing.assert_array_equal(g, w, err_msg=str(what))
 
 
 def rows(length, count, dtype, rng):
