@@ -253,7 +253,7 @@ def test_the_warning_at_the_limit_points_at_the_caller_and_says_what_to_do():
     assert "recompile_limit" in str(w.message) and "dynamic" in str(w.message)
 
 
-def test_what_numpy_has_against_setting_a_shape_is_said_once_at_the_users_line():
+def test_what_numpy_has_against_setting_a_shape_is_said_in_each_call_at_the_users_line():
     source = """
 def f(a):
     b = a * 2
@@ -269,8 +269,8 @@ def f(a):
             call(V)
         return [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
-    assert told(compiled) == told(fn)
-    assert told(compiled) == []
+    for _ in range(3):
+        assert told(compiled) == told(fn)
 
 
 def test_what_cannot_be_captured_costs_no_warning():
