@@ -70,6 +70,8 @@ int cx_ufunc_loops_init(CxState *state);
  * backwards somewhere, float16 with gaps, complex numbers of one operand into gaps. 1, 0 or -1;
  * guarded where strides are symbols. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
+/* [(name, characters of dtypes)] of functions that are our own by default. */
+PyObject *cx_own_functions(const CxState *state);
 /* The same op by NumPy's loop, where numerics asks for its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 

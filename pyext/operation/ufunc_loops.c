@@ -94,6 +94,20 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     return numpys;
 }
 
+PyObject *
+cx_own_functions(const CxState *state)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t k = 0; list != NULL && k < sizeof slow_rows / sizeof *slow_rows; k++) {
+        const char *types = slow_rows[k].types[!state->has_vector_library];
+        PyObject *row = Py_BuildValue("(ss)", ci_op_name(slow_rows[k].op), types);
+        if (row == NULL || (*types && PyList_Append(list, row) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 /* ---- layouts ---- */
 
 static int

@@ -157,6 +157,14 @@ module_cache_info(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_own_functions(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    CX_ENTRY();
+    return cx_own_functions(PyModule_GetState(module));
+}
+
+static PyObject *
 module_cache_directory(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
@@ -258,6 +266,7 @@ static PyMethodDef module_methods[] = {
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
+    {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},

@@ -1,0 +1,144 @@
+"""The command line: python -m cinductor doctor | explain | bench | cache."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import cache, compile, explain
+from .doctor import report
+
+EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__.
+Its arguments are what the file's function that --make names returns: a tuple, or one argument.
+Without --make FUNC takes none."""
+
+
+class Wrong(Exception):
+    """What is asked for cannot be had; the text says why."""
+
+
+def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
+    """The function, and one that makes its arguments."""
+    path, _, name = place.rpartition(":")
+    if not path or not name.isidentifier():
+        raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss")
+    try:
+        found = runpy.run_path(path, run_name="cinductor.file")
+    except OSError as error:
+        raise Wrong(f"{path}: {error.strerror}") from None
+    for asked in filter(None, (name, make)):
+        if not callable(found.get(asked)):
+            raise Wrong(f"{path} has no function {asked}")
+
+    def arguments() -> tuple[Any, ...]:
+        made = found[make]() if make else ()
+        return made if isinstance(made, tuple) else (made,)
+
+    return found[name], arguments
+
+
+def doctor(given: argparse.Namespace) -> None:
+    print(report())
+
+
+def show(given: argparse.Namespace) -> None:
+    fn, arguments = load(given.function, given.make)
+    report = explain(compile(fn, mode=given.mode), *arguments())
+    if given.level and not hasattr(report, given.level):
+        raise Wrong(f"a report has no {given.level}")
+    print(getattr(report, given.level) if given.level else report)
+
+
+def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
+    """Median of one call, its arguments made anew for each."""
+    times: list[float] = []
+    until = time.perf_counter() + budget
+    while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):
+        made = arguments()
+        start = time.perf_counter()
+        call(*made)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
+    try:
+        np.testing.assert_array_equal(a, b)
+    except AssertionError:
+        return False
+    return True
+
+
+def bench(given: argparse.Namespace) -> None:
+    fn, arguments = load(given.function, given.make)
+    fast = compile(fn, mode=given.mode)
+    start = time.perf_counter()
+    got = fast(*arguments())
+    first = time.perf_counter() - start
+    same = is_same(got, fn(*arguments()))
+    ours, theirs = (seconds(call, arguments, given.seconds) for call in (fast, fn))
+    print(f"first call  {first * 1e3:10.3f} ms")
+    print(f"compiled    {ours * 1e3:10.3f} ms")
+    print(f"NumPy       {theirs * 1e3:10.3f} ms")
+    print(f"{theirs / ours:.2f} times as fast; results are {'the same bits' if same else 'NOT the same bits'}")
+
+
+def keep(given: argparse.Namespace) -> None:
+    if given.what == "clear":
+        print(f"{cache.clear()} kernels removed")
+        return
+    for name, value in cache.info().items():
+        print(f"{name:10} {value}")
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(prog="python -m cinductor", description="A compiler for NumPy code.")
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], None], doc: str) -> argparse.ArgumentParser:
+        raw = argparse.RawDescriptionHelpFormatter
+        made = commands.add_parser(name, help=doc, description=doc, formatter_class=raw)
+        made.set_defaults(run=run)
+        return made
+
+    command("doctor", doctor, "what a report of a bug needs: versions, compiler, cache, devices, a kernel")
+    for name, run, doc in (
+        ("explain", show, "what a function becomes: a report"),
+        ("bench", bench, "a function's time compiled, and in NumPy"),
+    ):
+        made = command(name, run, doc)
+        made.epilog = EPILOG
+        made.add_argument("function", metavar="FILE:FUNC")
+        made.add_argument("--make", default="", metavar="NAME", help="the function that makes arguments")
+        made.add_argument("--mode", default="default", help="of cinductor.compile")
+        if run is show:
+            made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
+        else:
+            made.add_argument("--seconds", type=float, default=1.0, help="for each of the two")
+    made = command("cache", keep, "the disk cache of kernels")
+    made.add_argument("what", choices=("info", "clear"))
+    return whole
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; 0, or 1 when what is asked for cannot be had, which stderr says."""
+    given = parser().parse_args(arguments)
+    try:
+        given.run(given)
+    except Wrong as error:
+        print(f"cinductor: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
