@@ -50,7 +50,7 @@ def run(name, program):
         warnings.simplefilter("ignore")
         where = whereabouts(program, n)
         try:
-            test_programs.check(program, fn, [n])
+            test_programs.check(program, fn, [n], tolerance=program.tolerance)
         except AssertionError as error:
             return f"fail {name} {where}: {' '.join(str(error).split())[:400]}"
     if "CompileError" in where:

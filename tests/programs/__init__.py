@@ -17,8 +17,8 @@ THEMES = (
 
 
 class Program(NamedTuple):
-    """One row: make(n, rng) gives the arguments at each n of sizes. tolerance: 0, but where a function is
-    our own by default (sin, hypot, squares of numbers).
+    """One row: make(n, rng) gives the arguments at each n of sizes. tolerance: how far a device's own order of
+    sums may bring results, and on the CPU functions of our own.
     """
 
     function: Callable[..., Any]

@@ -143,6 +143,6 @@ PROGRAMS = [
     (sandpile, lambda n, rng: (rng.integers(0, 7, (n, n)),), (3, 4, 6), 0),
     (forest_fire, lambda n, rng: (rng.integers(0, 3, (n, n)), 3), (3, 6, 15), 0),
     (ant, lambda n, rng: (np.zeros((n, n), bool), 3 * n), (4, 6, 9), 0),
-    (lattice_boltzmann, lambda n, rng: (rng.random((9, n, n)) + 0.5, 1.2, 2), (3, 5, 9), 0),
+    (lattice_boltzmann, lambda n, rng: (rng.random((9, n, n)) + 0.5, 1.2, 2), (3, 5, 9), 1e-13),
     (majority, lambda n, rng: (rng.integers(0, 2, n), 4), (4, 9, 30), 0),
 ]

@@ -118,8 +118,8 @@ def apart(n, rng):
 
 
 PROGRAMS = [
-    (k_means, lambda n, rng: (rng.random((n, 2)), rng.random((3, 2)), 3), (4, 10, 30), 0),
-    (k_means_until_still, lambda n, rng: (rng.random((n, 2)), 3), (4, 10, 30), 0),
+    (k_means, lambda n, rng: (rng.random((n, 2)), rng.random((3, 2)), 3), (4, 10, 30), 1e-13),
+    (k_means_until_still, lambda n, rng: (rng.random((n, 2)), 3), (4, 10, 30), 1e-13),
     (
         nearest_neighbours,
         lambda n, rng: (rng.random((n, 3)), rng.random((10, 3)), rng.integers(0, 4, 10), 3),
@@ -127,7 +127,7 @@ PROGRAMS = [
         0,
     ),
     (nearest_by_elements, lambda n, rng: (rng.random((n, 2)), rng.random((n + 1, 2))), (2, 5, 8), 0),
-    (mixture, lambda n, rng: (rng.normal(size=n), np.full(2, 0.5), np.array([-1.0, 1.0]), np.ones(2), 3), (5, 20, 99), 0),
+    (mixture, lambda n, rng: (rng.normal(size=n), np.full(2, 0.5), np.array([-1.0, 1.0]), np.ones(2), 3), (5, 20, 99), 1e-12),
     (line_fit, lambda n, rng: (rng.random(n), rng.random(n)), (3, 10, 40), 0),
     (running_moments, lambda n, rng: (rng.random(n),), (3, 10, 30), 0),
     (single_linkage, lambda n, rng: (apart(n, rng), 2), (3, 5, 8), 0),

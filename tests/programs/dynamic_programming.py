@@ -198,7 +198,7 @@ PROGRAMS = [
     (matrix_chain, lambda n, rng: (rng.integers(2, 30, n + 1),), (3, 5, 7), 0),
     (needleman_wunsch, words, (3, 6, 10), 0),
     (time_warping, lambda n, rng: (rng.random(n), rng.random(n + 1)), (3, 5, 9), 0),
-    (viterbi, hidden, (3, 6, 12), 0),
+    (viterbi, hidden, (3, 6, 12), 1e-13),
     (coin_change, lambda n, rng: ([1, 2, 5], n), (5, 12, 40), 0),
     (largest_sum, lambda n, rng: (rng.random(n) - 0.5,), (3, 9, 30), 0),
     (cheapest_seam, lambda n, rng: (rng.random((n, n + 2)),), (3, 6, 12), 0),

@@ -95,7 +95,7 @@ PROGRAMS = [
     (no_convergence, lambda n, rng: (rng.random(n) + n / 2, rng.random(n), 6), (1, 4, 9), 1e-12),
     (unbound_name, lambda n, rng: (rng.random(n) / 2,), (2, 5, 9), 0),
     (assertion, lambda n, rng: (rng.random(n),), (2, 5, 9), 0),
-    (singular, lambda n, rng: (rng.random((n, n)), rng.random(n)), (2, 3, 5), 0),
+    (singular, lambda n, rng: (rng.random((n, n)), rng.random(n)), (2, 3, 5), 1e-12),
     (caught, lambda n, rng: (rng.random(n), 6), (4, 5, 8), 0),
     (integer_overflow, lambda n, rng: (rng.integers(1, 9, n), n), (2, 4, 8), 0),
 ]

@@ -103,7 +103,7 @@ def plane(n):
 
 PROGRAMS = [
     (mandelbrot_by_pixels, lambda n, rng: (-2.0, 0.6, -1.2, 1.1, n, 8), (2, 4, 6), 0),
-    (mandelbrot_by_masks, lambda n, rng: (plane(n), 6), (3, 6, 12), 0),
+    (mandelbrot_by_masks, lambda n, rng: (plane(n), 6), (3, 6, 12), 1e-12),
     (mandelbrot_by_shrinking, lambda n, rng: (plane(n), 6), (3, 6, 12), 0),
     (mandelbrot_real, lambda n, rng: (np.linspace(-2, 1, n), np.linspace(-1, 1, n), 9), (3, 10, 40), 0),
     (julia, lambda n, rng: (plane(n) + 0.7, -0.8 + 0.156j, 5), (2, 3, 5), 0),

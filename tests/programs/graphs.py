@@ -135,7 +135,7 @@ PROGRAMS = [
     (transitive_closure, lambda n, rng: (rng.random((n, n)) < 0.3,), (3, 6, 12), 0),
     (bellman_ford, lambda n, rng: (rng.integers(0, n, (2 * n, 2)), rng.random(2 * n), n), (3, 5, 8), 0),
     (dijkstra, lambda n, rng: (rng.random((n, n)),), (3, 6, 10), 0),
-    (page_rank, lambda n, rng: ((rng.random((n, n)) < 0.4).astype(float),), (4, 8, 12), 0),
+    (page_rank, lambda n, rng: ((rng.random((n, n)) < 0.4).astype(float),), (4, 8, 12), 1e-12),
     (breadth_first, lambda n, rng: (rng.random((n, n)) < 0.3, 0), (4, 8, 16), 0),
     (connected_components, lambda n, rng: (rng.integers(0, n, (n // 2, 2)), n), (4, 8, 14), 0),
     (spanning_tree, lambda n, rng: (symmetric(n, rng),), (3, 5, 8), 0),

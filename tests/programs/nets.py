@@ -181,10 +181,10 @@ def f32(*arrays):
 
 
 PROGRAMS = [
-    (perceptrons, lambda n, rng: (rng.random((5, n)), layers(n, rng)), (2, 6, 20), 0),
-    (train, lambda n, rng: (rng.random((n, 3)), rng.random((n, 1)), rng.normal(size=(3, 4)), rng.normal(size=(4, 1)), 0.1, 3), (3, 8, 30), 0),
-    (perceptron_rule, lambda n, rng: (rng.normal(size=(n, 2)), 2 * rng.integers(0, 2, n) - 1, 2), (3, 6, 10), 0),
-    (convolution_layer, lambda n, rng: f32(rng.random((2, n, n, 2)), rng.random((3, 3, 2, 4)), rng.random(4)), (4, 5, 7), 0),
+    (perceptrons, lambda n, rng: (rng.random((5, n)), layers(n, rng)), (2, 6, 20), 1e-13),
+    (train, lambda n, rng: (rng.random((n, 3)), rng.random((n, 1)), rng.normal(size=(3, 4)), rng.normal(size=(4, 1)), 0.1, 3), (3, 8, 30), 1e-12),
+    (perceptron_rule, lambda n, rng: (rng.normal(size=(n, 2)), 2 * rng.integers(0, 2, n) - 1, 2), (3, 6, 10), 1e-13),
+    (convolution_layer, lambda n, rng: f32(rng.random((2, n, n, 2)), rng.random((3, 3, 2, 4)), rng.random(4)), (4, 5, 7), 1e-5),
     (max_pool, lambda n, rng: (rng.random((2, n, n, 3)),), (2, 5, 10), 0),
     (
         little_lenet,
@@ -193,14 +193,16 @@ PROGRAMS = [
         (4, 6, 8),
         0,
     ),
-    (attention, lambda n, rng: (*rng.normal(size=(3, 2, n, 4)), np.tri(n, dtype=bool)), (2, 5, 16), 0),
-    (batch_norm, lambda n, rng: (rng.random((n, 3)), *rng.random((4, 3))), (2, 8, 40), 0),
-    (elman, lambda n, rng: (rng.random((n, 3)), rng.random((4, 3)), rng.random((4, 4)), np.zeros(4)), (2, 5, 10), 0),
+    (attention, lambda n, rng: (*rng.normal(size=(3, 2, n, 4)), np.tri(n, dtype=bool)), (2, 5, 16), 1e-13),
+    (batch_norm, lambda n, rng: (rng.random((n, 3)), *rng.random((4, 3))), (2, 8, 40), 1e-13),
+    (elman, lambda n, rng: (rng.random((n, 3)), rng.random((4, 3)), rng.random((4, 4)), np.zeros(4)), (2, 5, 10), 1e-13),
     (
         long_short_term,
         lambda n, rng: (rng.random((n, 2)), rng.random((12, 2)), rng.random((12, 3)), rng.random(12), np.zeros(3), np.zeros(3)),
-        (2, 5, 10), 0),
+        (2, 5, 10),
+        1e-13,
+    ),
     (hopfield, lambda n, rng: (2.0 * rng.integers(0, 2, (2, n)) - 1, 2.0 * rng.integers(0, 2, n) - 1, 5), (4, 7, 12), 0),
-    (logistic_regression, lambda n, rng: (rng.normal(size=(n, 3)), rng.integers(0, 2, n), 5), (4, 10, 40), 0),
-    (self_organising_map, lambda n, rng: (rng.random((4, 2)), rng.random((n, 2)), 0.3, 1.0), (2, 5, 12), 0),
+    (logistic_regression, lambda n, rng: (rng.normal(size=(n, 3)), rng.integers(0, 2, n), 5), (4, 10, 40), 1e-12),
+    (self_organising_map, lambda n, rng: (rng.random((4, 2)), rng.random((n, 2)), 0.3, 1.0), (2, 5, 12), 1e-13),
 ]

@@ -132,11 +132,11 @@ def bodies(n, rng):
 
 
 PROGRAMS = [
-    (n_body, bodies, (3, 6, 12), 0),
+    (n_body, bodies, (3, 6, 12), 1e-12),
     (n_body_by_pairs, bodies, (3, 5, 8), 0),
-    (lennard_jones, lambda n, rng: (3 * rng.random((n, 3)), 1.5), (3, 5, 8), 0),
+    (lennard_jones, lambda n, rng: (3 * rng.random((n, 3)), 1.5), (3, 5, 8), 1e-12),
     (leapfrog, lambda n, rng: (rng.random(n), rng.random(n), 1.7, 0.1, n), (3, 6, 12), 0),
-    (verlet_chain, lambda n, rng: (np.cumsum(rng.random((n, 2)), axis=0), 0.5, 10.0, 0.01, 4), (3, 6, 20), 0),
+    (verlet_chain, lambda n, rng: (np.cumsum(rng.random((n, 2)), axis=0), 0.5, 10.0, 0.01, 4), (3, 6, 20), 1e-13),
     (bounce, lambda n, rng: (rng.random((n, 2)), 4 * rng.random((n, 2)) - 2, 0.1, 4), (3, 8, 30), 0),
     (flock, lambda n, rng: (rng.random((n, 2)), 6 * rng.random(n), 0.3, 0.05, 2), (3, 6, 12), 1e-12),
     (neighbour_lists, lambda n, rng: (rng.random((n, 3)), 0.4), (3, 6, 10), 0),
