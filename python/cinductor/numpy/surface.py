@@ -76,7 +76,6 @@ class Row:
             raise NotCaptured(str(error)) from error
 
 
-stages: dict[int, Any] = {}  # id(tracer) -> the stage of the call it traces
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
 WRITING_METHODS = frozenset(
