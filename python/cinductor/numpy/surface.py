@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from ..dtypes import DTYPES
+from ..float_warnings import quietly
 from ..instance import is_a
 from ..interrupt import is_interrupt
 
@@ -160,8 +161,7 @@ def dummy(value: Any) -> Any:
 def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises what NumPy raises for such arguments; returns when it accepts them."""
     try:
-        with np.errstate(all="ignore"):
-            f(*(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
+        quietly(f, *(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
     except MemoryError:
         return
     except Exception as error:
