@@ -1,8 +1,11 @@
 """The rules of capture, one or more short tests each: docs/capture.md says which is which."""
 
+import ast
 import copy
 import functools
+import inspect
 import re
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from test_regions import check, nodes, outcome, same
 
 import cinductor
+from cinductor.capture.syntax.cfg import Cfg
 from cinductor.capture.syntax.rewrite import print_rewritten, rewrite
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
@@ -727,3 +731,42 @@ def test_the_table_names_what_there_is():
         for name in names:
             places = (ROOT / "tests").glob("test_*.py")
             assert any(re.search(rf"^def {name}\(", p.read_text(), re.M) for p in places), (number, name)
+
+
+def test_the_graph_of_a_function_knows_what_is_bound_and_live():
+    """A `finally` is there twice; a manager may swallow what its body, or a later manager, raises."""
+
+    def f(x, a, b):
+        for v in (y := [x, x + 1]):
+            x = x + v
+        with a as p, b as q:
+            z = x, p, q
+        try:
+            w = z
+        finally:
+            b(x)
+        return w, y
+
+    (loop, inner, tried, last) = (tree := ast.parse(textwrap.dedent(inspect.getsource(f))).body[0]).body
+    cfg = Cfg(tree.body, "xab")
+    assert cfg.sure(inner) == {"x", "a", "b", "y"}  # but not v
+    assert cfg.sure(tried) == {"x", "a", "b", "y", "p"}
+    assert cfg.sure(last) == {"x", "a", "b", "y", "p", "w"}
+    assert cfg.errors(tried.body[0]) == {"b", "x"} and cfg.after(tried.body[0]) == {"b", "x", "w", "y"}
+    assert cfg.flow(loop).binds == {"v", "x"} and "y" not in cfg.before(loop)
+
+
+def test_what_an_inner_loop_binds_in_its_head_is_bound_by_the_outer():
+    def f(x):
+        s = y = 0.0
+        for i in range(len(x)):
+            for v in (y := x[i : i + 2]):
+                s += v
+        return s, y
+
+    compiled = cinductor.compile(f, backend="interp", fullgraph=True)
+    for n in (20, 25):
+        got, want = compiled(np.arange(float(n))), f(np.arange(float(n)))
+        assert got[0] == want[0] and np.array_equal(got[1], want[1])
+    (site, _) = rewrite(f).sites
+    assert "y" in site.state

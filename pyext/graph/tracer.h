@@ -28,6 +28,7 @@ struct CxTracer {
     PyObject *kept; /* the set that keeps the programs of its segments alive */
     PyObject *name, *option_values, *breaks, *info, *program, *skip, *by_id, *specialized;
     PyObject *cell; /* the code object the last location came from */
+    PyObject *constant; /* makes an input of an array that never changes; or NULL */
     PyObject *code; /* the function's own as capture runs it; or NULL */
     const char *cell_file;
     bool cell_is_user;

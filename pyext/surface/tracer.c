@@ -59,6 +59,7 @@ tracer_dealloc(PyObject *self)
     Py_XDECREF(t->skip);
     Py_XDECREF(t->cell);
     Py_XDECREF(t->code);
+    Py_XDECREF(t->constant);
     if (t->ctx != NULL)
         ci_context_close(t->ctx);
     if (t->sym_ctx != NULL)
@@ -257,6 +258,8 @@ static PyMemberDef tracer_members[] = {
     {"has_fallen_back", T_BOOL, offsetof(CxTracer, has_fallen_back), 0, NULL},
     {"forbids_breaks", T_BOOL, offsetof(CxTracer, forbids_breaks), 0, NULL},
     {"on_break", T_OBJECT, offsetof(CxTracer, on_break), 0, NULL},
+    {"constant", T_OBJECT, offsetof(CxTracer, constant), 0,
+     "What makes an input of an array that never changes, or None."},
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,
      "The function's own code object: breaks tell its line."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},

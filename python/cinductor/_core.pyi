@@ -250,6 +250,7 @@ class Tracer:
     def flush(self) -> None: ...
     on_break: Callable[[str], BaseException] | None  # makes what is raised instead of the first break
     code: CodeType | None  # the function's own: breaks tell its line
+    constant: Callable[[np.ndarray], Any] | None  # makes an input of an array that never changes
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_force: type[BaseException] | None
     seconds: float  # of this thread, in the programs of the call

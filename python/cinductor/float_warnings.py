@@ -7,9 +7,11 @@ program that may raise such a flag, the likeliest where several may, at the user
 
 from __future__ import annotations
 
+import contextvars
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ TEXTS = {
     UNDERFLOW: ("under", "underflow"),
     INVALID: ("invalid", "invalid value"),
 }
+QUIET = contextvars.Context()  # in which NumPy warns of nothing
+QUIET.run(np.seterr, all="ignore")
 LOGS = "log log2 log10 log1p"
 # What can raise a flag of values that have none; the first of a row's words are the likelier ones.
 RAISES = {
@@ -35,6 +39,13 @@ RAISES = {
     "subtract add multiply sum sin cos tan cast maximum minimum",
 }
 NODE = re.compile(r"%\d+: (?!python)[^=]* = (?:numpy_)?(\w+)\(.*@(.+?):(\d+)(?: quiet (\d+))?$", re.M)
+
+
+def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """f(...) without warnings of NumPy's. However it ends, even by a signal, nothing is to be put
+    back: what NumPy does about errors is a variable of a context of its own.
+    """
+    return QUIET.copy().run(f, *args, **kwargs)
 
 
 def quietened(quiet: int, asked: dict[str, Any]) -> int:

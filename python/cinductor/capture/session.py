@@ -18,7 +18,6 @@ from ..dynamic import MarkViolated, Symbols, UnbackedForced, any_unbacked
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..numpy import surface
 from ..signals import Replan, Signal
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
@@ -359,7 +358,7 @@ def on_stage(
     tracer, instead = stage.tracer, None
     began = time.perf_counter()
     try:
-        surface.stages[id(tracer)] = stage
+        tracer.constant = stage.constant
         result = call(job, stage, bound)
         captured = time.perf_counter()
         made, specialization = finished(job, stage, result)
@@ -387,7 +386,7 @@ def on_stage(
 
 def close(stage: Stage) -> None:
     """The call is captured, or not: nothing of it is asked any more."""
-    surface.stages.pop(id(stage.tracer), None)
+    stage.tracer.constant = None
     for scope in stage.scopes:
         scope.__class__ = PlainScope
 

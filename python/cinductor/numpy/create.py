@@ -22,7 +22,6 @@ from .surface import (
     method,
     operand,
     refuse,
-    stages,
     whole,
 )
 
@@ -236,9 +235,8 @@ def constant(t: Any, value: np.ndarray) -> Any:
 
 
 def make_constant(t: Any, value: np.ndarray) -> Any:
-    """An input whose contents never change, where the tracer has a stage."""
-    stage = stages.get(id(t))
-    return t.lift(value, None, True) if stage is None else stage.constant(value)
+    """An input whose contents never change, where a call is captured."""
+    return t.lift(value, None, True) if t.constant is None else t.constant(value)
 
 
 @function(np.array, creates=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..float_warnings import quietly
 from ..instance import is_a
 from .create import array as make
 from .create import constant, plain, wanted_dtype
@@ -49,8 +50,7 @@ def arange(
     if any(type(a) is Traced for a in args):
         bounds = (0, *args) if len(args) == 1 else args
         return arange_of_numbers(t, *bounds, dtype=dtype)
-    with np.errstate(all="ignore"):
-        few = np.arange(*args, dtype=dtype)
+    few = quietly(np.arange, *args, dtype=dtype)
     made = wanted_dtype(few.dtype)
     n = few.shape[0]
     if n < 3 or made.kind in "bc":

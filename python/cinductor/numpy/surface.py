@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import _core
 from ..dtypes import DTYPES
+from ..float_warnings import quietly
 from ..instance import is_a
 from ..interrupt import is_interrupt
 
@@ -76,7 +77,6 @@ class Row:
             raise NotCaptured(str(error)) from error
 
 
-stages: dict[int, Any] = {}  # id(tracer) -> the stage of the call it traces
 functions_by_id: dict[int, Row] = {}
 methods: dict[str, Row] = {}
 WRITING_METHODS = frozenset(
@@ -161,8 +161,7 @@ def dummy(value: Any) -> Any:
 def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises what NumPy raises for such arguments; returns when it accepts them."""
     try:
-        with np.errstate(all="ignore"):
-            f(*(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
+        quietly(f, *(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
     except MemoryError:
         return
     except Exception as error:

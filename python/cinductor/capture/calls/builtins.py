@@ -250,7 +250,7 @@ def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """Counts the levels of the stack in the user's frames."""
     stage = scope.stage
     active = stage.regions.active
-    if active and getattr(active[-1], "levels", None) and stage.may_check():
+    if active and active[-1].levels and stage.may_check():
         raise Raising("warning")  # the program checks that this arm is not taken
     stage.stop("calls warnings.warn")
     values = dict(

@@ -168,8 +168,8 @@ class Aliases:
                 if source.storage == other.storage and not is_itself:
                     raise RegionBreak("whether an array is another of several", "", 0)
                 for loop in self.stage.regions.active:
-                    if (carried := getattr(loop, "carried", None)) is not None:
-                        carried.note_distinct(source.array, other.array)
+                    if loop.carried is not None:
+                        loop.carried.note_distinct(source.array, other.array)
 
     def before_return(self, results: list[Any]) -> None:
         """An array that may be one of several is returned by value, where nobody can tell: it was

@@ -115,6 +115,10 @@ class Branch(Region):
         self.pending: Any = truth(self.stage, self.condition)
         self.next_step = self.first + 1
 
+    @property
+    def mark(self) -> Any:
+        return self.base.mark
+
     # --- the protocol of rewritten code ---
 
     def __iter__(self) -> Branch:

@@ -6,8 +6,6 @@ numbers it is computed always, and the value is selected; otherwise it becomes a
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import Any
 
 from ...signals import Replan
@@ -20,18 +18,9 @@ from .branch import Level
 from .ends import End
 from .lattice import join
 from .merge import Merge
-from .region import Region, truth
+from .region import Region, truth, users_frame
 
-PACKAGE = __name__.partition(".")[0] + "."
 VALUE = "operand"
-
-
-def users_frame() -> FrameType | None:
-    """The frame that is evaluating the expression: what it sees, an operand may change."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
-        frame = frame.f_back
-    return frame
 
 
 class Condition(Region):

@@ -36,6 +36,8 @@ class ListBuffer:
     numbers.
     """
 
+    is_buffer = True
+
     def __init__(self, loop: Owner, container: list[Any], like: Any, room: Any) -> None:
         self.loop, self.container, self.like = loop, container, like
         self.scope, self.stage, self.tracer = loop.scope, loop.stage, loop.tracer
@@ -124,7 +126,7 @@ class ListBuffer:
         """list.append(item)"""
         active = self.stage.regions.active
         if self.loop not in active:
-            if self.spare == 0 or any(hasattr(region, "phase") for region in active):
+            if self.spare == 0 or any(region.is_loop for region in active):
                 self.fail("several loops append to a list")
             self.spare -= 1
         place = self.place(self.length, self.room)
@@ -242,12 +244,12 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is such a list; None where their items differ."""
     growing = scope.stage.regions.growing
     parts = [growing.get(id(value), value) for value in (a, b)]
-    found = [part for part in parts if hasattr(part, "cells")]
+    found = [part for part in parts if type(part) is ListBuffer]
     if not found or len(found[0].kinds) != 1 or is_a(found[0].like, tuple):
         return None
     kind, columns, length = found[0].kinds[0], [], 0
     for part in parts:
-        items = [part.like] if hasattr(part, "cells") else part
+        items = [part.like] if type(part) is ListBuffer else part
         if type(items) is not list or not all(kind_of(item) == kind for item in items):
             return None
         is_dense = items is not part
@@ -292,13 +294,13 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
             if not region.reached([container]):
                 continue
             owner = region
-            mark = (owner.attempt if hasattr(owner, "attempt") else owner.base).mark
-        if not hasattr(region, "phase"):
-            continue  # a branch
+            mark = owner.mark
+        if not region.is_loop:
+            continue
         most = None if region.is_while else region.tracer.most(region.extent, mark)
         is_open |= most is None
         room = room if most is None else room * most
-    if owner is None or getattr(owner, "offset", 0):
+    if owner is None or owner.offset:
         loop.fail("data decide how a list grows")
     room = room + OPEN if is_open else room
     owner.asked.append((container, item, min(room, MANY) if type(room) is int else room))

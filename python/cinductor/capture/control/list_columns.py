@@ -91,6 +91,8 @@ class Item(Phi):
 class ListColumns:
     """One list that one loop's trips append to."""
 
+    is_buffer = False
+
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.container, self.before = container, list(before)
@@ -411,10 +413,7 @@ def owner_of(region: Region, container: Any, item: Any) -> Any:
     if growth is not None:
         return growth
     for loop in reversed(region.regions.active):
-        carried = getattr(loop, "carried", None)
-        if carried is None:
-            continue
-        if loop.reached([container]):
-            carried.grow(container, loop.attempt.changes.before[id(container)][1])
+        if loop.carried is not None and loop.reached([container]):
+            loop.carried.grow(container, loop.attempt.changes.before[id(container)][1])
             raise Rerun(loop)
     return list_buffer.ask(region, container, item)

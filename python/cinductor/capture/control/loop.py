@@ -48,6 +48,8 @@ class Learnt:
 class Loop(Region):
     """A for over numbered items, or (items None) a while, which has none."""
 
+    is_loop = True
+
     def __init__(
         self, scope: Any, site: Any, items: Items | None, phase: str, iterator: Items | None = None
     ) -> None:
@@ -61,7 +63,7 @@ class Loop(Region):
         self.phase = PLAIN if self.memory.plain else phase
         if self.phase == REGION and self.offset:
             self.phase = PEEL
-        self.position = self.runs = self.trips = self.worked = 0
+        self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
         self.tail = 0
         self.base: Attempt | None = None
@@ -74,6 +76,10 @@ class Loop(Region):
         self.growing: dict[int, Any] | None = None  # lists that grew before any was
         self.rules: list[Any] = []  # by which arrays grow, `widening`
         self.capacities: dict[Any, Any] = {}  # what they came to
+
+    @property
+    def mark(self) -> Any:
+        return self.attempt.mark  # type: ignore[union-attr]
 
     # --- the protocol of rewritten code ---
 
@@ -260,7 +266,7 @@ class Loop(Region):
             self.restores = False
             return
         work = self.tracer.work_since(self.base.mark)
-        self.worked_trips = getattr(self, "worked_trips", 0) + (work > self.worked)
+        self.worked_trips += work > self.worked
         self.worked = work
         if self.worked_trips >= PATIENCE:
             raise Rerun(self)

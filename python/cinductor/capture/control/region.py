@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .sized_list import SizedList
 
 RegionBreak = _core.RegionBreak
+PACKAGE = __name__.partition(".")[0] + "."
 ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
 
 
@@ -115,8 +116,8 @@ class Regions:
         """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
         if value.kind != "array" or value.storage in self.aliases.records:
             return value.kind == "array"
-        loops = (getattr(region, "carried", None) for region in self.active)
-        return any(value.storage == p.value.storage for c in loops if c for p in c.values)
+        loops = (region.carried for region in self.active if region.carried is not None)
+        return any(value.storage == p.value.storage for carried in loops for p in carried.values)
 
     def grow(self, growth: Any) -> None:
         """From here on a list has a gap."""
@@ -177,7 +178,7 @@ class Regions:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: growth for key, growth in self.growing.items() if hasattr(growth, "cells")}
+        return {key: growth for key, growth in self.growing.items() if growth.is_buffer}
 
     def keep_backing(self, made: list[Any], buffer: Any) -> None:
         """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
@@ -318,10 +319,27 @@ def describe(error: Exception) -> str:
     return str(error) if known else f"{type(error).__name__}: {error}"
 
 
+def users_frame() -> Any:
+    """The frame of rewritten code that asks: what it sees, a body or an operand may change."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
 class Region:
     """One construct being captured."""
 
     restores = True
+    is_loop = False
+    carried: Any = None  # by a loop, from trip to trip
+    levels: Any = ()  # of a branch: tests whose rest is being run
+    offset = 0  # trips of a loop that are peeled off
+
+    @property
+    def mark(self) -> Any:
+        """Where it began."""
+        raise NotImplementedError
 
     def __init__(self, scope: Hooks, site: Site) -> None:
         self.scope, self.site = scope, site
@@ -338,7 +356,7 @@ class Region:
 
     def start(self, names: dict[str, Any]) -> None:
         """The state that every run begins with."""
-        self.frame: Any = sys._getframe(2)
+        self.frame = users_frame()
         state = frozenset(self.site.state)
         self.entry = {name: names.get(name, UNBOUND) for name in self.site.state}
         self.others = {

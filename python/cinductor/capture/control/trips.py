@@ -58,7 +58,7 @@ class Trips:
     def tell(self, key: Any, extent: Any) -> None:
         """The loop around this one hears of it."""
         for region in reversed(self.carried.regions.active):
-            outer = getattr(region, "carried", None)
+            outer = region.carried
             if outer is not None and outer is not self.carried:
                 outer.trips.note(key, extent)
                 return

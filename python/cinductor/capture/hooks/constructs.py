@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
@@ -15,24 +14,15 @@ from ...signals import Replan
 from ..control.branch import Branch, LateBranch
 from ..control.condition import Choice, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
-from ..control.region import RegionBreak, is_condition, truth
+from ..control.region import RegionBreak, is_condition, truth, users_frame
 from ..value.items import Items
 from ..value.objects import MaybeUnbound, Traced
-from . import bailout, whole
+from . import whole
 from .fallback import check_budget
 from .plain_control import For, If, PlainControl, While
 
-OWN_FILES = frozenset({__file__, bailout.__file__})
 EQUALITIES = (operator.eq, operator.ne)
 MOST_RECURSIONS = 6  # of a function in arms of one another: twice as many arms each time
-
-
-def asking_frame() -> Any:
-    """The frame of rewritten code that asks."""
-    frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename in OWN_FILES:
-        frame = frame.f_back
-    return frame
 
 
 def count_frames(frame: FrameType) -> int:
@@ -218,7 +208,7 @@ class TracedControl(PlainControl):
         """Whether data end a recursion through a condition on this line: Python decides it then."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
-            if not self.stage.tracer.in_region or count_frames(asking_frame()) < MOST_RECURSIONS:
+            if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
                 return False
             regions.recursive.add(key)
         if self.stage.tracer.in_region:
@@ -237,7 +227,7 @@ class TracedControl(PlainControl):
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
         conditions = self.stage.regions.conditions
-        line = asking_frame().f_lineno
+        line = users_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
             value = Operand(self, line, value, is_and)
             conditions.append((self, value))
@@ -293,7 +283,7 @@ class TracedControl(PlainControl):
 
     def then(self, value: Any) -> Any:
         value = self.symbolic(value)
-        line = asking_frame().f_lineno
+        line = users_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
             return Choice(self, line, value)
         return super().then(value)

@@ -17,8 +17,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from ..syntax.flow import EMPTY, Set, StatementFlow, blocks, captured
-from ..syntax.jumps import always_jumps
+from ..syntax.cfg import EMPTY, Cfg, Set, captured
+from ..syntax.jumps import always_jumps, blocks_of
 from .hoist import FOLLOW, hoist, works
 
 CELL = "_ci_p"  # how the driver calls its pieces, and what it gets from outside
@@ -158,7 +158,9 @@ class Split:
         self.lists = names_of_lists(node) & self.locals
         node.body = self.taken_to_pieces(node.body)
         self.locals |= {f"{TEMP}{k}" for k in range(self.temps)}
-        self.flow = StatementFlow(node)
+        args = node.args
+        own = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+        self.flow = Cfg(node.body, [arg.arg for arg in own if arg is not None])
         self.stable = self.stable_names()
         self.maybe: dict[int, Set] = {}  # by id of a statement: names that may have a value
         arguments = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
@@ -276,8 +278,8 @@ class Split:
         if returns and not piece.is_tail:
             return next(k for k, n in enumerate(run) if any(r in returns for r in jumps_out(n)))
         names = [mentioned(n) for n in run]
-        given = (frozenset().union(*names) & self.flow.before[id(run[0])]) & self.locals
-        sure = self.flow.sure[id(run[0])]
+        given = (frozenset().union(*names) & self.flow.before(run[0])) & self.locals
+        sure = self.flow.sure(run[0])
         if sure is None:
             return 0
         bound = frozenset().union(*map(binds, run))
@@ -286,8 +288,8 @@ class Split:
         for name in given - sure - unbound:
             return next(k for k, used in enumerate(names) if name in used)
         given -= unbound
-        ends = self.flow.sure_after[id(run[-1])]
-        left = bound & self.flow.after[id(run[-1])] & self.locals
+        ends = self.flow.sure_after(run[-1])
+        left = bound & self.flow.after(run[-1]) & self.locals
         piece.inputs = tuple(sorted(given))
         piece.outputs = () if piece.is_tail else tuple(sorted(left))
         piece.maybe_unbound = EMPTY if ends is None else left - ends
@@ -327,7 +329,7 @@ class Split:
         if any(isinstance(n, ast.Break | ast.Continue) for n in jumps_out(node)):
             return "a jump leaves it"
         made = binds(node)
-        if made & self.flow.errors[id(node)]:
+        if made & self.flow.errors(node):
             return "a handler may read what it binds"
         if (made & self.flow.kept) - self.stable or self.kept_by(node) - self.stable:
             return "a function inside reads a name that changes"
@@ -427,6 +429,11 @@ def own_binds(node: ast.AST) -> Iterator[str]:
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
                 yield name
+
+
+def blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    """The lists of statements in a statement."""
+    return [*blocks_of(node)]
 
 
 def binds(node: ast.AST) -> Set:

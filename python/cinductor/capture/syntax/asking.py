@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
 from .list_uses import ListUses
-from .liveness import Liveness
 from .names import Names
 from .nodes import Transformer, placed
 from .sites import Site
@@ -34,7 +34,7 @@ class Asking(Transformer):
         self.with_regions = with_regions
         self.scopes: list[Names] = []
         self.hidden: list[set[str]] = []  # targets of comprehensions around
-        self.liveness: Liveness | None = None  # of the function being rewritten
+        self.cfg: Cfg | None = None  # of the function being rewritten
         self.sites: list[Site] = []
         self.temporaries = 0
         self.loops = 0
@@ -103,7 +103,7 @@ class Asking(Transformer):
         """Whether constructs may leave a name without a value on some paths, for whoever reads it
         asks.
         """
-        if self.liveness is None or name.startswith(OURS) or self.where(name) != LOCAL:
+        if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
         names, is_hidden = self.scopes[-1], any(name in targets for targets in self.hidden)
         return name in names.bound and name not in names.unbound and not is_hidden
@@ -125,8 +125,8 @@ class Asking(Transformer):
         names.gathers = found.names & own
         names.results = names.gathers if self.scopes else found.results & own
         self.scopes.append(names)
-        around = self.hidden, self.liveness, self.blocks, self.protected, self.bound
-        self.hidden, self.liveness, self.blocks, self.protected = [], None, 0, 0
+        around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
+        self.hidden, self.cfg, self.blocks, self.protected = [], None, 0, 0
         self.bound = names.arguments - names.unbound
         if isinstance(node, ast.Lambda):
             node.body = self.visit(node.body)
@@ -136,7 +136,7 @@ class Asking(Transformer):
             node.body = [*self._sharing(node, shared), *self._statements(node.body)]
             if dropped:
                 node.body.append(self._binding(node, names))
-        self.hidden, self.liveness, self.blocks, self.protected, self.bound = around
+        self.hidden, self.cfg, self.blocks, self.protected, self.bound = around
         self.scopes.pop()
 
     def _lower(self, node: ast.FunctionDef, names: Names) -> list[ast.stmt]:
@@ -148,7 +148,7 @@ class Asking(Transformer):
             return []
         self.loops = lowering.loops
         names.bound |= lowering.flags
-        self.liveness = Liveness(node.body)
+        self.cfg = Cfg(node.body, names.arguments)
         return lowering.dropped
 
     def _sharing(self, node: ast.FunctionDef, shared: list[str]) -> list[ast.stmt]:
@@ -175,9 +175,9 @@ class Asking(Transformer):
         out: list[ast.stmt] = []
         bound = self.bound
         for statement in body:
-            binds = self.liveness.surely_binds(statement) if self.liveness else frozenset()
+            sure = self.cfg.sure_after(statement) if self.cfg else None
             new = self.visit(statement)
             out.extend(new if isinstance(new, list) else [new])
-            self.bound |= binds - self.scopes[-1].unbound
+            self.bound |= (sure or frozenset()) - self.scopes[-1].unbound
         self.bound = bound
         return out

@@ -57,9 +57,9 @@ class Control(Statements):
 
     def _site(self, node: Any, kind: str, **more: Any) -> Site | None:
         """The site of a new construct; None where it stays Python's own."""
-        if self.liveness is None or self.blocks + 2 > CPYTHONS_BLOCKS - SPARE_BLOCKS:
+        if self.cfg is None or self.blocks + 2 > CPYTHONS_BLOCKS - SPARE_BLOCKS:
             return None
-        flow = self.liveness.flow(node)
+        flow = self.cfg.flow(node)
         mine = self.scopes[-1].bound
         state = tuple(sorted(flow.binds & mine))
         flag = getattr(node, "ci_flag", None)

@@ -53,7 +53,7 @@ def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
         block = getattr(node, field, None)
         if block:
             yield block
-    for part in getattr(node, "handlers", ()):
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
         yield part.body
 
 

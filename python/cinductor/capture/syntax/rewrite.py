@@ -2,7 +2,7 @@
 
 Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
 become calls of `__ci__`, a closure cell that holds the stage, and so does what decides: conditions
-(`expressions`), loops and branches (`control`). Jumps become flags first (`jumps`), and `liveness`
+(`expressions`), loops and branches (`control`). Jumps become flags first (`jumps`), and `cfg`
 tells which names a loop carries. Everything else stays as written, in the user's own frame, with
 the user's line numbers and file. It is done once per code object. Source is trusted only if
 compiling it as it is gives the function's own bytecode. What cannot be rewritten has a reason

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ...float_warnings import quietly
 from ...instance import is_a
 from .items import Items
 from .objects import GROWING, UNBOUND, Traced, attributes_of, is_ours, is_record, remade
@@ -144,8 +145,7 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     if is_a(value, complex | np.complexfloating) and dtype.kind != "c":
         return None
     try:
-        with np.errstate(all="ignore"):
-            new = dtype.type(value)
+        new = quietly(dtype.type, value)
     except (OverflowError, ValueError):  # infinity as an int
         return None
     exactly = new.item()  # NumPy rounds a Python's float to float32 before it compares them

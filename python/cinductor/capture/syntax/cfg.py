@@ -1,0 +1,415 @@
+"""The control flow of a function, and what it does with names: which are bound where, which are live,
+which surely have a value.
+
+One graph of points, made of the syntax once, from its end to its beginning. A point does something
+with names (`Effect`) and knows what may come next, and where its exceptions go: to handlers, to a
+`finally`, which is there twice (behind what ends, and behind all else), behind a `with`, whose manager
+may swallow them. Live names flow back along both, sure ones on. Jumps may be as they are written, or
+flags (`jumps`): a loop's own flags are False at its head, so they are never live there. What functions
+inside load is live everywhere. Too many names may be called live, and too few sure of a value, never
+the other way round.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .jumps import VALUE, is_endless
+from .names import is_closed, names_in
+from .nodes import children, walk
+
+Set = frozenset[str]
+Bound = Set | None  # None: no path leads there
+EMPTY: Set = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructFlow:
+    """What a construct does with names."""
+
+    binds: Set
+    head: Set  # live at its head
+    behind: Set  # live behind it
+    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them anew
+
+
+class Effect:
+    """What a piece of straight code does with names, in the order of evaluation."""
+
+    __slots__ = ("uses", "kills", "binds", "kept", "drops")
+
+    def __init__(self, *nodes: ast.AST | None) -> None:
+        self.uses: set[str] = set()  # read before they are bound here
+        self.kills: set[str] = set()  # bound whatever happens
+        self.binds: set[str] = set()
+        self.kept: set[str] = set()  # read by what may run later
+        self.drops: set[str] = set()  # have no value behind it
+        for node in nodes:
+            if node is not None:
+                self.add(node, True)
+
+    def bind(self, name: str, certain: bool = True) -> None:
+        """The name gets a value, or loses it."""
+        self.binds.add(name)
+        if certain:
+            self.kills.add(name)
+
+    def add(self, node: ast.AST, certain: bool) -> None:
+        """A part that is evaluated next; certain: in every case."""
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
+                self.uses.add(node.id)
+            if not isinstance(node.ctx, ast.Load):
+                self.bind(node.id, certain)
+            if isinstance(node.ctx, ast.Del):
+                self.drops.add(node.id)
+            return
+        if isinstance(node, ast.Lambda):
+            self._function(node, certain)
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            self._comprehension(node, certain)
+        elif isinstance(node, ast.NamedExpr):
+            self.add(node.value, certain)
+            self.add(node.target, certain)
+        elif isinstance(node, ast.BoolOp):
+            for i, value in enumerate(node.values):
+                self.add(value, certain and i == 0)
+        elif isinstance(node, ast.IfExp):
+            self.add(node.test, certain)
+            self.add(node.body, False)
+            self.add(node.orelse, False)
+        elif isinstance(node, ast.Compare):
+            for i, value in enumerate((node.left, *node.comparators)):
+                self.add(value, certain and i < 2)
+        else:
+            for child in children(node):
+                self.add(child, certain)
+
+    def _function(self, node: ast.Lambda | ast.FunctionDef, certain: bool) -> None:
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self.add(default, certain)
+        body = node.body if isinstance(node.body, list) else [node.body]
+        self.kept |= names_in(*body)
+
+    def _type(self, *nodes: ast.AST | None) -> None:
+        """Annotations and what else names types: evaluated here or, by later versions, when asked
+        for.
+        """
+        for node in nodes:
+            if node is not None:
+                self.add(node, True)
+                self.kept |= names_in(node)
+
+    def _comprehension(self, node: Any, certain: bool) -> None:
+        self.add(node.generators[0].iter, certain)
+        names = [n for n in walk(node) if isinstance(n, ast.Name)]
+        own = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
+        loads = {n.id for n in names if isinstance(n.ctx, ast.Load)} - (own - walrus)
+        self.uses |= loads - self.kills
+        self.binds |= walrus
+        self.kept |= self._kept_inside(node)
+        if isinstance(node, ast.GeneratorExp):
+            self.kept |= loads
+
+    @staticmethod
+    def _kept_inside(node: ast.AST) -> set[str]:
+        inner = [n for n in walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
+        return names_in(*inner)
+
+    def statement(self, node: ast.stmt) -> None:
+        """A statement without blocks, or the head of a function."""
+        if isinstance(node, ast.FunctionDef):
+            for part in node.decorator_list:
+                self.add(part, True)
+            for arg in walk(node.args):
+                if isinstance(arg, ast.arg):
+                    self._type(arg.annotation)
+            self._type(node.returns, *getattr(node, "type_params", ()))
+            if not is_closed(node):
+                self._function(node, True)
+            self.bind(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                self.bind((alias.asname or alias.name).split(".")[0])
+        elif isinstance(node, ast.Assign):
+            for part in (node.value, *node.targets):
+                self.add(part, True)
+        elif type(node).__name__ == "TypeAlias":
+            self._type(node.value, *node.type_params)  # type: ignore[attr-defined]
+            self.add(node.name, True)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.add(node.value, True)
+                self.add(node.target, True)
+        elif isinstance(node, ast.AugAssign):
+            if isinstance(node.target, ast.Name) and node.target.id not in self.kills:
+                self.uses.add(node.target.id)
+            self.add(node.value, True)
+            self.add(node.target, True)
+        elif isinstance(node, ast.Assert):
+            self.add(node.test, True)
+            if node.msg is not None:
+                self.add(node.msg, False)
+        elif not isinstance(node, ast.Global | ast.Nonlocal):
+            for child in children(node):
+                self.add(child, True)
+
+
+NOTHING = Effect()
+
+
+class Point:
+    """A step of a function; stops: names that are not live before it for what is behind it; only: no
+    others are.
+    """
+
+    __slots__ = ("effect", "ahead", "errors", "stops", "only", "live", "sure")
+
+    def __init__(self, effect: Effect, ahead: list[Point], errors: tuple[Point, ...]) -> None:
+        self.effect, self.ahead, self.errors = effect, ahead, errors
+        self.stops: Set = EMPTY
+        self.only: Bound = None
+        self.live: Set = EMPTY
+        self.sure: Bound = None
+
+
+class Ways(NamedTuple):
+    """Where jumps go, and exceptions."""
+
+    errors: tuple[Point, ...] = ()
+    broken: Point | None = None
+    continued: Point | None = None
+
+
+class StatementPoints(NamedTuple):
+    """A statement in the graph."""
+
+    entry: Point
+    end: Point
+    errors: tuple[Point, ...]
+
+
+class ConstructPoints(NamedTuple):
+    """A for, while or if in the graph."""
+
+    binds: set[str]
+    heads: list[Point]
+    body: Point | None = None  # of a loop, with the step before each trip
+    step: Effect = NOTHING
+
+
+class Cfg:
+    """The graph of a function's body; arguments: the names that have a value where it begins."""
+
+    def __init__(self, body: list[ast.stmt], arguments: Iterable[str]) -> None:
+        self.points: list[Point] = []  # the last first
+        self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
+        self.constructs: dict[int, ConstructPoints] = {}
+        self.binding: list[set[str]] = []  # what the constructs around bind
+        kept: set[str] = set()
+        start = self._block(body, self._point(NOTHING, []), Ways())
+        for point in self.points:
+            kept |= point.effect.kept
+        self.kept = frozenset(kept)
+        self._flow_back()
+        self._flow_on(start, frozenset(arguments))
+
+    # --- what is asked ---
+
+    def flow(self, node: ast.stmt) -> ConstructFlow:
+        """What a for, while or if with flags for jumps does."""
+        found, behind, errors = self.constructs[id(node)], self._after(node), self.errors(node)
+        head = union(found.heads)
+        renewed = EMPTY
+        if found.body is not None:
+            inside = (found.body.live - found.step.kills) | found.step.uses
+            renewed = head - inside - errors - self.kept
+        binds, behind = frozenset(found.binds), behind | errors | self.kept
+        return ConstructFlow(binds, head | self.kept, behind, renewed)
+
+    def before(self, node: ast.stmt) -> Set:
+        """The names live before a statement."""
+        return union(place.entry for place in self.places[id(node)]) | self.kept
+
+    def after(self, node: ast.stmt) -> Set:
+        """Those live behind it."""
+        return self._after(node) | self.kept
+
+    def _after(self, node: ast.stmt) -> Set:
+        return union(place.end for place in self.places[id(node)])
+
+    def errors(self, node: ast.stmt) -> Set:
+        """Those live where its exceptions go."""
+        return union(point for place in self.places[id(node)] for point in place.errors)
+
+    def sure(self, node: ast.stmt) -> Bound:
+        """The names that surely have a value before a statement."""
+        return common(place.entry.sure for place in self.places[id(node)])
+
+    def sure_after(self, node: ast.stmt) -> Bound:
+        """The same behind it."""
+        return common(place.end.sure for place in self.places[id(node)])
+
+    # --- the graph, from the end to the beginning ---
+
+    def _point(self, effect: Effect, ahead: list[Point], errors: tuple[Point, ...] = ()) -> Point:
+        made = Point(effect, ahead, errors)
+        self.points.append(made)
+        for names in self.binding:
+            names |= effect.binds
+        return made
+
+    def _block(self, body: list[ast.stmt], ahead: Point, ways: Ways) -> Point:
+        for node in reversed(body):
+            end = self._point(NOTHING, [ahead])
+            ahead = self._statement(node, end, ways)
+            self.places.setdefault(id(node), []).append(StatementPoints(ahead, end, ways.errors))
+        return ahead
+
+    def _statement(self, node: Any, end: Point, ways: Ways) -> Point:
+        if isinstance(node, ast.If):
+            return self._if(node, end, ways)
+        if isinstance(node, ast.For | ast.While):
+            return self._loop(node, end, ways)
+        if isinstance(node, ast.With):
+            return self._with(node, end, ways)
+        if isinstance(node, ast.Match):
+            arms = [end]
+            for case in node.cases:
+                inside = self._block(case.body, end, ways)
+                arms.append(self._point(Effect(case.guard), [inside, end], ways.errors))
+            return self._point(Effect(node.subject), arms, ways.errors)
+        if hasattr(node, "handlers"):
+            return self._try(node, end, ways)
+        ahead: Point | None = end
+        if isinstance(node, ast.Return | ast.Raise):
+            ahead = None
+        elif isinstance(node, ast.Break | ast.Continue):
+            ahead = ways.broken if isinstance(node, ast.Break) else ways.continued
+        effect = Effect()
+        effect.statement(node)
+        return self._point(effect, [] if ahead is None else [ahead], ways.errors)
+
+    def _if(self, node: ast.If, end: Point, ways: Ways) -> Point:
+        binds: set[str] = set()
+        self.binding.append(binds)
+        arms = [self._block(body, end, ways) for body in (node.body, node.orelse)]
+        self.binding.pop()
+        # The first test is evaluated before the construct, those of elif inside.
+        self.constructs[id(node)] = ConstructPoints(binds, arms)
+        return self._point(Effect(node.test), arms, ways.errors)
+
+    def _loop(self, node: Any, end: Point, ways: Ways) -> Point:
+        is_for, errors = isinstance(node, ast.For), ways.errors
+        has_flags, flag = hasattr(node, "ci_resets"), getattr(node, "ci_flag", None)
+        resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
+        ended = self._block(node.orelse, end, ways)
+        head = self._point(NOTHING, [], errors)
+        head.stops = resets | {VALUE} if has_flags else EMPTY  # no trip begins behind a return
+        binds = set(resets)
+        self.binding.append(binds)
+        read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
+        tail = self._point(read, [head, end] if flag else [head])
+        body = self._block(node.body, tail, Ways(errors, end, head))
+        step = self._point(Effect(node.target if is_for else node.test), [body], errors)
+        self.binding.pop()
+        head.ahead = [step]
+        if not is_endless(node):  # where the head's test sends it
+            (head if is_for else step).ahead.append(ended)
+        self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
+        first = head
+        if resets:  # they are what they are where no trip runs
+            skip = self._point(NOTHING, [end])
+            skip.only = resets
+            first = self._point(NOTHING, [head, skip])
+        return self._point(Effect(node.iter), [first], errors) if is_for else first
+
+    def _with(self, node: ast.With, end: Point, ways: Ways) -> Point:
+        inside = ways._replace(errors=(*ways.errors, end))  # the manager may swallow an exception
+        ahead = self._block(node.body, end, inside)
+        for k, item in reversed([*enumerate(node.items)]):
+            errors = inside.errors if k else ways.errors
+            ahead = self._point(Effect(item.context_expr, item.optional_vars), [ahead], errors)
+        return ahead
+
+    def _try(self, node: Any, end: Point, ways: Ways) -> Point:
+        if node.finalbody:
+            left = [p for p in (*ways.errors, ways.broken, ways.continued) if p is not None]
+            other = self._block(node.finalbody, self._point(NOTHING, left), ways)
+            end = self._block(node.finalbody, end, ways)
+            ways = Ways((other,), ways.broken and other, ways.continued and other)
+        caught = ways.errors
+        for handler in node.handlers:
+            effect, behind = Effect(handler.type), end
+            if handler.name:
+                behind = self._point(NOTHING, [end])
+                behind.effect = dropping(handler.name)
+                effect.bind(handler.name)
+            inside = self._block(handler.body, behind, ways)
+            caught = (self._point(effect, [inside], ways.errors), *caught)
+        done = self._block(node.orelse, end, ways)
+        return self._block(node.body, done, ways._replace(errors=caught))
+
+    # --- names along it ---
+
+    def _flow_back(self) -> None:
+        """Live names, until there are no more."""
+        is_new = True
+        while is_new:
+            is_new = False
+            for point in self.points:
+                live = union(point.ahead) - point.stops
+                live = live if point.only is None else live & point.only
+                live = (live - point.effect.kills) | point.effect.uses | union(point.errors)
+                is_new |= live != point.live
+                point.live = live
+
+    def _flow_on(self, start: Point, arguments: Set) -> None:
+        """Names that surely have a value, until there are no fewer."""
+        start.sure = arguments
+        is_new = True
+        while is_new:
+            is_new = False
+            for point in reversed(self.points):
+                if point.sure is None:
+                    continue
+                left = point.sure - point.effect.drops
+                done = (point.sure | point.effect.kills) - point.effect.drops
+                for sure, others in ((done, point.ahead), (left, point.errors)):
+                    for other in others:
+                        less = sure if other.sure is None else other.sure & sure
+                        is_new |= less != other.sure
+                        other.sure = less
+
+
+def dropping(name: str) -> Effect:
+    """What takes a name's value, if it has one."""
+    effect = Effect()
+    effect.bind(name)
+    effect.drops.add(name)
+    return effect
+
+
+def union(points: Iterable[Point]) -> Set:
+    """The names live before any of them."""
+    return EMPTY.union(*(point.live for point in points))
+
+
+def common(parts: Iterable[Bound]) -> Bound:
+    """What all paths have in common."""
+    found: Bound = None
+    for part in parts:
+        found = part if found is None else found if part is None else found & part
+    return found
+
+
+def captured(node: ast.AST) -> Set:
+    """The names that functions, lambdas and generators in a statement may read later."""
+    effect = Effect()
+    effect.statement(node) if isinstance(node, ast.stmt) else effect.add(node, True)
+    return frozenset(effect.kept)
