@@ -389,7 +389,8 @@ ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
         cast_to_real(e, out, from, to, x);
     } else {
         const char *part = ci_emit_type(ci_dtype_real(to));
-        ci_text_add(out, "(%s){(%s)%s%s, ", ci_emit_type(to), part, x, from_complex ? ".re" : "");
+        ci_text_add(out, e->spelling->is_cpp ? "%s{(%s)%s%s, " : "(%s){(%s)%s%s, ",
+                    ci_emit_type(to), part, x, from_complex ? ".re" : "");
         ci_text_add(out, from_complex ? "(%s)%s.im}" : "0}", part, x);
     }
 }
@@ -418,16 +419,12 @@ is_own(CiOp op, CiDtype operand)
 }
 
 void
-ci_emit_expression(CiEmitter *e, CiText *out, const char *text, CiDtype operand,
-                   const char *const *names)
-{
-    add_tokens(e, out, text, operand, names);
-}
-
-void
 ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const char *const *names)
 {
     const char *text = ci_op_expression(op, ci_dtype_class(operand));
+    bool is_int = ci_dtype_class(operand) == CI_CLASS_int && ci_dtype_size(operand) >= 4;
+    if (e->spelling->has_undefined_overflow && is_int && ci_op_unsigned(op)) /* shorter ones cannot overflow */
+        text = ci_op_unsigned(op);
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
     if (is_own(op, operand))

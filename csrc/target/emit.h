@@ -13,6 +13,8 @@ typedef struct CiSpelling {
     const char *function; /* before a support function: "static inline", "static __device__" */
     const char *builtin;  /* before an exact function of the C library: "__builtin_" or "" */
     CiExprStyle style;
+    bool is_cpp;                 /* values of several parts are written T{a, b}, not (T){a, b} */
+    bool has_undefined_overflow; /* of signed integers: what may wrap is computed without a sign */
     /* The target's own body for a support function, "{ return __float_as_uint(a); }"; NULL takes
      * the table's. May be NULL. */
     const char *(*override)(const char *name, CiDtype dtype);
@@ -52,8 +54,6 @@ const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);
 void ci_emit_const(CiText *out, CiDtype dtype, CiConst value);
 /* Expressions over operand names. Halves come out rounded. */
 void ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *operand);
-void ci_emit_expression(CiEmitter *e, CiText *out, const char *text, CiDtype operand,
-                        const char *const *names); /* in the tokens of ops.def */
 void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,
                        const char *const *names);
 /* cast, where, const, index and pointwise; args[] names the operands, `operand` is the dtype of the

@@ -28,11 +28,7 @@ typedef struct CiCudaElement {
 } CiCudaElement;
 
 /* emit_scalar.c */
-/* a op b on signed integers without overflow; false when the op needs no such care. */
-bool ci_cuda_emit_wrapping(CiEmitter *base, CiText *out, CiOp op, CiDtype dtype,
-                           const char *const *names);
 void ci_cuda_emit_math(CiEmitter *base, CiText *out, const CiScalar *op, const char *const *names);
-void ci_cuda_emit_cast(CiEmitter *base, CiText *out, CiDtype from, CiDtype to, const char *x);
 
 /* emit_place.c */
 const char *ci_cuda_index_type(const CiCudaEmitter *c);

@@ -78,9 +78,7 @@ emit_expression(const CiCudaElement *e, CiText *out, int position)
         emit_load(e, out, position);
     else if (ci_op_kind(op->op) == CI_OPKIND_math)
         ci_cuda_emit_math(e->c->base, out, op, names);
-    else if (op->op == CI_OP_cast)
-        ci_cuda_emit_cast(e->c->base, out, operand, op->dtype, names[0]);
-    else if (!ci_cuda_emit_wrapping(e->c->base, out, op->op, operand, names))
+    else
         ci_emit_scalar(e->c->base, out, op, operand, names);
 }
 
@@ -92,9 +90,7 @@ emit_scan(const CiCudaElement *e, int position)
     CiText text = ci_text_new(e->c->ctx);
     const char *accumulator = ci_format(e->c->ctx, "scan%d", value->nest);
     const char *names[2] = {accumulator, value_name(e, value->op.args[0])};
-    if (!ci_cuda_emit_wrapping(e->c->base, &text, ci_op_combine(value->op.op), value->op.dtype,
-                               names))
-        ci_emit_combine(e->c->base, &text, value->op.op, value->op.dtype, names[0], names[1]);
+    ci_emit_combine(e->c->base, &text, value->op.op, value->op.dtype, names[0], names[1]);
     ci_text_line(e->c->out, "const %s v%d = %s = %s;", ci_emit_type(value->op.dtype), position,
                  accumulator, text.data);
 }
@@ -153,8 +149,7 @@ store_in_order(const CiCudaElement *e, const CiNest *nest, int result)
                                 ci_emit_index_text(c->base, nest->store)));
     ci_text_line(c->out, "const %s %s = %s;", ci_emit_type(nest->target->dtype), names[0],
                  old.data);
-    if (!ci_cuda_emit_wrapping(c->base, &text, nest->combine, nest->target->dtype, names))
-        ci_emit_pointwise(c->base, &text, nest->combine, nest->target->dtype, names);
+    ci_emit_pointwise(c->base, &text, nest->combine, nest->target->dtype, names);
     ci_text_line(c->out, "const %s new%d = %s;", ci_emit_type(nest->target->dtype), result,
                  text.data);
     ci_cuda_emit_store(c, e->s, nest->target, nest->store, ci_format(c->ctx, "new%d", result));

@@ -29,13 +29,11 @@ static void
 combine(CiCudaEmitter *c, const CiCudaFold *fold, const char *accumulator, const char *other)
 {
     CiText text = ci_text_new(c->ctx);
-    const char *names[2] = {accumulator, other};
     if (fold->is_arg)
         ci_text_add(&text, "ci_%s(%s, %s)", ci_op_name(fold->nest->fold), accumulator, other);
     else if (extremum(fold))
         ci_text_add(&text, "%s(%s, %s)", extremum(fold), accumulator, other);
-    else if (!ci_cuda_emit_wrapping(c->base, &text, ci_op_combine(fold->nest->fold), fold->dtype,
-                                    names))
+    else
         ci_emit_combine(c->base, &text, fold->nest->fold, fold->dtype, accumulator, other);
     ci_text_line(c->out, "%s = %s;", accumulator, text.data);
 }

@@ -98,6 +98,8 @@ own_support(const char *name, CiDtype dtype)
 static const CiSpelling spelling = {.function = "static __device__",
                                     .builtin = "",
                                     .style = CI_STYLE_cuda,
+                                    .is_cpp = true,
+                                    .has_undefined_overflow = true,
                                     .override = own_support};
 
 typedef struct Planning {

@@ -12,7 +12,22 @@
 #include "ir/proc.h"
 #include "target/c/machine.h"
 
-typedef struct CiCPrinter {
+typedef struct CiCPrinter CiCPrinter;
+
+/* What C-like languages say each in its own way. */
+typedef struct CiCDialect {
+    /* NULL: as C has it; else the last one of those that are printed, neighbours from stmt on. */
+    const CiStmt *(*statement)(CiCPrinter *p, const CiStmt *stmt);
+    void (*let)(CiCPrinter *p, const CiStmt *let); /* in lanes */
+    void (*store)(CiCPrinter *p, const CiStmt *store);
+    const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
+    const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
+    void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+} CiCDialect;
+
+struct CiCPrinter {
+    const CiCDialect *dialect;
+    const char *index_type; /* of loops and bound symbols */
     CiEmitter *base;
     CiContext *ctx;
     CiSym *sym;
@@ -28,7 +43,7 @@ typedef struct CiCPrinter {
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
     CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
     CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
-} CiCPrinter;
+};
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
 
@@ -116,7 +131,12 @@ void ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store);
 void ci_c_print_swap(CiCPrinter *p, const CiStmt *swap);
 void ci_c_print_moved_back(CiCPrinter *p);
 
-/* print.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
+/* print.c. Statements; a condition of all tests of one. */
+void ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body);
+void ci_c_print_block(CiCPrinter *p, const CiStmts *block);
+const char *ci_c_conditions(CiCPrinter *p, const CiStmt *stmt);
+
+/* function.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
 void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
 
 #endif

@@ -29,7 +29,7 @@ ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
 {
     CiText text = ci_text_new(p->ctx);
     if (memory->space == CI_SPACE_argument)
-        ci_emit_slot(p->base, &text, memory->buffer);
+        ci_text_add(&text, "%s", p->dialect->argument(p, memory));
     else if (memory->space == CI_SPACE_register)
         ci_text_add(&text, "%s", ci_c_element(p, memory, index));
     else

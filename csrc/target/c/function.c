@@ -1,0 +1,234 @@
+/* A proc as a function of the processor's: units of work, polls, loops of NumPy's.
+ *
+ * Invariant: a function's body is printed before its head, so that the head declares exactly the
+ * names that the body mentions. */
+#include "target/c/c.h"
+
+static bool
+is_parallel(const CiStmt *stmt)
+{
+    return stmt && stmt->kind == CI_STMT_for && stmt->run == CI_RUN_parallel;
+}
+
+/* Variables of loops that share the number `rest`. */
+static void
+decode_unit(CiCPrinter *p, const CiStmt *const *loops, int count)
+{
+    for (int k = count - 1; k >= 0; k--) {
+        const char *var = loops[k]->vars[0]->name,
+                   *extent = ci_emit_index_text(p->base, loops[k]->extents[0]);
+        ci_text_line(p->out, k ? "int64_t %s = rest %% (%s);" : "int64_t %s = rest;", var, extent);
+        if (k)
+            ci_text_line(p->out, "rest /= %s;", extent);
+    }
+}
+
+/* As many units at once as are neighbours along the last loop. */
+static void
+print_runs(CiCPrinter *p, const CiStmt *const *loops, int count)
+{
+    const CiStmt *last = loops[count - 1];
+    const char *runs = last->runs->name, *var = last->vars[0]->name,
+               *extent = ci_emit_index_text(p->base, last->extents[0]);
+    ci_text_open(p->out, "for (int64_t unit = begin, next; unit < end; unit = next) {");
+    ci_text_line(p->out, "int64_t rest = unit;");
+    decode_unit(p, loops, count);
+    ci_text_line(p->out, "next = %s - %s < end - unit ? unit + %s - %s : end;", extent, var, extent,
+                 var);
+    ci_text_line(p->out, "const int64_t %s = next - unit;", runs);
+    ci_c_print_block(p, &last->body);
+    ci_text_close(p->out);
+}
+
+/* Loops that run side by side, one in the other, share one number of units: the first is decoded,
+ * and from one to the next variables go on as a counter does. */
+static void
+print_units(CiCPrinter *p, const CiStmt *outer)
+{
+    const CiStmt *loops[CI_MAX_FOLD_AXES];
+    int count = 0;
+    for (const CiStmt *stmt = outer; is_parallel(stmt) && count < CI_MAX_FOLD_AXES;) {
+        if (stmt->extents[0]->high <= 0) /* there are none, nor can a number be divided by it */
+            return;
+        loops[count++] = stmt;
+        stmt = stmt->body.first == stmt->body.last ? stmt->body.first : NULL;
+    }
+    if (loops[count - 1]->runs) {
+        print_runs(p, loops, count);
+        return;
+    }
+    if (count == 1) {
+        const char *var = outer->vars[0]->name;
+        ci_text_open(p->out, "for (int64_t %s = begin; %s < end; %s++) {", var, var, var);
+        ci_c_print_block(p, &outer->body);
+        ci_text_close(p->out);
+        return;
+    }
+    ci_text_open(p->out, "if (begin < end) {");
+    ci_text_line(p->out, "int64_t rest = begin;");
+    decode_unit(p, loops, count);
+    ci_text_open(p->out, "for (int64_t unit = begin; unit < end; unit++) {");
+    ci_c_print_block(p, &loops[count - 1]->body);
+    for (int k = count - 1; k > 0; k--) {
+        const char *var = loops[k]->vars[0]->name;
+        ci_text_open(p->out, "if (++%s == %s) {", var,
+                     ci_emit_index_text(p->base, loops[k]->extents[0]));
+        ci_text_line(p->out, "%s = 0;", var);
+    }
+    ci_text_line(p->out, "%s++;", loops[0]->vars[0]->name);
+    for (int k = count - 1; k > 0; k--)
+        ci_text_close(p->out);
+    ci_text_close(p->out);
+    ci_text_close(p->out);
+}
+
+static void
+print_stop(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "if (%s)", ci_c_conditions(p, stmt));
+    ci_text_line(p->out, "    return ci_fault(run, %d);", stmt->number);
+}
+
+static void
+print_poll(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "turns += %s;", ci_emit_index_text(p->base, stmt->expr));
+    ci_text_open(p->out, "if (turns >= %d) {", CI_POLL_TURNS);
+    ci_text_line(p->out, "turns = 0;");
+    ci_text_line(p->out, "if (run->poll && run->poll(run->poll_arg))");
+    ci_text_line(p->out, "    return %d;", (int)CI_ERR_INTERRUPTED);
+    ci_text_close(p->out);
+}
+
+static const char *
+address_text(CiCPrinter *p, const CiAccess *at)
+{
+    return ci_format(p->ctx, "%s + (%s)", ci_c_memory(p, at->memory),
+                     ci_emit_index_text(p->base, at->index));
+}
+
+static void
+print_apply(CiCPrinter *p, const CiStmt *apply)
+{
+    int64_t size = ci_dtype_size(apply->at.memory->dtype);
+    CiText operands = ci_text_new(p->ctx);
+    for (int k = 0; k < 2; k++) {
+        const CiAccess *in = &apply->in[k];
+        if (k >= apply->nin)
+            ci_text_add(&operands, ", 0, 0");
+        else
+            ci_text_add(&operands, ", %s, (%s) * %d", address_text(p, in),
+                        in->stride ? ci_emit_index_text(p->base, in->stride) : "1", (int)size);
+    }
+    ci_text_line(p->out, "run->apply(run->ufuncs, %d, %s, %s%s);",
+                 ci_op_ufunc_loop(apply->op, apply->at.memory->dtype),
+                 ci_emit_index_text(p->base, apply->expr), address_text(p, &apply->at),
+                 operands.data);
+}
+
+static void
+print_prefetch(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "__builtin_prefetch((const void *)((uint64_t)%s + %d*(%s)));",
+                 ci_c_memory(p, stmt->at.memory), ci_dtype_size(stmt->at.memory->dtype),
+                 ci_emit_index_text(p->base, stmt->at.index));
+}
+
+static const CiStmt *
+print_own(CiCPrinter *p, const CiStmt *stmt)
+{
+    switch (stmt->kind) {
+    case CI_STMT_for:
+        if (is_parallel(stmt))
+            print_units(p, stmt);
+        return is_parallel(stmt) ? stmt : NULL;
+    case CI_STMT_call:
+        if (stmt->type.lanes > 1)
+            ci_c_print_vector_pack(p, stmt);
+        return stmt->type.lanes > 1 ? stmt : NULL;
+    case CI_STMT_stop:
+        print_stop(p, stmt);
+        return stmt;
+    case CI_STMT_poll:
+        print_poll(p, stmt);
+        return stmt;
+    case CI_STMT_prefetch:
+        print_prefetch(p, stmt);
+        return stmt;
+    case CI_STMT_swap:
+        ci_c_print_swap(p, stmt);
+        return stmt;
+    case CI_STMT_apply:
+        print_apply(p, stmt);
+        return stmt;
+    default:
+        return NULL;
+    }
+}
+
+static const char *
+argument(CiCPrinter *p, const CiMemory *memory)
+{
+    CiText text = ci_text_new(p->ctx);
+    ci_emit_slot(p->base, &text, memory->buffer);
+    return text.data;
+}
+
+/* ---- functions ---- */
+
+static void
+declare_arguments(CiCPrinter *p, CiText *out, const char *body)
+{
+    static const char *const parameters[] = {"buffers", "sizes", "scalars", "begin", "end", "run"};
+    const CiKernel *kernel = p->proc->kernel;
+    for (int k = 0; k < kernel->nbuffers; k++) {
+        const char *name = ci_emit_buffer(p->base, kernel->buffers[k]);
+        bool is_moved = kernel->buffers[k]->is_swapped && ci_kernel_tree(kernel);
+        if (ci_emit_mentions(body, name))
+            ci_text_add(out, "    %s%s *%s%s = buffers[%d];\n",
+                        kernel->is_stored[k] ? "" : "const ",
+                        ci_emit_storage(kernel->buffers[k]->dtype),
+                        is_moved ? "" : "restrict const ", name, k);
+    }
+    CiText partials = ci_text_new(p->ctx);
+    for (int k = 0; k < p->proc->nparams; k++) {
+        const CiMemory *memory = p->proc->params[k];
+        const char *type = ci_emit_storage(memory->dtype);
+        if (memory->space == CI_SPACE_partials && ci_emit_mentions(body, memory->name))
+            ci_text_add(&partials, "    %s *const %s = (%s *)((char *)run->partials + %s);\n", type,
+                        memory->name, type, ci_emit_index_text(p->base, memory->offset));
+    }
+    body = ci_format(p->ctx, "%s%s", partials.data, body);
+    for (int k = 0; k < kernel->nsize_args; k++) {
+        const char *name = ci_format(p->ctx, "size%d", k);
+        if (ci_emit_mentions(body, name))
+            ci_text_add(out, "    const int64_t %s = sizes[%d];\n", name, k);
+    }
+    if (ci_emit_mentions(body, "turns"))
+        ci_text_add(out, "    int64_t turns = 0;\n");
+    ci_text_add(out, "%s", partials.data);
+    const char *all = ci_format(p->ctx, "%s%s", out->data, body);
+    for (size_t k = 0; k < sizeof parameters / sizeof *parameters; k++)
+        if (!ci_emit_mentions(all, parameters[k]))
+            ci_text_add(out, "    (void)%s;\n", parameters[k]);
+}
+
+void
+ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
+{
+    CiText body = ci_text_new(p->ctx), head = ci_text_new(p->ctx);
+    static const CiCDialect dialect = {
+        print_own, ci_c_print_vector_let, ci_c_print_vector_store, ci_c_math,
+        argument,  ci_c_print_alloc};
+    p->dialect = &dialect;
+    p->index_type = "int64_t";
+    ci_c_begin_proc(p, proc, &body);
+    ci_c_find_masks(p, proc);
+    ci_c_print_block(p, &proc->body);
+    ci_c_print_moved_back(p);
+    declare_arguments(p, &head, body.data);
+    ci_text_add(out,
+                "%sint32_t\n%s(void *const *buffers, const int64_t *sizes, const void *scalars, "
+                "int64_t begin, int64_t end, CiRun *run)\n{\n%s%s    return 0;\n}\n",
+                p->has_loops_left ? "CI_OPTIMIZED " : "", proc->name, head.data, body.data);
+}
