@@ -69,6 +69,14 @@ CONDITIONS = [
 PARAMETERS = "x, y, A, q, k, t, flag"
 
 
+def is_python(line):
+    try:
+        compile(line, "", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
 class Generator:
     """The source of one program, and its arguments at three sizes."""
 
@@ -329,7 +337,10 @@ class Generator:
         self.line(depth, self.fill(*self.CALLS, depth=2))
 
     def comprehension(self, depth):
-        self.line(depth, self.fill(*self.COMPREHENSIONS))
+        """Of what it is made may hold no walrus: Python refuses that."""
+        while not is_python(line := self.fill(*self.COMPREHENSIONS)):
+            pass
+        self.line(depth, line)
 
     def unpack(self, depth):
         self.line(depth, self.fill(*self.UNPACK, depth=2))

@@ -55,6 +55,15 @@ def test_core(request, source, name):
     run(build.link(source), name)
 
 
+def test_a_compiler_behind_a_script(core, tmp_path, monkeypatch):
+    """What it answers is kept as long as the runtime, and freed with it."""
+    program, script = core.link(ROOT / "tests" / "core" / "test_api.c"), tmp_path / "compiler"
+    script.write_text('#!/bin/sh\nexec cc "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    run(program, "pointwise_and_reduction")
+
+
 @pytest.mark.parametrize("name", ["pool", "alloc"])
 def test_no_data_races(threads_core, name):
     run(threads_core.link(ROOT / "tests" / "core" / f"test_{name}.c"))

@@ -38,6 +38,20 @@ def under_a_condition(x, y):
     return s
 
 
+@case(X)
+def left_in_the_middle(x):
+    it, s = iter(range(90)), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            for k in it:  # a Python int, wherever it goes on
+                s += k
+                if k % 4 == 3:
+                    break
+        else:
+            s += 0.5
+    return s
+
+
 @case(X, X * 3)
 def in_both_arms(x, y):
     it, s = iter(y), 0.0

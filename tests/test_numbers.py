@@ -75,7 +75,8 @@ def chosen(u, s):
 
 def searched(u, s):
     found = np.isin(u, s), np.isin(s, u), np.isin(s, [2**63, 5]), np.searchsorted(u, s), np.setdiff1d(u, s), np.array_equal(u, s)
-    return found, s[1] in u, u[3] in s, s[2] in u, -1 in u, 2**63 in s, 2**64 - 1 in u, np.digitize(u, np.sort(s))
+    rounded = np.isin([2**53, 2**53 + 1, s[0]], np.arange(40) / 2)  # two that are one float
+    return found, rounded, s[1] in u, u[3] in s, s[2] in u, -1 in u, 2**63 in s, 2**64 - 1 in u, np.digitize(u, np.sort(s))
 
 
 def counted(u, s):

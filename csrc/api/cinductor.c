@@ -39,6 +39,7 @@ ci_api_close(CiApi *api)
 {
     if (!api)
         return;
+    ci_runtime_shut(&api->runtime);
     if (api->runtime.pool)
         ci_pool_close(api->runtime.pool);
     if (api->runtime.allocator)

@@ -479,7 +479,6 @@ main(int argc, char **argv)
         return 2;
     for (int k = 2; k < argc; k++)
         is_good &= check_file(api, argv[k], argv[1]);
-    ci_runtime_shut(ci_api_runtime(api));
     ci_api_close(api);
     return is_good ? 0 : 1;
 }

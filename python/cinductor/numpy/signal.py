@@ -229,14 +229,14 @@ def isin(
     *,
     kind: Any = None,
 ) -> Any:
-    """np.isin: a few comparisons for a few values, else a library call, as it always is for uint64
-    beside signed integers: NumPy's ways of searching round them or do not."""
+    """np.isin: a few comparisons for a few values, else a library call, as it always is where one
+    dtype of both would round integers: NumPy's ways of searching round them early, late or never."""
     x, y = array(t, element), flat(t, array(t, test_elements))
     dtype = result_type(x, y)
-    has_no_dtype = dtype.kind == "f" and x.dtype.kind in "iu" and y.dtype.kind in "iu"
-    if not has_no_dtype:
+    is_exact = dtype.kind in "biu" or (x.dtype.kind in "fc" and y.dtype.kind in "fc")
+    if is_exact:
         x, y = in_place(t, x, dtype), in_place(t, y, dtype)
-    if not has_no_dtype and type(y.size) is int and 0 < y.size <= 8:
+    if is_exact and type(y.size) is int and 0 < y.size <= 8:
         made = None
         for k in range(y.size):
             same = t.apply("equal", x, y[k])
