@@ -1,5 +1,8 @@
 """Loops of NumPy's ufuncs inside of kernels: strips of what is fused around them, of every length and layout."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from test_orders import assert_same_bits
@@ -105,3 +108,52 @@ def test_warnings_are_numpys():
         for _ in range(2):
             with pytest.warns(RuntimeWarning, match=word):
                 compiled(x)
+
+
+
+REPLACED = '''
+import ctypes
+import numpy as np
+
+class Ufunc(ctypes.Structure):
+    """As far as its loops."""
+    _fields_ = [*((name, ctypes.c_void_p) for name in ("count", "type", "nin", "nargs")), ("loops", ctypes.POINTER(ctypes.c_void_p))]
+
+SIZES = ctypes.POINTER(ctypes.c_ssize_t)
+
+def replace(ufunc, last):
+    """By a loop that gives 1000 more than the first operand."""
+    @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), SIZES, SIZES, ctypes.c_void_p)
+    def loop(args, counts, steps, data):
+        for k in range(counts[0]):
+            first = ctypes.c_double.from_address(args[0] + k * steps[0]).value
+            ctypes.c_double.from_address(args[last] + k * steps[last]).value = first + 1000
+
+    for k, types in enumerate(ufunc.types):
+        if set(types) == set("d->"):
+            Ufunc.from_address(id(ufunc)).loops[k] = ctypes.cast(loop, ctypes.c_void_p).value
+    return loop
+
+kept = [replace(np.exp, 1), replace(np.sin, 1), replace(np.add, 2)]
+import cinductor
+
+def functions(x):
+    return np.exp(x) * 2, np.sin(x[1:])
+
+def sums(x):
+    return x + x, np.add.reduce(x), x - 1, np.multiply(x, x).sum()
+
+x = np.arange(9.0)
+assert np.exp(x)[3] == np.sin(x)[3] == (x + x)[3] == 1003
+for fn in functions, sums:
+    for numerics in "exact", "numpy", "close":
+        for a, b in zip(cinductor.compile(fn, options={"numerics": numerics})(x), fn(x)):
+            assert np.array_equal(a, b), (fn, numerics, a, b)
+assert not cinductor.explain(functions, x).breaks
+'''
+
+
+def test_loops_that_somebody_replaced():
+    """What NumPy runs runs here, too: no function of our own stands for it."""
+    done = subprocess.run([sys.executable, "-c", REPLACED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/os.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -204,4 +205,11 @@ ci_os_time_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+const void *
+ci_os_library(void (*function)(void))
+{
+    Dl_info info;
+    return dladdr((const void *)(uintptr_t)function, &info) ? info.dli_fbase : NULL;
 }

@@ -24,5 +24,7 @@ int ci_os_resolve(const char *path, char *out, size_t capacity);
 /* Looks a program up in PATH, or takes a path; 0 and its absolute path, or an error. */
 int ci_os_find_program(const char *name, char *out, size_t capacity);
 int64_t ci_os_time_ns(void); /* monotonic */
+/* Where the library that holds the function is loaded; NULL: nobody knows. */
+const void *ci_os_library(void (*function)(void));
 
 #endif

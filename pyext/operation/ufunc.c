@@ -506,6 +506,8 @@ cx_ufunc_node(CxTracer *tracer, int ufunc, int part, CxArgs *args, const CxResol
     CiOp own = op, numpys = find_numpys(tracer, ufunc, part, r);
     if (numpys != CI_OP_none)
         *reason = NULL;
+    else if (tracer->state->is_replaced[ufunc])
+        *reason = CX_OTHERS_LOOP;
     if (*reason != NULL)
         return 1;
     int beyond, status = fill_operands(tracer, op, args, r, operands, &beyond);

@@ -6,6 +6,7 @@
 
 /* Why a call is NumPy's where numerics is "exact". */
 #define CX_OWN_ROUTINE "bits that only NumPy's own routine gives"
+#define CX_OTHERS_LOOP "a ufunc with a loop that is not NumPy's own"
 
 /* ufunc.c, ufunc_fold.c */
 int cx_ufuncs_init(CxState *state);

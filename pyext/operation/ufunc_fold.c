@@ -251,12 +251,14 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *
 }
 
 static const char *
-why_not_fold(const Fold *f, CiDtype dtype)
+why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
 {
     CiOp combine = f->op == CI_OP_none ? CI_OP_none : ci_op_combine(f->op);
 
     if (f->refused != NULL)
         return f->refused;
+    if (state->is_replaced[f->ufunc])
+        return CX_OTHERS_LOOP;
     if (combine == CI_OP_none)
         return "a method that is not captured";
     return ci_op_why_not(combine, dtype);
@@ -393,7 +395,7 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
     if (zero == NULL || fold_open(tracer, &f, args, kwargs, zero) < 0)
         goto done;
     CiDtype dtype = f.x ? fold_dtype(&f) : CI_DTYPE_none;
-    const char *reason = why_not_fold(&f, dtype);
+    const char *reason = why_not_fold(state, &f, dtype);
     if (reason != NULL) {
         result = cx_ufunc_fallback(tracer, state->ufuncs[ufunc], state->str_reduce, args, kwargs,
                                    reason);
@@ -442,7 +444,7 @@ cx_ufunc_accumulate(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwarg
     if (zero == NULL || fold_open(tracer, &f, args, kwargs, zero) < 0)
         goto done;
     CiDtype dtype = f.x ? fold_dtype(&f) : CI_DTYPE_none;
-    const char *reason = why_not_fold(&f, dtype);
+    const char *reason = why_not_fold(state, &f, dtype);
     if (reason == NULL && (f.mask != NULL || f.initial != NULL || f.keepdims || cx_rank(f.x) == 0))
         reason = "a keyword that is not captured";
     if (reason == NULL && cx_needs_routine(tracer, f.op, dtype, CI_KIND_array))

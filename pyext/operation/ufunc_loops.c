@@ -1,7 +1,10 @@
 /* The inner loops of NumPy's ufuncs, for programs to call. They are looked up once, when the module
- * is loaded: a loop that somebody puts in another's place later is not NumPy's. */
+ * is loaded: a loop that somebody puts in another's place later is not NumPy's. One that has been
+ * put there before is what NumPy runs: it is called for functions, and a ufunc that the core has no
+ * loop of is a library call. */
 #include "operation/ufunc.h"
 
+#include "base/os.h"
 #include "graph/size.h"
 #include "operation/traced.h"
 
@@ -34,6 +37,33 @@ find_loops(CxState *state, CiOp op, PyObject *ufunc)
         if (descr != NULL)
             find_loop((const PyUFuncObject *)ufunc, ((PyArray_Descr *)descr)->type_num, loop);
     }
+}
+
+/* ---- whose loops they are ---- */
+
+static bool
+has_others_loop(const PyUFuncObject *ufunc, const void *numpys)
+{
+    PyUFuncGenericFunction last = NULL;
+
+    for (int k = 0; k < ufunc->ntypes; k++) {
+        PyUFuncGenericFunction loop = ufunc->functions[k];
+        if (loop != NULL && loop != last && ci_os_library((void (*)(void))loop) != numpys)
+            return true;
+        last = loop;
+    }
+    return false;
+}
+
+static void
+find_replaced(CxState *state)
+{
+    const void *numpys = ci_os_library((void (*)(void))(uintptr_t)PyArray_API[0]);
+
+    for (int k = 0; numpys != NULL && k < CX_UFUNC_COUNT; k++)
+        if (state->ufuncs[k] != NULL)
+            state->is_replaced[k] =
+                has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);
 }
 
 /* ---- whose functions are quicker ---- */
@@ -85,10 +115,12 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
 {
     CiOp numpys = ci_op_by_numpy(op);
     bool is_exact = strcmp(t->options.numerics, "exact") == 0;
-    bool is_asked = ci_options_have_numpys_order(&t->options) && t->backend->allocate == NULL;
+    bool is_replaced = t->state->is_replaced[op];
+    bool is_asked = is_replaced || ci_options_have_numpys_order(&t->options);
 
-    if (numpys == CI_OP_none || !is_asked || ci_op_why_not(numpys, dtype) ||
-        (!is_exact && is_slow(t->state, op, dtype)) ||
+    if (numpys == CI_OP_none || !is_asked || t->backend->allocate != NULL ||
+        ci_op_why_not(numpys, dtype) ||
+        (!is_exact && !is_replaced && is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)
         return CI_OP_none;
     return numpys;
@@ -155,6 +187,7 @@ cx_ufunc_loops_init(CxState *state)
     if (has_library < 0)
         return -1;
     state->has_vector_library = has_library;
+    find_replaced(state);
     for (int op = 0; op < CI_OP_COUNT; op++) {
         CiOp by_numpy = ci_op_by_numpy((CiOp)op);
         if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL)

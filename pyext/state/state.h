@@ -50,6 +50,7 @@ typedef struct CxState {
     int nold_caches;
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
     bool has_vector_library;                 /* NumPy's loops of functions are quick */
+    bool is_replaced[CX_UFUNC_COUNT];        /* some of the ufunc's loops are another library's */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
     bool roots_of_powers;     /* its loop of float powers has roots where all exponents are 0.5 */
     int stance;
