@@ -71,7 +71,12 @@ def _angle(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(math.hypot)
 def _hypot(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) > 2 and is_traced(*args) and not kwargs:
-        return functools.reduce(lambda a, b: _math(scope, f, (a, b), {}), args)
+        length: Any = args[0]
+        for value in args[1:]:
+            length = scope.stage.tracer.number("hypot", f, (length, value))
+            if length is NotImplemented:  # Python's is no chain of pairs
+                return call_pure(scope, f, args, kwargs)
+        return length
     if len(args) == 1 and not kwargs:
         return _math(scope, math.fabs, args, {})
     return _math(scope, f, args, kwargs)
