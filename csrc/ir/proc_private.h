@@ -24,6 +24,7 @@ typedef struct CiProcVerifier {
     const CiExpr **facts; /* each at least 0 */
     int nfacts, capfacts;
     int nblocks, nloops, nunrolled; /* around the statement */
+    int ngrids, nthreads;           /* loops of the kind around it: at most one of each */
     int nproofs, nunproved;
 } CiProcVerifier;
 

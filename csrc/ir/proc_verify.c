@@ -299,6 +299,18 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
 
 static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner);
 
+/* Blocks stand outside of all, and their threads, as many as are known, meet where a loop over
+ * them ends: so no thread can wait for one that does not come. */
+static void
+verify_threads(CiProcVerifier *v, const CiStmt *stmt)
+{
+    bool is_grid = stmt->run == CI_RUN_grid, is_thread = stmt->run == CI_RUN_thread;
+    require(v, stmt, !is_grid || v->nblocks == 1, "blocks of threads are inside of something");
+    require(v, stmt, !is_thread || (v->ngrids && !v->nthreads), "threads are of no block");
+    require(v, stmt, !is_thread || stmt->extents[0]->kind == CI_EXPR_const,
+            "a block has an unknown count of threads");
+}
+
 static void
 verify_body(CiProcVerifier *v, const CiStmt *stmt)
 {
@@ -310,11 +322,14 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
                 "an extent differs from lane to lane");
         add_symbol(v, stmt->vars[k], 1);
     }
+    verify_threads(v, stmt);
     bool is_unrolled = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_unroll;
     require(v, stmt, !is_unrolled || ci_expr_is_const(stmt->extents[0], &trips),
             "an unrolled loop has an unknown count");
     v->nunrolled += is_unrolled;
     v->nloops += loops;
+    v->ngrids += stmt->run == CI_RUN_grid;
+    v->nthreads += stmt->run == CI_RUN_thread;
     if (stmt->runs) {
         require(v, stmt, stmt->run == CI_RUN_parallel, "a loop that is not parallel runs together");
         add_symbol(v, stmt->runs, 1);
@@ -328,6 +343,8 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nfacts = facts;
     v->nsymbols = symbols;
     v->nloops -= loops;
+    v->ngrids -= stmt->run == CI_RUN_grid;
+    v->nthreads -= stmt->run == CI_RUN_thread;
     v->nunrolled -= is_unrolled;
 }
 
@@ -391,6 +408,7 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         verify_body(v, stmt);
         break;
     case CI_STMT_barrier:
+        require(v, stmt, v->ngrids && !v->nthreads, "one thread of a block waits for the others");
         break;
     default:
         verify_body(v, stmt);

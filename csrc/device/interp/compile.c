@@ -300,7 +300,8 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         break;
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);
-        to->is_parallel = stmt->run == CI_RUN_parallel;
+        to->is_parallel = stmt->run == CI_RUN_parallel || stmt->run == CI_RUN_grid ||
+                          stmt->run == CI_RUN_thread;
         to->slot = add_slot(c, stmt->vars[0]);
         break;
     case CI_STMT_alloc:

@@ -40,6 +40,7 @@ struct CiCPrinter {
     CiText *out;
     bool has_loops_left;    /* that the compiler is to make vectors of */
     const CiStmt **defined; /* per value: its statement */
+    int *uses;              /* per value: how often it is an operand */
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
     CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
     CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
@@ -134,7 +135,10 @@ void ci_c_print_moved_back(CiCPrinter *p);
 /* print.c. Statements; a condition of all tests of one. */
 void ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body);
 void ci_c_print_block(CiCPrinter *p, const CiStmts *block);
+void ci_c_print_let(CiCPrinter *p, const CiStmt *let);
 const char *ci_c_conditions(CiCPrinter *p, const CiStmt *stmt);
+/* A let of one lane, of named operands. */
+const char *ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names);
 
 /* function.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
 void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
