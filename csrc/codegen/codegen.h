@@ -16,7 +16,7 @@ typedef struct CiFamily {
     int threads;      /* of a block that takes points, one or a few each */
     int access_bytes; /* that one access of memory moves at most */
     /* Kernels that it has a form for; NULL: all. */
-    bool (*takes)(const CiKernel *kernel);
+    bool (*takes)(const CiKernels *kernels, const CiKernel *kernel);
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -25,7 +25,8 @@ typedef struct CiFamily {
 } CiFamily;
 
 /* Kernels with loops as statements; no lanes yet. takes: which of them; NULL: all. */
-CiProcs *ci_expand(const CiKernels *kernels, bool (*takes)(const CiKernel *kernel));
+CiProcs *ci_expand(const CiKernels *kernels,
+                   bool (*takes)(const CiKernels *kernels, const CiKernel *kernel));
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
@@ -53,6 +54,10 @@ void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* grid.c: points become threads of blocks. */
 void ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* keep.c: what a thread touches in one loop and again in another it keeps. */
+void ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* barriers.c: threads of a block wait where one touches what another has stored. */
+void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* strips.c: what loops of NumPy's compute is asked of them. */

@@ -11,13 +11,32 @@ is_points(const CiKernel *kernel)
     return !ci_kernel_tree(kernel) && !ci_cuda_has_inner_axes(kernel);
 }
 
+/* Rows that a block shares out, each of its stages. */
+static bool
+is_rows(const CiKernels *kernels, const CiKernel *kernel)
+{
+    if (ci_kernel_tree(kernel) || kernel->lanes_on_outer)
+        return false;
+    const CiCudaPlan *plan = ci_cuda_plan(kernels->loops->ctx, kernels, kernel, true);
+    bool is_shared = plan->shape.lanes_inside && !plan->is_split;
+    for (int t = 0; t < plan->nstages; t++)
+        is_shared &= plan->stages[t].kind != CI_CUDA_serial;
+    return is_shared;
+}
+
+static bool
+takes(const CiKernels *kernels, const CiKernel *kernel)
+{
+    return is_points(kernel) || is_rows(kernels, kernel);
+}
+
 CiProcs *
 ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vectorise)
 {
     const CiFamily family = {.name = "gpu",
                              .threads = CI_CUDA_THREADS,
                              .access_bytes = may_vectorise ? 16 : 1,
-                             .takes = is_points};
+                             .takes = takes};
     return ci_codegen(kernels, &family, options && options->verify);
 }
 

@@ -39,6 +39,7 @@ static void
 describe_proc(CiContext *ctx, const CiCudaBuild *b, const CiProc *proc, CiCudaLayout *layout)
 {
     layout->threads = ci_cuda_threads(proc);
+    layout->shared_bytes = ci_cuda_shared_bytes(proc);
     layout->slots = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
     for (int k = 0; k < proc->nparams; k++)
         if (proc->params[k]->space == CI_SPACE_argument)

@@ -23,6 +23,8 @@ typedef struct CiCDialect {
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+    /* Of memory that each thread of a block has an element of; NULL: there is none. */
+    const char *(*thread_element)(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 } CiCDialect;
 
 struct CiCPrinter {
@@ -47,6 +49,7 @@ struct CiCPrinter {
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
+void ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCMachine *machine, int vector_bytes);
 
 /* NULL when an operation in lanes is vector instructions, else the reason. */
 const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -136,6 +139,7 @@ void ci_c_print_moved_back(CiCPrinter *p);
 void ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body);
 void ci_c_print_block(CiCPrinter *p, const CiStmts *block);
 void ci_c_print_let(CiCPrinter *p, const CiStmt *let);
+void ci_c_print_stored(CiCPrinter *p, const CiStmt *store);
 const char *ci_c_conditions(CiCPrinter *p, const CiStmt *stmt);
 /* A let of one lane, of named operands. */
 const char *ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names);

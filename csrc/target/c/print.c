@@ -93,8 +93,8 @@ ci_c_print_let(CiCPrinter *p, const CiStmt *let)
 
 /* ---- stores ---- */
 
-static void
-print_store(CiCPrinter *p, const CiStmt *store)
+void
+ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
 {
     const CiAccess *at = &store->at;
     const char *value = ci_format(p->ctx, "v%d", store->args[0]);
@@ -239,7 +239,7 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
         ci_c_print_let(p, stmt);
         break;
     case CI_STMT_store:
-        print_store(p, stmt);
+        ci_c_print_stored(p, stmt);
         break;
     case CI_STMT_alloc:
         p->dialect->alloc(p, stmt->memory);

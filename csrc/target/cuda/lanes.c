@@ -23,6 +23,14 @@ type_of(const CiCPrinter *p, const CiStmt *stmt)
     return stmt->kind == CI_STMT_store ? p->proc->types[stmt->args[0]] : stmt->type;
 }
 
+/* The one of two lanes. */
+void
+ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let)
+{
+    ci_text_line(p->out, "const %s v%d = v%d.v[%d];", ci_emit_type(let->type.dtype), let->value,
+                 let->args[0], let->op == CI_OP_high);
+}
+
 bool
 ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
 {
@@ -64,12 +72,26 @@ ci_cuda_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt,
 }
 
 static bool
+holds_values(const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread ||
+           memory->lanes > 1;
+}
+
+static bool
 is_at_once(const Run *r, const CiStmt *stmt)
 {
     return ci_cuda_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
 }
 
 /* ---- how far a run goes ---- */
+
+/* Of lanes, one half. */
+static bool
+is_choice(CiOp op)
+{
+    return op == CI_OP_low || op == CI_OP_high;
+}
 
 /* Registers are each thread's and each lane's own. */
 static bool
@@ -92,12 +114,15 @@ find_run(Run *r)
     CiCPrinter *p = r->p;
     r->last = NULL;
     for (const CiStmt *stmt = r->first; stmt; stmt = stmt->next) {
-        bool is_one = stmt->kind == CI_STMT_let && stmt->type.lanes == 1 && !stmt->cell;
+        bool is_one = stmt->kind == CI_STMT_let && stmt->type.lanes == 1 && !stmt->cell &&
+                      !is_choice(stmt->op);
+        if (r->last && is_choice(stmt->op)) /* it reads lanes of which others have the turn */
+            return;
         bool is_in_lanes = ci_cuda_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
         if ((!is_one && !is_in_lanes) || (r->last && may_meet(r, stmt)))
             return;
         r->last = is_in_lanes ? stmt : r->last;
-        for (int a = 0; a < stmt->nargs; a++)
+        for (int a = 0; a < stmt->nargs && !is_choice(stmt->op); a++)
             r->uses[stmt->args[a]]++;
     }
 }
@@ -185,7 +210,7 @@ value_text(Run *r, const CiStmt *let)
     const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
     for (int a = 0; a < let->nargs; a++)
         names[a] = lane_of(r, let->args[a]);
-    if (let->op == CI_OP_load && let->at.memory->space == CI_SPACE_register)
+    if (let->op == CI_OP_load && holds_values(let->at.memory))
         ci_text_add(&text, "%s", element(r, let));
     else if (let->op == CI_OP_load)
         ci_emit_widen(p->base, &text, let->type.dtype,
@@ -195,6 +220,9 @@ value_text(Run *r, const CiStmt *let)
         ci_text_add(&text, "%s + l", ci_emit_index_text(p->base, let->expr));
     else if (let->op == CI_OP_index)
         ci_emit_index(p->base, &text, (declare_symbols(r, let->expr), let->expr));
+    else if (is_choice(let->op))
+        ci_text_add(&text, "v%d.v[l + %d]", let->args[0],
+                    let->op == CI_OP_high ? let->type.lanes : 0);
     else if (let->op == CI_OP_splat || let->op == CI_OP_bind)
         ci_text_add(&text, "%s", names[0]);
     else
@@ -223,7 +251,7 @@ print_store(Run *r, const CiStmt *store)
 {
     CiText text = ci_text_new(r->p->ctx);
     const char *value = lane_of(r, store->args[0]);
-    if (store->at.memory->space == CI_SPACE_register)
+    if (holds_values(store->at.memory))
         ci_text_add(&text, "%s", value);
     else
         ci_emit_narrow(r->p->base, &text, store->at.memory->dtype, value);
