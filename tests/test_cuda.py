@@ -89,6 +89,18 @@ def test_golden_programs(check):
     assert sum(line.startswith("ok") for line in verdicts) > len(GOLDEN) // 2
 
 
+@pytest.mark.parametrize("group", GROUPS)
+def test_walked_graphs(check, group, tmp_path):
+    """What blocks and threads do, on the processor: a race, or an access outside, is an error."""
+    if group != "fold_bf16":
+        check("walk", write(tmp_path, GROUPS[group]))
+
+
+def test_walked_golden_programs(check):
+    verdicts = check("walk", [path for path in GOLDEN if path.name != "fold_leaves.ci"])
+    assert sum(line.startswith("ok") for line in verdicts) > len(GOLDEN) // 3
+
+
 def test_sizes_beyond_32_bits(check, tmp_path):
     verdicts = check("build", write(tmp_path, graphs.compile_only()))
     assert all(line.startswith("ok") for line in verdicts), verdicts

@@ -70,13 +70,10 @@ ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count)
 
 /* ---- steps ---- */
 
-/* Values from `first` on, one in each lane, into accumulators in `row`. */
 void
-ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
-               CiMemory *const *acc, const CiExpr *live)
+ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes, CiMemory *const *acc,
+               const CiExpr *live)
 {
-    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
-    const int *lifted = ci_build_at(&r->b, &r->body, &at);
     for (int k = 0, from = 0; k < r->fold->nops; k++) {
         CiOp fold = r->fold->ops[k];
         const CiReduction *reduction = ci_reduction_of(fold);
@@ -86,6 +83,15 @@ ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
         ci_reduce_store(r, acc + from, reduction->count, row, values, live);
         from += reduction->count;
     }
+}
+
+/* Values from `first` on, one in each lane, into accumulators in `row`. */
+void
+ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
+               CiMemory *const *acc, const CiExpr *live)
+{
+    CiAt at = {1, &r->var, &first, r->var, lanes, live, 1};
+    ci_reduce_take(r, ci_build_at(&r->b, &r->body, &at), row, lanes, acc, live);
 }
 
 /* The accumulators' next values, one for each: from `first` on, as far as there are `left`. */

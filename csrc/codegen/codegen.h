@@ -11,8 +11,12 @@ typedef struct CiFamily {
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
     /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */
     int vector_bytes;
-    int strip;  /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
-    int chains; /* such vectors that a fold in any order accumulates in */
+    int strip;        /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
+    int chains;       /* such vectors that a fold in any order accumulates in */
+    int threads;      /* of a block that takes points, one or a few each */
+    int access_bytes; /* that one access of memory moves at most */
+    /* Kernels that it has a form for; NULL: all. */
+    bool (*takes)(const CiKernels *kernels, const CiKernel *kernel);
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -20,8 +24,9 @@ typedef struct CiFamily {
     bool (*has_pack)(int vector_bytes, CiDtype dtype);
 } CiFamily;
 
-/* Kernels with loops as statements; no lanes yet. */
-CiProcs *ci_expand(const CiKernels *kernels);
+/* Kernels with loops as statements; no lanes yet. takes: which of them; NULL: all. */
+CiProcs *ci_expand(const CiKernels *kernels,
+                   bool (*takes)(const CiKernels *kernels, const CiKernel *kernel));
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
@@ -47,6 +52,12 @@ void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* map.c: what runs side by side becomes units of work. */
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* grid.c: points become threads of blocks. */
+void ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* keep.c: what a thread touches in one loop and again in another it keeps. */
+void ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* barriers.c: threads of a block wait where one touches what another has stored. */
+void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* strips.c: what loops of NumPy's compute is asked of them. */

@@ -232,23 +232,24 @@ expand_kernel(CiProcs *procs, const CiKernel *kernel)
 }
 
 static void
-expand_kernels(CiProcs *procs, const CiKernels *kernels)
+expand_kernels(CiProcs *procs, const CiKernels *kernels,
+               bool (*takes)(const CiKernels *kernels, const CiKernel *kernel))
 {
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
-                expand_kernels(procs, kernel->inner[side]);
-        if (ci_kernel_has_loops(kernel))
+                expand_kernels(procs, kernel->inner[side], takes);
+        if (ci_kernel_has_loops(kernel) && (!takes || takes(kernels, kernel)))
             expand_kernel(procs, kernel);
     }
 }
 
 CiProcs *
-ci_expand(const CiKernels *kernels)
+ci_expand(const CiKernels *kernels, bool (*takes)(const CiKernels *kernels, const CiKernel *kernel))
 {
     CiLoops *loops = kernels->loops;
     CiProcs *procs = ci_procs_new(loops->ctx, loops->sym, loops->name);
-    expand_kernels(procs, kernels);
+    expand_kernels(procs, kernels, takes);
     return procs;
 }

@@ -50,6 +50,9 @@ void ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count);
 void ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left);
 void ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
                     CiMemory *const *acc, const CiExpr *live);
+/* What a body has yielded, one in each lane, into accumulators in `row`. */
+void ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes,
+                    CiMemory *const *acc, const CiExpr *live);
 void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
 int ci_reduce_plain_zero(CiReducer *r, int value);
 /* What a fold of nothing is, into its result. */

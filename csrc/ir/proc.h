@@ -52,6 +52,8 @@
 #define CI_MAX_FOLD_AXES 8
 /* Work between two questions whether to go on. */
 #define CI_POLL_TURNS 65536
+/* Threads of a block that exchange what they hold without memory: neighbours. */
+#define CI_WARP 32
 
 typedef enum CiRunMode {
 #define RUN(name) CI_RUN_##name,
@@ -149,7 +151,8 @@ struct CiStmt {
     CiMemory *partner;     /* swap: they exchange what they hold */
     CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
     int ntests;
-    int number; /* stop: of the check among the kernel's */
+    int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
+                   card, none of which waits for another; 0: one */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;

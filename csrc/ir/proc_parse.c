@@ -411,6 +411,8 @@ parse_words(Parser *p, CiStmt *stmt)
     case CI_STMT_for:
         parse_loops(p, stmt);
         stmt->run = parse_run(lex);
+        if (ci_lexer_accept(lex, "by"))
+            stmt->number = (int)ci_lexer_expect_int(lex);
         if (ci_lexer_accept(lex, "runs")) {
             const CiExpr *most =
                 ci_expr_add(p->b.sym, stmt->extents[0], ci_expr_const(p->b.sym, 1));

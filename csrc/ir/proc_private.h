@@ -24,6 +24,8 @@ typedef struct CiProcVerifier {
     const CiExpr **facts; /* each at least 0 */
     int nfacts, capfacts;
     int nblocks, nloops, nunrolled; /* around the statement */
+    int ngrids, nmeets;             /* loops of the kind around it: at most one of each */
+    const CiExpr *thread;           /* the variable of a loop over threads around it, or NULL */
     int nproofs, nunproved;
 } CiProcVerifier;
 

@@ -197,6 +197,8 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
         ci_text_add(out, " %s", ci_run_mode_name(stmt->run));
         if (stmt->runs)
             ci_text_add(out, " runs %s", stmt->runs->name);
+        if (stmt->run == CI_RUN_grid && stmt->number > 1)
+            ci_text_add(out, " by %d", stmt->number);
         break;
     case CI_STMT_loop:
         ci_text_add(out, "loop");

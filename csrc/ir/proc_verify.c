@@ -150,6 +150,18 @@ verify_running(CiProcVerifier *v, const CiStmt *let)
             "operands differ in type");
 }
 
+/* A thread's elements are as far apart as there are threads; what all of them know is the first's.
+ */
+static bool
+is_own(CiProcVerifier *v, const CiExpr *index)
+{
+    if (!v->thread)
+        return v->nmeets > 0 || ci_expr_is_const(index, NULL);
+    return !ci_expr_depends_on(ci_expr_sub(v->sym, index, v->thread), v->thread) &&
+           ci_sym_known_multiple_of(v->sym, ci_expr_sub(v->sym, index, v->thread),
+                                    v->thread->limit);
+}
+
 /* An element of memory, or of as many as there are lanes. */
 static void
 verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
@@ -167,6 +179,8 @@ verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
     if (at->memory->space == CI_SPACE_register)
         require(v, stmt, ci_expr_is_const(at->index, NULL) || v->nunrolled > 0,
                 "a register is chosen by no constant");
+    require(v, stmt, at->memory->space != CI_SPACE_thread || is_own(v, at->index),
+            "a thread touches what another has");
     ci_proc_prove_access(v, stmt, type.lanes);
 }
 
@@ -299,22 +313,42 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
 
 static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner);
 
+/* Blocks stand outside of all, and their threads, as many as are known, meet where a loop over
+ * them ends: so no thread can wait for one that does not come. */
+static void
+verify_threads(CiProcVerifier *v, const CiStmt *stmt)
+{
+    bool is_grid = stmt->run == CI_RUN_grid,
+         is_shared = stmt->run == CI_RUN_thread || stmt->run == CI_RUN_meet;
+    require(v, stmt, !is_grid || v->nblocks == 1, "blocks of threads are inside of something");
+    require(v, stmt, !is_shared || (v->ngrids && !v->thread && !v->nmeets),
+            "threads are of no block");
+    require(v, stmt, !is_shared || stmt->extents[0]->kind == CI_EXPR_const,
+            "a block has an unknown count of threads");
+    require(v, stmt, stmt->run != CI_RUN_meet || stmt->nvars == 2, "it is no pair that meets");
+}
+
 static void
 verify_body(CiProcVerifier *v, const CiStmt *stmt)
 {
     int symbols = v->nsymbols, facts = v->nfacts;
     bool loops = stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_loop;
+    const CiExpr *thread = v->thread;
     int64_t trips;
     for (int k = 0; k < stmt->nvars; k++) {
         require(v, stmt, require_index(v, stmt, stmt->extents[k]) == 1,
                 "an extent differs from lane to lane");
         add_symbol(v, stmt->vars[k], 1);
     }
+    verify_threads(v, stmt);
     bool is_unrolled = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_unroll;
     require(v, stmt, !is_unrolled || ci_expr_is_const(stmt->extents[0], &trips),
             "an unrolled loop has an unknown count");
     v->nunrolled += is_unrolled;
     v->nloops += loops;
+    v->ngrids += stmt->run == CI_RUN_grid;
+    v->nmeets += stmt->run == CI_RUN_meet;
+    v->thread = stmt->run == CI_RUN_thread ? stmt->vars[0] : thread;
     if (stmt->runs) {
         require(v, stmt, stmt->run == CI_RUN_parallel, "a loop that is not parallel runs together");
         add_symbol(v, stmt->runs, 1);
@@ -328,6 +362,9 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nfacts = facts;
     v->nsymbols = symbols;
     v->nloops -= loops;
+    v->ngrids -= stmt->run == CI_RUN_grid;
+    v->nmeets -= stmt->run == CI_RUN_meet;
+    v->thread = thread;
     v->nunrolled -= is_unrolled;
 }
 
@@ -391,6 +428,7 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         verify_body(v, stmt);
         break;
     case CI_STMT_barrier:
+        require(v, stmt, v->ngrids && !v->thread, "one thread of a block waits for the others");
         break;
     default:
         verify_body(v, stmt);

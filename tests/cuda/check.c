@@ -2,8 +2,10 @@
  *
  *   check build FILE...    NVRTC makes a cubin of each; needs no GPU
  *   check run FILE...      results and written arguments must agree with backend `interp`
- *   check bits FILE...     the processor's backends run them; prints a hash of all bits that come out
- *   check time FILE...     milliseconds of a run on arrays of the device, and the memory it moves
+ *   check walk FILE...     the interpreter walks what the GPU would do, and looks for races and
+ * accesses outside; results and written arguments must agree with backend `interp` check bits
+ * FILE...     the processor's backends run them; prints a hash of all bits that come out check time
+ * FILE...     milliseconds of a run on arrays of the device, and the memory it moves
  *
  * A file holds graphs, each ended by a line that begins with `---` (what golden files expect) or by
  * the end. One line of output a graph: `ok`, `skip` or `fail`, the file, and why. Exit status 1
@@ -252,6 +254,7 @@ compile_side(CiApi *api, Check *check, const char *device, const char *backend, 
     CiStatus status;
     ci_options_default(&options);
     options.offload = "always";
+    options.verify = !strcmp(backend, "interp") && !strcmp(device, "cuda");
     Check own = {.text = check->text};
     status = ci_protect(ctx, measure, &own);
     if (!status) {
@@ -422,8 +425,9 @@ check_graph(CiApi *api, const char *name, const char *text, const char *mode)
     const char *verdict = "ok", *why = "";
     CiStatus status = ci_protect(ctx, measure, &check);
     bool wants_bits = !strcmp(mode, "bits");
+    bool walks = !strcmp(mode, "walk");
     if (!status && !wants_bits)
-        status = compile_side(api, &check, "cuda", "cuda", &side);
+        status = compile_side(api, &check, "cuda", walks ? "interp" : "cuda", &side);
     else if (!status)
         why = bits_of(api, &check);
     else
@@ -433,7 +437,7 @@ check_graph(CiApi *api, const char *name, const char *text, const char *mode)
             status == CI_ERR_LOWERING || status == CI_ERR_SYNTAX || status == CI_ERR_UNSUPPORTED;
         verdict = is_refused ? "skip" : "fail";
         why = check.why;
-    } else if (!strcmp(mode, "run") && !check.cannot_run) {
+    } else if ((walks || !strcmp(mode, "run")) && !check.cannot_run) {
         why = run_both(api, &check, &side);
         verdict = why ? "fail" : "ok";
     } else if (!strcmp(mode, "time")) {

@@ -264,7 +264,7 @@ show_statements(CiContext *ctx, const Run *run)
     options.arch = "x86-64-v3";
     const CiBackend *backend = ci_backend_find(run->device, run->backend);
     if (has_word(run->dump, "expand"))
-        show_procs(ctx, "expand", ci_expand(run->kernels));
+        show_procs(ctx, "expand", ci_expand(run->kernels, NULL));
     if (has_word(run->dump, "procs") && backend && backend->lower)
         show_procs(ctx, "procs", backend->lower(run->kernels, &options));
 #else

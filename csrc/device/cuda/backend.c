@@ -56,8 +56,14 @@ fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cuda_emit_source(out, kernels, options,
-                        ci_cuda_plan_all(kernels->loops->ctx, kernels, true));
+    CiCudaForm form = ci_cuda_form(kernels->loops->ctx, kernels, options, true);
+    ci_cuda_emit_source(out, kernels, &form);
+}
+
+static CiProcs *
+lower(const CiKernels *kernels, const CiOptions *options)
+{
+    return ci_cuda_lower(kernels, options, true);
 }
 
 /* ---- build ---- */
@@ -131,8 +137,8 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->plans = ci_cuda_plan_all(ctx, b->kernels, number == 0);
-    ci_cuda_emit_source(&source, b->kernels, NULL, b->plans);
+    b->form = ci_cuda_form(ctx, b->kernels, b->options, number == 0);
+    ci_cuda_emit_source(&source, b->kernels, &b->form);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
     Copy copy = {.text = source.data};
@@ -256,10 +262,12 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
     executable->uses_cache = options->cache;
     pthread_mutex_init(&executable->lock, NULL);
     ci_cuda_visit_kernels(kernels, count_kernel, &executable->nkernels);
-    Building building = {
-        .build = {.kernels = kernels, .executable = executable, .nkernels = executable->nkernels},
-        .options = options,
-        .info = info ? info : &ignored};
+    Building building = {.build = {.kernels = kernels,
+                                   .options = options,
+                                   .executable = executable,
+                                   .nkernels = executable->nkernels},
+                         .options = options,
+                         .info = info ? info : &ignored};
     *building.info = (CiBuildInfo){0};
     CiStatus status = executable->memory ? ci_protect(ctx, build_body, &building) : CI_ERR_MEMORY;
     if (status == CI_OK)
@@ -296,21 +304,20 @@ ceildiv(int64_t a, int64_t b)
 }
 
 static int
-start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y,
-      const CiCudaShape *shape, int64_t shared_bytes, Parameters *parameters)
+start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y, int threads,
+      int64_t shared_bytes, Parameters *parameters)
 {
-    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1,
-                          (unsigned)(shape->group * shape->points), 1, 1, (unsigned)shared_bytes,
-                          NULL, parameters->list, NULL);
+    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1,
+                          (unsigned)shared_bytes, NULL, parameters->list, NULL);
 }
 
 /* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function
  * of sizes alone. */
 static int
 launch_split(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
-             int64_t points, Parameters *parameters)
+             int64_t blocks, Parameters *parameters)
 {
-    int64_t blocks = ceildiv(points, layout->shape.points),
+    int64_t points = ci_cuda_extent_value(&layout->points, launch->sizes),
             length = ci_cuda_extent_value(&layout->length, launch->sizes);
     int64_t most = CI_CUDA_CHUNK_BLOCKS / blocks,
             wanted = ceildiv(length, 4 * (int64_t)layout->shape.group);
@@ -322,27 +329,25 @@ launch_split(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLau
         return result;
     parameters->list[parameters->count++] = &partials;
     parameters->list[parameters->count++] = &chunks;
-    result = start(driver, layout->run, blocks, chunks, &layout->shape, layout->shared_bytes,
+    result = start(driver, layout->run, blocks, chunks, layout->threads, layout->shared_bytes,
                    parameters);
     if (!result)
         result = start(driver, layout->finish_run, ceildiv(points, layout->finish.points), 1,
-                       &layout->finish, 0, parameters);
+                       layout->finish.group * layout->finish.points, 0, parameters);
     int freed = driver->release(partials, NULL);
     return result ? result : freed;
 }
 
 static int
-start_points(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t points,
+start_blocks(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t blocks,
              Parameters *parameters)
 {
-    int64_t threads = layout->is_flat ? ceildiv(points, layout->vector) : points;
-    return start(driver, layout->run, ceildiv(threads, layout->shape.points), 1, &layout->shape,
-                 layout->shared_bytes, parameters);
+    return start(driver, layout->run, blocks, 1, layout->threads, layout->shared_bytes, parameters);
 }
 
 /* Waits for the kernel, for the host must know whether to go on. */
 static int
-launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t points,
+launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t blocks,
                Parameters *parameters, int *failed)
 {
     CUdeviceptr place = 0;
@@ -352,7 +357,7 @@ launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t p
     parameters->list[parameters->count++] = &place;
     result = driver->clear(place, 0, 1, NULL);
     if (!result)
-        result = start_points(driver, layout, points, parameters);
+        result = start_blocks(driver, layout, blocks, parameters);
     if (!result)
         result = driver->copy_out(failed, place, sizeof *failed);
     int freed = driver->release(place, NULL);
@@ -394,8 +399,8 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     if (layout != &executable->images[0].layouts[asked->kernel] &&
         layout != &executable->images[1].layouts[asked->kernel])
         own.sizes = sizes;
-    int64_t points = ci_cuda_extent_value(&layout->points, launch->sizes);
-    if (points <= 0)
+    int64_t blocks = ci_cuda_extent_value(&layout->blocks, launch->sizes);
+    if (blocks <= 0)
         return CI_OK;
     status = ci_cuda_enter(state);
     if (status)
@@ -403,10 +408,10 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     fill_parameters(layout, launch, &parameters);
     int failed = 0,
         result = layout->is_split
-                     ? launch_split(&state->driver, layout, launch, points, &parameters)
+                     ? launch_split(&state->driver, layout, launch, blocks, &parameters)
                  : layout->has_checks
-                     ? launch_checked(&state->driver, layout, points, &parameters, &failed)
-                     : start_points(&state->driver, layout, points, &parameters);
+                     ? launch_checked(&state->driver, layout, blocks, &parameters, &failed)
+                     : start_blocks(&state->driver, layout, blocks, &parameters);
     status = ci_cuda_leave(state, result);
     if (status || !failed)
         return status;
@@ -422,6 +427,7 @@ const CiBackend ci_backend_cuda = {
     .why_not_available = why_not_available,
     .fill_target = fill_target,
     .has_own_order = true,
+    .lower = lower,
     .emit = emit,
     .build = build,
     .close = close_executable,

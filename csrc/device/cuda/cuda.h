@@ -1,7 +1,6 @@
 /* What the files of the CUDA backend share.
  *
- * A kernel is laid on the card in one of two ways. Flat: no stage has inner axes; a thread takes
- * one point of the outer axes, or a vector of neighbours. Group: each outer point belongs to a
+ * Kernels of points alone are procs (csrc/codegen/grid.c). Of others each outer point belongs to a
  * group of threads, which share out the inner axes of every stage and meet in shuffles and shared
  * memory; neighbouring threads are neighbours of the inner axes (a row is a warp or a block) or of
  * the outer points (a fold down columns), as the scheduler put the lanes.
@@ -13,6 +12,7 @@
 #ifndef CI_DEVICE_CUDA_CUDA_H
 #define CI_DEVICE_CUDA_CUDA_H
 
+#include "codegen/codegen.h"
 #include "device/device.h"
 #include "target/emit.h"
 
@@ -122,8 +122,6 @@ const CiCudaCache *ci_cuda_find_cache(const CiCudaPlan *plan, const CiCudaStage 
 /* plan_stage.c */
 CiCudaPlan *ci_cuda_plan_new(CiContext *ctx, CiSym *sym, const CiKernel *kernel);
 void ci_cuda_plan_stages(CiContext *ctx, CiCudaPlan *plan);
-/* All stages as one, in order: their nests run point by point. */
-void ci_cuda_plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise);
 /* A statement of a tree, for groups of this shape. */
 CiCudaPlan *ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf,
                               const CiCudaShape *shape);
@@ -175,11 +173,20 @@ int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 CiKernels *ci_cuda_copy_kernel(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
                                const CiCudaClass *class);
 
+/* What kernels do: statement by statement, or (trees and groups of threads) as plans. */
+typedef struct CiCudaForm {
+    const CiProcs *procs;
+    CiCudaPlan **plans;    /* by kernel id; NULL for library calls, and where there are procs */
+    const CiExpr **blocks; /* by kernel id: of a launch */
+    int **alignment;       /* and per buffer, bytes */
+} CiCudaForm;
+CiCudaForm ci_cuda_form(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
+                        bool may_vectorise);
+CiProcs *ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vectorise);
+const CiProc *ci_cuda_find_proc(const CiProcs *procs, const CiKernel *kernel);
+
 /* emit_source.c: the whole source. */
-void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
-                         CiCudaPlan *const *plans);
-/* One plan per kernel with an id, NULL for library calls. */
-CiCudaPlan **ci_cuda_plan_all(CiContext *ctx, const CiKernels *kernels, bool may_vectorise);
+void ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiCudaForm *form);
 /* Calls visit for each kernel with loops, bodies of regions included. */
 void ci_cuda_visit_kernels(const CiKernels *kernels,
                            void (*visit)(void *arg, const CiKernel *kernel), void *arg);

@@ -81,7 +81,6 @@ void ci_cuda_emit_declarations(CiCudaEmitter *c);
 /* The axes of the point whose number (in vectors of the last axis) is `number`. */
 void ci_cuda_emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vector,
                        const char *number);
-const CiExpr *ci_cuda_in_vectors(CiCudaEmitter *c, const CiExpr *extent, int vector);
 void ci_cuda_emit_stage(CiCudaEmitter *c, const CiCudaStage *s);
 void ci_cuda_emit_stages(CiCudaEmitter *c);
 

@@ -5,36 +5,6 @@
  * say which one failed. The launch (backend.c) fills the same list. */
 #include "device/cuda/emit_cuda.h"
 
-/* ---- flat ---- */
-
-static void
-emit_flat(CiCudaEmitter *c)
-{
-    const CiKernel *kernel = c->plan->kernel;
-    const CiCudaStage *s = &c->plan->stages[0];
-    const char *type = ci_cuda_index_type(c);
-    ci_text_line(c->out, "const %s t = (%s)blockIdx.x*%d + (%s)threadIdx.x;", type, type,
-                 c->plan->shape.points, type);
-    if (s->has_tail) {
-        const char *name = kernel->outer[0].var->name,
-                   *extent = ci_emit_index_text(c->base, kernel->outer[0].extent);
-        ci_text_line(c->out, "const %s %s_base = t*%d;", type, name, s->vector);
-        ci_text_open(c->out, "if (%s_base + %d <= %s) {", name, s->vector, extent);
-        ci_cuda_emit_elements(c, s, s->vector);
-        ci_text_close(c->out);
-        ci_text_open(c->out, "else for (%s %s = %s_base; %s < %s; %s++) {", type, name, name, name,
-                     extent, name);
-        ci_cuda_emit_elements(c, s, 1);
-        ci_text_close(c->out);
-        return;
-    }
-    ci_text_line(c->out, "if (t >= %s)",
-                 ci_emit_index_text(c->base, ci_cuda_in_vectors(c, c->plan->npoints, s->vector)));
-    ci_text_line(c->out, "    return;");
-    ci_cuda_emit_axes(c, kernel->outer, kernel->nouter, s->vector, "t");
-    ci_cuda_emit_elements(c, s, s->vector);
-}
-
 /* ---- groups ---- */
 
 static void
@@ -238,10 +208,7 @@ ci_cuda_emit_kernel(CiCudaEmitter *c, const CiCudaPlan *plan)
     c->base->kernel = plan->kernel;
     ci_text_add(c->out, "\n");
     ci_emit_locations(c->out, plan->kernel);
-    emit_function(c, "", &plan->shape,
-                  plan->is_tree   ? ci_cuda_emit_tree
-                  : plan->is_flat ? emit_flat
-                                  : emit_group);
+    emit_function(c, "", &plan->shape, plan->is_tree ? ci_cuda_emit_tree : emit_group);
     if (plan->is_split)
         emit_function(c, "_finish", &plan->finish, emit_finish);
 }

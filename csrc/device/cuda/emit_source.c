@@ -1,6 +1,7 @@
 /* The whole source of a program's kernels: CUDA C++ without a header. Kernels are printed first,
  * into a text of their own, which tells what they need of types, helpers and support functions. */
 #include "device/cuda/emit_cuda.h"
+#include "target/cuda/print.h"
 
 #include <string.h>
 
@@ -102,79 +103,38 @@ static const CiSpelling spelling = {.function = "static __device__",
                                     .has_undefined_overflow = true,
                                     .override = own_support};
 
-typedef struct Planning {
-    CiContext *ctx;
-    const CiKernels *kernels;
-    bool may_vectorise;
-    CiCudaPlan **plans;
-    int count;
-} Planning;
-
-void
-ci_cuda_visit_kernels(const CiKernels *kernels, void (*visit)(void *arg, const CiKernel *kernel),
-                      void *arg)
-{
-    for (int k = 0; k < kernels->nkernels; k++) {
-        const CiKernel *kernel = kernels->kernels[k];
-        for (int b = 0; kernel->region && b < 2; b++)
-            if (kernel->inner[b])
-                ci_cuda_visit_kernels(kernel->inner[b], visit, arg);
-        if (ci_kernel_has_loops(kernel))
-            visit(arg, kernel);
-    }
-}
-
-static void
-count_kernel(void *arg, const CiKernel *kernel)
-{
-    int *count = arg;
-    *count = kernel->id >= *count ? kernel->id + 1 : *count;
-}
-
-static void
-plan_kernel(void *arg, const CiKernel *kernel)
-{
-    Planning *planning = arg;
-    planning->plans[kernel->id] =
-        ci_cuda_plan(planning->ctx, planning->kernels, kernel, planning->may_vectorise);
-}
-
-CiCudaPlan **
-ci_cuda_plan_all(CiContext *ctx, const CiKernels *kernels, bool may_vectorise)
-{
-    Planning planning = {.ctx = ctx, .kernels = kernels, .may_vectorise = may_vectorise};
-    ci_cuda_visit_kernels(kernels, count_kernel, &planning.count);
-    planning.plans = CI_NEW_ARRAY(ctx, CiCudaPlan *, planning.count + 1);
-    ci_cuda_visit_kernels(kernels, plan_kernel, &planning);
-    return planning.plans;
-}
-
 typedef struct Emission {
     CiCudaEmitter *c;
-    CiCudaPlan *const *plans;
+    CiCPrinter *printer;
+    const CiCudaForm *form;
 } Emission;
 
 static void
-emit_planned(void *arg, const CiKernel *kernel)
+emit_one(void *arg, const CiKernel *kernel)
 {
     Emission *emission = arg;
-    ci_cuda_emit_kernel(emission->c, emission->plans[kernel->id]);
+    const CiProc *proc = ci_cuda_find_proc(emission->form->procs, kernel);
+    if (!proc) {
+        ci_cuda_emit_kernel(emission->c, emission->form->plans[kernel->id]);
+        return;
+    }
+    ci_text_add(emission->c->out, "\n");
+    ci_emit_locations(emission->c->out, kernel);
+    ci_cuda_print_proc(emission->printer, emission->c->out, proc);
 }
 
 void
-ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *options,
-                    CiCudaPlan *const *plans)
+ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiCudaForm *form)
 {
     CiContext *ctx = kernels->loops->ctx;
     CiText body = ci_text_new(ctx), support = ci_text_new(ctx);
     CiCudaEmitter *c = CI_NEW(ctx, CiCudaEmitter);
-    (void)options;
     c->base = ci_emitter_new(kernels, &spelling);
     c->ctx = ctx;
     c->sym = kernels->loops->sym;
     c->out = &body;
-    Emission emission = {c, plans};
-    ci_cuda_visit_kernels(kernels, emit_planned, &emission);
+    Emission emission = {c, ci_cuda_printer_new(c->base, c->sym), form};
+    ci_cuda_visit_kernels(kernels, emit_one, &emission);
     ci_emit_support(c->base, &support);
     ci_text_add(out, "%s", prelude);
     ci_emit_types(out);
@@ -189,6 +149,8 @@ ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiOptions *opti
     if (ci_emit_mentions(body.data, "ci_nan_max") || ci_emit_mentions(body.data, "ci_nan_min"))
         ci_text_add(out, "%s", extremum_helpers);
     ci_cuda_emit_vector_types(c, out);
+    if (ci_emit_mentions(body.data, "ci_lanes"))
+        ci_text_add(out, "%s", ci_cuda_lanes_helper);
     ci_text_add_chars(out, support.data, support.length);
     ci_text_add_chars(out, body.data, body.length);
 }

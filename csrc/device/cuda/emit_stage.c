@@ -9,8 +9,8 @@ bits_type(const CiCudaEmitter *c)
     return c->plan->is_wide ? "uint64_t" : "uint32_t";
 }
 
-const CiExpr *
-ci_cuda_in_vectors(CiCudaEmitter *c, const CiExpr *extent, int vector)
+static const CiExpr *
+in_vectors(CiCudaEmitter *c, const CiExpr *extent, int vector)
 {
     return ci_expr_floordiv(c->sym, extent, ci_expr_const(c->sym, vector));
 }
@@ -32,7 +32,7 @@ ci_cuda_emit_axes(CiCudaEmitter *c, const CiKernelAxis *axes, int count, int vec
     for (int k = count - 1; k > 0; k--) {
         bool is_last = k == count - 1;
         const char *extent = ci_emit_index_text(
-            c->base, is_last ? ci_cuda_in_vectors(c, axes[k].extent, vector) : axes[k].extent);
+            c->base, is_last ? in_vectors(c, axes[k].extent, vector) : axes[k].extent);
         ci_text_line(c->out, "const %s %s%s = (%s)(%s %% (%s)(%s))%s;", type, axes[k].var->name,
                      is_last ? suffix : "", type, q, bits_type(c), extent, is_last ? scale : "");
         ci_text_line(c->out, "%s /= (%s)(%s);", q, bits_type(c), extent);
@@ -165,8 +165,7 @@ static void
 emit_shared_loop(CiCudaEmitter *c, const CiCudaStage *s)
 {
     const char *type = ci_cuda_index_type(c),
-               *count = ci_emit_index_text(c->base,
-                                           ci_cuda_in_vectors(c, shared_count(c, s), s->vector));
+               *count = ci_emit_index_text(c->base, in_vectors(c, shared_count(c, s), s->vector));
     const char *start =
         c->plan->is_split ? ci_format(c->ctx, "(%s)chunk*%d + g", type, c->shape.group) : "g";
     const char *step = c->plan->is_split ? ci_format(c->ctx, "(%s)chunks*%d", type, c->shape.group)

@@ -16,9 +16,10 @@
 /* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
 typedef struct CiCudaLayout {
     const char *name; /* NULL: there is none */
-    bool is_flat, is_split, has_checks;
-    int vector; /* flat: points a thread takes */
-    CiCudaShape shape, finish;
+    bool is_split, has_checks;
+    int threads; /* of a block */
+    CiCudaExtent blocks;
+    CiCudaShape shape, finish; /* split */
     CiCudaExtent points, length;
     int64_t shared_bytes;
     int nbuffers, nsizes, nslots, nfolds;
@@ -65,8 +66,9 @@ typedef struct CiCudaExecutable {
 /* layout.c */
 typedef struct CiCudaBuild {
     const CiKernels *kernels;
+    const CiOptions *options; /* NULL: of a variant */
     CiCudaExecutable *executable;
-    CiCudaPlan **plans;
+    CiCudaForm form;
     CiCudaLayout *layouts;
     int nkernels;
 } CiCudaBuild;

@@ -1,5 +1,6 @@
 /* Layouts: from plans, and to the functions of a loaded module. */
 #include "device/cuda/executable.h"
+#include "target/cuda/print.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,28 +18,51 @@ describe_slots(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, CiC
         layout->slots[k] = ci_emit_scalar_slot(b->kernels->loops, slots[k]);
 }
 
-void
-ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, CiCudaLayout *layout)
+static void
+describe_plan(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, CiCudaLayout *layout)
 {
-    const CiCudaPlan *plan = b->plans[kernel->id];
-    *layout = (CiCudaLayout){.name = ci_format(ctx, "%s", kernel->name),
-                             .is_flat = plan->is_flat,
-                             .is_split = plan->is_split,
-                             .has_checks = kernel->nchecks > 0,
-                             .vector = plan->stages ? plan->stages[0].vector : 1,
-                             .shape = plan->shape,
-                             .finish = plan->finish,
-                             .shared_bytes = plan->shared_bytes,
-                             .nbuffers = kernel->nbuffers,
-                             .nsizes = kernel->nsize_args};
+    const CiCudaPlan *plan = b->form.plans[kernel->id];
+    layout->is_split = plan->is_split;
+    layout->shape = plan->shape;
+    layout->finish = plan->finish;
+    layout->shared_bytes = plan->shared_bytes;
+    layout->threads = plan->shape.group * plan->shape.points;
     layout->points = ci_cuda_extent_new(ctx, kernel, plan->npoints);
     if (plan->is_split) {
         layout->length = ci_cuda_extent_new(ctx, kernel, plan->length);
         layout->nfolds = plan->stages[0].nfolds;
     }
-    layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
-    memcpy(layout->alignment, plan->alignment, sizeof(int) * (size_t)kernel->nbuffers);
     describe_slots(ctx, b, kernel, layout);
+}
+
+static void
+describe_proc(CiContext *ctx, const CiCudaBuild *b, const CiProc *proc, CiCudaLayout *layout)
+{
+    layout->threads = ci_cuda_threads(proc);
+    layout->shared_bytes = ci_cuda_shared_bytes(proc);
+    layout->slots = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
+    for (int k = 0; k < proc->nparams; k++)
+        if (proc->params[k]->space == CI_SPACE_argument)
+            layout->slots[layout->nslots++] =
+                ci_emit_scalar_slot(b->kernels->loops, proc->params[k]->buffer);
+}
+
+void
+ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, CiCudaLayout *layout)
+{
+    const CiProc *proc = ci_cuda_find_proc(b->form.procs, kernel);
+    *layout = (CiCudaLayout){.name = ci_format(ctx, "%s", kernel->name),
+                             .has_checks = kernel->nchecks > 0,
+                             .nbuffers = kernel->nbuffers,
+                             .nsizes = kernel->nsize_args};
+    layout->blocks = ci_cuda_extent_new(ctx, kernel, b->form.blocks[kernel->id]);
+    layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    memcpy(layout->alignment, b->form.alignment[kernel->id],
+           sizeof(int) * (size_t)kernel->nbuffers);
+    if (proc)
+        describe_proc(ctx, b, proc, layout);
+    else
+        describe_plan(ctx, b, kernel, layout);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_CUDA_MAX_PARAMETERS)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
                 kernel->name);

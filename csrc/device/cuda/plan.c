@@ -192,10 +192,7 @@ ci_cuda_plan(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel, b
         ci_cuda_plan_tree(ctx, kernels, plan);
         return plan;
     }
-    if (ci_cuda_has_inner_axes(kernel))
-        plan_group(ctx, sym, plan, may_vectorise);
-    else
-        ci_cuda_plan_flat(ctx, sym, plan, may_vectorise);
+    plan_group(ctx, sym, plan, may_vectorise);
     ci_cuda_plan_alignment(sym, plan);
     return plan;
 }

@@ -2,8 +2,6 @@
  * which is stages alone. */
 #include "device/cuda/cuda.h"
 
-#define CI_CUDA_FLAT_THREADS 256
-
 const CiExpr *
 ci_cuda_axes_product(CiSym *sym, const CiKernelAxis *axes, int count)
 {
@@ -75,8 +73,9 @@ ci_cuda_plan_stages(CiContext *ctx, CiCudaPlan *plan)
     }
 }
 
-void
-ci_cuda_plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectorise)
+/* All stages as one, in order: their nests run point by point. */
+static void
+plan_flat(CiContext *ctx, CiCudaPlan *plan)
 {
     const CiKernel *kernel = plan->kernel;
     CiStage *all = CI_NEW(ctx, CiStage);
@@ -90,10 +89,6 @@ ci_cuda_plan_flat(CiContext *ctx, CiSym *sym, CiCudaPlan *plan, bool may_vectori
     plan->stages->kind = CI_CUDA_each;
     plan->stages->code = ci_stage_code_new(ctx, kernel, all);
     plan->stages->vector = 1;
-    plan->shape = (CiCudaShape){.group = 1, .points = CI_CUDA_FLAT_THREADS};
-    if (may_vectorise && kernel->nouter)
-        ci_cuda_choose_vector(sym, plan, plan->stages, kernel->outer[kernel->nouter - 1].extent,
-                              kernel->nouter == 1);
 }
 
 bool
@@ -153,7 +148,7 @@ ci_cuda_plan_leaf(CiContext *ctx, const CiKernels *kernels, const CiKernel *leaf
     CiSym *sym = kernels->loops->sym;
     CiCudaPlan *plan = ci_cuda_plan_new(ctx, sym, leaf);
     if (leaf->nouter && !ci_cuda_has_inner_axes(leaf)) {
-        ci_cuda_plan_flat(ctx, sym, plan, false);
+        plan_flat(ctx, plan);
         plan->shape = *shape;
         return plan;
     }

@@ -77,8 +77,8 @@ make_source(CiContext *ctx, void *arg)
     CiKernels *kernels = ci_cuda_copy_kernel(ctx, kept, kept->kernels[0], &making->variant->class);
     CiText source = ci_text_new(ctx);
     making->build.kernels = kernels;
-    making->build.plans = ci_cuda_plan_all(ctx, kernels, making->variant->has_vectors);
-    ci_cuda_emit_source(&source, kernels, NULL, making->build.plans);
+    making->build.form = ci_cuda_form(ctx, kernels, NULL, making->variant->has_vectors);
+    ci_cuda_emit_source(&source, kernels, &making->build.form);
     making->source = source.data;
     CiStatus status = ci_protect(making->executable->memory, describe, making);
     if (status)

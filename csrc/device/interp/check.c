@@ -1,28 +1,27 @@
 /* What a schedule promises, looked at while it runs (option `verify`): accesses stay inside of
- * their memory, what is bound is below its limit, and no unit of a parallel loop touches what
- * another stores.
+ * their memory, what is bound is below its limit, no unit of a parallel loop touches what another
+ * stores, and between two barriers no thread what another thread of its block does.
  *
- * Of each element of a parameter two marks are kept: the unit that stored it last, and the one that
- * loaded it, or that several did. A mark of an earlier loop says nothing. */
+ * Of each element of a parameter, and of what the threads of a block share, two marks are kept: who
+ * stored it last, and who loaded it, or that several did. */
 #include "device/interp/run.h"
 
 #include <string.h>
 
-#define UNIT_BITS 40
-#define SEVERAL ((INT64_C(1) << UNIT_BITS) - 1)
+#define SEVERAL (-2)
 
-static bool
-is_of_this_loop(const CiInterpChecks *checks, int64_t mark)
+static size_t
+bytes_of_marks(const CiInterpChecks *checks, int memory)
 {
-    return mark >> UNIT_BITS == checks->loops;
+    return 2 * sizeof(CiInterpMark) * (size_t)checks->sizes[memory];
 }
 
 /* NULL: there is no memory for marks, and nothing is said about races. */
-static int64_t *
+static CiInterpMark *
 marks_of(CiInterpRun *r, int memory)
 {
     CiInterpChecks *checks = r->checks;
-    size_t bytes = 2 * sizeof(int64_t) * (size_t)checks->sizes[memory];
+    size_t bytes = bytes_of_marks(checks, memory);
     if (!checks->marks[memory] && bytes > 0) {
         checks->marks[memory] = ci_allocator_take(r->runtime->allocator, bytes);
         if (checks->marks[memory])
@@ -31,17 +30,47 @@ marks_of(CiInterpRun *r, int memory)
     return checks->marks[memory];
 }
 
-static bool
-is_race(CiInterpChecks *checks, int64_t *marks, bool is_store)
+static void
+forget_marks(CiInterpRun *r, int memory)
 {
-    int64_t now = (checks->loops << UNIT_BITS) + checks->unit;
-    bool was_stored = is_of_this_loop(checks, marks[0]) && marks[0] != now,
-         was_loaded = is_of_this_loop(checks, marks[1]) && marks[1] != now;
-    if (is_store)
+    if (r->checks->marks[memory])
+        ci_allocator_give(r->runtime->allocator, r->checks->marks[memory],
+                          bytes_of_marks(r->checks, memory));
+    r->checks->marks[memory] = NULL;
+}
+
+void
+ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size)
+{
+    forget_marks(r, memory);
+    r->checks->sizes[memory] = size;
+}
+
+/* What another has done, that need not be over. */
+static bool
+is_other(const CiInterpMark *mark, const CiInterpMark *now)
+{
+    return mark->loop == now->loop && (mark->block != now->block ||
+                                       (mark->epoch == now->epoch && mark->thread != now->thread));
+}
+
+static bool
+is_race(const CiInterpChecks *checks, CiInterpMark *marks, bool is_store)
+{
+    CiInterpMark now = checks->now;
+    if (checks->is_shared_out) /* one of the threads stores, all of them load */
+        now.thread = is_store ? 0 : SEVERAL;
+    bool was_stored = is_other(&marks[0], &now), was_loaded = is_other(&marks[1], &now);
+    if (is_store) {
         marks[0] = now;
-    else
-        marks[1] = was_loaded ? (checks->loops << UNIT_BITS) + SEVERAL : now;
-    return was_stored || (is_store && was_loaded);
+        return was_stored || was_loaded;
+    }
+    if (was_loaded && marks[1].block != now.block)
+        now.block = SEVERAL;
+    else if (was_loaded)
+        now.thread = SEVERAL;
+    marks[1] = now;
+    return was_stored;
 }
 
 static bool
@@ -53,9 +82,10 @@ is_fine(CiInterpRun *r, int memory, int64_t element, bool is_store)
     element -= checks->firsts[memory];
     if (element < 0 || element >= checks->sizes[memory])
         return false;
-    if (checks->unit < 0 || memory >= r->kernel->nbuffers)
+    bool has_marks = memory < r->kernel->nbuffers || r->kernel->memories[memory].is_shared;
+    if (checks->now.block < 0 || !has_marks)
         return true;
-    int64_t *marks = marks_of(r, memory);
+    CiInterpMark *marks = marks_of(r, memory);
     return !marks || !is_race(checks, marks + 2 * element, is_store);
 }
 
@@ -80,8 +110,8 @@ ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks)
         return CI_ERR_MEMORY;
     memset(checks->sizes, 0, bytes);
     checks->firsts = checks->sizes + count;
-    checks->marks = (int64_t **)(checks->firsts + count);
-    checks->unit = -1;
+    checks->marks = (CiInterpMark **)(checks->firsts + count);
+    checks->now.block = -1;
     for (int k = 0; k < r->kernel->nmemories; k++) {
         const CiInterpMemory *memory = &r->kernel->memories[k];
         checks->sizes[k] = -1;
@@ -99,8 +129,6 @@ ci_interp_close_checks(CiInterpRun *r)
 {
     size_t count = (size_t)r->kernel->nmemories + 1;
     for (int k = 0; k < r->kernel->nmemories; k++)
-        if (r->checks->marks[k])
-            ci_allocator_give(r->runtime->allocator, r->checks->marks[k],
-                              2 * sizeof(int64_t) * (size_t)r->checks->sizes[k]);
+        forget_marks(r, k);
     ci_allocator_give(r->runtime->allocator, r->checks->sizes, count * 3 * sizeof(int64_t));
 }

@@ -105,6 +105,7 @@ static int
 add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 {
     CiInterpMemory made = {.dtype = memory->dtype, .slot_of_scalar = -1, .lanes = memory->lanes};
+    made.is_shared = memory->space == CI_SPACE_shared;
     if (memory->space == CI_SPACE_argument)
         made.slot_of_scalar = ci_emit_scalar_slot(c->kernels->loops, memory->buffer);
     made.has_size =
@@ -300,8 +301,9 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         break;
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);
-        to->is_parallel = stmt->run == CI_RUN_parallel;
+        to->run = stmt->run;
         to->slot = add_slot(c, stmt->vars[0]);
+        to->other_slot = stmt->nvars > 1 ? add_slot(c, stmt->vars[1]) : 0;
         break;
     case CI_STMT_alloc:
         to->memory = add_memory(c, stmt->memory, false);

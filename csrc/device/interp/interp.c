@@ -57,8 +57,8 @@ build_body(CiContext *ctx, void *arg)
     b->status = ci_protect(b->exe->ctx, compile_body, b);
 }
 
-static void
-close_executable(CiExecutable *executable)
+void
+ci_interp_close(CiExecutable *executable)
 {
     CiInterpExecutable *exe = (CiInterpExecutable *)executable;
     if (exe->math.library)
@@ -69,19 +69,19 @@ close_executable(CiExecutable *executable)
 
 extern const CiBackend ci_backend_cpu_interp;
 
-static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
-      CiBuildInfo *info)
+CiExecutable *
+ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kernels,
+                const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
 {
     int64_t start = ci_os_time_ns();
-    const CiProcs *procs = lower(kernels, options);
+    const CiProcs *procs = backend->lower(kernels, options);
     CiInterpExecutable *exe = calloc(1, sizeof *exe);
     CiContext *own = exe ? ci_context_open() : NULL;
     if (!own) {
         free(exe);
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for the interpreter");
     }
-    exe->base = (CiExecutable){&ci_backend_cpu_interp, runtime};
+    exe->base = (CiExecutable){backend, runtime};
     exe->ctx = own;
     exe->is_checked = options->verify;
     exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
@@ -90,12 +90,19 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
     if (status != CI_OK || b.status != CI_OK) {
         char message[1024];
         snprintf(message, sizeof message, "%s", ci_context_message(status != CI_OK ? ctx : own));
-        close_executable(&exe->base);
+        ci_interp_close(&exe->base);
         ci_fail(ctx, status != CI_OK ? status : b.status, "%s", message);
     }
     if (info)
         *info = (CiBuildInfo){.load_ms = (double)(ci_os_time_ns() - start) * 1e-6};
     return &exe->base;
+}
+
+static CiExecutable *
+build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+      CiBuildInfo *info)
+{
+    return ci_interp_build(&ci_backend_cpu_interp, ctx, kernels, options, runtime, info);
 }
 
 const CiBackend ci_backend_cpu_interp = {
@@ -106,6 +113,6 @@ const CiBackend ci_backend_cpu_interp = {
     .fill_target = fill_target,
     .lower = lower,
     .build = build,
-    .close = close_executable,
+    .close = ci_interp_close,
     .launch = ci_interp_launch,
 };

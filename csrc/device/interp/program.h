@@ -50,9 +50,11 @@ typedef struct CiInterpStmts {
 struct CiInterpStmt {
     CiStmtKind kind;
     CiInterpStmts body, other;
-    int slot; /* for: the variable; bind: the symbol */
+    int slot;       /* for: the variable; bind: the symbol */
+    int other_slot; /* for, of a pair that meets */
+    CiRunMode run;
     CiFormula extent, live, limit;
-    bool has_live, has_limit, is_parallel;
+    bool has_live, has_limit;
     int value, lanes;
     CiDtype dtype; /* of the value made, or stored */
     CiOp op;
@@ -79,6 +81,7 @@ typedef struct CiInterpMemory {
     bool has_size;      /* of a parameter: it may name what the kernel does not take */
     int slot_of_scalar; /* of an argument; else -1 */
     int64_t lanes;
+    bool is_shared; /* by the threads of a block */
     CiFormula size, first;
 } CiInterpMemory;
 
@@ -105,6 +108,10 @@ typedef struct CiInterpExecutable {
 
 /* compile.c: fails through exe->ctx. */
 void ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiProcs *procs);
+/* interp.c: of what the backend's `lower` makes. */
+CiExecutable *ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kernels,
+                              const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
+void ci_interp_close(CiExecutable *executable);
 /* launch.c */
 int32_t ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 

@@ -45,15 +45,28 @@ all_hold(const CiInterpRun *r, const CiInterpStmt *stmt)
     return true;
 }
 
-/* around: the unit of the parallel loop around, -1 where there is none; NULL: nobody asks. */
+/* Who runs now, of those that run side by side. */
+static void
+begin_trip(CiInterpChecks *checks, CiRunMode run, const CiInterpMark *around, int64_t trip,
+           int64_t trips)
+{
+    if (run == CI_RUN_parallel || run == CI_RUN_grid)
+        checks->now.block = around->block < 0 ? trip : around->block * trips + trip;
+    if (run == CI_RUN_grid)
+        checks->now.epoch = 0;
+    if (run == CI_RUN_thread)
+        checks->now.thread = trip;
+}
+
+/* around: NULL where nobody asks. */
 static int32_t
-run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const int64_t *around)
+run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
 {
     int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
     for (int64_t trip = 0; trip < trips; trip++) {
         r->env[stmt->slot] = trip;
-        if (around && stmt->is_parallel)
-            r->checks->unit = *around < 0 ? trip : *around * trips + trip;
+        if (around)
+            begin_trip(r->checks, stmt->run, around, trip, trips);
         int32_t status = run_block(r, &stmt->body);
         if (status == CI_OK)
             status = poll(r);
@@ -66,12 +79,42 @@ run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const int64_t *around)
 static int32_t
 run_for(CiInterpRun *r, const CiInterpStmt *stmt)
 {
-    if (!r->checks)
+    CiInterpChecks *checks = r->checks;
+    bool is_thread = stmt->run == CI_RUN_thread, is_grid = stmt->run == CI_RUN_grid;
+    if (!checks)
         return run_trips(r, stmt, NULL);
-    const int64_t around = r->checks->unit;
-    r->checks->loops += stmt->is_parallel && around < 0;
+    const CiInterpMark around = checks->now;
+    bool was_shared_out = checks->is_shared_out;
+    checks->now.loop += (is_grid || stmt->run == CI_RUN_parallel) && around.block < 0;
+    checks->is_shared_out = is_grid || (checks->is_shared_out && !is_thread);
     int32_t status = run_trips(r, stmt, &around);
-    r->checks->unit = around;
+    checks->now.block = around.block;
+    checks->now.thread = around.thread;
+    checks->is_shared_out = was_shared_out;
+    return status;
+}
+
+static int32_t
+run_pair(CiInterpRun *r, const CiInterpStmt *stmt, int64_t x, int64_t y)
+{
+    r->env[stmt->slot] = x;
+    r->env[stmt->other_slot] = y;
+    return run_block(r, &stmt->body);
+}
+
+/* Those of a warp by halves, then warp after warp. */
+static int32_t
+run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t threads = ci_formula_evaluate(&stmt->extent, r->env),
+            lanes = threads < CI_WARP ? threads : CI_WARP;
+    int32_t status = CI_OK;
+    for (int64_t first = 0; first < threads; first += lanes)
+        for (int64_t half = lanes / 2; half > 0; half /= 2)
+            for (int64_t x = first; x < first + half && !status; x++)
+                status = run_pair(r, stmt, x, x + half);
+    for (int64_t y = lanes; y < threads && !status; y += lanes)
+        status = run_pair(r, stmt, 0, y);
     return status;
 }
 
@@ -96,6 +139,8 @@ allocate(CiInterpRun *r, const CiInterpStmt *stmt)
     size_t bytes =
         (size_t)(size > 0 ? size * memory->lanes : 1) * (size_t)ci_dtype_size(memory->dtype);
     size_t *capacity = &r->capacity[stmt->memory];
+    if (r->checks && memory->is_shared)
+        ci_interp_begin_marks(r, stmt->memory, size);
     if (bytes <= *capacity)
         return CI_OK;
     if (*capacity)
@@ -138,7 +183,7 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
         ci_interp_access(r, stmt);
         return r->failure;
     case CI_STMT_for:
-        return run_for(r, stmt);
+        return stmt->run == CI_RUN_meet ? run_meet(r, stmt) : run_for(r, stmt);
     case CI_STMT_loop:
         return run_loop(r, stmt);
     case CI_STMT_if:
@@ -152,7 +197,9 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_swap:
         swap(r, stmt);
         return CI_OK;
-    default: /* a barrier: one unit runs at a time */
+    default: /* a barrier */
+        if (r->checks)
+            r->checks->now.epoch++;
         return CI_OK;
     }
 }

@@ -4,12 +4,18 @@
 
 #include "device/interp/program.h"
 
+/* Who touched an element last, of those that may run side by side. */
+typedef struct CiInterpMark {
+    int32_t loop, epoch;   /* a mark of an earlier loop says nothing; between two barriers */
+    int64_t block, thread; /* or several */
+} CiInterpMark;
+
 typedef struct CiInterpChecks {
-    int64_t *sizes;  /* by memory: elements from the first on; -1: not known */
-    int64_t *firsts; /* the first's number */
-    int64_t **marks; /* by memory: two for each element, once there are */
-    int64_t loops;   /* parallel ones that have begun */
-    int64_t unit;    /* of the one that runs; -1 outside */
+    int64_t *sizes;       /* by memory: elements from the first on; -1: not known */
+    int64_t *firsts;      /* the first's number */
+    CiInterpMark **marks; /* by memory: two for each element, once there are: stored, loaded */
+    CiInterpMark now;     /* loops that have begun; block -1: outside of them */
+    bool is_shared_out;   /* to threads: what stands outside of loops over them all of them do */
 } CiInterpChecks;
 
 typedef struct CiInterpRun {
@@ -41,6 +47,8 @@ void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t strid
 
 /* check.c. An access of `count` lanes; sets `failure`. */
 void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
+/* Memory begins, of so many elements. */
+void ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size);
 int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
 void ci_interp_close_checks(CiInterpRun *r);
 

@@ -23,6 +23,8 @@ typedef struct CiCDialect {
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+    /* Of memory that each thread of a block has an element of; NULL: there is none. */
+    const char *(*thread_element)(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 } CiCDialect;
 
 struct CiCPrinter {
@@ -40,12 +42,14 @@ struct CiCPrinter {
     CiText *out;
     bool has_loops_left;    /* that the compiler is to make vectors of */
     const CiStmt **defined; /* per value: its statement */
+    int *uses;              /* per value: how often it is an operand */
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
     CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
     CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
+void ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCMachine *machine, int vector_bytes);
 
 /* NULL when an operation in lanes is vector instructions, else the reason. */
 const char *ci_c_why_not_vector(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -134,7 +138,11 @@ void ci_c_print_moved_back(CiCPrinter *p);
 /* print.c. Statements; a condition of all tests of one. */
 void ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body);
 void ci_c_print_block(CiCPrinter *p, const CiStmts *block);
+void ci_c_print_let(CiCPrinter *p, const CiStmt *let);
+void ci_c_print_stored(CiCPrinter *p, const CiStmt *store);
 const char *ci_c_conditions(CiCPrinter *p, const CiStmt *stmt);
+/* A let of one lane, of named operands. */
+const char *ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names);
 
 /* function.c: a proc as a function of CiKernelFunction's type; p->helpers has what it calls. */
 void ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);

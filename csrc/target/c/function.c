@@ -217,9 +217,12 @@ void
 ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
 {
     CiText body = ci_text_new(p->ctx), head = ci_text_new(p->ctx);
-    static const CiCDialect dialect = {
-        print_own, ci_c_print_vector_let, ci_c_print_vector_store, ci_c_math,
-        argument,  ci_c_print_alloc};
+    static const CiCDialect dialect = {.statement = print_own,
+                                       .let = ci_c_print_vector_let,
+                                       .store = ci_c_print_vector_store,
+                                       .math = ci_c_math,
+                                       .argument = argument,
+                                       .alloc = ci_c_print_alloc};
     p->dialect = &dialect;
     p->index_type = "int64_t";
     ci_c_begin_proc(p, proc, &body);

@@ -2,6 +2,13 @@
  * all other memory that of arrays. */
 #include "target/c/c.h"
 
+/* It holds values in the form that they are computed in. */
+static bool
+holds_values(const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread;
+}
+
 static bool
 is_variable(const CiMemory *memory)
 {
@@ -19,6 +26,8 @@ const char *
 ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
 {
     const char *name = ci_c_memory(p, memory);
+    if (memory->space == CI_SPACE_thread)
+        return p->dialect->thread_element(p, memory, index);
     return is_variable(memory)
                ? name
                : ci_format(p->ctx, "%s[%s]", name, ci_emit_index_text(p->base, index));
@@ -30,7 +39,7 @@ ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
     CiText text = ci_text_new(p->ctx);
     if (memory->space == CI_SPACE_argument)
         ci_text_add(&text, "%s", p->dialect->argument(p, memory));
-    else if (memory->space == CI_SPACE_register)
+    else if (holds_values(memory))
         ci_text_add(&text, "%s", ci_c_element(p, memory, index));
     else
         ci_emit_widen(p->base, &text, memory->dtype, ci_c_element(p, memory, index));
@@ -41,7 +50,7 @@ void
 ci_c_print_store(CiCPrinter *p, const CiMemory *memory, const CiExpr *index, const char *value)
 {
     CiText text = ci_text_new(p->ctx);
-    if (memory->space == CI_SPACE_register)
+    if (holds_values(memory))
         ci_text_add(&text, "%s", value);
     else
         ci_emit_narrow(p->base, &text, memory->dtype, value);

@@ -37,40 +37,46 @@ print_running(CiCPrinter *p, const CiStmt *let)
     ci_text_line(p->out, "%s = v%d;", cell, let->value);
 }
 
-static void
-print_math(CiCPrinter *p, const CiStmt *let)
+static const char *
+math_text(CiCPrinter *p, const CiStmt *let, const char *const *names)
 {
-    CiDtype dtype = ci_dtype_compute(let->type.dtype);
-    const char *text =
-        ci_format(p->ctx, "%s(v%d", p->dialect->math(p, let->op, dtype, 1), let->args[0]);
-    text = let->nargs > 1 ? ci_format(p->ctx, "%s, v%d)", text, let->args[1])
-                          : ci_format(p->ctx, "%s)", text);
+    const char *call = p->dialect->math(p, let->op, ci_dtype_compute(let->type.dtype), 1),
+               *text = let->nargs > 1 ? ci_format(p->ctx, "%s(%s, %s)", call, names[0], names[1])
+                                      : ci_format(p->ctx, "%s(%s)", call, names[0]);
     if (ci_dtype_is_narrow(let->type.dtype))
         text = ci_format(p->ctx, "%s(%s)", ci_emit_rounding(p->base, let->type.dtype), text);
-    declare(p, let, text);
+    return text;
 }
 
-static void
-print_scalar(CiCPrinter *p, const CiStmt *let)
+const char *
+ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names)
 {
-    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
     CiScalar op = {.op = let->op,
                    .dtype = let->type.dtype,
                    .nargs = let->nargs,
                    .index = let->expr,
                    .value = let->constant};
     CiDtype operand = let->type.dtype;
-    for (int a = 0; a < let->nargs; a++)
-        names[a] = ci_format(p->ctx, "v%d", let->args[a]);
+    if (ci_op_kind(let->op) == CI_OPKIND_math)
+        return math_text(p, let, names);
     if (let->nargs)
         operand = p->proc->types[let->args[let->op == CI_OP_where]].dtype;
     CiText text = ci_text_new(p->ctx);
     ci_emit_scalar(p->base, &text, &op, operand, names);
-    declare(p, let, text.data);
+    return text.data;
 }
 
 static void
-print_let(CiCPrinter *p, const CiStmt *let)
+print_scalar(CiCPrinter *p, const CiStmt *let)
+{
+    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
+    for (int a = 0; a < let->nargs; a++)
+        names[a] = ci_format(p->ctx, "v%d", let->args[a]);
+    declare(p, let, ci_c_operation(p, let, names));
+}
+
+void
+ci_c_print_let(CiCPrinter *p, const CiStmt *let)
 {
     p->defined[let->value] = let;
     if (let->type.lanes > 1 || ci_op_kind(let->op) == CI_OPKIND_lanes)
@@ -81,16 +87,14 @@ print_let(CiCPrinter *p, const CiStmt *let)
         print_bind(p, let);
     else if (ci_stmt_is_running(let))
         print_running(p, let);
-    else if (ci_op_kind(let->op) == CI_OPKIND_math)
-        print_math(p, let);
     else
         print_scalar(p, let);
 }
 
 /* ---- stores ---- */
 
-static void
-print_store(CiCPrinter *p, const CiStmt *store)
+void
+ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
 {
     const CiAccess *at = &store->at;
     const char *value = ci_format(p->ctx, "v%d", store->args[0]);
@@ -232,10 +236,10 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
 {
     switch (stmt->kind) {
     case CI_STMT_let:
-        print_let(p, stmt);
+        ci_c_print_let(p, stmt);
         break;
     case CI_STMT_store:
-        print_store(p, stmt);
+        ci_c_print_stored(p, stmt);
         break;
     case CI_STMT_alloc:
         p->dialect->alloc(p, stmt->memory);
@@ -285,6 +289,8 @@ ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body)
     p->base->kernel = proc->kernel;
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
     p->lane_symbols = ci_map_new(p->ctx);
+    p->uses = CI_NEW_ARRAY(p->ctx, int, proc->nvalues + 1);
+    ci_stmts_count_uses(&proc->body, p->uses);
     p->has_loops_left = false;
     body->indent = 4;
     p->out = body;

@@ -1,15 +1,21 @@
 /* Types of values, and what has been declared so far. */
 #include "target/c/c.h"
 
-CiCPrinter *
-ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes)
+void
+ci_c_printer_open(CiCPrinter *p, CiContext *ctx, const CiCMachine *machine, int vector_bytes)
 {
-    CiCPrinter *p = CI_NEW(ctx, CiCPrinter);
     p->ctx = ctx;
     p->machine = machine;
     p->vector_bytes = vector_bytes;
     p->helpers = ci_text_new(p->ctx);
     p->known = ci_map_new(p->ctx);
+}
+
+CiCPrinter *
+ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes)
+{
+    CiCPrinter *p = CI_NEW(ctx, CiCPrinter);
+    ci_c_printer_open(p, ctx, machine, vector_bytes);
     return p;
 }
 

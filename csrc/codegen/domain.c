@@ -1,0 +1,150 @@
+/* Domains: neighbours that a thread takes at once, numbers of points and back. */
+#include "codegen/grid.h"
+
+#include "codegen/at.h"
+
+#define MOST_ROUNDS 8
+
+/* ---- neighbours of one thread ---- */
+
+typedef struct Neighbours {
+    CiSym *sym;
+    const CiStmts *body;
+    const CiExpr *var;
+    const CiAccess *stored;
+    int widest, lanes; /* bytes of an element; asked for */
+    bool is_apart;     /* no thread may do several at once */
+    bool has_any;      /* some access would move so many */
+} Neighbours;
+
+static void
+look_for_store(void *arg, const CiStmt *stmt)
+{
+    Neighbours *n = arg;
+    if (stmt->at.memory == n->stored->memory && stmt->at.index != n->stored->index)
+        n->is_apart = true;
+}
+
+static void
+look_at_access(Neighbours *n, const CiAccess *at)
+{
+    const CiExpr *coef, *rest;
+    if (at->memory->space != CI_SPACE_global ||
+        !ci_expr_split_linear(n->sym, at->index, n->var, &coef, &rest) ||
+        !ci_expr_equals_const(coef, 1))
+        return;
+    int size = ci_dtype_size(at->memory->dtype);
+    n->widest = size > n->widest ? size : n->widest;
+    n->has_any |= ci_sym_known_multiple_of(n->sym, rest, ci_expr_const(n->sym, n->lanes));
+}
+
+static void
+look(void *arg, const CiStmt *stmt)
+{
+    Neighbours *n = arg;
+    bool is_store = stmt->kind == CI_STMT_store;
+    n->is_apart |= stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_alloc &&
+                   stmt->kind != CI_STMT_yield && !is_store;
+    n->is_apart |= stmt->kind == CI_STMT_alloc && stmt->memory->space != CI_SPACE_register;
+    n->is_apart |= stmt->op == CI_OP_bind || stmt->cell || (is_store && stmt->op != CI_OP_none);
+    if (stmt->at.memory)
+        look_at_access(n, &stmt->at);
+    if (!is_store)
+        return;
+    n->stored = &stmt->at;
+    ci_stmts_visit(n->body, look_for_store, n);
+}
+
+bool
+ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes)
+{
+    return !domain->count || ci_sym_known_multiple_of(sym, domain->extents[domain->count - 1],
+                                                      ci_expr_const(sym, lanes));
+}
+
+/* As many as make an access of the widest element, where one is contiguous and aligned. */
+int
+ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+{
+    int last = domain->count - 1;
+    if (last < 0)
+        return 1;
+    Neighbours n = {.sym = b->sym, .body = &domain->body, .var = domain->vars[last], .lanes = 1};
+    ci_stmts_visit(&domain->body, look, &n);
+    if (n.is_apart || !n.widest)
+        return 1;
+    for (n.lanes = family->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
+        n.has_any = false;
+        ci_stmts_visit(&domain->body, look, &n);
+        if (n.has_any && domain->extents[last]->high >= n.lanes &&
+            (last == 0 || ci_domain_is_whole(n.sym, domain, n.lanes)))
+            return n.lanes;
+    }
+    return 1;
+}
+
+/* ---- points ---- */
+
+const CiExpr *
+ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes)
+{
+    const CiExpr *count = ci_expr_const(sym, 1);
+    for (int k = 0; k < domain->count; k++) {
+        bool is_last = k == domain->count - 1;
+        const CiExpr *extent = domain->extents[k];
+        count = ci_expr_mul(sym, count,
+                            is_last ? ci_expr_floordiv(sym, extent, ci_expr_const(sym, lanes))
+                                    : extent);
+    }
+    return count;
+}
+
+static const CiExpr *
+name_below(CiBuild *b, const CiExpr *e, const CiExpr *limit)
+{
+    bool is_plain = e->kind == CI_EXPR_const || e->kind == CI_EXPR_symbol;
+    return is_plain ? e : ci_build_bind(b, ci_build_index(b, e), limit);
+}
+
+void
+ci_domain_decode(CiBuild *b, const CiDomain *domain, const CiExpr *number, int lanes,
+                 const CiExpr **to)
+{
+    CiSym *sym = b->sym;
+    const CiExpr *rest = number, *width = ci_expr_const(sym, lanes);
+    if (domain->count > 1)
+        rest = name_below(b, number, ci_domain_count(sym, domain, lanes));
+    for (int k = domain->count - 1; k >= 0; k--) {
+        bool is_last = k == domain->count - 1;
+        const CiExpr *extent = domain->extents[k];
+        extent = is_last ? ci_expr_floordiv(sym, extent, width) : extent;
+        const CiExpr *at = k ? name_below(b, ci_expr_mod(sym, rest, extent), extent) : rest;
+        to[k] = is_last ? ci_expr_mul(sym, at, width) : at;
+        if (k > 0)
+            rest = ci_build_named(b, ci_expr_floordiv(sym, rest, extent));
+    }
+}
+
+void
+ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int lanes)
+{
+    CiAt at = {
+        domain->count, domain->vars, to, domain->count ? domain->vars[domain->count - 1] : NULL,
+        lanes,         NULL,         0};
+    ci_build_at(b, &domain->body, &at);
+}
+
+/* What is right for the largest value is right enough for the least. */
+static bool
+is_narrow(const CiExpr *e)
+{
+    return e->low > 0 && e->high < CI_INFINITY && e->high / 4 <= e->low;
+}
+
+bool
+ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads)
+{
+    const CiExpr *count = ci_domain_count(sym, domain, lanes);
+    return ci_domain_is_whole(sym, domain, lanes) && is_narrow(count) &&
+           (count->high + threads - 1) / threads <= MOST_ROUNDS;
+}

@@ -1,0 +1,31 @@
+/* What the passes for families of blocks and threads share: domains, how many neighbours a thread
+ * takes along them, how many threads share one out. */
+#ifndef CI_CODEGEN_GRID_H
+#define CI_CODEGEN_GRID_H
+
+#include "codegen/codegen.h"
+
+/* Loops one in the other, outer ones first, and what is inside. */
+typedef struct CiDomain {
+    const CiExpr *vars[CI_MAX_FOLD_AXES], *extents[CI_MAX_FOLD_AXES];
+    int count;
+    CiStmts body;
+} CiDomain;
+
+/* domain.c. Neighbours along the last axis that one access moves: 1 where none does. That axis is
+ * made of whole groups of them, or is the only one. */
+int ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
+/* Whole groups of so many neighbours. */
+const CiExpr *ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes);
+bool ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes);
+/* The variables at group number `number`. */
+void ci_domain_decode(CiBuild *b, const CiDomain *domain, const CiExpr *number, int lanes,
+                      const CiExpr **to);
+void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int lanes);
+/* So few rounds of the threads, and so well known how many, that they are written one by one. */
+bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
+
+/* blocks.c: each point is a block's, whose threads share out what is inside. */
+void ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);
+
+#endif

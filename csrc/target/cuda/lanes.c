@@ -1,0 +1,313 @@
+/* What a thread does for several neighbours: lanes of a value are members of a struct, a run of
+ * statements is one loop over them, which a compiler unrolls. Accesses that move all lanes at once
+ * stand in front of the loop and behind it, values of one lane in front.
+ *
+ * Invariant: a run does not read what it has stored, nor store what an earlier lane's turn may have
+ * still to read; so that lanes may have their turns one after another. */
+#include "target/cuda/print.h"
+
+const char ci_cuda_lanes_helper[] =
+    "template <class T, int N> struct __align__(sizeof(T) * N) ci_lanes { T v[N]; };\n";
+
+typedef struct Run {
+    CiCPrinter *p;
+    const CiStmt *first, *last;
+    int lanes;
+    int *uses;       /* per value: of those in the run */
+    CiMap *declared; /* symbols that have their lane's value in the loop */
+} Run;
+
+static CiType
+type_of(const CiCPrinter *p, const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_store ? p->proc->types[stmt->args[0]] : stmt->type;
+}
+
+/* The one of two lanes. */
+void
+ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let)
+{
+    ci_text_line(p->out, "const %s v%d = v%d.v[%d];", ci_emit_type(let->type.dtype), let->value,
+                 let->args[0], let->op == CI_OP_high);
+}
+
+bool
+ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
+{
+    return (stmt->kind == CI_STMT_let || stmt->kind == CI_STMT_store) && type_of(p, stmt).lanes > 1;
+}
+
+static void
+note_lane_symbol(void *arg, const CiStmt *stmt)
+{
+    if (stmt->op == CI_OP_bind && stmt->type.lanes > 1)
+        ci_map_put(arg, CI_KEY(stmt->expr), (void *)(uintptr_t)stmt);
+}
+
+CiMap *
+ci_cuda_lane_symbols(CiContext *ctx, const CiProc *proc)
+{
+    CiMap *symbols = ci_map_new(ctx);
+    ci_stmts_visit(&proc->body, note_lane_symbol, symbols);
+    return symbols;
+}
+
+static bool
+has_lanes(const CiMap *lane_symbols, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (ci_map_find(lane_symbols, CI_KEY(e->symbols[k])))
+            return true;
+    return false;
+}
+
+bool
+ci_cuda_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type)
+{
+    const CiAccess *at = &stmt->at;
+    bool is_access = at->memory && (stmt->kind == CI_STMT_let || stmt->op == CI_OP_none);
+    return is_access && at->memory->space == CI_SPACE_global && type.lanes > 1 && !at->stride &&
+           !has_lanes(lane_symbols, at->index) &&
+           ci_sym_known_multiple_of(sym, at->index, ci_expr_const(sym, type.lanes));
+}
+
+static bool
+holds_values(const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread ||
+           memory->lanes > 1;
+}
+
+static bool
+is_at_once(const Run *r, const CiStmt *stmt)
+{
+    return ci_cuda_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
+}
+
+/* ---- how far a run goes ---- */
+
+/* Of lanes, one half. */
+static bool
+is_choice(CiOp op)
+{
+    return op == CI_OP_low || op == CI_OP_high;
+}
+
+/* Registers are each thread's and each lane's own. */
+static bool
+may_meet(const Run *r, const CiStmt *stmt)
+{
+    const CiMemory *memory = stmt->at.memory;
+    if (!memory || memory->lanes > 1)
+        return false;
+    for (const CiStmt *other = r->first; other != stmt; other = other->next)
+        if (other->at.memory == memory &&
+            (other->kind == CI_STMT_store ||
+             (stmt->kind == CI_STMT_store && !(is_at_once(r, stmt) && is_at_once(r, other)))))
+            return true;
+    return false;
+}
+
+static void
+find_run(Run *r)
+{
+    CiCPrinter *p = r->p;
+    r->last = NULL;
+    for (const CiStmt *stmt = r->first; stmt; stmt = stmt->next) {
+        bool is_one = stmt->kind == CI_STMT_let && stmt->type.lanes == 1 && !stmt->cell &&
+                      !is_choice(stmt->op);
+        if (r->last && is_choice(stmt->op)) /* it reads lanes of which others have the turn */
+            return;
+        bool is_in_lanes = ci_cuda_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
+        if ((!is_one && !is_in_lanes) || (r->last && may_meet(r, stmt)))
+            return;
+        r->last = is_in_lanes ? stmt : r->last;
+        for (int a = 0; a < stmt->nargs && !is_choice(stmt->op); a++)
+            r->uses[stmt->args[a]]++;
+    }
+}
+
+/* ---- names ---- */
+
+/* Nobody behind the run asks for it: it is one lane's. */
+static bool
+is_inner(const Run *r, const CiStmt *let)
+{
+    return let->op != CI_OP_bind && r->uses[let->value] == r->p->uses[let->value];
+}
+
+static bool
+is_of_run(const Run *r, int value)
+{
+    for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next)
+        if (stmt->kind == CI_STMT_let && stmt->value == value)
+            return is_inner(r, stmt);
+    return false;
+}
+
+static const char *
+lane_of(const Run *r, int value)
+{
+    bool is_plain = r->p->proc->types[value].lanes == 1 || is_of_run(r, value);
+    return ci_format(r->p->ctx, is_plain ? "v%d" : "v%d.v[l]", value);
+}
+
+static const char *
+type_text(const Run *r, const char *element)
+{
+    return ci_format(r->p->ctx, "ci_lanes<%s, %d>", element, r->lanes);
+}
+
+static const char *
+place_text(const Run *r, const CiStmt *stmt)
+{
+    return ci_format(r->p->ctx, "&%s", ci_c_element(r->p, stmt->at.memory, stmt->at.index));
+}
+
+/* What is stored at once, until it is whole. */
+static const char *
+made_name(const Run *r, const CiStmt *store)
+{
+    return ci_format(r->p->ctx, "y%d_%s", store->args[0], ci_c_memory(r->p, store->at.memory));
+}
+
+/* Symbols that have a value in each lane, in this one. */
+static void
+declare_symbols(Run *r, const CiExpr *e)
+{
+    for (int k = 0; e && k < e->nsymbols; k++) {
+        const CiStmt *bind = ci_map_find(r->p->lane_symbols, CI_KEY(e->symbols[k]));
+        if (!bind || ci_map_find(r->declared, CI_KEY(e->symbols[k])))
+            continue;
+        ci_map_put(r->declared, CI_KEY(e->symbols[k]), r);
+        ci_text_line(r->p->out, "const %s %s = %s;", r->p->index_type, e->symbols[k]->name,
+                     lane_of(r, bind->value));
+    }
+}
+
+/* ---- one lane ---- */
+
+static const char *
+element(Run *r, const CiStmt *stmt)
+{
+    CiCPrinter *p = r->p;
+    const CiAccess *at = &stmt->at;
+    if (at->memory->lanes > 1)
+        return ci_format(p->ctx, "%s.v[l]", ci_c_element(p, at->memory, at->index));
+    declare_symbols(r, at->index);
+    const char *index = ci_emit_index_text(p->base, at->index);
+    if (!has_lanes(p->lane_symbols, at->index))
+        index = ci_format(p->ctx, "%s + l*(%s)", index,
+                          at->stride ? ci_emit_index_text(p->base, at->stride) : "1");
+    return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);
+}
+
+static const char *
+value_text(Run *r, const CiStmt *let)
+{
+    CiCPrinter *p = r->p;
+    CiText text = ci_text_new(p->ctx);
+    const char *names[CI_MAX_OPERANDS] = {"", "", "", ""};
+    for (int a = 0; a < let->nargs; a++)
+        names[a] = lane_of(r, let->args[a]);
+    if (let->op == CI_OP_load && holds_values(let->at.memory))
+        ci_text_add(&text, "%s", element(r, let));
+    else if (let->op == CI_OP_load)
+        ci_emit_widen(p->base, &text, let->type.dtype,
+                      is_at_once(r, let) ? ci_format(p->ctx, "x%d.v[l]", let->value)
+                                         : element(r, let));
+    else if (let->op == CI_OP_iota)
+        ci_text_add(&text, "%s + l", ci_emit_index_text(p->base, let->expr));
+    else if (let->op == CI_OP_index)
+        ci_emit_index(p->base, &text, (declare_symbols(r, let->expr), let->expr));
+    else if (is_choice(let->op))
+        ci_text_add(&text, "v%d.v[l + %d]", let->args[0],
+                    let->op == CI_OP_high ? let->type.lanes : 0);
+    else if (let->op == CI_OP_splat || let->op == CI_OP_bind)
+        ci_text_add(&text, "%s", names[0]);
+    else
+        ci_text_add(&text, "%s", ci_c_operation(p, let, names));
+    return text.data;
+}
+
+static void
+print_let(Run *r, const CiStmt *let)
+{
+    if (is_inner(r, let))
+        ci_text_line(r->p->out, "const %s v%d = %s;", ci_emit_type(let->type.dtype), let->value,
+                     value_text(r, let));
+    else
+        ci_text_line(r->p->out, "v%d.v[l] = %s;", let->value, value_text(r, let));
+}
+
+static bool
+is_in_loop(const Run *r, const CiStmt *stmt)
+{
+    return type_of(r->p, stmt).lanes > 1;
+}
+
+static void
+print_store(Run *r, const CiStmt *store)
+{
+    CiText text = ci_text_new(r->p->ctx);
+    const char *value = lane_of(r, store->args[0]);
+    if (holds_values(store->at.memory))
+        ci_text_add(&text, "%s", value);
+    else
+        ci_emit_narrow(r->p->base, &text, store->at.memory->dtype, value);
+    ci_text_line(r->p->out, "%s = %s;",
+                 is_at_once(r, store) ? ci_format(r->p->ctx, "%s.v[l]", made_name(r, store))
+                                      : element(r, store),
+                 text.data);
+}
+
+/* ---- runs ---- */
+
+/* In front of the loop and behind it. */
+static void
+print_moves(Run *r, bool is_behind)
+{
+    CiCPrinter *p = r->p;
+    for (const CiStmt *stmt = r->first; stmt != r->last->next; stmt = stmt->next) {
+        bool is_store = stmt->kind == CI_STMT_store, moves = is_at_once(r, stmt);
+        if (!is_in_loop(r, stmt)) {
+            if (!is_behind)
+                ci_c_print_let(p, stmt);
+            continue;
+        }
+        const char *type = moves ? type_text(r, ci_emit_storage(stmt->at.memory->dtype)) : "";
+        if (is_store && moves && is_behind)
+            ci_text_line(p->out, "*(%s *)%s = %s;", type, place_text(r, stmt), made_name(r, stmt));
+        else if (is_store && moves)
+            ci_text_line(p->out, "%s %s;", type, made_name(r, stmt));
+        else if (moves && !is_behind)
+            ci_text_line(p->out, "const %s x%d = *(const %s *)%s;", type, stmt->value, type,
+                         place_text(r, stmt));
+        if (!is_store && !is_behind && !is_inner(r, stmt))
+            ci_text_line(p->out, "%s v%d;", type_text(r, ci_emit_type(stmt->type.dtype)),
+                         stmt->value);
+    }
+}
+
+const CiStmt *
+ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first)
+{
+    Run r = {.p = p,
+             .first = first,
+             .lanes = type_of(p, first).lanes,
+             .uses = CI_NEW_ARRAY(p->ctx, int, p->proc->nvalues + 1),
+             .declared = ci_map_new(p->ctx)};
+    find_run(&r);
+    print_moves(&r, false);
+    ci_text_line(p->out, "#pragma unroll");
+    ci_text_open(p->out, "for (int l = 0; l < %d; l++) {", r.lanes);
+    for (const CiStmt *stmt = r.first; stmt != r.last->next; stmt = stmt->next) {
+        if (is_in_loop(&r, stmt) && stmt->kind == CI_STMT_let)
+            print_let(&r, stmt);
+        else if (is_in_loop(&r, stmt))
+            print_store(&r, stmt);
+    }
+    ci_text_close(p->out);
+    print_moves(&r, true);
+    return r.last;
+}

@@ -1,0 +1,88 @@
+/* Parts that threads hold become one that all hold: neighbours of a warp exchange what they have,
+ * the first ones of warps leave theirs in shared memory, where every thread takes them in order. */
+#include "target/cuda/print.h"
+
+#define MOST_PARTS 4
+
+typedef struct Parts {
+    const CiMemory *memories[MOST_PARTS];
+    int count;
+} Parts;
+
+static void
+find_parts(void *arg, const CiStmt *stmt)
+{
+    Parts *parts = arg;
+    const CiMemory *memory = stmt->at.memory;
+    if (stmt->kind == CI_STMT_store && memory->space == CI_SPACE_thread &&
+        parts->count < MOST_PARTS)
+        parts->memories[parts->count++] = memory;
+}
+
+static void
+print_others(CiCPrinter *c, const Parts *parts, const char *from)
+{
+    for (int k = 0; k < parts->count; k++) {
+        const char *name = parts->memories[k]->name;
+        ci_text_line(c->out, "const %s other_%s = %s;", ci_emit_type(parts->memories[k]->dtype),
+                     name, ci_format(c->ctx, from, name));
+    }
+}
+
+static void
+print_warp(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts, int lanes)
+{
+    CiCPrinter *c = &p->c;
+    ci_text_line(c->out, "#pragma unroll");
+    ci_text_open(c->out, "for (int h = %d; h; h /= 2) {", lanes / 2);
+    print_others(c, parts, "ci_shuffle(%s, h)");
+    ci_c_print_block(c, &meet->body);
+    ci_text_close(c->out);
+}
+
+/* What is in shared memory may be there from an earlier turn, and others may still read it. */
+static void
+print_warps(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
+{
+    CiCPrinter *c = &p->c;
+    int warps = p->threads / CI_WARP;
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "__shared__ %s met_%s[%d];", ci_emit_type(parts->memories[k]->dtype),
+                     parts->memories[k]->name, warps);
+    if (p->meets_again)
+        ci_text_line(c->out, "__syncthreads();");
+    ci_text_open(c->out, "if (threadIdx.x %% %d == 0) {", CI_WARP);
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "met_%s[threadIdx.x/%d] = %s;", parts->memories[k]->name, CI_WARP,
+                     parts->memories[k]->name);
+    ci_text_close(c->out);
+    ci_text_line(c->out, "__syncthreads();");
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "%s = met_%s[0];", parts->memories[k]->name, parts->memories[k]->name);
+    ci_text_line(c->out, "#pragma unroll");
+    ci_text_open(c->out, "for (int w = 1; w < %d; w++) {", warps);
+    print_others(c, parts, "met_%s[w]");
+    ci_c_print_block(c, &meet->body);
+    ci_text_close(c->out);
+}
+
+void
+ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
+{
+    CiCPrinter *c = &p->c;
+    int lanes = p->threads < CI_WARP ? p->threads : CI_WARP;
+    Parts parts = {{NULL}, 0};
+    if (p->threads == 1)
+        return;
+    ci_stmts_visit(&meet->body, find_parts, &parts);
+    p->other = meet->vars[1];
+    ci_text_open(c->out, "{");
+    print_warp(p, meet, &parts, lanes);
+    if (p->threads > CI_WARP)
+        print_warps(p, meet, &parts);
+    for (int k = 0; k < parts.count && p->threads <= CI_WARP; k++)
+        ci_text_line(c->out, "%s = ci_first(%s, %d);", parts.memories[k]->name,
+                     parts.memories[k]->name, lanes);
+    ci_text_close(c->out);
+    p->other = NULL;
+}

@@ -1,0 +1,421 @@
+/* Statements that C has not, and a proc as a kernel: blocks and threads are where it runs, not
+ * loops. Parameters, in order: buffers, sizes, the scalars that it takes. */
+#include "target/cuda/print.h"
+
+/* ---- launches ---- */
+
+static const CiStmt *
+find_loop(const CiStmts *block, CiRunMode run)
+{
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        bool is_it = stmt->kind == CI_STMT_for && stmt->run == run;
+        const CiStmt *inside = is_it ? stmt : find_loop(&stmt->body, run);
+        inside = inside ? inside : find_loop(&stmt->other, run);
+        if (inside)
+            return inside;
+    }
+    return NULL;
+}
+
+static int
+points_together(const CiProc *proc)
+{
+    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
+    return grid && grid->number > 1 ? grid->number : 1;
+}
+
+static int
+threads_of_point(const CiProc *proc)
+{
+    const CiStmt *threads = find_loop(&proc->body, CI_RUN_thread);
+    return threads ? (int)threads->extents[0]->value : 1;
+}
+
+const CiExpr *
+ci_cuda_blocks(CiSym *sym, const CiProc *proc)
+{
+    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
+    const CiExpr *together = ci_expr_const(sym, points_together(proc));
+    return grid ? ci_expr_ceildiv(sym, grid->extents[0], together) : together;
+}
+
+int
+ci_cuda_threads(const CiProc *proc)
+{
+    return threads_of_point(proc) * points_together(proc);
+}
+
+static void
+add_shared(void *arg, const CiStmt *stmt)
+{
+    int64_t *bytes = arg, end;
+    if (stmt->kind != CI_STMT_alloc || stmt->memory->space != CI_SPACE_shared)
+        return;
+    end = stmt->memory->offset->value +
+          stmt->memory->size->value * ci_dtype_size(stmt->memory->dtype);
+    *bytes = end > *bytes ? (end + 15) / 16 * 16 : *bytes;
+}
+
+/* Of one point. */
+static int64_t
+shared_of_point(const CiProc *proc)
+{
+    int64_t bytes = 0;
+    ci_stmts_visit(&proc->body, add_shared, &bytes);
+    return bytes;
+}
+
+int64_t
+ci_cuda_shared_bytes(const CiProc *proc)
+{
+    return shared_of_point(proc) * points_together(proc);
+}
+
+typedef struct Alignment {
+    CiSym *sym;
+    const CiProc *proc;
+    const CiMemory *memory;
+    const CiMap *lane_symbols;
+    int bytes;
+} Alignment;
+
+static void
+align(void *arg, const CiStmt *stmt)
+{
+    Alignment *a = arg;
+    if (stmt->at.memory != a->memory || (stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_store))
+        return;
+    CiType type = a->proc->types[stmt->kind == CI_STMT_let ? stmt->value : stmt->args[0]];
+    int bytes = type.lanes * ci_dtype_size(a->memory->dtype);
+    if (bytes > a->bytes && ci_cuda_moves_at_once(a->sym, a->lane_symbols, stmt, type))
+        a->bytes = bytes;
+}
+
+int
+ci_cuda_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param)
+{
+    Alignment a = {sym, proc, param, ci_cuda_lane_symbols(ctx, proc), 0};
+    ci_stmts_visit(&proc->body, align, &a);
+    return a.bytes;
+}
+
+/* ---- numbers of elements ---- */
+
+/* 32 bits hold it and a few of it. */
+static bool
+is_small(const CiExpr *e)
+{
+    return !e || (e->low > -(INT64_C(1) << 30) && e->high < INT64_C(1) << 30);
+}
+
+static void
+look_at_exprs(void *arg, const CiStmt *stmt)
+{
+    bool *is_wide = arg;
+    for (int k = 0; k < stmt->nvars; k++)
+        *is_wide |= !is_small(stmt->extents[k]);
+    for (int k = 0; k < stmt->ntests; k++)
+        *is_wide |= !is_small(stmt->tests[k].left) || !is_small(stmt->tests[k].right);
+    bool is_limit = stmt->kind == CI_STMT_call || stmt->op == CI_OP_bind;
+    *is_wide |= (is_limit && !is_small(stmt->limit)) || !is_small(stmt->expr) ||
+                (stmt->at.memory && !is_small(stmt->at.index));
+}
+
+static bool
+needs_wide(const CiProc *proc)
+{
+    bool is_wide = false;
+    ci_stmts_visit(&proc->body, look_at_exprs, &is_wide);
+    return is_wide;
+}
+
+/* ---- the dialect ---- */
+
+static const char *
+math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
+{
+    (void)lanes;
+    return ci_format(p->ctx, "%s%s", ci_op_function(op), dtype == CI_DTYPE_f64 ? "" : "f");
+}
+
+static const char *
+slot_name(CiCPrinter *p, const CiMemory *memory)
+{
+    return ci_format(p->ctx, "slot%d",
+                     ci_emit_scalar_slot(p->base->kernels->loops, memory->buffer));
+}
+
+static const char *
+argument(CiCPrinter *p, const CiMemory *memory)
+{
+    const char *type = ci_emit_type(memory->dtype), *slot = slot_name(p, memory),
+               *part = ci_emit_type(ci_dtype_real(memory->dtype));
+    if (ci_dtype_class(memory->dtype) == CI_CLASS_complex)
+        return ci_format(p->ctx, "%s{(%s)%s.re, (%s)%s.im}", type, part, slot, part, slot);
+    return ci_format(p->ctx, "(%s)%s", type, slot);
+}
+
+/* The thread's own, or of a pair the other's; of several this thread's k-th. */
+static const char *
+thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
+{
+    const CiCudaPrinter *p = (const CiCudaPrinter *)c;
+    if (p->other && index == p->other)
+        return ci_format(c->ctx, "other_%s", memory->name);
+    if (ci_expr_equals_const(memory->size, p->threads))
+        return memory->name;
+    const CiExpr *part = ci_expr_floordiv(c->sym, index, ci_expr_const(c->sym, p->threads));
+    return ci_format(c->ctx, "%s[%s]", memory->name, ci_emit_index_text(c->base, part));
+}
+
+/* Rows of points that share a block of the card follow each other. */
+static void
+print_shared(CiCudaPrinter *p, const CiMemory *memory)
+{
+    CiCPrinter *c = &p->c;
+    const char *type = ci_emit_storage(memory->dtype);
+    int64_t bytes = shared_of_point(c->proc);
+    if (p->together == 1)
+        ci_text_line(c->out, "%s *const %s = (%s *)(rows + %lld);", type, memory->name, type,
+                     (long long)memory->offset->value);
+    else
+        ci_text_line(c->out, "%s *const %s = (%s *)(rows + %lld + %lld*(threadIdx.x/%d));", type,
+                     memory->name, type, (long long)memory->offset->value, (long long)bytes,
+                     p->threads);
+}
+
+static void
+print_alloc(CiCPrinter *c, const CiMemory *memory)
+{
+    CiCudaPrinter *p = (CiCudaPrinter *)c;
+    bool is_value = memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread;
+    int64_t count = memory->space == CI_SPACE_thread ? memory->size->value / p->threads : 0;
+    const char *type = is_value || memory->lanes > 1 ? ci_emit_type(memory->dtype)
+                                                     : ci_emit_storage(memory->dtype);
+    if (memory->lanes > 1)
+        type = ci_format(c->ctx, "ci_lanes<%s, %d>", type, memory->lanes);
+    if (memory->space == CI_SPACE_shared)
+        print_shared(p, memory);
+    else if (count == 1 || (is_value && ci_expr_equals_const(memory->size, 1)))
+        ci_text_line(c->out, "%s %s{};", type, memory->name);
+    else if (count)
+        ci_text_line(c->out, "%s %s[%lld];", type, memory->name, (long long)count);
+    else
+        ci_text_line(c->out, "%s %s[%s];", type, memory->name,
+                     ci_emit_index_text(c->base, memory->size));
+}
+
+/* Points that share a block: where there are more of them than points, an idle one takes the last
+ * point, stores nothing, and waits where others do. */
+static void
+print_grid(CiCudaPrinter *p, const CiStmt *grid)
+{
+    CiCPrinter *c = &p->c;
+    const char *var = grid->vars[0]->name, *type = c->index_type,
+               *extent = ci_emit_index_text(c->base, grid->extents[0]);
+    const char *point = "blockIdx.x";
+    if (p->together > 1)
+        point = ci_format(c->ctx, "(blockIdx.x*%d + threadIdx.x/%d)", p->together, p->threads);
+    if (p->may_idle) {
+        ci_text_line(c->out, "const bool is_active = (%s)%s < %s;", type, point, extent);
+        ci_text_line(c->out, "const %s %s = is_active ? (%s)%s : %s - 1;", type, var, type, point,
+                     extent);
+    } else {
+        ci_text_line(c->out, "const %s %s = (%s)%s;", type, var, type, point);
+    }
+    ci_c_print_block(c, &grid->body);
+}
+
+/* The trip of this thread. */
+static void
+print_threads(CiCudaPrinter *p, const CiStmt *loop)
+{
+    CiCPrinter *c = &p->c;
+    ci_text_open(c->out, p->may_idle ? "if (is_active) {" : "{");
+    ci_text_line(c->out,
+                 p->together > 1 ? "const %s %s = (%s)threadIdx.x %% %d;"
+                                 : "const %s %s = (%s)threadIdx.x;",
+                 c->index_type, loop->vars[0]->name, c->index_type, p->threads);
+    p->is_in_thread = true;
+    ci_c_print_block(c, &loop->body);
+    p->is_in_thread = false;
+    ci_text_close(c->out);
+}
+
+/* What all threads of a point would store one of them does. */
+static bool
+opens_guard(CiCudaPrinter *p, const CiStmt *stmt)
+{
+    bool is_memory = stmt->kind == CI_STMT_store && (stmt->at.memory->space == CI_SPACE_global ||
+                                                     stmt->at.memory->space == CI_SPACE_shared);
+    if (p->is_in_thread || !is_memory)
+        return false;
+    ci_text_open(p->c.out, "if (%sthreadIdx.x %% %d == 0) {", p->may_idle ? "is_active && " : "",
+                 p->threads);
+    return true;
+}
+
+static const CiStmt *
+print_loop(CiCudaPrinter *p, const CiStmt *loop)
+{
+    if (loop->run == CI_RUN_grid)
+        print_grid(p, loop);
+    else if (loop->run == CI_RUN_thread)
+        print_threads(p, loop);
+    else if (loop->run == CI_RUN_meet)
+        ci_cuda_print_meet(p, loop);
+    else if (loop->run == CI_RUN_unroll)
+        ci_text_line(p->c.out, "#pragma unroll");
+    return loop->run == CI_RUN_unroll || loop->run == CI_RUN_serial ? NULL : loop;
+}
+
+static const CiStmt *
+print_own(CiCPrinter *c, const CiStmt *stmt)
+{
+    CiCudaPrinter *p = (CiCudaPrinter *)c;
+    if (stmt->kind == CI_STMT_for)
+        return print_loop(p, stmt);
+    if (stmt->kind == CI_STMT_barrier)
+        ci_text_line(c->out, p->threads <= CI_WARP ? "__syncwarp();" : "__syncthreads();");
+    else if (ci_cuda_is_in_lanes(c, stmt))
+        return ci_cuda_print_lanes(c, stmt);
+    else if (opens_guard(p, stmt)) {
+        ci_c_print_stored(c, stmt);
+        ci_text_close(c->out);
+    } else
+        return NULL;
+    return stmt;
+}
+
+CiCPrinter *
+ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
+{
+    static const CiCDialect dialect = {.statement = print_own,
+                                       .let = ci_cuda_print_choice,
+                                       .math = math,
+                                       .argument = argument,
+                                       .alloc = print_alloc,
+                                       .thread_element = thread_element};
+    CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;
+    ci_c_printer_open(p, base->ctx, NULL, 0);
+    p->dialect = &dialect;
+    p->base = base;
+    p->sym = sym;
+    return p;
+}
+
+/* ---- functions ---- */
+
+static const char *
+slot_type(CiDtype dtype)
+{
+    return ci_dtype_class(dtype) == CI_CLASS_complex ? "ci_c128"
+           : ci_dtype_is_integral(dtype)             ? "int64_t"
+                                                     : "double";
+}
+
+typedef struct Seen {
+    const CiMemory *memory;
+    bool is_loaded, is_stored;
+} Seen;
+
+static void
+see(void *arg, const CiStmt *stmt)
+{
+    Seen *seen = arg;
+    if (stmt->at.memory != seen->memory)
+        return;
+    seen->is_loaded |= stmt->kind == CI_STMT_let || stmt->op != CI_OP_none;
+    seen->is_stored |= stmt->kind != CI_STMT_let;
+}
+
+/* `restrict` on memory that is stored says that this thread alone stores there: behind a barrier
+ * the compiler would not load again what other threads have stored before it. */
+static bool
+is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
+{
+    Seen seen = {memory, false, false};
+    ci_stmts_visit(&p->c.proc->body, see, &seen);
+    return !p->is_shared_out || !seen.is_loaded || !seen.is_stored;
+}
+
+/* A launch gives all sizes 64 bits, of which the lower half may be taken. */
+static void
+print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
+{
+    const CiCudaPrinter *own = (const CiCudaPrinter *)p;
+    const CiProc *proc = p->proc;
+    const char *separator = "";
+    for (int k = 0; k < proc->nparams; k++, separator = ", ") {
+        const CiMemory *memory = proc->params[k];
+        if (memory->space == CI_SPACE_global)
+            ci_text_add(out, "%s%s%s *%s%s", separator, memory->is_const ? "const " : "",
+                        ci_emit_storage(memory->dtype),
+                        is_restrict(own, memory) ? "__restrict__ " : "", ci_c_memory(p, memory));
+    }
+    for (int k = 0; k < proc->nsizes; k++, separator = ", ")
+        ci_text_add(out, "%sconst %s size%d", separator,
+                    is_wide || !is_small(proc->sizes[k]) ? "int64_t" : "int32_t", k);
+    for (int k = 0; k < proc->nparams; k++)
+        if (proc->params[k]->space == CI_SPACE_argument) {
+            ci_text_add(out, "%sconst %s %s", separator, slot_type(proc->params[k]->dtype),
+                        slot_name(p, proc->params[k]));
+            separator = ", ";
+        }
+}
+
+/* What is not inside of a loop over threads, but for them and their points' numbers. */
+static bool
+is_of_block(const CiStmts *block)
+{
+    const CiStmt *grid = block->first;
+    return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
+}
+
+static bool
+is_meet(const CiStmt *stmt)
+{
+    return stmt->run == CI_RUN_meet;
+}
+
+static bool
+meets_again(const CiStmt *grid)
+{
+    for (const CiStmt *stmt = grid->body.first; stmt; stmt = stmt->next)
+        if (!is_meet(stmt) && stmt->run != CI_RUN_thread && ci_stmts_have(&stmt->body, is_meet))
+            return true;
+    return false;
+}
+
+static void
+begin(CiCudaPrinter *p, const CiProc *proc)
+{
+    const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
+    p->threads = threads_of_point(proc);
+    p->together = points_together(proc);
+    p->may_idle =
+        p->together > 1 &&
+        !ci_sym_known_multiple_of(p->c.sym, grid->extents[0], ci_expr_const(p->c.sym, p->together));
+    p->is_shared_out = is_of_block(&proc->body);
+    p->meets_again = grid && meets_again(grid);
+    p->is_in_thread = false;
+    p->other = NULL;
+}
+
+void
+ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
+{
+    CiText body = ci_text_new(p->ctx);
+    bool is_wide = needs_wide(proc);
+    p->index_type = is_wide ? "int64_t" : "int32_t";
+    ci_c_begin_proc(p, proc, &body);
+    p->lane_symbols = ci_cuda_lane_symbols(p->ctx, proc);
+    begin((CiCudaPrinter *)p, proc);
+    if (shared_of_point(proc))
+        ci_text_line(&body, "extern __shared__ __align__(16) unsigned char rows[];");
+    ci_c_print_block(p, &proc->body);
+    ci_text_add(out, "\nextern \"C\" __global__ void __launch_bounds__(%d)\n%s(",
+                ci_cuda_threads(proc), proc->name);
+    print_parameters(p, out, is_wide);
+    ci_text_add(out, ")\n{\n%s}\n", body.data);
+}

@@ -1,0 +1,43 @@
+/* Procs as CUDA C++. A block runs the statements of its grid loop: each of its threads those that
+ * stand outside of loops over threads, too, and in a loop over threads its own trip. */
+#ifndef CI_TARGET_CUDA_PRINT_H
+#define CI_TARGET_CUDA_PRINT_H
+
+#include "target/c/c.h"
+
+typedef struct CiCudaPrinter {
+    CiCPrinter c; /* first: what dialects are given */
+    /* of the proc being printed */
+    int threads, together; /* of a point; points that share a block of the card */
+    bool may_idle;         /* the last block may have more of them than there are */
+    bool is_shared_out;    /* points are, to threads */
+    bool meets_again;      /* in a loop of the block's */
+    bool is_in_thread;     /* of a loop over threads */
+    const CiExpr *other;   /* of a pair that meets: who is not this thread */
+} CiCudaPrinter;
+
+CiCPrinter *ci_cuda_printer_new(CiEmitter *base, CiSym *sym);
+void ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
+
+/* lanes.c: neighbouring lets and stores in lanes as one loop over them; the last one. */
+const CiStmt *ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first);
+void ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let);
+bool ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
+/* The text of C++, in front of kernels, that these need. */
+extern const char ci_cuda_lanes_helper[];
+
+/* meet.c: parts that threads hold become one that all hold. */
+void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
+
+/* What a launch must know of a proc. */
+const CiExpr *ci_cuda_blocks(CiSym *sym, const CiProc *proc);
+int ci_cuda_threads(const CiProc *proc);
+int64_t ci_cuda_shared_bytes(const CiProc *proc);
+/* Lanes of the access move at once, memory being aligned to all of them. lane_symbols: those that
+ * have a value in each lane. */
+CiMap *ci_cuda_lane_symbols(CiContext *ctx, const CiProc *proc);
+bool ci_cuda_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type);
+/* Bytes that the memory of a parameter must be aligned to, 0: as its elements are. */
+int ci_cuda_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param);
+
+#endif
